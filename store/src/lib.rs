@@ -12,6 +12,7 @@
 //! in UTC with milliseconds (`2026-01-31T12:00:00.000Z`), which people can read and which sorts. In
 //! MongoDB they are dates, which its queries and TTL indexes need.
 
+mod bodies;
 mod cache;
 mod change;
 mod claim;
@@ -24,6 +25,7 @@ mod health;
 mod mongodb;
 mod page;
 mod record;
+mod reread;
 mod retention;
 mod sample;
 mod site_clock;
@@ -35,6 +37,7 @@ mod timestamp;
 mod uri;
 mod validators;
 
+pub use bodies::{Bodies, BodiesConfig, Body, BodyChange, DroppedBodies};
 pub use cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
     SITE_KEPT_MS, SiteEntry,
@@ -55,6 +58,7 @@ pub use mongodb::{
 };
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
+pub use reread::{Reread, RereadAnswer};
 pub use retention::{Cutoff, Dropped, RetentionConfig};
 pub use sample::{Sample, SampleText};
 pub use site_state::{SitePhase, SiteState};
@@ -65,5 +69,5 @@ pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
 pub use timestamp::{iso_time, parse_iso_time};
-pub use uri::{Backends, StoreUri, back_up, open, open_existing};
+pub use uri::{Backends, StoreUri, back_up, open, open_existing, open_existing_with_bodies};
 pub use validators::{KnownPage, Validators};

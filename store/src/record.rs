@@ -16,7 +16,8 @@
 //! - A refresh asks for a field again that has a value: it is among the missing ones, and keeps its value
 //!   until another fetch brings one. So a refresh that fails costs nothing.
 //! - A value that another one of the user's input, or of a refresh, replaces becomes *history*, with its
-//!   source.
+//!   source. The same holds if a page is read again without fetching: its values replace those that this
+//!   fetch of it, or an earlier one, has brought.
 
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,8 @@ use crate::dataset_name::{DatasetName, record_key};
 use crate::page::Page;
 use crate::source_document::DatasetRecord;
 use crate::timestamp::iso_time;
+
+mod reread;
 
 /// No record id is longer than this.
 pub const MAX_RECORD_ID_BYTES: usize = 1024;

@@ -1,6 +1,7 @@
-//! Retention: how long pages and the log of pages are kept.
+//! Retention: how long pages and the log of pages are kept, and how much of the samples of pages.
 //!
-//! Records, crawls and all that was taken from a page stay when the page goes.
+//! Records, crawls and the fields that were taken from a page stay when the page goes; its text, if it is a
+//! [sample](crate::Sample), goes with it.
 
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long pages and the log of pages are kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How long pages and the log of pages are kept, and how much of samples.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
     /// Pages that were fetched more than so many days ago are dropped; 0: never.
@@ -17,24 +18,41 @@ pub struct RetentionConfig {
     /// Entries of MongoDB's log of pages that are more than so many days old are dropped; 0: never,
     /// unless the pages are.
     pub log_days: u32,
+    /// The most MiB of the texts of pages that are kept to repair mappings by, of all mappings together; 0:
+    /// none are kept.
+    pub samples_mib: u32,
+}
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        RetentionConfig {
+            pages_days: 0,
+            log_days: 0,
+            samples_mib: 256,
+        }
+    }
 }
 
 impl RetentionConfig {
-    /// What is too old by now; `None` if everything is kept.
-    pub fn cutoff(&self, now_ms: i64) -> Option<Cutoff> {
+    /// What is too old, or too much, by now.
+    pub fn cutoff(&self, now_ms: i64) -> Cutoff {
         let kept = |days: u32| (days > 0).then(|| ONE_DAY * days);
-        let (pages, log) = (kept(self.pages_days), kept(self.log_days));
-        (pages.is_some() || log.is_some()).then(|| Cutoff::of(now_ms, pages, log))
+        Cutoff {
+            samples_bytes: Some(u64::from(self.samples_mib) << 20),
+            ..Cutoff::of(now_ms, kept(self.pages_days), kept(self.log_days))
+        }
     }
 }
 
 /// What is older than these times is dropped, in milliseconds since the epoch; `None`: nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cutoff {
-    /// Of pages, by the start of their fetch.
+    /// Of pages and samples, by the start of their fetch.
     pub pages_ms: Option<i64>,
     /// Of entries of the log, by when they were written. SQLite has no log beside its pages.
     pub log_ms: Option<i64>,
+    /// Of samples, so many bytes of texts stay. Those of alarms stay longest, of the others the latest.
+    pub samples_bytes: Option<u64>,
 }
 
 impl Cutoff {
@@ -50,6 +68,7 @@ impl Cutoff {
         Cutoff {
             pages_ms: pages.map(before),
             log_ms: log.map(before).max(ahead_of_pages),
+            samples_bytes: None,
         }
     }
 }
@@ -59,6 +78,7 @@ impl Cutoff {
 pub struct Dropped {
     pub pages: u64,
     pub log_entries: u64,
+    pub samples: u64,
     /// There is more to drop: call again.
     pub has_more: bool,
 }
@@ -70,29 +90,31 @@ mod tests {
     const DAY_MS: i64 = 86_400_000;
     const NOW_MS: i64 = 1_000 * DAY_MS;
 
-    fn cutoff(pages_days: u32, log_days: u32) -> Option<Cutoff> {
+    fn cutoff(pages_days: u32, log_days: u32) -> Cutoff {
         let config = RetentionConfig {
             pages_days,
             log_days,
+            samples_mib: 3,
         };
         config.cutoff(NOW_MS)
     }
 
-    fn days_ago(pages: Option<i64>, log: Option<i64>) -> Option<Cutoff> {
-        Some(Cutoff {
+    fn days_ago(pages: Option<i64>, log: Option<i64>) -> Cutoff {
+        Cutoff {
             pages_ms: pages.map(|days| NOW_MS - days * DAY_MS),
             log_ms: log.map(|days| NOW_MS - days * DAY_MS),
-        })
+            samples_bytes: Some(3 << 20),
+        }
     }
 
     #[test]
     fn the_log_goes_before_the_pages_that_it_names() {
-        assert_eq!(cutoff(0, 0), None);
+        assert_eq!(cutoff(0, 0), days_ago(None, None));
         assert_eq!(cutoff(0, 7), days_ago(None, Some(7)));
         assert_eq!(cutoff(30, 0), days_ago(Some(30), Some(29)));
         assert_eq!(cutoff(30, 7), days_ago(Some(30), Some(7)));
         assert_eq!(cutoff(30, 90), days_ago(Some(30), Some(29)));
-        let short = cutoff(1, 0).unwrap();
+        let short = cutoff(1, 0);
         assert_eq!(short.log_ms, Some(NOW_MS - DAY_MS / 2));
     }
 }

@@ -1,5 +1,6 @@
 //! Samples: a few pages of each mapping with their texts, for who repairs a mapping. Their number is bounded by
-//! their ids, of which each holds the page that came last.
+//! their ids, of which each holds the page that came last; their bytes, and their age, by
+//! [retention](crate::RetentionConfig).
 
 use crate::page::Page;
 

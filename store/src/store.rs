@@ -1,6 +1,6 @@
 //! The [`Store`] trait: records, pages, crawls and states of sites.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
 use crate::page::Page;
 use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
 use crate::site_state::SiteState;
@@ -230,8 +231,8 @@ pub trait Store: Send + Sync {
     /// What the pages with these keys are compared with, in any order.
     async fn versions(&self, ids: Vec<String>) -> Result<Vec<Versions>, StoreError>;
 
-    /// Whether there is something to compare the page with this key with.
-    async fn has_versions(&self, id: String) -> Result<bool, StoreError>;
+    /// Those of these keys of pages for which there is something to compare with.
+    async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError>;
 
     /// Stores what looks have shown, all of it or nothing, and only onto the judgement before it; whether it is
     /// stored. A writer that got no answer may repeat itself.
@@ -251,6 +252,15 @@ pub trait Store: Send + Sync {
         &self,
         filter: &ChangeFilter,
     ) -> Result<BTreeMap<ChangeKind, u64>, StoreError>;
+
+    /// How many documents a run of a crawl has met for the first time: pages that changes tell as new since it
+    /// began, or, in its first run, in which nothing is told as new, all that were fetched since.
+    async fn count_new_documents(
+        &self,
+        crawl: &CrawlId,
+        began_ms: i64,
+        is_first: bool,
+    ) -> Result<u64, StoreError>;
 
     /// Passes every page or record to `each`, as a JSON object with the names of the columns as keys,
     /// in the order of creation; returns their number. Memory is bounded. Writers are not blocked, so
@@ -297,5 +307,15 @@ pub trait Store: Send + Sync {
     /// Drops what is too old, in one bounded step: the caller repeats it as long as there
     /// [is more](Dropped::has_more), and leaves others time in between. Several processes may do it at
     /// once. Of a page that is dropped all that it has filled stays: records with their sources.
+    ///
+    /// [Bodies](crate::Bodies) go with the pages.
     async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError>;
+
+    /// Stores what reading pages again has yielded, and fills their records, as a refresh would. Answers in
+    /// the order given; repeated, it changes nothing. With `is_trial` it only tells what it would do.
+    async fn put_reread(
+        &self,
+        rereads: Vec<Reread>,
+        is_trial: bool,
+    ) -> Vec<Result<RereadAnswer, StoreError>>;
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::bodies::Bodies;
 use crate::cache::Cache;
 use crate::error::StoreError;
 use crate::mongodb::{Mongo, MongoUri};
@@ -93,6 +94,8 @@ impl fmt::Display for StoreUri {
 #[derive(Clone)]
 pub struct Backends {
     pub store: Arc<dyn Store>,
+    /// Those of the store's pages.
+    pub bodies: Arc<dyn Bodies>,
     pub cache: Arc<dyn Cache>,
 }
 
@@ -105,6 +108,7 @@ pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends
     let opened = open_one(store, OpenMode::Create, Uses::Store).await?;
     Ok(Backends {
         store: opened.store,
+        bodies: opened.bodies,
         cache: open_one(cache, OpenMode::Create, Uses::Cache).await?.cache,
     })
 }
@@ -113,6 +117,14 @@ pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends
 pub async fn open_existing(store: &StoreUri) -> Result<Arc<dyn Store>, StoreError> {
     let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
     Ok(opened.store)
+}
+
+/// As [`open_existing`], with the bodies of its pages.
+pub async fn open_existing_with_bodies(
+    store: &StoreUri,
+) -> Result<(Arc<dyn Store>, Arc<dyn Bodies>), StoreError> {
+    let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
+    Ok((opened.store, opened.bodies))
 }
 
 /// Copies a store's file into a folder while others write to it; returns the copy. `None` for a store
@@ -130,6 +142,7 @@ async fn open_one(uri: &StoreUri, mode: OpenMode, uses: Uses) -> Result<Backends
             let sqlite = Arc::new(Sqlite::open(path.clone(), mode).await?);
             Ok(Backends {
                 store: sqlite.clone(),
+                bodies: sqlite.clone(),
                 cache: sqlite,
             })
         }
@@ -137,6 +150,7 @@ async fn open_one(uri: &StoreUri, mode: OpenMode, uses: Uses) -> Result<Backends
             let mongo = Arc::new(Mongo::open(uri, mode, uses).await?);
             Ok(Backends {
                 store: mongo.clone(),
+                bodies: mongo.clone(),
                 cache: mongo,
             })
         }

@@ -138,6 +138,7 @@ async fn drop_entries(store: &dyn Store, log_ms: i64) -> u64 {
     let cutoff = Cutoff {
         pages_ms: None,
         log_ms: Some(log_ms),
+        samples_bytes: None,
     };
     let dropped = store.drop_old(cutoff).await.unwrap();
     assert_eq!((dropped.pages, dropped.has_more), (0, false));
@@ -202,6 +203,7 @@ async fn all_entries_without_a_time_go_with_the_first_cut() {
     let cutoff = Cutoff {
         pages_ms: None,
         log_ms: Some(0),
+        samples_bytes: None,
     };
     let first = store.drop_old(cutoff).await.unwrap();
     let header = log.find_one(doc! {"_id": 0}).await.unwrap().unwrap();

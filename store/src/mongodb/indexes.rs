@@ -7,7 +7,9 @@
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
 //! | `pages` | `started_at` | pages that are too old; only of a store that drops pages |
 //! | `changes` | `app_id`, `crawl_id` | changes of a crawl's pages, in the order of their numbers |
+//! | `changes` | `app_id`, `crawl_id`, `at`, `kind` | how many changes a run has found |
 //! | `changes`, `versions` | `at`, `looked_at` | those that are too old; only of a store that drops pages |
+//! | `bodies` | `at` | those that are too old, or too many; only of a store that keeps bodies or drops pages |
 //! | `robots` | `fetched_at` (TTL) | the server deletes documents that are a day old |
 //! | `sites` | `forget_at` (TTL) | the server deletes clocks of sites that are no longer fetched from |
 //!
@@ -16,6 +18,7 @@
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 
+use super::bodies;
 use super::command::{Db, majority};
 use super::fault::Fault;
 use crate::cache::ROBOTS_KEPT_MS;
@@ -25,7 +28,11 @@ use crate::uri::Uses;
 pub(super) const OF_RECORDS: &str = "crawls_resolved_at";
 
 /// Collections whose old documents go with old pages, each with the member that holds the time.
-pub(super) const OF_CHANGES: [(&str, &str); 2] = [("changes", "at"), ("versions", "looked_at")];
+pub(super) const GO_WITH_PAGES: [(&str, &str); 3] = [
+    ("changes", "at"),
+    ("versions", "looked_at"),
+    (bodies::BODIES, bodies::AT),
+];
 
 /// The indexes that should exist, each with its collection.
 fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
@@ -36,11 +43,14 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         let unwritten = doc! {"name": "unwritten", "key": {"unwritten": 1}, "sparse": true};
         let changed =
             doc! {"name": "app_id_crawl_id", "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
+        // All that is counted of a run, so that no change is fetched for it.
+        let counted = doc! {"name": "app_id_crawl_id_at", "key": {"app_id": 1, "crawl_id": 1, "at": 1, "kind": 1, "_id": 1}};
         wanted.extend([
             ("records", resolved),
             ("records", unwritten),
             ("pages", started),
             ("changes", changed),
+            ("changes", counted),
         ]);
     }
     if uses.includes_cache() {
@@ -61,11 +71,17 @@ pub(super) async fn create(db: &Db, uses: Uses) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Creates the index by which the oldest bodies are found, unless it exists.
+pub(super) async fn create_for_bodies(db: &Db) -> Result<(), Fault> {
+    let index = doc! {"name": bodies::AT, "key": {bodies::AT: 1}};
+    create_one(db, bodies::BODIES, index).await
+}
+
 /// Creates the indexes by which old pages, changes and versions are found, unless they exist.
 pub(super) async fn create_for_retention(db: &Db) -> Result<(), Fault> {
     let started = doc! {"name": "started_at", "key": {"started_at": 1}};
     create_one(db, "pages", started).await?;
-    for (collection, time) in OF_CHANGES {
+    for (collection, time) in GO_WITH_PAGES {
         let index = doc! {"name": time, "key": {time: 1}};
         create_one(db, collection, index).await?;
     }

@@ -10,6 +10,7 @@
 //!
 //! Only this folder, and what it exports, knows BSON.
 
+mod bodies;
 mod cache;
 mod changes;
 mod claims;
@@ -27,6 +28,7 @@ mod migrating;
 mod page_log;
 mod pages;
 mod records;
+mod reread;
 mod reservations;
 mod retention;
 mod runtime_thread;
@@ -37,7 +39,7 @@ mod uri;
 mod validators;
 mod value;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -54,6 +56,7 @@ use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
 use crate::record::{MappingOrder, RecordCounts};
+use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
 use crate::site_state::SiteState;
@@ -75,6 +78,7 @@ pub(crate) struct Mongo {
     db: Db,
     thread: RuntimeThread,
     order: RwLock<Arc<MappingOrder>>,
+    written_bodies: Arc<bodies::Written>,
 }
 
 impl Mongo {
@@ -96,6 +100,7 @@ impl Mongo {
             db: opened?,
             thread,
             order: RwLock::default(),
+            written_bodies: Arc::default(),
         })
     }
 
@@ -311,8 +316,8 @@ impl Store for Mongo {
             .await
     }
 
-    async fn has_versions(&self, id: String) -> Result<bool, StoreError> {
-        self.call(async move |db: Db| content_changes::has_versions(&db, &id).await)
+    async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError> {
+        self.call(async move |db: Db| content_changes::with_versions(&db, &ids).await)
             .await
     }
 
@@ -339,6 +344,19 @@ impl Store for Mongo {
         let filter = filter.clone();
         self.call(async move |db: Db| content_changes::count(&db, &filter).await)
             .await
+    }
+
+    async fn count_new_documents(
+        &self,
+        crawl: &CrawlId,
+        began_ms: i64,
+        is_first: bool,
+    ) -> Result<u64, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| {
+            content_changes::new_documents(&db, &crawl, began_ms, is_first).await
+        })
+        .await
     }
 
     async fn export(
@@ -412,5 +430,17 @@ impl Store for Mongo {
     async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
         self.call(async move |db: Db| retention::drop_old(&db, cutoff).await)
             .await
+    }
+
+    async fn put_reread(
+        &self,
+        rereads: Vec<Reread>,
+        is_trial: bool,
+    ) -> Vec<Result<RereadAnswer, StoreError>> {
+        let count = rereads.len();
+        let order = self.order();
+        self.call(async move |db: Db| reread::put(&db, &rereads, &order, is_trial).await)
+            .await
+            .unwrap_or_else(|error| fail_all(count, &error))
     }
 }

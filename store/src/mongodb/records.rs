@@ -8,6 +8,8 @@
 //! Reads use the read concern `majority`, so that no decision is based on a write that is lost when
 //! a new primary is elected.
 
+mod filling;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -26,6 +28,8 @@ use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, 
 use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
+pub(super) use filling::{fill, fill_again};
+
 /// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
 const MAX_ROUNDS: u32 = 50;
 
@@ -40,27 +44,6 @@ pub(super) struct FillRequest<'a> {
 /// The record's state after an entry, or what has become of it; the reason if the entry cannot be
 /// stored.
 type EntryResult<T = RecordState> = Result<T, String>;
-
-/// Fills records from pages. A record that is not stored stays open.
-pub(super) async fn fill<'w, 'p>(
-    db: &Db,
-    requests: &'w [FillRequest<'p>],
-    order: &MappingOrder,
-) -> Result<Vec<(&'w FillRequest<'p>, EntryResult)>, Fault> {
-    let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
-    let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
-        let fill_one = |index: &usize| match kept {
-            None => Ok(RecordState::Open),
-            Some(kept) => kept.fill(&requests[*index].values, order),
-        };
-        indexes.iter().map(fill_one).collect()
-    };
-    let settled = read_modify_write(db, by_record, revise).await?;
-    let pairs = settled
-        .into_iter()
-        .map(|(index, state)| (&requests[index], state));
-    Ok(pairs.collect())
-}
 
 /// Puts records into a crawl; answers in the order given.
 pub(super) async fn put(

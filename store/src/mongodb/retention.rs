@@ -1,4 +1,4 @@
-//! Drops old pages and old entries of the log, a few at a time.
+//! Drops old pages, old entries of the log and samples, a few at a time.
 //!
 //! First the header of the log says up to which entry ([`CUT`]) readers come too late; only then are
 //! these entries deleted, and after them the pages. A reader that looks at the header after it has read
@@ -13,6 +13,7 @@ use super::fault::Fault;
 use super::indexes;
 use super::page_log::{self, LOG};
 use super::pages::date;
+use super::samples::{self, SAMPLES};
 use super::value::texts;
 use crate::retention::{Cutoff, Dropped};
 
@@ -20,7 +21,7 @@ use crate::retention::{Cutoff, Dropped};
 const ENTRIES: i64 = 2_000;
 
 /// The most pages that one call deletes.
-const PAGES: i64 = 500;
+const PAGES: u64 = 500;
 
 pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> {
     let mut dropped = Dropped::default();
@@ -36,8 +37,19 @@ pub(super) async fn drop_old(db: &Db, cutoff: Cutoff) -> Result<Dropped, Fault> 
         let (pages, has_more) = delete_pages(db, pages_ms).await?;
         dropped.pages = pages;
         dropped.has_more |= has_more;
-        for (collection, time) in indexes::OF_CHANGES {
-            dropped.has_more |= delete_changes(db, collection, time, pages_ms).await?;
+        for (collection, time) in indexes::GO_WITH_PAGES {
+            dropped.has_more |= delete_older(db, collection, time, pages_ms).await? == PAGES;
+        }
+        // They are few: no index is needed.
+        dropped.samples = delete_older(db, SAMPLES, "at", pages_ms).await?;
+        dropped.has_more |= dropped.samples == PAGES;
+    }
+    if let Some(most) = cutoff.samples_bytes {
+        let superfluous = samples::superfluous(db, most, PAGES).await?;
+        dropped.has_more |= superfluous.len() as u64 == PAGES;
+        if !superfluous.is_empty() {
+            let some = rawdoc! {"_id": {"$in": texts(&superfluous)}};
+            dropped.samples += delete(db, SAMPLES, some).await?;
         }
     }
     Ok(dropped)
@@ -100,7 +112,7 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
     let is_old = doc! {"started_at": {"$lt": date(pages_ms)}};
     let find = async {
         let old = pages.find(is_old.clone()).sort(doc! {"started_at": 1});
-        let mut cursor = old.limit(PAGES).projection(doc! {"_id": 1}).await?;
+        let mut cursor = old.limit(PAGES as i64).projection(doc! {"_id": 1}).await?;
         let mut ids = Vec::new();
         while cursor.advance().await? {
             ids.extend(cursor.current().get_str("_id").map(str::to_owned));
@@ -117,20 +129,16 @@ async fn delete_pages(db: &Db, pages_ms: i64) -> Result<(u64, bool), Fault> {
         "started_at": {"$lt": date(pages_ms)},
     };
     let deleted = delete(db, "pages", some).await?;
-    Ok((deleted, ids.len() as i64 == PAGES))
+    Ok((deleted, ids.len() as u64 == PAGES))
 }
 
-/// Deletes some of the changes, or versions, that are as old as pages that are dropped; whether there may be more.
-async fn delete_changes(
-    db: &Db,
-    collection: &str,
-    time: &str,
-    before_ms: i64,
-) -> Result<bool, Fault> {
+/// Deletes some of the documents that are as old as pages that are dropped: changes, versions, bodies, samples. How
+/// many were found.
+async fn delete_older(db: &Db, collection: &str, time: &str, before_ms: i64) -> Result<u64, Fault> {
     let old: Collection<RawDocumentBuf> = db.database.collection(collection);
     let is_old = doc! {time: {"$lt": date(before_ms)}};
     let find = async {
-        let find = old.find(is_old).sort(doc! {time: 1}).limit(PAGES);
+        let find = old.find(is_old).sort(doc! {time: 1}).limit(PAGES as i64);
         let mut cursor = find.projection(doc! {"_id": 1}).await?;
         let mut keys = RawArrayBuf::new();
         let mut count = 0;
@@ -144,7 +152,7 @@ async fn delete_changes(
     };
     let (keys, count) = with_timeout(find).await?;
     if count == 0 {
-        return Ok(false);
+        return Ok(0);
     }
     // Once more with the time: a page may have been looked at again meanwhile.
     let mut some = rawdoc! {"_id": {"$in": keys}};
@@ -153,7 +161,7 @@ async fn delete_changes(
         rawdoc! {"$lt": date(before_ms)},
     );
     delete(db, collection, some).await?;
-    Ok(count == PAGES)
+    Ok(count)
 }
 
 async fn delete(db: &Db, collection: &str, query: RawDocumentBuf) -> Result<u64, Fault> {

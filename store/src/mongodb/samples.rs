@@ -2,17 +2,17 @@
 
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{RawDocument, RawDocumentBuf, doc, rawdoc};
+use mongodb::bson::{Bson, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 use serde_json::Value;
 
 use super::cache::time;
-use super::command::{Db, with_timeout};
+use super::command::{Db, number, with_timeout};
 use super::fault::Fault;
 use super::pages::date;
 use super::value::{self, binary, or_null, texts};
 use crate::sample::Sample;
 
-const SAMPLES: &str = "samples";
+pub(super) const SAMPLES: &str = "samples";
 
 pub(super) async fn put(db: &Db, samples: &[Sample]) -> Result<(), Fault> {
     if samples.is_empty() {
@@ -61,6 +61,39 @@ pub(super) async fn with_texts(db: &Db, ids: &[String]) -> Result<Vec<Sample>, F
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let found = db.find_all(SAMPLES, &ids).await?;
     Ok(found.iter().map(|stored| read(stored)).collect())
+}
+
+/// The ids of some samples without which the others have no more bytes than these: the oldest, those of alarms
+/// last.
+pub(super) async fn superfluous(db: &Db, most: u64, at_once: u64) -> Result<Vec<String>, Fault> {
+    let samples: Collection<Document> = db.database.collection(SAMPLES);
+    let bytes_of = doc! {"$binarySize": {"$ifNull": ["$text", Bson::Null]}};
+    let sum = doc! {"$group": {"_id": null, "bytes": {"$sum": bytes_of.clone()}}};
+    // Null, which is no alarm, comes first.
+    let oldest = [
+        doc! {"$sort": {"alarm": 1, "at": 1}},
+        doc! {"$limit": at_once as i64},
+    ];
+    let sizes = doc! {"$project": {"alarm": 1, "at": 1, "bytes": bytes_of}};
+    let find = async {
+        let mut summed = samples.aggregate([sum]).await?;
+        let mut bytes = match summed.advance().await? {
+            true => number(&summed.deserialize_current()?, "bytes").unsigned_abs(),
+            false => 0,
+        };
+        let mut ids = Vec::new();
+        if bytes <= most {
+            return Ok(ids);
+        }
+        let mut cursor = samples.aggregate([sizes].into_iter().chain(oldest)).await?;
+        while bytes > most && cursor.advance().await? {
+            let sample = cursor.deserialize_current()?;
+            ids.extend(sample.get_str("_id").map(str::to_owned));
+            bytes = bytes.saturating_sub(number(&sample, "bytes").unsigned_abs());
+        }
+        Ok(ids)
+    };
+    with_timeout(find).await
 }
 
 fn read(stored: &RawDocument) -> Sample {

@@ -1,14 +1,80 @@
 //! The tables `robots` and `sites`: robots.txt files and site clocks.
 
+use std::time::Duration;
+
+use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 
+use super::Sqlite;
 use super::crawls::time;
 use super::fault::Fault;
 use super::reservations;
-use crate::cache::{ROBOTS_KEPT_MS, RobotsEntry, SITE_KEPT_MS, SiteEntry};
+use crate::cache::{
+    Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
+    SITE_KEPT_MS, SiteEntry,
+};
+use crate::error::StoreError;
 use crate::site_clock::clamped;
 use crate::timestamp::iso_time;
+
+#[async_trait]
+impl Cache for Sqlite {
+    fn call_pace(&self, _processes: u16) -> Duration {
+        Duration::ZERO
+    }
+
+    async fn robots_of(
+        &self,
+        origins: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
+        self.thread
+            .call(move |db| db.read(|conn| robots_of(conn, &origins, now_ms)))
+            .await?
+    }
+
+    async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| put_robots(conn, &entries, now_ms)))
+            .await?
+    }
+
+    async fn sites(
+        &self,
+        sites: Vec<String>,
+        now_ms: i64,
+    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
+        self.thread
+            .call(move |db| {
+                db.read(|conn| {
+                    let read = |name: &String| site(conn, name, now_ms);
+                    sites.iter().map(read).collect()
+                })
+            })
+            .await?
+    }
+
+    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| put_sites(conn, &entries)))
+            .await?
+    }
+
+    async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
+        let request = request.clone();
+        self.thread
+            .call(move |db| db.write(|conn| reservations::reserve(conn, &request)))
+            .await?
+    }
+
+    async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
+        let release = release.clone();
+        self.thread
+            .call(move |db| db.write(|conn| reservations::release(conn, &release)))
+            .await?
+    }
+}
 
 const UPSERT_ROBOTS: &str = "
 INSERT INTO robots (_id, status, fetched_at, expires_at, body) VALUES (?1, ?2, ?3, ?4, ?5)

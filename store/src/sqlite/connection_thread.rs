@@ -4,17 +4,12 @@
 //! queued call runs even if its caller is dropped. When the [`ConnectionThread`] is dropped, the
 //! queued calls are finished, the file is closed, and the thread ends.
 
-use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::cache;
 use super::connection::Db;
-use super::fault::store_name;
-use super::schema;
 use crate::error::StoreError;
-use crate::uri::OpenMode;
 
 /// Calls that may wait for the thread; further callers are blocked.
 const QUEUED_CALLS: usize = 64;
@@ -30,17 +25,16 @@ pub(super) struct ConnectionThread {
 }
 
 impl ConnectionThread {
-    /// Starts the thread, which opens the file.
+    /// Starts the thread, which opens the file of this name.
     pub(super) async fn start(
-        path: PathBuf,
-        mode: OpenMode,
+        store: String,
+        open: impl FnOnce() -> Result<Db, StoreError> + Send + 'static,
     ) -> Result<ConnectionThread, StoreError> {
-        let store = store_name(&path);
         let (calls, queue) = mpsc::channel(QUEUED_CALLS);
         let (opened, is_open) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name(String::from("store"))
-            .spawn(move || serve(path, mode, opened, queue))
+            .spawn(move || serve(open, opened, queue))
             .map_err(|error| ended(&store, &error.to_string()))?;
         is_open
             .await
@@ -90,12 +84,11 @@ fn ended(store: &str, reason: &str) -> StoreError {
 }
 
 fn serve(
-    path: PathBuf,
-    mode: OpenMode,
+    open: impl FnOnce() -> Result<Db, StoreError>,
     opened: oneshot::Sender<Result<(), StoreError>>,
     mut queue: mpsc::Receiver<Call>,
 ) {
-    let mut db = match schema::open(&path, mode) {
+    let mut db = match open() {
         Ok(db) => db,
         Err(error) => {
             // If the caller is gone, the file is not needed either.
@@ -103,11 +96,6 @@ fn serve(
             return;
         }
     };
-    if mode == OpenMode::Create
-        && let Err(error) = db.write(cache::forget_idle_sites)
-    {
-        tracing::warn!(%error, "cannot forget idle sites, will try at the next start");
-    }
     if opened.send(Ok(())).is_err() {
         return;
     }

@@ -10,6 +10,7 @@
 
 pub(crate) mod backup;
 mod batch;
+mod bodies;
 mod cache;
 mod changes;
 mod claims;
@@ -23,6 +24,7 @@ mod field_counts;
 mod health;
 mod pages;
 mod records;
+mod reread;
 mod reservations;
 mod retention;
 mod samples;
@@ -31,18 +33,17 @@ mod site_states;
 mod source_documents;
 mod validators;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rusqlite::Connection;
 use serde_json::{Map, Value};
 
-use crate::cache::{
-    Cache, Reservation, ReservationRelease, ReservationRequest, RobotsEntry, SiteEntry,
-};
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::claim::CrawlClaim;
 use crate::crawl::{Crawl, CrawlId};
@@ -51,6 +52,7 @@ use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
 use crate::record::{MappingOrder, RecordCounts};
+use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
 use crate::site_state::SiteState;
@@ -62,30 +64,49 @@ use crate::uri::OpenMode;
 use crate::validators::KnownPage;
 
 use batch::write_each;
+use bodies::BodiesFile;
+use connection::Db;
 use connection_thread::ConnectionThread;
+use fault::store_name;
 
 /// A store and a cache in one SQLite file.
 pub(crate) struct Sqlite {
     thread: ConnectionThread,
     path: PathBuf,
+    bodies: BodiesFile,
     order: RwLock<Arc<MappingOrder>>,
+    /// The position up to which pages were looked at for old ones.
+    retained_to: AtomicI64,
 }
 
 impl Sqlite {
     /// Opens the file, and creates it where `mode` allows.
     pub(crate) async fn open(path: PathBuf, mode: OpenMode) -> Result<Sqlite, StoreError> {
-        let thread = ConnectionThread::start(path.clone(), mode).await?;
-        let order = RwLock::default();
+        let file = path.clone();
+        let open = move || open_file(&file, mode);
+        let thread = ConnectionThread::start(store_name(&path), open).await?;
         Ok(Sqlite {
             thread,
+            bodies: BodiesFile::beside(&path),
             path,
-            order,
+            order: RwLock::default(),
+            retained_to: AtomicI64::default(),
         })
     }
 
     fn order(&self) -> Arc<MappingOrder> {
         Arc::clone(&self.order.read().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+fn open_file(path: &Path, mode: OpenMode) -> Result<Db, StoreError> {
+    let mut db = schema::open(path, mode)?;
+    if mode == OpenMode::Create
+        && let Err(error) = db.write(cache::forget_idle_sites)
+    {
+        tracing::warn!(%error, "cannot forget idle sites, will try at the next start");
+    }
+    Ok(db)
 }
 
 /// The same error for each entry of a batch that failed as a whole.
@@ -297,9 +318,9 @@ impl Store for Sqlite {
             .await?
     }
 
-    async fn has_versions(&self, id: String) -> Result<bool, StoreError> {
+    async fn with_versions(&self, ids: Vec<String>) -> Result<HashSet<String>, StoreError> {
         self.thread
-            .call(move |db| db.read(|conn| content_changes::has_versions(conn, &id)))
+            .call(move |db| db.read(|conn| content_changes::with_versions(conn, ids)))
             .await?
     }
 
@@ -330,6 +351,18 @@ impl Store for Sqlite {
         self.thread
             .call(move |db| db.read(|conn| content_changes::count(conn, &filter)))
             .await?
+    }
+
+    async fn count_new_documents(
+        &self,
+        crawl: &CrawlId,
+        began_ms: i64,
+        is_first: bool,
+    ) -> Result<u64, StoreError> {
+        let crawl = crawl.clone();
+        let count =
+            move |conn: &_| content_changes::new_documents(conn, &crawl, began_ms, is_first);
+        self.thread.call(move |db| db.read(count)).await?
     }
 
     async fn export(
@@ -364,67 +397,36 @@ impl Store for Sqlite {
         changes::read(&self.thread, after, filter, each).await
     }
 
-    /// One transaction.
+    /// One transaction, and one of the file of bodies.
     async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError> {
-        self.thread
-            .call(move |db| db.write(|conn| retention::drop_old(conn, cutoff)))
-            .await?
-    }
-}
-
-#[async_trait]
-impl Cache for Sqlite {
-    fn call_pace(&self, _processes: u16) -> Duration {
-        Duration::ZERO
+        let after = self.retained_to.load(Ordering::Relaxed);
+        let drop = move |db: &mut Db| db.write(|conn| retention::drop_old(conn, cutoff, after));
+        let (mut dropped, looked_to) = self.thread.call(drop).await??;
+        self.retained_to.store(looked_to, Ordering::Relaxed);
+        if let Some(pages_ms) = cutoff.pages_ms {
+            dropped.has_more |= self.bodies.drop_old(pages_ms).await?.has_more;
+        }
+        Ok(dropped)
     }
 
-    async fn robots_of(
+    /// One transaction.
+    async fn put_reread(
         &self,
-        origins: Vec<String>,
-        now_ms: i64,
-    ) -> Result<Vec<Option<RobotsEntry>>, StoreError> {
-        self.thread
-            .call(move |db| db.read(|conn| cache::robots_of(conn, &origins, now_ms)))
-            .await?
-    }
-
-    async fn put_robots(&self, entries: Vec<RobotsEntry>, now_ms: i64) -> Result<(), StoreError> {
-        self.thread
-            .call(move |db| db.write(|conn| cache::put_robots(conn, &entries, now_ms)))
-            .await?
-    }
-
-    async fn sites(
-        &self,
-        sites: Vec<String>,
-        now_ms: i64,
-    ) -> Result<Vec<Option<SiteEntry>>, StoreError> {
-        self.thread
-            .call(move |db| {
-                db.read(|conn| {
-                    let read = |site: &String| cache::site(conn, site, now_ms);
-                    sites.iter().map(read).collect()
-                })
-            })
-            .await?
-    }
-
-    async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError> {
-        self.thread
-            .call(move |db| db.write(|conn| cache::put_sites(conn, &entries)))
-            .await?
-    }
-    async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError> {
-        let request = request.clone();
-        self.thread
-            .call(move |db| db.write(|conn| reservations::reserve(conn, &request)))
-            .await?
-    }
-
-    async fn release_reservation(&self, release: &ReservationRelease) -> Result<(), StoreError> {
-        let release = release.clone();
-        self.thread
-            .call(move |db| db.write(|conn| reservations::release(conn, &release)))
-            .await?
+        rereads: Vec<Reread>,
+        is_trial: bool,
+    ) -> Vec<Result<RereadAnswer, StoreError>> {
+        let count = rereads.len();
+        let order = self.order();
+        let call = move |db: &mut Db| match is_trial {
+            true => {
+                let foresee = |one| db.read(|conn: &Connection| reread::foresee(conn, one, &order));
+                rereads.iter().map(foresee).collect()
+            }
+            false => write_each(db, &rereads, reread::describe, |conn, one| {
+                reread::write(conn, one, &order)
+            }),
+        };
+        let called = self.thread.call(call).await;
+        called.unwrap_or_else(|error| fail_all(count, &error))
     }
 }

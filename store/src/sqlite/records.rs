@@ -91,6 +91,28 @@ pub(super) fn fill(
     Ok(stored.state())
 }
 
+/// Fills a record from a page that was read again; how many values are new or other ones.
+pub(super) fn fill_again(
+    conn: &Connection,
+    key: &str,
+    page: &PageValues<'_>,
+    order: &MappingOrder,
+) -> Result<u32, Fault> {
+    let Some(mut stored) = load(conn, key)? else {
+        return Ok(0);
+    };
+    let kept = stored.clone();
+    let values = stored.fill_again(page, order);
+    if stored != kept {
+        keep(conn, key, &stored)?;
+        source_documents::mark_unwritten(conn, key)?;
+        if stored.state() != kept.state() {
+            count_change(conn, key, stored.state())?;
+        }
+    }
+    Ok(values)
+}
+
 pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
     let sql = "SELECT fields, sources, missing, resolved_at, candidates, history FROM records
         WHERE _id = ?1";

@@ -1,39 +1,66 @@
-//! Drops old pages, a few at a time. A position is what a log's entry is in MongoDB, so no log is to be
+//! Drops old pages and samples, a few at a time. A position is what a log's entry is in MongoDB, so no log is to be
 //! dropped beside them.
 
 use rusqlite::{Connection, params};
 
 use super::fault::Fault;
+use super::samples;
 use crate::retention::{Cutoff, Dropped};
 use crate::timestamp::iso_time;
 
 /// The most pages that one call looks at: for so long, other writers wait.
 const LOOKED_AT: i64 = 500;
 
-/// Drops those that are too old among the pages that were saved first. Saves are nearly in the order of
-/// fetches: with none among [`LOOKED_AT`] pages, it is over for now.
-pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<Dropped, Fault> {
-    let Some(pages_ms) = cutoff.pages_ms else {
-        return Ok(Dropped::default());
+/// Drops some of what is too old or too much; returns after which position of the pages to go on, 0 at the end.
+pub(super) fn drop_old(
+    conn: &Connection,
+    cutoff: Cutoff,
+    after: i64,
+) -> Result<(Dropped, i64), Fault> {
+    let (mut dropped, after) = match cutoff.pages_ms {
+        Some(pages_ms) => drop_pages(conn, pages_ms, after)?,
+        None => (Dropped::default(), 0),
     };
-    let sql = "SELECT count(*), coalesce(max(position), 0)
-        FROM (SELECT position FROM pages ORDER BY position LIMIT ?1)";
-    let mut select = conn.prepare_cached(sql)?;
-    let (looked_at, last): (i64, i64) =
-        select.query_row([LOOKED_AT], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let old = params![last, iso_time(pages_ms)];
-    // Before they are deleted, readers that have not come so far are refused.
-    let sql = "UPDATE changes SET cut = max(cut, coalesce(
-        (SELECT max(position) FROM pages WHERE position <= ?1 AND started_at < ?2), 0))";
-    conn.prepare_cached(sql)?.execute(old)?;
-    let sql = "DELETE FROM pages WHERE position <= ?1 AND started_at < ?2";
-    let pages = conn.prepare_cached(sql)?.execute(old)?;
-    let of_changes = drop_changes(conn, &iso_time(pages_ms))?;
-    Ok(Dropped {
+    let (samples, has_more) = samples::drop_old(conn, cutoff)?;
+    dropped.samples = samples;
+    dropped.has_more |= has_more;
+    Ok((dropped, after))
+}
+
+/// Drops those that are too old among the pages after a position; returns after which one to go on, 0 at the end.
+/// It comes by all pages: those that were read again stand behind others that were fetched later.
+fn drop_pages(conn: &Connection, pages_ms: i64, after: i64) -> Result<(Dropped, i64), Fault> {
+    let before = iso_time(pages_ms);
+    let sql = "SELECT count(*), max(position), max(position) FILTER (WHERE started_at < ?3)
+        FROM (SELECT position, started_at FROM pages WHERE position > ?1 ORDER BY position LIMIT ?2)";
+    let (looked_at, last, last_old): (i64, Option<i64>, Option<i64>) = conn
+        .prepare_cached(sql)?
+        .query_row(params![after, LOOKED_AT, before], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    let pages = match last_old {
+        Some(last_old) => drop_between(conn, after, last_old, &before)?,
+        None => 0,
+    };
+    let of_changes = drop_changes(conn, &before)?;
+    let is_end = looked_at < LOOKED_AT;
+    let dropped = Dropped {
         pages: pages as u64,
-        log_entries: 0,
-        has_more: of_changes == LOOKED_AT as usize || pages > 0 && looked_at == LOOKED_AT,
-    })
+        has_more: of_changes == LOOKED_AT as usize || !is_end,
+        ..Dropped::default()
+    };
+    Ok((dropped, last.filter(|_| !is_end).unwrap_or(0)))
+}
+
+/// Drops the pages from before a time that stand between two positions. The last of them is one.
+fn drop_between(conn: &Connection, after: i64, last: i64, before: &str) -> Result<usize, Fault> {
+    // Before they are deleted, readers that have not come so far are refused.
+    let cut = "UPDATE changes SET cut = max(cut, ?1)";
+    conn.prepare_cached(cut)?.execute([last])?;
+    let sql = "DELETE FROM pages WHERE position > ?1 AND position <= ?2 AND started_at < ?3";
+    Ok(conn
+        .prepare_cached(sql)?
+        .execute(params![after, last, before])?)
 }
 
 /// Drops changes and versions that are as old as pages that are dropped; how many of the one or the other.

@@ -5,6 +5,7 @@ use rusqlite::{Connection, Row, params};
 use super::crawls::time;
 use super::fault::Fault;
 use super::records::{from_json, to_json};
+use crate::retention::Cutoff;
 use crate::sample::Sample;
 use crate::timestamp::iso_time;
 
@@ -51,6 +52,51 @@ pub(super) fn with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<Sample
         }
     }
     Ok(samples)
+}
+
+/// Samples that one call drops by age, and by bytes.
+const DROPPED_AT_ONCE: usize = 500;
+
+/// Drops those that are too old, and of the others the oldest while there are too many bytes, those of alarms
+/// last. How many, and whether there may be more.
+pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool), Fault> {
+    let (mut dropped, mut has_more) = (0, false);
+    if let Some(pages_ms) = cutoff.pages_ms {
+        let sql =
+            "DELETE FROM samples WHERE _id IN (SELECT _id FROM samples WHERE at < ?1 LIMIT ?2)";
+        let old = params![iso_time(pages_ms), DROPPED_AT_ONCE as i64];
+        dropped = conn.prepare_cached(sql)?.execute(old)?;
+        has_more = dropped == DROPPED_AT_ONCE;
+    }
+    if let Some(most) = cutoff.samples_bytes {
+        let superfluous = superfluous(conn, most)?;
+        let mut delete = conn.prepare_cached("DELETE FROM samples WHERE _id = ?1")?;
+        for id in &superfluous {
+            dropped += delete.execute([id])?;
+        }
+        has_more |= superfluous.len() == DROPPED_AT_ONCE;
+    }
+    Ok((dropped as u64, has_more))
+}
+
+/// The ids of samples without which the others have no more bytes than these.
+fn superfluous(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
+    let sum = "SELECT coalesce(sum(length(text)), 0) FROM samples";
+    let mut bytes: i64 = conn.prepare_cached(sum)?.query_row((), |row| row.get(0))?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut ids = Vec::new();
+    if bytes <= most {
+        return Ok(ids);
+    }
+    // NULL, which is no alarm, comes first.
+    let sql = "SELECT _id, length(text) FROM samples ORDER BY alarm, at LIMIT ?1";
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut rows = statement.query([DROPPED_AT_ONCE as i64])?;
+    while let Some(row) = rows.next()?.filter(|_| bytes > most) {
+        ids.push(row.get(0)?);
+        bytes -= row.get::<_, i64>(1)?;
+    }
+    Ok(ids)
 }
 
 fn read(row: &Row<'_>) -> Result<Sample, Fault> {

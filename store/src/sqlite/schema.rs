@@ -1,10 +1,13 @@
 //! The tables, and how a file is opened, created or upgraded.
 
+mod since_8;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+use self::since_8::{CHANGES, VALIDATORS};
 use super::connection::{BUSY_FOR, Db};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
@@ -221,46 +224,6 @@ const DOCUMENTS: &str = "
 ALTER TABLE pages ADD COLUMN document TEXT; -- {status, type, sha256, bytes, title, ...}
 ";
 
-/// What version 8 added: with which pages can be asked for conditionally.
-const SINCE_8_VALIDATORS: &str = "
-ALTER TABLE pages ADD COLUMN validators TEXT; -- {etag, last_modified, fetched_at_ms, read_as}
-";
-
-/// What version 8 added: what has changed on pages. The table `changes` is another one, which processes of older
-/// versions read: they may be at work beside this one while a fleet is upgraded.
-const CHANGES: &str = "
-ALTER TABLE pages ADD COLUMN look BLOB; -- what it is compared by, compressed; NULL: changes are not looked for
-CREATE TABLE versions (
-    _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
-    looked_at TEXT NOT NULL,     -- the last time
-    state BLOB NOT NULL          -- compressed JSON
-) STRICT;
-CREATE INDEX versions_by_look ON versions (looked_at);
-CREATE TABLE page_changes (
-    number INTEGER PRIMARY KEY,
-    app_id TEXT NOT NULL,
-    crawl_id TEXT NOT NULL,
-    url TEXT NOT NULL,
-    page TEXT NOT NULL,          -- its _id
-    site TEXT NOT NULL,
-    kind TEXT NOT NULL,          -- new, changed, gone, back
-    at TEXT NOT NULL,            -- when the fetch began that has shown it
-    mapping TEXT,                -- whose fields were compared; NULL: the text was
-    old TEXT,                    -- JSON
-    new TEXT,                    -- JSON
-    difference TEXT NOT NULL     -- for people
-) STRICT;
-CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
-CREATE INDEX changes_by_time ON page_changes (at);
--- One row: up to which page looks are judged.
-CREATE TABLE judged (
-    revision INTEGER NOT NULL,   -- counts the judgements
-    writer TEXT NOT NULL,        -- the process that has made the last one
-    cursor TEXT NOT NULL,
-    last_number INTEGER NOT NULL -- of the last change
-) STRICT;
-";
-
 /// Upgrades a file from version 2 to version 3: the statements before and after the table of pages
 /// is created anew. In version 2, the order of rowids is the order in which pages became visible.
 const FROM_VERSION_2: [&str; 2] = [
@@ -402,7 +365,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             HISTORY,
             HEALTH,
             DOCUMENTS,
-            SINCE_8_VALIDATORS,
+            VALIDATORS,
             CHANGES,
         ] {
             conn.execute_batch(tables)?;
@@ -443,7 +406,7 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
             conn.execute_batch(HEALTH)?;
             conn.execute_batch(DOCUMENTS)?;
         }
-        conn.execute_batch(SINCE_8_VALIDATORS)?;
+        conn.execute_batch(VALIDATORS)?;
         conn.execute_batch(CHANGES)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }

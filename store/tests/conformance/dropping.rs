@@ -44,6 +44,7 @@ async fn drop_before(store: &dyn Store, at_ms: i64) -> u64 {
     let cutoff = Cutoff {
         pages_ms: Some(at_ms),
         log_ms: Some(at_ms),
+        samples_bytes: None,
     };
     let mut pages = 0;
     loop {

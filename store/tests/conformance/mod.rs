@@ -4,6 +4,7 @@
 //! fresh database, with a guard that keeps the database, and calls `conformance_tests!` with it. An
 //! attribute before the function's name is put before each test.
 
+pub(crate) mod bodies;
 pub(crate) mod caching;
 pub(crate) mod changing;
 pub(crate) mod choosing;
@@ -14,6 +15,7 @@ pub(crate) mod dropping;
 pub(crate) mod exporting;
 pub(crate) mod filling;
 pub(crate) mod health;
+pub(crate) mod rereading;
 pub(crate) mod reserving;
 pub(crate) mod samples;
 pub(crate) mod saving;
@@ -71,6 +73,7 @@ macro_rules! conformance_tests {
             content_changes: a_judgement_is_stored_onto_the_one_before_it,
             content_changes: changes_are_read_by_crawl_time_and_number,
             content_changes: pages_that_were_looked_at_are_told_with_their_looks,
+            content_changes: documents_that_a_run_has_met_first_are_counted,
             counting: records_are_counted_once_however_often_put,
             counting: fields_are_counted_by_mapping_and_crawl,
             counting: the_crawl_before_is_the_last_of_its_application,
@@ -103,6 +106,14 @@ macro_rules! conformance_tests {
             health: what_the_user_gave_is_told_and_what_pages_filled_is_not,
             health: pages_that_a_mapping_has_read_are_told_with_what_they_are_judged_by,
             samples: the_last_page_in_its_place_is_kept_with_its_text,
+            samples: samples_go_by_age_and_by_bytes_and_those_of_alarms_last,
+            bodies: the_body_of_the_later_delivery_is_kept,
+            bodies: a_body_stays_with_an_unchanged_page_and_goes_with_a_failed_one,
+            bodies: of_too_many_bodies_the_oldest_go_in_the_end,
+            rereading: a_trial_tells_what_is_then_done_once,
+            rereading: a_page_that_was_fetched_meanwhile_is_not_overwritten,
+            rereading: a_page_of_another_mapping_is_fetched_whole_the_next_time,
+            rereading: pages_that_were_read_again_are_dropped_when_they_are_old,
             caching: robots_come_back_for_a_day_fresh_or_not,
             caching: robots_fetched_earlier_never_replace_later_ones,
             caching: site_clocks_only_move_forward,

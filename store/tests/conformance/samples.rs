@@ -1,9 +1,9 @@
 //! Samples of pages.
 
 use serde_json::json;
-use webfill_store::{Page, Sample, SampleText};
+use webfill_store::{Cutoff, Page, Sample, SampleText};
 
-use super::{Clients, NOON_MS, page_with, save};
+use super::{Clients, NOON_MS, Store, page_with, save};
 
 fn sampled(url: &str, place: &str) -> Page {
     Page {
@@ -59,4 +59,73 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
     store.put_samples(vec![pinned.clone()]).await.unwrap();
     let found = other.sample_texts(vec![pinned.id.clone()]).await.unwrap();
     assert_eq!(found, [pinned]);
+}
+
+const MINUTE_MS: i64 = 60_000;
+
+/// A sample of so many bytes, fetched so many minutes after noon.
+fn of_bytes(id: &str, minutes: i64, alarm: Option<&str>, bytes: usize) -> Sample {
+    Sample {
+        id: format!("people/{id}"),
+        mapping: "people".into(),
+        alarm: alarm.map(str::to_owned),
+        page: sampled("https://a.org/1", id).id(),
+        url: "https://a.org/1".into(),
+        at_ms: NOON_MS + minutes * MINUTE_MS,
+        fields: Vec::new(),
+        text: vec![7; bytes],
+    }
+}
+
+/// Drops what is older than so many minutes after noon, and what is more than so many bytes; what is left.
+async fn left(store: &dyn Store, minutes: Option<i64>, bytes: Option<u64>) -> (u64, Vec<String>) {
+    let cutoff = Cutoff {
+        pages_ms: minutes.map(|minutes| NOON_MS + minutes * MINUTE_MS),
+        log_ms: None,
+        samples_bytes: bytes,
+    };
+    let mut dropped = 0;
+    loop {
+        let step = store.drop_old(cutoff).await.unwrap();
+        dropped += step.samples;
+        if !step.has_more {
+            break;
+        }
+    }
+    let samples = store.samples("people").await.unwrap();
+    let ids = samples.into_iter().map(|one| one.id.replace("people/", ""));
+    (dropped, ids.collect())
+}
+
+pub(crate) async fn samples_go_by_age_and_by_bytes_and_those_of_alarms_last(clients: &Clients) {
+    let (store, other) = (&*clients.first.store, &*clients.second.store);
+    let samples = vec![
+        of_bytes("a", 0, Some("raised"), 1_000),
+        of_bytes("b", 3, None, 1_000),
+        of_bytes("c", 2, None, 1_000),
+        of_bytes("d", 1, None, 1_000),
+    ];
+    store.put_samples(samples).await.unwrap();
+    let names = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let all = (0, names(&["a", "b", "c", "d"]));
+    assert_eq!(left(other, None, None).await, all);
+    assert_eq!(left(other, Some(0), Some(4_000)).await, all);
+    assert_eq!(
+        left(other, None, Some(3_999)).await,
+        (1, names(&["a", "b", "c"]))
+    );
+    assert_eq!(left(other, None, Some(1_999)).await, (2, names(&["a"])));
+    assert_eq!(left(other, Some(1), Some(1_999)).await, (1, names(&[])));
+    let many = (0..1_203).map(|number| of_bytes(&format!("{number:04}"), number, None, 10));
+    store.put_samples(many.collect()).await.unwrap();
+    let (dropped, kept) = left(other, Some(600), None).await;
+    assert_eq!((dropped, kept.len()), (600, 603));
+    let (dropped, kept) = left(other, None, Some(20)).await;
+    assert_eq!((dropped, kept), (601, names(&["1201", "1202"])));
+    assert_eq!(left(other, None, Some(0)).await, (2, names(&[])));
 }

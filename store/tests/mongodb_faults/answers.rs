@@ -2,7 +2,10 @@ use std::time::{Duration, Instant};
 
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
-use webfill_store::{Reservation, ReservationRequest, StoreUri, open};
+use serde_json::{Map, json};
+use webfill_store::{
+    Cursor, ExportFilter, Reread, Reservation, ReservationRequest, StoreUri, open,
+};
 use webfill_test_mongod::{Mongod, fresh_database};
 use webfill_test_needs::needs;
 
@@ -50,6 +53,68 @@ async fn what_passes_is_tried_again_and_what_does_not_is_told() {
     assert!(error.is_fatal(), "{error}");
     assert!(error.to_string().contains("readWrite"), "{error}");
     assert!(store.save(vec![save(0)]).await[0].is_ok());
+}
+
+/// A page is written, and whoever writes it ends before it is in the log of pages.
+#[needs(mongod)]
+#[tokio::test]
+async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
+    let mongod = Mongod::start();
+    let uri = mongod.uri("test");
+    let store = open_store(&uri).await.unwrap();
+    put_crawl(&*store).await;
+    let mut saved = save(0);
+    saved.page.content_hash = Some("h".to_owned());
+    let page = saved.page.clone();
+    assert!(store.save(vec![saved]).await[0].is_ok());
+    let changes = async |after: &Cursor| {
+        let mut pages = Vec::new();
+        let mut each = |_, page| {
+            pages.push(page);
+            Ok(())
+        };
+        let everything = ExportFilter::default();
+        let end = store.changes(after, &everything, &mut each).await.unwrap();
+        (pages, end)
+    };
+    let (_, read_to) = changes(&Cursor::start()).await;
+    let now = Reread {
+        page_id: page.id(),
+        url: page.url.clone(),
+        attempts: page.delivery.number,
+        started_at_ms: page.started_at_ms,
+        content_hash: "h".to_owned(),
+        is_changed: true,
+        outcome: page.outcome,
+        mapping: None,
+        mapping_version: None,
+        template: None,
+        fields: Map::from_iter([("city".to_owned(), json!("Ockham"))]),
+        records: Vec::new(),
+        at_ms: NOON_MS + 5_000,
+    };
+    let client = Client::with_uri_str(&uri).await.unwrap();
+    fail(&client, "aggregate", 1, doc! {"errorCode": 14031}).await;
+    let put = store.put_reread(vec![now.clone()], false).await.remove(0);
+    assert!(put.unwrap_err().is_retry());
+    let (none, read_to) = changes(&read_to).await;
+    assert!(none.is_empty(), "{none:?}");
+    // Its fields are what they should be, so nothing has changed for whoever repeats it.
+    let again = Reread {
+        is_changed: false,
+        ..now
+    };
+    for expected in [1, 0] {
+        let (_, before) = changes(&read_to).await;
+        let put = store.put_reread(vec![again.clone()], false).await.remove(0);
+        assert!(put.is_ok(), "{put:?}");
+        let (pages, _) = changes(&before).await;
+        assert_eq!(pages.len(), expected, "{pages:?}");
+        for page in pages {
+            assert_eq!(page["fields"]["city"], "Ockham");
+            assert!(page.get("unlogged").is_none(), "{page}");
+        }
+    }
 }
 
 /// Several clients create the same documents at the same time.

@@ -1,0 +1,233 @@
+//! The collection `bodies`.
+//!
+//! How much it takes is asked of the server, and only after a part of what is allowed was written: so all
+//! bodies together may take a little more than that for a while, the more processes write the more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use mongodb::Collection;
+use mongodb::bson::raw::cstr;
+use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc};
+use webfill_wire::Delivery;
+
+use super::Mongo;
+use super::cache::time;
+use super::command::{Db, number, with_timeout};
+use super::fault::Fault;
+use super::indexes;
+use super::pages::{date, replace_if};
+use super::value::binary;
+use crate::bodies::{
+    BESIDE_BODY, Bodies, Body, BodyChange, DroppedBodies, MAX_KEPT_BYTES, keys_of,
+};
+use crate::crawl::CrawlId;
+use crate::error::StoreError;
+use crate::site_clock::clamped;
+
+pub(super) const BODIES: &str = "bodies";
+
+/// The member by which the oldest are found.
+pub(super) const AT: &str = "at";
+
+/// A step of reading ends after this many documents, or bytes.
+const STEP: i64 = 64;
+const STEP_BYTES: usize = 4 << 20;
+
+/// How many of the oldest are looked at to make room.
+const OLDEST: i64 = 500;
+
+/// The share of what is allowed that is written before the server is asked.
+const ASKED_AFTER: u64 = 64;
+
+/// What a process knows of the collection.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    is_indexed: AtomicBool,
+    was_asked: AtomicBool,
+    /// Since the server was asked how much there is.
+    bytes: AtomicU64,
+}
+
+#[async_trait]
+impl Bodies for Mongo {
+    async fn keep(
+        &self,
+        changes: Vec<BodyChange>,
+        max_bytes: u64,
+    ) -> Result<DroppedBodies, StoreError> {
+        let written = Arc::clone(&self.written_bodies);
+        self.call(async move |db: Db| keep(&db, &written, &changes, max_bytes).await)
+            .await
+    }
+
+    async fn bodies(
+        &self,
+        crawl: &CrawlId,
+        after: Option<String>,
+    ) -> Result<Vec<Body>, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| read(&db, &crawl, after).await)
+            .await
+    }
+}
+
+async fn keep(
+    db: &Db,
+    written: &Written,
+    changes: &[BodyChange],
+    max_bytes: u64,
+) -> Result<DroppedBodies, Fault> {
+    if !written.is_indexed.load(Ordering::Relaxed) {
+        indexes::create_for_bodies(db).await?;
+        written.is_indexed.store(true, Ordering::Relaxed);
+    }
+    let mut forgotten = RawArrayBuf::new();
+    let (mut kept, mut unchanged) = (Vec::new(), Vec::new());
+    let mut bytes = 0;
+    for change in changes {
+        match change {
+            BodyChange::Keep(body) if body.body.len() <= MAX_KEPT_BYTES => {
+                bytes += body.body.len();
+                kept.push(statement(body));
+            }
+            BodyChange::Keep(Body { page_id, at_ms, .. })
+            | BodyChange::Forget { page_id, at_ms } => {
+                forgotten.push(rawdoc! {"_id": page_id.as_str(), "at": {"$lt": date(*at_ms)}});
+            }
+            BodyChange::Unchanged {
+                page_id,
+                content_hash,
+                at_ms,
+            } => unchanged.push(rawdoc! {
+                "q": {"_id": page_id.as_str(), "content_hash": content_hash.as_str()},
+                "u": {"$max": {"at": date(*at_ms)}},
+            }),
+        }
+    }
+    db.upsert(BODIES, &kept).await?.into_result()?;
+    db.update(BODIES, &unchanged).await?.into_result()?;
+    if !forgotten.is_empty() {
+        let any = rawdoc! {"$or": forgotten};
+        db.delete_matching(BODIES, any).await?.into_result()?;
+    }
+    trim(db, written, bytes as u64, max_bytes).await
+}
+
+fn statement(body: &Body) -> RawDocumentBuf {
+    let size = body.body.len() + BESIDE_BODY;
+    let mut stored = rawdoc! {
+        "_id": body.page_id.as_str(),
+        "content_hash": body.content_hash.as_str(),
+        "is_rendered": body.is_rendered,
+        "at": date(body.at_ms),
+        "epoch": clamped(body.delivery.epoch),
+        "task": clamped(body.task),
+        "attempts": i64::from(body.delivery.number),
+        "bytes": clamped(body.bytes),
+        "size": clamped(size as u64),
+    };
+    stored.append(cstr!("body"), binary(&body.body));
+    let is_not_earlier = rawdoc! {"$gte": [
+        [
+            {"$literal": clamped(body.delivery.epoch)},
+            {"$literal": clamped(body.task)},
+            {"$literal": i64::from(body.delivery.number)},
+            {"$literal": date(body.at_ms)},
+        ],
+        ["$epoch", "$task", "$attempts", "$at"],
+    ]};
+    replace_if(&body.page_id, is_not_earlier, stored)
+}
+
+/// Drops the oldest bodies until the others fit, if it is time to ask.
+async fn trim(
+    db: &Db,
+    written: &Written,
+    bytes: u64,
+    max_bytes: u64,
+) -> Result<DroppedBodies, Fault> {
+    let since = written.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    let is_due = since >= max_bytes / ASKED_AFTER || !written.was_asked.load(Ordering::Relaxed);
+    let mut dropped = DroppedBodies::default();
+    if !is_due {
+        return Ok(dropped);
+    }
+    written.bytes.store(0, Ordering::Relaxed);
+    written.was_asked.store(true, Ordering::Relaxed);
+    let stats = db.run(rawdoc! {"collStats": BODIES}).await?;
+    let mut excess = number(&stats, "size") - clamped(max_bytes);
+    while excess > 0 {
+        let ids = oldest(db, &mut excess).await?;
+        if ids.is_empty() {
+            break;
+        }
+        let deleted = db.delete(BODIES, &ids).await?;
+        dropped.bodies += deleted.matched.unsigned_abs();
+        deleted.into_result()?;
+    }
+    Ok(dropped)
+}
+
+/// Some of the oldest, whose sizes are taken off the excess.
+async fn oldest(db: &Db, excess: &mut i64) -> Result<Vec<String>, Fault> {
+    let bodies: Collection<Document> = db.database.collection(BODIES);
+    let find = async {
+        let find = bodies.find(doc! {}).sort(doc! {AT: 1}).limit(OLDEST);
+        let mut cursor = find.projection(doc! {"size": 1}).await?;
+        let mut oldest = Vec::new();
+        while cursor.advance().await? {
+            oldest.push(cursor.deserialize_current()?);
+        }
+        Ok(oldest)
+    };
+    let mut ids = Vec::new();
+    for body in with_timeout(find).await? {
+        if *excess <= 0 {
+            break;
+        }
+        *excess -= number(&body, "size");
+        ids.extend(body.get_str("_id").map(str::to_owned));
+    }
+    Ok(ids)
+}
+
+async fn read(db: &Db, crawl: &CrawlId, after: Option<String>) -> Result<Vec<Body>, Fault> {
+    let (first, end) = keys_of(crawl);
+    let bodies: Collection<RawDocumentBuf> = db.database.collection(BODIES);
+    let which = doc! {"_id": {"$gt": after.unwrap_or(first), "$lt": end}};
+    let find = async {
+        let find = bodies.find(which).sort(doc! {"_id": 1}).limit(STEP);
+        // An answer is of about this size, whatever the size of the bodies.
+        let mut cursor = find.batch_size(4).await?;
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        while bytes < STEP_BYTES && cursor.advance().await? {
+            bytes += cursor.current().as_bytes().len();
+            found.push(cursor.current().to_owned());
+        }
+        Ok(found)
+    };
+    let found: Vec<RawDocumentBuf> = with_timeout(find).await?;
+    Ok(found.iter().map(|stored| body(stored)).collect())
+}
+
+fn body(stored: &RawDocument) -> Body {
+    let text = |name: &str| stored.get_str(name).unwrap_or_default().to_owned();
+    let number = |name: &str| stored.get_i64(name).unwrap_or_default().unsigned_abs();
+    let body = stored.get_binary("body").ok();
+    Body {
+        page_id: text("_id"),
+        content_hash: text("content_hash"),
+        is_rendered: stored.get_bool("is_rendered").unwrap_or_default(),
+        at_ms: time(stored, AT).unwrap_or_default(),
+        task: number("task"),
+        delivery: Delivery::new(
+            number("epoch"),
+            u32::try_from(number("attempts")).unwrap_or(u32::MAX),
+        ),
+        bytes: number("bytes"),
+        body: body.map(|binary| binary.bytes.to_vec()).unwrap_or_default(),
+    }
+}

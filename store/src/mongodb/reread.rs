@@ -1,0 +1,185 @@
+//! Pages that were read again: their documents, and the records that they fill.
+
+use std::collections::HashMap;
+
+use mongodb::Collection;
+use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
+
+use super::command::{Db, with_timeout};
+use super::fault::Fault;
+use super::page_log;
+use super::pages::date;
+use super::records;
+use super::value::{document, or_null};
+use crate::error::StoreError;
+use crate::page::MAX_ENTRY_BYTES;
+use crate::record::MappingOrder;
+use crate::reread::{Reread, RereadAnswer};
+
+type Answers = Vec<Result<RereadAnswer, StoreError>>;
+
+/// Writes pages that are still of the fetch that was read. Then enters them into the log, so that readers of
+/// changes learn of their new fields, and fills their records. Until a page is in the log it is marked
+/// (`unlogged`: when it was read again), so that this, interrupted in between and repeated, does what is left.
+pub(super) async fn put(
+    db: &Db,
+    rereads: &[Reread],
+    order: &MappingOrder,
+    is_trial: bool,
+) -> Result<Answers, Fault> {
+    let mut answers: Answers = rereads
+        .iter()
+        .map(|_| Ok(RereadAnswer::default()))
+        .collect();
+    if !is_trial {
+        update(db, rereads, &mut answers).await?;
+    }
+    let there = still_there(db, rereads).await?;
+    let mut unlogged = Vec::new();
+    let mut requests = Vec::new();
+    for (entry, reread) in rereads.iter().enumerate() {
+        let Ok(answer) = &mut answers[entry] else {
+            continue;
+        };
+        match there.get(reread.page_id.as_str()) {
+            Some(Some(mark)) => unlogged.push((reread.page_id.as_str(), *mark)),
+            Some(None) => {}
+            None => {
+                answer.is_overtaken = true;
+                continue;
+            }
+        }
+        let request = |record: &String| records::FillRequest {
+            record: record.clone(),
+            values: reread.values(),
+            entry,
+        };
+        requests.extend(reread.records.iter().map(request));
+    }
+    if !is_trial {
+        enter(db, &unlogged).await?;
+    }
+    for (request, values) in records::fill_again(db, &requests, order, is_trial).await? {
+        match (&mut answers[request.entry], values) {
+            (Ok(answer), Ok(values)) => answer.record_values += values,
+            (answer @ Ok(_), Err(reason)) => {
+                *answer = Err(refusal(&rereads[request.entry], reason));
+            }
+            (Err(_), _) => {}
+        }
+    }
+    Ok(answers)
+}
+
+/// Enters marked pages into the log, and takes these marks off.
+async fn enter(db: &Db, unlogged: &[(&str, i64)]) -> Result<(), Fault> {
+    let ids = unlogged.iter().map(|(id, _)| (*id).to_owned());
+    page_log::append(db, ids.collect()).await?;
+    let unmark = |(id, mark): &(&str, i64)| {
+        rawdoc! {"q": {"_id": *id, "unlogged": *mark}, "u": {"$unset": {"unlogged": ""}}}
+    };
+    let unmark: Vec<_> = unlogged.iter().map(unmark).collect();
+    db.update("pages", &unmark).await?.into_result()
+}
+
+fn refusal(reread: &Reread, reason: String) -> StoreError {
+    StoreError::Entry {
+        entry: format!("page {}", reread.url),
+        reason,
+    }
+}
+
+async fn update(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<(), Fault> {
+    let (mut statements, mut sent) = (Vec::new(), Vec::new());
+    for (entry, reread) in rereads.iter().enumerate() {
+        if !reread.is_changed {
+            continue;
+        }
+        match statement(reread) {
+            Ok(statement) => {
+                statements.push(statement);
+                sent.push(entry);
+            }
+            Err(Fault::InvalidEntry(reason)) => answers[entry] = Err(refusal(reread, reason)),
+            Err(fault) => return Err(fault),
+        }
+    }
+    for (statement, code, message) in db.update("pages", &statements).await?.failed {
+        let entry = sent[statement];
+        match Fault::of_statement(code, &message) {
+            Fault::InvalidEntry(reason) => {
+                answers[entry] = Err(refusal(&rereads[entry], reason));
+            }
+            fault => return Err(fault),
+        }
+    }
+    Ok(())
+}
+
+/// What is new of a page, if it is still of the fetch that was read. Its links are those of the former mapping:
+/// for those of another one it is fetched whole the next time. Values from outside stand below `$literal`, where
+/// the server does not evaluate them.
+fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
+    let fields = document(&reread.fields)?;
+    if fields.as_bytes().len() > MAX_ENTRY_BYTES {
+        return Err(Fault::InvalidEntry(format!(
+            "its fields take {} bytes, more than the {MAX_ENTRY_BYTES} of a page",
+            fields.as_bytes().len()
+        )));
+    }
+    let literal = |text: &Option<String>| rawdoc! {"$literal": or_null(text.as_deref())};
+    let is_same_mapping = rawdoc! {"$and": [
+        {"$eq": ["$mapping", literal(&reread.mapping)]},
+        {"$eq": ["$mapping_version", literal(&reread.mapping_version)]},
+    ]};
+    Ok(rawdoc! {
+        "q": {
+            "_id": reread.page_id.as_str(),
+            "attempts": i64::from(reread.attempts),
+            "started_at": date(reread.started_at_ms),
+            "content_hash": reread.content_hash.as_str(),
+        },
+        "u": [{"$set": {
+            "outcome": reread.outcome.as_str(),
+            "mapping": literal(&reread.mapping),
+            "mapping_version": literal(&reread.mapping_version),
+            "template": literal(&reread.template),
+            "fields": {"$literal": fields},
+            "unlogged": reread.at_ms,
+            "validators": {"$cond": [is_same_mapping, "$validators", null]},
+        }}],
+    })
+}
+
+/// The pages that are of the fetch that was read, by their keys, with their marks.
+async fn still_there<'r>(
+    db: &Db,
+    rereads: &'r [Reread],
+) -> Result<HashMap<&'r str, Option<i64>>, Fault> {
+    let ids: Vec<&str> = rereads.iter().map(|one| one.page_id.as_str()).collect();
+    let pages: Collection<RawDocumentBuf> = db.database.collection("pages");
+    let parts = doc! {"attempts": 1, "started_at": 1, "content_hash": 1, "unlogged": 1};
+    let find = async {
+        let mut cursor = pages
+            .find(doc! {"_id": {"$in": ids}})
+            .projection(parts)
+            .await?;
+        let mut found = Vec::new();
+        while cursor.advance().await? {
+            found.push(cursor.current().to_owned());
+        }
+        Ok(found)
+    };
+    let found: Vec<RawDocumentBuf> = with_timeout(find).await?;
+    let is_same = |stored: &RawDocumentBuf, reread: &Reread| {
+        stored.get_str("_id").ok() == Some(&*reread.page_id)
+            && stored.get_i64("attempts").ok() == Some(i64::from(reread.attempts))
+            && stored.get_datetime("started_at").ok() == Some(date(reread.started_at_ms))
+            && stored.get_str("content_hash").ok() == Some(&*reread.content_hash)
+    };
+    let there = rereads.iter().filter_map(|reread| {
+        let stored = found.iter().find(|stored| is_same(stored, reread))?;
+        Some((reread.page_id.as_str(), stored.get_i64("unlogged").ok()))
+    });
+    Ok(there.collect())
+}

@@ -1,0 +1,195 @@
+//! How a page that was read again fills a record.
+
+use serde_json::Value;
+
+use super::{MappingOrder, PageValues, StoredRecord, has_value};
+use crate::timestamp::iso_time;
+
+impl StoredRecord {
+    /// As [`StoredRecord::fill`], from a page that was read again. Returns how many values of fields are new
+    /// or other ones. A refresh that asks for a field again waits on: this is not the fetch that it wants.
+    pub(crate) fn fill_again(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> u32 {
+        let before = self.fields.clone();
+        let missing = self.missing.clone();
+        let is_asked_again = |name: &String| before.get(name).is_some_and(has_value);
+        self.missing.retain(|name| !is_asked_again(name));
+        for (name, value) in page.fields {
+            if has_value(value) {
+                self.replace_own(name, value, page);
+            }
+        }
+        self.fill(page, order);
+        let left = std::mem::take(&mut self.missing);
+        let is_missing = |name: &String| is_asked_again(name) || left.contains(name);
+        self.missing = missing.into_iter().filter(is_missing).collect();
+        self.update_resolved(page.ended_at_ms);
+        let is_other = |(name, value): &(&String, &Value)| before.get(*name) != Some(*value);
+        self.fields.iter().filter(is_other).count() as u32
+    }
+
+    /// A value replaces the other ones of this page, be they the record's or candidates. Candidates of other
+    /// pages, which were not read, stay.
+    fn replace_own(&mut self, name: &str, value: &Value, page: &PageValues<'_>) {
+        let others = self.candidates.get(name).and_then(Value::as_array);
+        let others = others.cloned().unwrap_or_default();
+        let source = self.sources.get(name);
+        let is_newer = self.fields.get(name) != Some(value)
+            && source.is_some_and(|source| is_of_page(source, page));
+        if is_newer {
+            self.renew(name, value, page);
+        }
+        let stays = |other: &Value| match other["value"] == *value {
+            true => !is_newer,
+            false => !is_of_page(other, page),
+        };
+        let others: Vec<Value> = others.into_iter().filter(stays).collect();
+        match others.is_empty() {
+            true => self.candidates.shift_remove(name),
+            false => self.candidates.insert(name.to_owned(), others.into()),
+        };
+    }
+}
+
+/// Whether a value's source is this fetch of the page, or an earlier one.
+fn is_of_page(source: &Value, page: &PageValues<'_>) -> bool {
+    let at = iso_time(page.started_at_ms);
+    source["url"] == page.url && source["at"].as_str().is_some_and(|of| of <= at.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+
+    const URL: &str = "http://a.org/1";
+    const AT_MS: i64 = 1_795_000_000_000;
+
+    fn fields(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    fn values(fields: &Map<String, Value>, started_at_ms: i64) -> PageValues<'_> {
+        PageValues {
+            fields,
+            url: URL,
+            mapping: Some("m"),
+            started_at_ms,
+            ended_at_ms: AT_MS + 1_000,
+        }
+    }
+
+    /// A record with a value of the user, and two of a page that was fetched at this time.
+    fn record() -> StoredRecord {
+        let mut record = StoredRecord {
+            fields: fields(json!({"given": "mine"})),
+            missing: vec!["price".into(), "name".into()],
+            ..StoredRecord::default()
+        };
+        let found = fields(json!({"price": "12", "name": "Ada", "given": "theirs"}));
+        assert!(record.fill(&values(&found, AT_MS), &MappingOrder::default()));
+        record
+    }
+
+    #[test]
+    fn values_of_the_same_fetch_are_replaced_and_kept_in_the_history() {
+        let mut record = record();
+        let now = fields(json!({"price": "12.50", "name": "", "given": "theirs"}));
+        let order = MappingOrder::default();
+        assert_eq!(record.fill_again(&values(&now, AT_MS), &order), 1);
+        let expected = json!({"given": "mine", "price": "12.50", "name": "Ada"});
+        assert_eq!(Value::Object(record.fields.clone()), expected);
+        assert_eq!(record.history["price"][0]["value"], "12");
+        let once = record.clone();
+        assert_eq!(record.fill_again(&values(&now, AT_MS), &order), 0);
+        assert_eq!(record, once, "repeated, it changes nothing");
+    }
+
+    #[test]
+    fn a_later_fetch_of_the_page_knows_better() {
+        let mut record = record();
+        let now = fields(json!({"price": "11"}));
+        let earlier = values(&now, AT_MS - 1);
+        assert_eq!(record.fill_again(&earlier, &MappingOrder::default()), 0);
+        assert_eq!(record.fields["price"], "12");
+    }
+
+    #[test]
+    fn a_refresh_still_takes_the_later_value() {
+        let mut record = record();
+        let order = MappingOrder::default();
+        assert!(record.ask_again(&["price".into(), "name".into()]));
+        let now = fields(json!({"price": "12.50", "name": "Ada"}));
+        let renamed = PageValues {
+            mapping: Some("other"),
+            ..values(&now, AT_MS)
+        };
+        assert_eq!(record.fill_again(&renamed, &order), 1);
+        assert_eq!(record.fields["price"], "12.50");
+        assert_eq!(record.missing, ["price", "name"]);
+        assert_eq!(record.resolved_at, None);
+        let fresh = fields(json!({"price": "15", "name": "Ada"}));
+        assert!(record.fill(&values(&fresh, AT_MS + 5), &order));
+        assert_eq!(record.fields["price"], "15");
+        assert_eq!(record.missing, [""; 0]);
+    }
+
+    #[test]
+    fn a_page_of_another_fetch_does_not_answer_a_refresh() {
+        let mut record = record();
+        let order = MappingOrder::default();
+        assert!(record.ask_again(&["price".into()]));
+        let now = fields(json!({"price": "99"}));
+        let other = PageValues {
+            url: "http://a.org/2",
+            ..values(&now, AT_MS)
+        };
+        assert_eq!(record.fill_again(&other, &order), 0);
+        assert_eq!(record.missing, ["price"]);
+        assert_eq!(record.fields["price"], "12");
+    }
+
+    #[test]
+    fn candidates_of_other_pages_stay_in_whatever_order_pages_are_read() {
+        let order = MappingOrder::default();
+        let other = |fields| PageValues {
+            url: "http://a.org/0",
+            ..values(fields, AT_MS)
+        };
+        let mut before = record();
+        let theirs = fields(json!({"price": "13"}));
+        assert!(before.fill(&other(&theirs), &order));
+        let (owner, theirs) = (json!({"price": "12.50"}), json!({"price": "14"}));
+        let (owner, theirs) = (fields(owner), fields(theirs));
+        let pages = [values(&owner, AT_MS), other(&theirs)];
+        let mut results = Vec::new();
+        for numbers in [[0, 1], [1, 0]] {
+            let mut record = before.clone();
+            numbers.iter().for_each(|number| {
+                record.fill_again(&pages[*number], &order);
+            });
+            let once = record.clone();
+            numbers.iter().for_each(|number| {
+                record.fill_again(&pages[*number], &order);
+            });
+            assert_eq!(record, once, "repeated, it changes nothing");
+            assert_eq!(record.fields["price"], "12.50");
+            assert_eq!(record.other_values("price"), ["14", "12"]);
+            results.push(record);
+        }
+        assert_eq!(results[0], results[1]);
+    }
+
+    #[test]
+    fn missing_fields_are_filled() {
+        let mut record = record();
+        record.missing.push("town".into());
+        record.resolved_at = None;
+        let now = fields(json!({"town": "Ockham"}));
+        assert_eq!(
+            record.fill_again(&values(&now, AT_MS), &MappingOrder::default()),
+            1
+        );
+        assert_eq!(record.resolved_at, Some(iso_time(AT_MS + 1_000)));
+    }
+}

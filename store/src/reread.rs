@@ -1,0 +1,55 @@
+//! Pages that were read again without fetching.
+
+use serde_json::{Map, Value};
+use webfill_wire::Outcome;
+
+use crate::record::PageValues;
+use crate::timestamp::iso_time;
+
+/// What reading a stored page again has yielded. Which fetch of the page was read is told by `attempts`,
+/// `started_at_ms` and `content_hash`: if the stored page is of another one by now, nothing is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reread {
+    /// See [`crate::page_id`].
+    pub page_id: String,
+    pub url: String,
+    pub attempts: u32,
+    pub started_at_ms: i64,
+    pub content_hash: String,
+    /// Whether the page is to get what follows; otherwise it has it, and only its records are filled.
+    pub is_changed: bool,
+    pub outcome: Outcome,
+    pub mapping: Option<String>,
+    pub mapping_version: Option<String>,
+    pub template: Option<String>,
+    pub fields: Map<String, Value>,
+    /// The keys of the records that are kept with the page.
+    pub records: Vec<String>,
+    /// When it was read again, milliseconds since the epoch.
+    pub at_ms: i64,
+}
+
+/// What has become, or would become, of a [`Reread`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RereadAnswer {
+    /// The page was fetched again meanwhile, and is left as it is.
+    pub is_overtaken: bool,
+    /// Values of records that are new or other ones.
+    pub record_values: u32,
+}
+
+impl Reread {
+    pub(crate) fn values(&self) -> PageValues<'_> {
+        PageValues {
+            fields: &self.fields,
+            url: &self.url,
+            mapping: self.mapping.as_deref(),
+            started_at_ms: self.started_at_ms,
+            ended_at_ms: self.at_ms,
+        }
+    }
+
+    pub(crate) fn started_at(&self) -> String {
+        iso_time(self.started_at_ms)
+    }
+}

@@ -1,0 +1,95 @@
+//! Pages that were read again: their rows, and the records that they fill.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fault::Fault;
+use super::records::{self, to_json};
+use crate::record::MappingOrder;
+use crate::reread::{Reread, RereadAnswer};
+
+/// A page gets a new position, so that readers of changes learn of its new fields. Its links are those of
+/// the former mapping: for those of another one it is fetched whole the next time.
+const UPDATE: &str = "
+UPDATE pages SET outcome = ?5, mapping = ?6, mapping_version = ?7, template = ?8, fields = ?9,
+    validators = CASE WHEN mapping IS ?6 AND mapping_version IS ?7 THEN validators END,
+    position = (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes)
+WHERE _id = ?1 AND attempts = ?2 AND started_at = ?3 AND content_hash = ?4";
+
+const FIND: &str = "
+SELECT 1 FROM pages WHERE _id = ?1 AND attempts = ?2 AND started_at = ?3 AND content_hash = ?4";
+
+/// How errors name it.
+pub(super) fn describe(reread: &Reread) -> String {
+    format!("page {}", reread.url)
+}
+
+/// Writes what was read, unless the page was fetched again meanwhile.
+pub(super) fn write(
+    conn: &Connection,
+    reread: &Reread,
+    order: &MappingOrder,
+) -> Result<RereadAnswer, Fault> {
+    let is_there = match reread.is_changed {
+        true => update(conn, reread)?,
+        false => is_there(conn, reread)?,
+    };
+    if !is_there {
+        return Ok(overtaken());
+    }
+    let mut answer = RereadAnswer::default();
+    for record in &reread.records {
+        answer.record_values += records::fill_again(conn, record, &reread.values(), order)?;
+    }
+    Ok(answer)
+}
+
+/// What writing it would do.
+pub(super) fn foresee(
+    conn: &Connection,
+    reread: &Reread,
+    order: &MappingOrder,
+) -> Result<RereadAnswer, Fault> {
+    if !is_there(conn, reread)? {
+        return Ok(overtaken());
+    }
+    let mut answer = RereadAnswer::default();
+    for record in &reread.records {
+        if let Some(mut stored) = records::load(conn, record)? {
+            answer.record_values += stored.fill_again(&reread.values(), order);
+        }
+    }
+    Ok(answer)
+}
+
+fn overtaken() -> RereadAnswer {
+    RereadAnswer {
+        is_overtaken: true,
+        record_values: 0,
+    }
+}
+
+fn update(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
+    let updated = conn.prepare_cached(UPDATE)?.execute(params![
+        reread.page_id,
+        reread.attempts,
+        reread.started_at(),
+        reread.content_hash,
+        reread.outcome.as_str(),
+        reread.mapping,
+        reread.mapping_version,
+        reread.template,
+        to_json(&reread.fields)?,
+    ])?;
+    Ok(updated > 0)
+}
+
+fn is_there(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
+    let which = params![
+        reread.page_id,
+        reread.attempts,
+        reread.started_at(),
+        reread.content_hash
+    ];
+    let mut find = conn.prepare_cached(FIND)?;
+    Ok(find.query_row(which, |_| Ok(())).optional()?.is_some())
+}

@@ -1,0 +1,41 @@
+//! What version 8 added.
+
+/// With which pages can be asked for conditionally.
+pub(super) const VALIDATORS: &str = "
+ALTER TABLE pages ADD COLUMN validators TEXT; -- {etag, last_modified, fetched_at_ms, read_as}
+";
+
+/// What has changed on pages. The table `changes` is another one, which processes of older
+/// versions read: they may be at work beside this one while a fleet is upgraded.
+pub(super) const CHANGES: &str = "
+ALTER TABLE pages ADD COLUMN look BLOB; -- what it is compared by, compressed; NULL: changes are not looked for
+CREATE TABLE versions (
+    _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
+    looked_at TEXT NOT NULL,     -- the last time
+    state BLOB NOT NULL          -- compressed JSON
+) STRICT;
+CREATE INDEX versions_by_look ON versions (looked_at);
+CREATE TABLE page_changes (
+    number INTEGER PRIMARY KEY,
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    page TEXT NOT NULL,          -- its _id
+    site TEXT NOT NULL,
+    kind TEXT NOT NULL,          -- new, changed, gone, back
+    at TEXT NOT NULL,            -- when the fetch began that has shown it
+    mapping TEXT,                -- whose fields were compared; NULL: the text was
+    old TEXT,                    -- JSON
+    new TEXT,                    -- JSON
+    difference TEXT NOT NULL     -- for people
+) STRICT;
+CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
+CREATE INDEX changes_by_time ON page_changes (at);
+-- One row: up to which page looks are judged.
+CREATE TABLE judged (
+    revision INTEGER NOT NULL,   -- counts the judgements
+    writer TEXT NOT NULL,        -- the process that has made the last one
+    cursor TEXT NOT NULL,
+    last_number INTEGER NOT NULL -- of the last change
+) STRICT;
+";

@@ -1,0 +1,191 @@
+//! Pages that were read again without fetching.
+
+use webfill_store::{Cursor, Cutoff, Page, Reread, RereadAnswer, Validators};
+use webfill_wire::Delivery;
+
+use super::*;
+
+const URL: &str = "https://example.com/1";
+const LATER_MS: i64 = NOON_MS + 60_000;
+
+fn fetched(fields: Value) -> Page {
+    Page {
+        delivery: Delivery::new(0, 1),
+        content_hash: Some("h1".to_owned()),
+        mapping_version: Some("v1".to_owned()),
+        validators: Some(Validators {
+            etag: Some("\"1\"".to_owned()),
+            last_modified: None,
+            fetched_at_ms: NOON_MS,
+            read_as: "html".to_owned(),
+        }),
+        ..page_with(URL, fields)
+    }
+}
+
+/// What another version of the mapping finds on that page.
+fn reread(fields: Value, records: &[&str]) -> Reread {
+    let page = fetched(fields);
+    Reread {
+        page_id: page.id(),
+        url: page.url,
+        attempts: page.delivery.number,
+        started_at_ms: page.started_at_ms,
+        content_hash: "h1".to_owned(),
+        is_changed: true,
+        outcome: Outcome::Ok,
+        mapping: page.mapping,
+        mapping_version: Some("v2".to_owned()),
+        template: None,
+        fields: page.fields,
+        records: records.iter().map(|id| key(id)).collect(),
+        at_ms: LATER_MS,
+    }
+}
+
+async fn put_one(store: &dyn Store, reread: Reread, is_trial: bool) -> RereadAnswer {
+    let mut answers = store.put_reread(vec![reread], is_trial).await;
+    assert_eq!(answers.len(), 1);
+    answers.remove(0).unwrap()
+}
+
+fn answer(record_values: u32) -> RereadAnswer {
+    RereadAnswer {
+        is_overtaken: false,
+        record_values,
+    }
+}
+
+async fn changes(store: &dyn Store, after: &Cursor) -> (usize, Cursor) {
+    let mut pages = 0;
+    let mut each = |_, _| {
+        pages += 1;
+        Ok(())
+    };
+    let everything = ExportFilter::default();
+    let end = store.changes(after, &everything, &mut each).await.unwrap();
+    (pages, end)
+}
+
+pub(crate) async fn a_trial_tells_what_is_then_done_once(clients: &Clients) {
+    let (first, second) = (&*clients.first.store, &*clients.second.store);
+    put(
+        first,
+        vec![record("ada", json!({"city": null, "town": null}))],
+    )
+    .await;
+    let found = fetched(json!({"city": "Paris"}));
+    save(first, found, &["ada"]).await.unwrap();
+    let before = (only_page(first).await, stored_record(first, "ada").await);
+    let (_, read_to) = changes(first, &Cursor::start()).await;
+    let now = reread(json!({"city": "London", "town": "Ockham"}), &["ada"]);
+
+    assert_eq!(put_one(second, now.clone(), true).await, answer(2));
+    assert_eq!(only_page(first).await, before.0);
+    assert_eq!(stored_record(first, "ada").await, before.1);
+    assert_eq!(changes(first, &read_to).await.0, 0);
+
+    assert_eq!(put_one(second, now.clone(), false).await, answer(2));
+    let (page, filled) = (only_page(first).await, stored_record(first, "ada").await);
+    assert_eq!(page["fields"], json!({"city": "London", "town": "Ockham"}));
+    assert_eq!(page["mapping_version"], "v2");
+    for same in ["started_at", "attempts", "content_hash", "bytes"] {
+        assert_eq!(page[same], before.0[same], "{same}");
+    }
+    assert_eq!(filled["fields"], page["fields"]);
+    assert_eq!(filled["history"]["city"][0]["value"], "Paris");
+    assert_eq!(filled["sources"]["town"]["at"], NOON);
+    assert_eq!(filled["missing"], json!([]));
+    let (count, read_to) = changes(first, &read_to).await;
+    assert_eq!(count, 1);
+
+    let again = Reread {
+        is_changed: false,
+        ..now
+    };
+    assert_eq!(put_one(second, again, false).await, answer(0));
+    assert_eq!(only_page(first).await, page);
+    assert_eq!(stored_record(first, "ada").await, filled);
+    assert_eq!(changes(first, &read_to).await.0, 0);
+}
+
+pub(crate) async fn a_page_that_was_fetched_meanwhile_is_not_overwritten(clients: &Clients) {
+    let (first, second) = (&*clients.first.store, &*clients.second.store);
+    put(first, vec![record("ada", json!({"city": null}))]).await;
+    save(first, fetched(json!({})), &["ada"]).await.unwrap();
+    let now = reread(json!({"city": "London"}), &["ada"]);
+    let fetched_again = Page {
+        started_at_ms: LATER_MS,
+        content_hash: Some("h2".to_owned()),
+        delivery: Delivery::new(0, 2),
+        ..fetched(json!({"city": "Oslo"}))
+    };
+    save(second, fetched_again, &["ada"]).await.unwrap();
+    let stored = (only_page(first).await, stored_record(first, "ada").await);
+    let overtaken = RereadAnswer {
+        is_overtaken: true,
+        record_values: 0,
+    };
+    for is_changed in [true, false] {
+        for is_trial in [true, false] {
+            let now = Reread {
+                is_changed,
+                ..now.clone()
+            };
+            assert_eq!(put_one(first, now, is_trial).await, overtaken);
+        }
+    }
+    assert_eq!(only_page(first).await, stored.0);
+    assert_eq!(stored_record(first, "ada").await, stored.1);
+}
+
+/// Its links are those of the mapping that has read it first.
+pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(clients: &Clients) {
+    let store = &*clients.first.store;
+    save(store, fetched(json!({})), &[]).await.unwrap();
+    let known = async || {
+        let ids = vec![fetched(json!({})).id()];
+        store.known_pages(ids).await.unwrap().len()
+    };
+    let same = Reread {
+        mapping_version: Some("v1".to_owned()),
+        ..reread(json!({"city": "London"}), &[])
+    };
+    put_one(store, same, false).await;
+    assert_eq!(known().await, 1, "its template or its fields have changed");
+    put_one(store, reread(json!({"city": "London"}), &[]), false).await;
+    assert_eq!(known().await, 0);
+}
+
+/// They stand behind pages that were fetched later.
+pub(crate) async fn pages_that_were_read_again_are_dropped_when_they_are_old(clients: &Clients) {
+    let (first, second) = (&*clients.first.store, &*clients.second.store);
+    save(first, fetched(json!({})), &[]).await.unwrap();
+    let younger = |number: usize| Save {
+        page: Page {
+            started_at_ms: LATER_MS,
+            ..page(&format!("https://example.com/younger/{number}"))
+        },
+        records: Vec::new(),
+    };
+    let saved = first.save((0..1_100).map(younger).collect()).await;
+    assert!(saved.iter().all(Result::is_ok), "{saved:?}");
+    put_one(first, reread(json!({"city": "London"}), &[]), false).await;
+    let cutoff = Cutoff {
+        pages_ms: Some(LATER_MS),
+        log_ms: None,
+        samples_bytes: None,
+    };
+    for expected in [1, 0] {
+        let mut pages = 0;
+        loop {
+            let dropped = second.drop_old(cutoff).await.unwrap();
+            pages += dropped.pages;
+            if !dropped.has_more {
+                break;
+            }
+        }
+        assert_eq!(pages, expected);
+    }
+    assert_eq!(exported(first, ExportKind::Pages).await.len(), 1_100);
+}
