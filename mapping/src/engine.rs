@@ -71,10 +71,25 @@ impl Engine {
         wants: Wants,
     ) -> Result<Extraction, ExtractError> {
         let (mapping, warnings) = self.set.find_with_warnings(page.url.as_str());
-        let page = Page::new(page, &self.limits, wants.deadline).of_document(metadata);
-        let mut extraction = self.extract_page(mapping, &page, wants)?;
+        let mut extraction = self.extract_document_as(mapping, page, metadata, wants)?;
         extraction.warnings.splice(0..0, warnings);
         Ok(extraction)
+    }
+
+    /// The same by the given mapping, whatever the URL.
+    ///
+    /// # Errors
+    ///
+    /// The deadline passed.
+    pub fn extract_document_as(
+        &self,
+        mapping: Option<MappingIndex>,
+        page: PageInput<'_>,
+        metadata: &[Metadatum],
+        wants: Wants,
+    ) -> Result<Extraction, ExtractError> {
+        let page = Page::new(page, &self.limits, wants.deadline).of_document(metadata);
+        self.extract_page(mapping, &page, wants)
     }
 
     /// Extracts by the given mapping, whatever the URL; without a mapping, only links.

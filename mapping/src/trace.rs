@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::chain::Watch;
 use crate::engine::{Engine, Links, field_value};
-use crate::extraction::{PageInput, Wants};
+use crate::extraction::{Metadatum, PageInput, Wants};
 use crate::item::Item;
 use crate::mapping::{Chain, Field, Step};
 use crate::page::Page;
@@ -86,6 +86,25 @@ pub struct Values {
 impl Engine {
     /// Traces the mapping that matches the page's URL, or the named one; `None` if there is none.
     pub fn trace(&self, mapping: Option<MappingIndex>, page: PageInput<'_>) -> Option<Trace> {
+        self.trace_page(mapping, page, None)
+    }
+
+    /// The same on the text of a document.
+    pub fn trace_document(
+        &self,
+        mapping: Option<MappingIndex>,
+        page: PageInput<'_>,
+        metadata: &[Metadatum],
+    ) -> Option<Trace> {
+        self.trace_page(mapping, page, Some(metadata))
+    }
+
+    fn trace_page(
+        &self,
+        mapping: Option<MappingIndex>,
+        page: PageInput<'_>,
+        metadata: Option<&[Metadatum]>,
+    ) -> Option<Trace> {
         let set = self.set();
         let url = page.url.as_str();
         let index = mapping.or_else(|| set.find(url))?;
@@ -94,6 +113,10 @@ impl Engine {
         let mut limits = self.limits().clone();
         limits.document.evaluation_time = TRACE_TIME;
         let page = Page::new(page, &limits, deadline);
+        let page = match metadata {
+            Some(metadata) => page.of_document(metadata),
+            None => page,
+        };
         let run = self.run(
             &page,
             Wants {

@@ -18,11 +18,13 @@ use webfill_startup::Fault;
 mod exchange;
 mod file;
 mod originals;
+mod reading;
 mod record;
 mod recovery;
 mod writer;
 
 pub use exchange::{Exchange, SentRequest, Truncated};
+pub use reading::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 pub use recovery::recover;
 
 use writer::Writer;

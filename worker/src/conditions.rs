@@ -4,18 +4,15 @@
 //!
 //! A request has conditions only if the answer would be read as the stored page was: by the same version
 //! of its mapping, for the same links. Servers err, so a page is asked for without conditions at least
-//! every 30 days. If the store does not answer soon, there are no conditions.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! every 30 days. If the store does not answer soon ([`crate::stored_pages`]), there are no conditions.
 
 use http::header::{ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
-use tokio::sync::{mpsc, oneshot};
 use webfill_mapping::MappingSet;
-use webfill_store::{KnownPage, Store, Validators};
+use webfill_store::{KnownPage, Validators};
 use webfill_wire::{Feature, Lane, Outcome, Task};
 
 use crate::crawl::Crawl;
+use crate::documents::Documents;
 use crate::fetch::Fetched;
 use crate::task_result::TaskResult;
 
@@ -24,55 +21,6 @@ const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
 /// Longer validators are not kept.
 const MOST_BYTES: usize = 1_024;
-
-/// Pages that are looked up at once, and that may wait for that.
-const MOST_AT_ONCE: usize = 256;
-
-/// A request does not wait longer for the store.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
-
-/// Asks for a stored page by its key.
-type Question = (String, oneshot::Sender<KnownPage>);
-
-/// Looks up stored pages, those that are asked for at the same time together.
-pub struct Conditions {
-    questions: mpsc::Sender<Question>,
-}
-
-impl Conditions {
-    /// Must be called within a `LocalSet`. The task ends when this is dropped.
-    pub fn start(store: Arc<dyn Store>) -> Conditions {
-        let (questions, asked) = mpsc::channel(MOST_AT_ONCE);
-        tokio::task::spawn_local(answer(store, asked));
-        Conditions { questions }
-    }
-
-    /// The stored page with this key, if it can be asked for conditionally.
-    pub async fn known_page(&self, id: String) -> Option<KnownPage> {
-        let (answer, known) = oneshot::channel();
-        let asking = async {
-            self.questions.send((id, answer)).await.ok()?;
-            known.await.ok()
-        };
-        tokio::time::timeout(LONGEST_WAIT, asking).await.ok()?
-    }
-}
-
-async fn answer(store: Arc<dyn Store>, mut asked: mpsc::Receiver<Question>) {
-    let mut questions = Vec::new();
-    while asked.recv_many(&mut questions, MOST_AT_ONCE).await > 0 {
-        let mut questions = std::mem::take(&mut questions);
-        let ids = questions.iter().map(|(id, _)| id.clone()).collect();
-        // The store logs its own unavailability.
-        for known in store.known_pages(ids).await.unwrap_or_default() {
-            let place = questions.iter().position(|(id, _)| *id == known.id);
-            if let Some(place) = place {
-                // Who does not wait any more needs no answer.
-                let _ = questions.swap_remove(place).1.send(known);
-            }
-        }
-    }
-}
 
 /// Whether pages of a crawl are asked for conditionally. What a browser makes of a page may change though
 /// the page itself has not.
@@ -85,6 +33,7 @@ pub fn headers(
     known: &KnownPage,
     task: &Task,
     crawl: &Crawl,
+    documents: Option<&Documents>,
     mappings: &MappingSet,
     now_ms: i64,
 ) -> Vec<(String, String)> {
@@ -97,7 +46,10 @@ pub fn headers(
         .as_deref()
         .zip(known.mapping_version.as_deref());
     let is_trusted = (0..UNCONDITIONAL_AFTER_MS).contains(&age_ms);
-    if !is_trusted || validators.read_as != read_as(task, crawl) || would_read != has_read {
+    if !is_trusted
+        || validators.read_as != read_as(task, crawl, documents)
+        || would_read != has_read
+    {
         return Vec::new();
     }
     let named = |name: HeaderName, value: &Option<String>| {
@@ -112,7 +64,11 @@ pub fn headers(
 
 /// The validators of an answer, if it has any. Also of crawls that do not ask conditionally themselves: one
 /// that goes on with their pages later may.
-pub fn validators(fetched: &Fetched, result: &TaskResult) -> Option<Validators> {
+pub fn validators(
+    fetched: &Fetched,
+    result: &TaskResult,
+    documents: Option<&Documents>,
+) -> Option<Validators> {
     let is_page = fetched.outcome == Outcome::Ok && result.crawl.lane == Lane::Http;
     let headers = Some(&fetched.headers).filter(|_| is_page)?;
     let (etag, last_modified) = (text(headers, ETAG), text(headers, LAST_MODIFIED));
@@ -120,7 +76,7 @@ pub fn validators(fetched: &Fetched, result: &TaskResult) -> Option<Validators> 
         etag,
         last_modified,
         fetched_at_ms: result.started_at_ms,
-        read_as: read_as(&result.task, &result.crawl),
+        read_as: read_as(&result.task, &result.crawl, documents),
     })
 }
 
@@ -129,8 +85,9 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     (!value.is_empty() && value.len() <= MOST_BYTES).then(|| value.to_owned())
 }
 
-/// By which program a page is read, and what of it is kept.
-fn read_as(task: &Task, crawl: &Crawl) -> String {
+/// By which program a page is read, and what of it is kept; how much is done to read a document, because what
+/// was too large for one reader may not be so for the next.
+fn read_as(task: &Task, crawl: &Crawl, documents: Option<&Documents>) -> String {
     let follows = task.depth < crawl.max_depth;
     let links = if follows { crawl.follow.as_str() } else { "no" };
     let mut read_as = format!("{} {links} links", env!("CARGO_PKG_VERSION"));
@@ -143,6 +100,9 @@ fn read_as(task: &Task, crawl: &Crawl) -> String {
         if is_kept {
             read_as.push_str(what);
         }
+    }
+    if let Some(documents) = documents {
+        read_as.push_str(&documents.read_as());
     }
     read_as
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use webfill_store::StoreUri;
+use webfill_store::{BodiesConfig, StoreUri};
 
 use crate::archive::ArchiveConfig;
 use crate::browser::BrowserConfig;
@@ -53,6 +53,10 @@ pub struct WorkerSetup {
     pub fetch: FetchConfig,
     pub archive: ArchiveConfig,
     pub documents: DocumentsConfig,
+    /// Whether the texts of a few pages are kept to repair mappings by.
+    pub keeps_samples: bool,
+    /// How much is kept of bodies, in crawls that keep them.
+    pub bodies: BodiesConfig,
     /// In the lane `browser`.
     pub browser: Option<BrowserConfig>,
 }

@@ -17,6 +17,7 @@ use webfill_reader::{Metadata, Report, Status};
 use webfill_startup::Fault;
 
 use crate::charset::{self, Kind};
+use crate::kept_body::{self, KeptBody};
 
 mod child;
 mod kept;
@@ -110,6 +111,40 @@ fn judge_trial(read: Result<Report, NoDocument>) -> Result<(), Fault> {
     )))
 }
 
+/// Reads one document for who tries something, as a crawl does. `None` if the bytes are none. Nothing is kept.
+///
+/// # Errors
+///
+/// This machine cannot read it.
+pub fn read_alone(
+    body: Vec<u8>,
+    content_type: Option<&str>,
+    config: &DocumentsConfig,
+) -> Result<Option<ReadDocument>, Fault> {
+    if !is_document(content_type, &body) {
+        return Ok(None);
+    }
+    let config = DocumentsConfig {
+        read: true,
+        keep: None,
+        ..config.clone()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Fault::error)?;
+    let documents = Documents::new(config).expect("documents are read");
+    let content_type = content_type.map(str::to_owned);
+    match runtime.block_on(documents.read(body, content_type, Try::Last, None)) {
+        Ok(document) => Ok(Some(document)),
+        Err(NoDocument::Unsupported) => Ok(None),
+        Err(NoDocument::NotRead(reason)) => Err(Fault::error(format!(
+            "this machine cannot read documents: {reason}"
+        ))),
+        Err(NoDocument::NotKept(fault)) => Err(fault),
+    }
+}
+
 /// Whether a body of this declared type is worth a look, though pages have other types. Servers send
 /// documents as `application/octet-stream` and worse.
 pub fn may_be_document(content_type: &str) -> bool {
@@ -149,6 +184,13 @@ pub struct ReadDocument {
     pub stored: Map<String, Value>,
     /// Of its text, so that a document that was made anew is the same; without text, of its bytes.
     pub content_hash: String,
+    /// Its bytes, if they are kept with its page.
+    pub kept_body: Option<KeptBody>,
+}
+
+/// Whether a document's reader came to its end, though there may be no text in it.
+pub fn is_readable(status: Status) -> bool {
+    matches!(status, Status::Text | Status::NoText)
 }
 
 /// Why there is no document.
@@ -185,18 +227,29 @@ impl Documents {
         })
     }
 
+    /// What a document may take: one that is read with other limits may end otherwise.
+    pub fn read_as(&self) -> String {
+        let DocumentsConfig {
+            deadline,
+            memory_mib,
+            ..
+        } = self.config;
+        format!(" documents in {deadline} s and {memory_mib} MiB")
+    }
+
     /// Waits until a reader may be started.
     pub async fn place(&self) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
         self.places.acquire().await.ok()
     }
 
-    /// Reads a document, and keeps it.
+    /// Reads a document, and keeps it; also with its page, if it has at most `kept_bytes`.
     pub async fn read(
         &self,
         body: Vec<u8>,
         content_type: Option<String>,
         this_try: Try,
+        kept_bytes: Option<usize>,
     ) -> Result<ReadDocument, NoDocument> {
         let body = Arc::new(body);
         let report = match is_document(content_type.as_deref(), &body) {
@@ -204,7 +257,11 @@ impl Documents {
             false => text_report(Arc::clone(&body), content_type).await?,
         };
         let keep = self.config.keep.clone();
-        let finish = move || finish(&body, report, keep.as_deref());
+        let finish = move || {
+            let mut read = finish(&body, report, keep.as_deref())?;
+            read.kept_body = kept_bytes.and_then(|most| kept_body::of(&body, false, most));
+            Ok(read)
+        };
         on_a_thread(finish).await?
     }
 
@@ -295,6 +352,7 @@ fn finish(
         metadata: report.metadata,
         stored,
         content_hash,
+        kept_body: None,
     })
 }
 

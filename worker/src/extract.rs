@@ -19,7 +19,8 @@ use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
 
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
-use crate::documents::ReadDocument;
+use crate::documents::{ReadDocument, is_readable};
+use crate::kept_body;
 use crate::look;
 use crate::memory::{Memory, Share};
 use crate::sampler::Sampler;
@@ -49,7 +50,7 @@ pub struct FetchedPage {
 }
 
 /// The stack of the thread. The limits on documents and mappings bound the recursion well below it.
-const STACK_BYTES: usize = 16 << 20;
+pub(crate) const STACK_BYTES: usize = 16 << 20;
 
 /// Links taken from one page; further ones are dropped, which is logged.
 const MAX_LINKS: usize = 50_000;
@@ -104,6 +105,8 @@ pub struct ExtractionMemory {
     pub page: usize,
     /// For the results until they are saved.
     pub results: Memory,
+    /// The longest body that is kept, in crawls that keep them.
+    pub kept_body: usize,
 }
 
 /// Starts the thread. It ends when `work` is closed and empty.
@@ -114,13 +117,17 @@ pub fn start(
     page_timer: PageTimer,
     page_deadline: Duration,
     memory: ExtractionMemory,
+    sampler: Option<Sampler>,
 ) -> std::io::Result<std::thread::JoinHandle<()>> {
     std::thread::Builder::new()
         .name("extract".into())
         .stack_size(STACK_BYTES)
         .spawn(move || {
             let mut engine = None;
-            let mut sampler = Sampler::default();
+            let mut keeping = Keeping {
+                sampler,
+                body_bytes: memory.kept_body,
+            };
             while let Some(next) = work.blocking_recv() {
                 let mut page = match next {
                     Work::Mappings(set) => {
@@ -134,7 +141,7 @@ pub fn start(
                 crash_marker.set(page.result.task.task);
                 page_timer.begin();
                 let mut result = match &engine {
-                    Some(engine) => extract(engine, &mut sampler, page, page_deadline),
+                    Some(engine) => extract(engine, Some(&mut keeping), page, page_deadline),
                     None => with_extract_error(
                         page.result,
                         "no mappings came before the first task".into(),
@@ -156,9 +163,17 @@ pub fn start(
         })
 }
 
-fn extract(
+/// What is kept of pages beside what mappings have found on them.
+pub(crate) struct Keeping {
+    sampler: Option<Sampler>,
+    /// The longest body that is kept.
+    body_bytes: usize,
+}
+
+/// Extracts from a page. A page that is only read again leaves nothing else behind.
+pub(crate) fn extract(
     engine: &Engine,
-    sampler: &mut Sampler,
+    keeping: Option<&mut Keeping>,
     page: FetchedPage,
     page_deadline: Duration,
 ) -> TaskResult {
@@ -186,9 +201,19 @@ fn extract(
             &mut memory,
             deadline,
         );
+    if is_sitemap || result.crawl.has(Feature::Sitemaps) && sitemaps::is_gzip(&body) {
+        // What it lists is not stored with it, and would be lost if it has not changed; if it lists nothing, or
+        // cannot be read, it is not to stay so because a server says that it has not changed.
+        result.validators = None;
+    }
     let is_listed_alone = is_sitemap && engine.set().find(url.as_str()).is_none();
     if is_sitemap && (sitemaps::is_gzip(&body) || is_listed_alone && !result.crawl.body) {
         return result;
+    }
+    if let Some(keeping) = &keeping
+        && result.crawl.has(Feature::KeepBodies)
+    {
+        result.kept_body = kept_body::of(&body, is_rendered, keeping.body_bytes);
     }
     let (kind, text) = match is_rendered {
         true => (Kind::Html, String::from_utf8_lossy(&body)),
@@ -205,7 +230,9 @@ fn extract(
         return result;
     }
     // The text may be a copy of the body, and one of it may be kept.
-    memory.set(body.capacity() + text.len() * (1 + usize::from(result.body.is_some())));
+    let kept = result.kept_body.as_ref().map_or(0, |kept| kept.body.len());
+    let texts = text.len() * (1 + usize::from(result.body.is_some()));
+    memory.set(body.capacity() + kept + texts);
     let input = PageInput {
         url: &url,
         kind: page_kind(kind),
@@ -215,7 +242,8 @@ fn extract(
     let is_read = extracted.is_ok();
     let mut result = with_extracted(result, extracted);
     if is_read {
-        result.sample = sampler.sample(&result, &text);
+        let sampler = keeping.and_then(|keeping| keeping.sampler.as_mut());
+        result.sample = sampler.and_then(|sampler| sampler.sample(&result, &text));
         result.look = look::of_page(&result, kind, &text, engine.document_limits());
     }
     drop(memory);
@@ -232,7 +260,8 @@ fn extract_document(
     let text = document.text;
     result.content_hash = Some(document.content_hash);
     result.document = Some(document.stored);
-    if !matches!(document.status, Status::Text | Status::NoText) {
+    result.kept_body = document.kept_body;
+    if !is_readable(document.status) {
         // Values that mappings have for pages without any would pass for what it says.
         return result;
     }
@@ -242,7 +271,8 @@ fn extract_document(
     if result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
         result.body = Some(text.as_str().into());
     }
-    memory.set(text.len() * (1 + usize::from(result.body.is_some())));
+    let kept = result.kept_body.as_ref().map_or(0, |kept| kept.body.len());
+    memory.set(kept + text.len() * (1 + usize::from(result.body.is_some())));
     let input = PageInput {
         url: &url,
         kind: PageKind::Text,

@@ -39,6 +39,7 @@ use body::{BodyLimits, NoBody};
 use head::outcome_of_head;
 pub use head::overloaded;
 pub use header::retry_after;
+pub(crate) use incoming::decode;
 use incoming::{ACCEPTED_CODINGS, IncomingBody, Kept};
 pub use request::PageRequest;
 use request::RequestSpec;

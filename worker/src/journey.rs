@@ -27,7 +27,7 @@ use crate::archive::{Archive, Exchange};
 use crate::block_outcome;
 use crate::blocks::{RepeatedPages, Sign};
 use crate::browser::Browser;
-use crate::conditions::{self, Conditions};
+use crate::conditions;
 use crate::crawl::Crawl;
 use crate::documents::Documents;
 use crate::extract::{FetchedPage, Work};
@@ -44,6 +44,7 @@ use crate::resolve::Resolver;
 use crate::robots::{RobotsFiles, Rules};
 use crate::shared_clock::SharedClock;
 use crate::sites::{Sites, Turn};
+use crate::stored_pages::StoredPages;
 use crate::task_result::TaskResult;
 
 use self::address::NamesGivenBack;
@@ -73,7 +74,7 @@ pub struct Journey {
     pub names_given_back: RefCell<NamesGivenBack>,
     pub cache: Arc<dyn Cache>,
     pub store: Arc<dyn Store>,
-    pub conditions: Conditions,
+    pub stored_pages: StoredPages,
     /// Held while a stored page is read that has no share of the memory yet.
     pub reading_stored: tokio::sync::Mutex<()>,
     /// Those in force, once they have come.
@@ -87,6 +88,8 @@ pub struct Journey {
     pub repeated_pages: RefCell<RepeatedPages>,
     /// Fetches in flight.
     pub slots: FetchSlots,
+    /// The longest body that is kept, in crawls that keep them.
+    pub kept_body_bytes: usize,
     /// If documents are read.
     pub documents: Option<Documents>,
     /// In the lane `browser`.
@@ -331,7 +334,7 @@ impl Journey {
             .borrow()
             .next_start(&site, Turn::Page(request.delay));
         result.delay = Some(request.delay);
-        result.validators = conditions::validators(&fetched, &result);
+        result.validators = conditions::validators(&fetched, &result, self.documents.as_ref());
         let mut result = result.with_fetched(&mut fetched);
         if let Some(sign) = &block {
             block_outcome::end_as_blocked(&mut result, sign);
@@ -378,6 +381,8 @@ impl Journey {
         if !is_ok || (page.body.is_empty() && page.document.is_none()) {
             if is_ok {
                 page.result.body = page.result.crawl.body.then(|| "".into());
+                // It might be a sitemap that is being written: nothing of it is to be taken on trust.
+                page.result.validators = None;
             }
             page.result.look = look::without_page(&page.result);
             return self.report(page.result).await;

@@ -22,12 +22,14 @@ mod fetch_error;
 mod fetch_slots;
 mod gate;
 mod journey;
+mod kept_body;
 mod look;
 mod memory;
 mod now;
 mod permission;
 mod permits;
 mod politeness;
+mod reread;
 pub mod resolve;
 mod response_headers;
 mod robots;
@@ -40,17 +42,22 @@ mod shared_clock;
 mod single;
 mod sitemaps;
 mod sites;
+mod stored_pages;
 mod supervisor_reporter;
 mod task_result;
 
 pub use archive::{
-    ArchiveConfig, check as check_archive, prepare as prepare_archive, recover as recover_archive,
+    ArchiveConfig, ArchivedAnswer, ArchivedBody, WarcReader, check as check_archive,
+    prepare as prepare_archive, recover as recover_archive, warc_files,
 };
 pub use browser::{BrowserConfig, check as check_browser};
 pub use client::check as check_fetch;
 pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
 pub use crash_marker::{path as crash_marker_path, read as read_crash_marker};
-pub use documents::{DocumentsConfig, check as check_documents, prepare as prepare_documents};
+pub use documents::{
+    DocumentsConfig, ReadDocument, check as check_documents, is_document,
+    prepare as prepare_documents, read_alone as read_document,
+};
 pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
 // What decides about politeness, for the simulation (`tests/simulation/`), which drives it in
@@ -60,6 +67,7 @@ pub use now::Now;
 pub use permission::{Knowledge, Permission, PermissionCheck, Step};
 pub use permits::{Denied, Permit, Permits};
 pub use politeness::{Answer, Answered, ClockOwner, PolitenessConfig};
+pub use reread::{PageRead, PageReader, PageToRead};
 pub use resolve::PLACES as MOST_LOOK_UPS;
 pub use robots::{RobotsFiles, RobotsResponse};
 pub use run::run;

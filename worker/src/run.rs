@@ -10,32 +10,28 @@
 //! order of the journey, so that nothing in them is lost. A worker that crashes loses only what is
 //! in memory; its supervisor gives its tasks back to the dispatcher.
 
+mod supervisor_messages;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
 use tokio::time::MissedTickBehavior;
-use webfill_mapping::{MappingSet, Source};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_store::{Cache, MappingOrder, Store, StoreError};
+use webfill_store::{Cache, Store, StoreError};
 use webfill_wire::socket::{Pattern, SocketName, SocketSpec, Sockets};
-use webfill_wire::{
-    CrawlKey, CrawlSettings, Feature, MappingSource, RecallScope, ReturnCause, SupervisorToWorker,
-    Task, TaskReturned, codec,
-};
 
+use self::supervisor_messages::Worker;
 use crate::archive::{self, Archive};
 use crate::browser::Browser;
 use crate::client;
-use crate::conditions::Conditions;
 use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::crash_marker::{self, CrashMarker};
-use crate::crawl::Crawl;
 use crate::documents::Documents;
 use crate::extract::{self, ExtractionMemory, PageTimer, Work};
 use crate::fetch::Fetcher;
@@ -46,10 +42,12 @@ use crate::memory::{Memory, Parts, Room};
 use crate::now::Now;
 use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
+use crate::sampler::Sampler;
 use crate::save::Saver;
 use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;
 use crate::sites::Sites;
+use crate::stored_pages::StoredPages;
 use crate::supervisor_reporter::SupervisorReporter;
 use crate::task_result::TaskResult;
 
@@ -62,9 +60,6 @@ const MAX_WAITING_RESULTS: usize = 256;
 
 /// How often a heartbeat is sent to the supervisor.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How long the confirmation of a recall waits for tasks that are just being given back.
-const RECALL_GRACE: Duration = Duration::from_millis(100);
 
 /// How often changed site clocks are written to the shared cache.
 const CLOCKS_INTERVAL: Duration = Duration::from_secs(2);
@@ -111,13 +106,18 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         ExtractionMemory {
             page: parts.page,
             results: results_memory.clone(),
+            kept_body: setup.bodies.max_body_bytes(),
         },
+        setup.keeps_samples.then(Sampler::default),
     )
     .map_err(|error| Fault::error(format!("cannot start the extraction thread: {error}")))?;
     let (broken, mut breaks) = mpsc::channel(1);
     let saver = {
         let saver = Saver {
             store: Arc::clone(&backends.store),
+            bodies: Arc::clone(&backends.bodies),
+            max_bodies_bytes: setup.bodies.max_bytes(),
+            told_of_dropped: Cell::new(None),
             pace: backends.store.save_pace(setup.workers),
             worker: name(&setup),
         };
@@ -237,7 +237,7 @@ fn journey(
         resolver,
         names_given_back: RefCell::default(),
         cache,
-        conditions: Conditions::start(Arc::clone(&store)),
+        stored_pages: StoredPages::start(Arc::clone(&store)),
         store,
         reading_stored: tokio::sync::Mutex::default(),
         mappings: RefCell::default(),
@@ -247,6 +247,7 @@ fn journey(
         crawls: RefCell::new(HashMap::new()),
         repeated_pages: RefCell::default(),
         slots: FetchSlots::new(setup.worker.concurrency),
+        kept_body_bytes: setup.bodies.max_body_bytes(),
         documents,
         browser,
         broken,
@@ -269,150 +270,6 @@ fn socket_specs(setup: &WorkerSetup) -> Vec<SocketSpec> {
         SocketSpec::connect(TASKS, Pattern::Pull, tasks),
         SocketSpec::connect(OUTCOMES, Pattern::Push, outcomes),
     ]
-}
-
-/// Handles the supervisor's messages.
-struct Worker {
-    journey: Rc<Journey>,
-    store: Arc<dyn Store>,
-    reporter: SupervisorReporter,
-    /// Of crawls whose settings are about to arrive.
-    features: HashMap<CrawlKey, Vec<Feature>>,
-    /// The number of runners at work.
-    runners: Rc<Cell<usize>>,
-    runner_ended: Rc<Notify>,
-}
-
-impl Worker {
-    async fn handle_message(&mut self, frame: &[u8]) -> Result<(), Fault> {
-        match codec::decode(frame) {
-            Ok(SupervisorToWorker::Mappings(sources)) => self.use_mappings(sources).await?,
-            Ok(SupervisorToWorker::Features { crawl, features }) => {
-                self.features.insert(crawl, features);
-            }
-            Ok(SupervisorToWorker::Crawl(crawl)) => self.learn_crawl(crawl),
-            Ok(SupervisorToWorker::ForgetCrawls) => self.forget_crawls(),
-            Ok(SupervisorToWorker::Tasks(tasks)) => {
-                for task in tasks {
-                    self.start(task);
-                }
-            }
-            Ok(SupervisorToWorker::LeaseUntil { boot_ms }) => {
-                self.journey.gate.open_until(boot_ms);
-            }
-            Ok(SupervisorToWorker::Inherited { sites }) => self.inherit(sites),
-            Ok(SupervisorToWorker::Recall { recall, scope }) => {
-                self.journey.gate.recall(&scope);
-                if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
-                    self.journey.sites.borrow_mut().forget_back_off(site);
-                    self.journey.resolver.forget_failures(site);
-                }
-                self.reporter.returned(self.take_back_queued(&scope));
-                self.confirm(recall, scope);
-            }
-            Ok(SupervisorToWorker::Drain) => {
-                self.journey.draining.set(true);
-                let returned = self.take_back_queued(&RecallScope::default());
-                self.reporter.returned(returned);
-            }
-            Err(error) => {
-                tracing::error!(event = "unreadable_message", %error, "a message of the supervisor was dropped");
-            }
-        }
-        Ok(())
-    }
-
-    async fn use_mappings(&self, sources: Vec<MappingSource>) -> Result<(), Fault> {
-        let sources = sources.into_iter().map(|source| Source {
-            name: source.name,
-            text: source.text,
-        });
-        let set = MappingSet::from_sources(sources.collect())
-            .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
-        let order = set.names().map(str::to_owned).collect();
-        self.store.set_mapping_order(MappingOrder(order));
-        let set = Arc::new(set);
-        *self.journey.mappings.borrow_mut() = Some(Arc::clone(&set));
-        let _ = self.journey.extraction.send(Work::Mappings(set)).await;
-        Ok(())
-    }
-
-    fn learn_crawl(&mut self, settings: CrawlSettings) {
-        let key = settings.key;
-        let features = self.features.remove(&key).unwrap_or_default();
-        let mut crawls = self.journey.crawls.borrow_mut();
-        crawls.insert(key, Arc::new(Crawl::new(settings, features)));
-    }
-
-    /// Forgets the settings of all crawls that no queued task needs. A running task holds its own
-    /// reference.
-    fn forget_crawls(&self) {
-        let needed = self.journey.sites.borrow().queued_crawls();
-        let mut crawls = self.journey.crawls.borrow_mut();
-        crawls.retain(|key, _| needed.contains(key));
-    }
-
-    fn start(&self, task: Task) {
-        let journey = Rc::clone(&self.journey);
-        let site = task.site.clone();
-        let default_delay = journey.politeness.delay();
-        if !journey
-            .sites
-            .borrow_mut()
-            .add(task, default_delay, Now::read())
-        {
-            return;
-        }
-        let runners = Rc::clone(&self.runners);
-        let ended = Rc::clone(&self.runner_ended);
-        runners.set(runners.get() + 1);
-        tokio::task::spawn_local(async move {
-            journey.run_site(site).await;
-            runners.set(runners.get() - 1);
-            ended.notify_one();
-        });
-    }
-
-    fn inherit(&self, sites: Vec<String>) {
-        let default_delay = self.journey.politeness.delay();
-        self.journey
-            .sites
-            .borrow_mut()
-            .inherit(sites, default_delay, Now::read());
-    }
-
-    /// Confirms a recall: no task in its scope can start any more. Tasks that were about to start are
-    /// given back first if that takes at most [`RECALL_GRACE`], so that the dispatcher's counts of
-    /// returned tasks are right when the confirmation arrives.
-    fn confirm(&self, recall: u64, scope: RecallScope) {
-        let (journey, reporter) = (Rc::clone(&self.journey), self.reporter.clone());
-        tokio::task::spawn_local(async move {
-            let deadline = Instant::now() + RECALL_GRACE;
-            while !journey.gate.is_settled(&scope) && Instant::now() < deadline {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            reporter.recalled(recall);
-        });
-    }
-
-    /// Removes the queued tasks in the recall's scope, to be given back. Running tasks go on to their
-    /// end.
-    fn take_back_queued(&self, scope: &RecallScope) -> Vec<TaskReturned> {
-        self.journey.called_back.notify_waiters();
-        let queued = self.journey.sites.borrow_mut().take_queued(scope);
-        let returned = queued.iter().map(|task| TaskReturned {
-            task: task.task,
-            delivery: task.delivery,
-            cause: ReturnCause::Unstarted,
-            clock: None,
-            address: None,
-        });
-        returned.collect()
-    }
-
-    fn is_drained(&self) -> bool {
-        self.journey.draining.get() && self.runners.get() == 0
-    }
 }
 
 /// Writes the changed site clocks to the shared cache. If that fails, they are written the next time.

@@ -4,25 +4,35 @@
 //! ([`SavePace`]); while it is written, the next one fills. While the store is unavailable, a batch
 //! is retried with growing pauses, and the bounded channel in front of the saver puts back-pressure
 //! on the fetches. A result is reported only after it is stored, so that a crash at any moment loses
-//! no page: an unreported task is leased again.
+//! no page: an unreported task is leased again. Bodies that are kept are stored before their pages.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tracing::Instrument;
-use webfill_store::{Page, Save, SavePace, Saved, Store, StoreError};
+use webfill_store::{Bodies, Page, Save, SavePace, Saved, Store, StoreError};
 use webfill_wire::{Outcome, TaskDone};
 
+use crate::kept_body;
 use crate::task_result::TaskResult;
 
 /// Pauses between retries while the store is unavailable.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(10);
 
+/// How often it is told that bodies go because there are too many.
+const TELL_DROPPED_EVERY: Duration = Duration::from_secs(60 * 60);
+
 /// Writes results to the store.
 pub struct Saver {
     pub store: Arc<dyn Store>,
+    pub bodies: Arc<dyn Bodies>,
+    /// What all kept bodies may take.
+    pub max_bodies_bytes: u64,
+    /// When it was told last that some went.
+    pub told_of_dropped: Cell<Option<Instant>>,
     pub pace: SavePace,
     /// The worker's name, kept with each page.
     pub worker: String,
@@ -79,8 +89,13 @@ impl Saver {
     ) -> Result<Vec<Result<Saved, StoreError>>, StoreError> {
         let mut wait = FIRST_RETRY;
         loop {
-            let saves = results.iter().map(|result| self.entry(result)).collect();
-            let answers = self.store.save(saves).await;
+            let answers = match self.keep_bodies(results).await {
+                Ok(()) => {
+                    let saves = results.iter().map(|result| self.entry(result)).collect();
+                    self.store.save(saves).await
+                }
+                Err(error) => vec![Err(error)],
+            };
             if let Some(fatal) = answers.iter().find_map(fatal_error) {
                 return Err(fatal);
             }
@@ -95,6 +110,39 @@ impl Saver {
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(LAST_RETRY);
+        }
+    }
+
+    /// Keeps the bodies of pages. Those that the store refuses because of their content are not kept.
+    async fn keep_bodies(&self, results: &[TaskResult]) -> Result<(), StoreError> {
+        let changes: Vec<_> = results.iter().filter_map(kept_body::change_of).collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        match self.bodies.keep(changes, self.max_bodies_bytes).await {
+            Ok(dropped) => {
+                self.tell_dropped(dropped.bodies);
+                Ok(())
+            }
+            Err(error @ StoreError::Entry { .. }) => {
+                tracing::warn!(event = "bodies_not_kept", %error, "the store refuses bodies of pages");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn tell_dropped(&self, bodies: u64) {
+        let told = self.told_of_dropped.get();
+        let is_told = told.is_some_and(|told| told.elapsed() < TELL_DROPPED_EVERY);
+        if bodies > 0 && !is_told {
+            self.told_of_dropped.set(Some(Instant::now()));
+            tracing::warn!(
+                event = "bodies_dropped",
+                bodies,
+                max_mib = self.max_bodies_bytes >> 20,
+                "bodies of pages take as much as they may: the oldest go (bodies.max_mib)"
+            );
         }
     }
 
@@ -156,7 +204,7 @@ impl Saver {
             validators: result
                 .validators
                 .clone()
-                // What a sitemap lists is not stored with it, and would be lost if it has not changed.
+                // Feeds of a page are not stored with it, and would be lost if it has not changed.
                 .filter(|_| is_page(result.outcome) && result.listed.is_empty()),
             look: result.look.clone(),
         };

@@ -70,7 +70,7 @@ impl SingleFetcher {
     ) -> Result<Self, Fault> {
         let resolver = Resolver::new(fetch, politeness).map_err(Fault::usage)?;
         let clients = client::build(fetch, politeness, &resolver)?;
-        let fetcher = Fetcher::new(clients, resolver.clone(), fetch.clone());
+        let fetcher = Fetcher::new(clients, resolver.clone(), fetch.clone()).reading_documents();
         let gate = Gate::new(fetcher, fetch);
         // No dispatcher gives the sites to anyone else.
         gate.open_until(u64::MAX);

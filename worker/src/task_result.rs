@@ -14,6 +14,7 @@ use webfill_wire::{Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone};
 
 use crate::crawl::Crawl;
 use crate::fetch::Fetched;
+use crate::kept_body::KeptBody;
 use crate::memory::Share;
 use crate::now::{millis_rounded_up, now_ms};
 use crate::politeness::Answer;
@@ -44,6 +45,8 @@ pub struct TaskResult {
     pub headers: Option<Map<String, Value>>,
     /// The page's text, if the crawl asks for it and it is not too long.
     pub body: Option<Arc<str>>,
+    /// The page's body, if the crawl keeps bodies and it is not too long.
+    pub kept_body: Option<KeptBody>,
     /// Of a document: how reading it ended, and what it says of itself.
     pub document: Option<Map<String, Value>>,
     /// With which the page can be asked for conditionally.
@@ -85,6 +88,7 @@ impl TaskResult {
             listed: Vec::new(),
             headers: None,
             body: None,
+            kept_body: None,
             document: None,
             validators: None,
             stored_bytes: None,
@@ -130,7 +134,8 @@ impl TaskResult {
         let sample = self.sample.as_ref().map_or(0, |sample| sample.text.len());
         let document = self.document.as_ref().map_or(0, memory_of_object);
         let look = self.look.as_ref().map_or(0, Vec::len);
-        COPIES * (links.sum::<usize>() + fields + headers + document + body + sample + look)
+        let kept = self.kept_body.as_ref().map_or(0, |kept| kept.body.len());
+        COPIES * (links.sum::<usize>() + fields + headers + document + body + sample + look + kept)
     }
 
     /// The message to the dispatcher. `resolved` names the records that are complete now. If all

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::response::Parts;
 use hyper::body::{Body, Frame, SizeHint};
 use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, HeaderValue};
 use tower_http::decompression::{Decompression, DecompressionBody};
 use tower_service::Service;
 
@@ -69,6 +70,29 @@ impl IncomingBody {
     pub fn into_kept(mut self) -> Option<Kept> {
         self.decoded.get_mut().kept.take()
     }
+}
+
+/// Decodes a body that was kept as it was sent. `None` if it is not in this coding, or too long.
+pub(crate) async fn decode(
+    coding: Option<&HeaderValue>,
+    sent: Vec<u8>,
+    max_bytes: usize,
+) -> Option<Vec<u8>> {
+    let mut response = http::Response::new(reqwest::Body::from(sent));
+    if let Some(coding) = coding {
+        response
+            .headers_mut()
+            .insert(CONTENT_ENCODING, coding.clone());
+    }
+    let (_, mut incoming) = IncomingBody::of(response.into(), None).await;
+    let mut body = Vec::new();
+    while let Some(chunk) = incoming.chunk().await.ok()? {
+        if body.len() + chunk.len() > max_bytes {
+            return None;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Some(body)
 }
 
 /// A body as it is sent, for the archive.

@@ -27,10 +27,17 @@ impl Journey {
             return Condition::default();
         };
         let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);
-        let Some(known) = self.conditions.known_page(id).await else {
+        let Some(known) = self.stored_pages.known_page(id).await else {
             return Condition::default();
         };
-        let headers = conditions::headers(&known, task, crawl, &mappings, now_ms());
+        let headers = conditions::headers(
+            &known,
+            task,
+            crawl,
+            self.documents.as_ref(),
+            &mappings,
+            now_ms(),
+        );
         let known = (!headers.is_empty()).then_some(known);
         Condition { headers, known }
     }

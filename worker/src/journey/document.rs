@@ -1,6 +1,6 @@
 //! A page that is a document is read before its extraction, by a process of its own.
 
-use webfill_wire::{Outcome, Task};
+use webfill_wire::{Feature, Outcome, Task};
 
 use super::Journey;
 use super::rendering::GivenBack;
@@ -43,9 +43,16 @@ impl Journey {
         let content_type = page.result.content_type.clone();
         let body = std::mem::take(&mut page.body);
         let this_try = try_of(&page.result.task);
-        match documents.read(body, content_type, this_try).await {
+        let keeps = page.result.crawl.has(Feature::KeepBodies);
+        let kept_bytes = keeps.then_some(self.kept_body_bytes);
+        let reading = documents.read(body, content_type, this_try, kept_bytes);
+        match reading.await {
             Ok(document) => {
-                page.memory.set(document.text.capacity());
+                let kept = document
+                    .kept_body
+                    .as_ref()
+                    .map_or(0, |kept| kept.body.len());
+                page.memory.set(document.text.capacity() + kept);
                 page.document = Some(Box::new(document));
             }
             Err(NoDocument::Unsupported) => {

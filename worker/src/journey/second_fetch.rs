@@ -35,8 +35,7 @@ impl Journey {
             return false;
         }
         let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);
-        let is_known = self.store.has_versions(id).await;
-        is_known.is_ok_and(|is_known| !is_known)
+        self.stored_pages.has_versions(id).await == Some(false)
     }
 
     /// Hands a page on that is looked at for the first time.

@@ -1,0 +1,62 @@
+//! Bodies of pages that are kept, so that mappings can be run over them again without fetching
+//! ([`webfill_store::Bodies`]): what a mapping has read, before it was decoded to text.
+
+use webfill_store::{Body, BodyChange, page_id};
+use webfill_wire::{Feature, Outcome};
+
+use crate::task_result::TaskResult;
+
+/// Level of compression: a higher one takes longer than it saves.
+const LEVEL: i32 = 3;
+
+/// A body, compressed.
+#[derive(Debug, Clone)]
+pub struct KeptBody {
+    is_rendered: bool,
+    bytes: u64,
+    pub body: Vec<u8>,
+}
+
+/// Compresses a body, unless it is longer than one that is kept. Takes long, as such things go.
+pub(crate) fn of(body: &[u8], is_rendered: bool, max_bytes: usize) -> Option<KeptBody> {
+    if body.len() > max_bytes {
+        return None;
+    }
+    let compressed = zstd::bulk::compress(body, LEVEL).ok()?;
+    Some(KeptBody {
+        is_rendered,
+        bytes: body.len() as u64,
+        body: compressed,
+    })
+}
+
+/// What the end of a task says of its page's body; nothing in crawls that keep none.
+pub(crate) fn change_of(result: &TaskResult) -> Option<BodyChange> {
+    let crawl = &result.crawl;
+    if !crawl.has(Feature::KeepBodies) {
+        return None;
+    }
+    let page_id = page_id(&crawl.app_id, &crawl.crawl_id, &result.task.url);
+    let at_ms = result.started_at_ms;
+    let change = match (&result.kept_body, &result.content_hash) {
+        (Some(kept), Some(content_hash)) => BodyChange::Keep(Body {
+            page_id,
+            content_hash: content_hash.clone(),
+            is_rendered: kept.is_rendered,
+            at_ms,
+            task: result.task.task,
+            delivery: result.task.delivery,
+            bytes: kept.bytes,
+            body: kept.body.clone(),
+        }),
+        (None, Some(content_hash)) if result.outcome == Outcome::NotModified => {
+            BodyChange::Unchanged {
+                page_id,
+                content_hash: content_hash.clone(),
+                at_ms,
+            }
+        }
+        _ => BodyChange::Forget { page_id, at_ms },
+    };
+    Some(change)
+}

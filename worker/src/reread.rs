@@ -1,0 +1,190 @@
+//! Reads pages again that were fetched before: by the code that reads a page after its fetch, without
+//! requests, links, looks and samples.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use webfill_mapping::{Engine, Limits, MappingSet};
+use webfill_wire::{AddressBounds, CrawlSettings, Delivery, Follow, Lane, Outcome, Task};
+
+use crate::config::WorkerConfig;
+use crate::crawl::Crawl;
+use crate::documents::{Documents, DocumentsConfig, NoDocument, Try, is_readable};
+use crate::extract::{FetchedPage, extract};
+use crate::memory::{Memory, Parts};
+use crate::task_result::TaskResult;
+
+/// A page to read again.
+#[derive(Debug)]
+pub struct PageToRead {
+    pub url: String,
+    pub content_type: Option<String>,
+    pub body: Vec<u8>,
+    /// The body is the document after its scripts ran.
+    pub is_rendered: bool,
+    /// It was read as a document (PDF, ...).
+    pub is_document: bool,
+    /// It was a document whose reader came to its end then.
+    pub was_readable: bool,
+}
+
+/// What mappings find on a page now.
+#[derive(Debug)]
+pub struct PageRead {
+    /// `ok`, or that it could not be read.
+    pub outcome: Outcome,
+    pub error: Option<String>,
+    /// By which it is known whether the page is the one that is stored.
+    pub content_hash: Option<String>,
+    pub mapping: Option<String>,
+    pub mapping_version: Option<String>,
+    pub template: Option<String>,
+    pub fields: Map<String, Value>,
+}
+
+/// See the module. A thread that reads pages must have a stack of [`PageReader::STACK_BYTES`].
+pub struct PageReader {
+    engine: Engine,
+    documents: Option<Documents>,
+    page_deadline: Duration,
+    crawl: Arc<Crawl>,
+    /// A reader has no budget: there is one page at a time.
+    memory: Memory,
+}
+
+impl PageReader {
+    pub const STACK_BYTES: usize = crate::extract::STACK_BYTES;
+
+    pub fn new(
+        mappings: Arc<MappingSet>,
+        config: &WorkerConfig,
+        documents: &DocumentsConfig,
+    ) -> PageReader {
+        let documents = DocumentsConfig {
+            read: true,
+            keep: None,
+            ..documents.clone()
+        };
+        let page = Parts::of(config.memory_mib).page;
+        PageReader {
+            engine: Engine::new(mappings, Limits::within(page)),
+            documents: Documents::new(documents),
+            page_deadline: Duration::from_secs_f64(config.page_deadline),
+            crawl: Arc::new(no_crawl()),
+            memory: Memory::new(usize::MAX >> 1),
+        }
+    }
+
+    pub async fn read(&self, page: PageToRead) -> PageRead {
+        let result =
+            TaskResult::unfetched(task_of(&page.url), Arc::clone(&self.crawl), Outcome::Ok);
+        let mut page_in_hand = FetchedPage {
+            result,
+            body: page.body,
+            document: None,
+            is_rendered: page.is_rendered,
+            answer: None,
+            memory: self.memory.take(0).await,
+        };
+        page_in_hand.result.content_type = page.content_type;
+        if page.is_document
+            && let Err(read) = self
+                .read_document(&mut page_in_hand, page.was_readable)
+                .await
+        {
+            return read;
+        }
+        let read = extract(&self.engine, None, page_in_hand, self.page_deadline);
+        PageRead {
+            outcome: read.outcome,
+            error: read.error,
+            content_hash: read.content_hash,
+            mapping: read.mapping,
+            mapping_version: read.mapping_version,
+            template: read.template,
+            fields: read.fields,
+        }
+    }
+
+    /// The only try is an early one: what ends a reader on a busy machine is no word about the document. And
+    /// what was read before is not taken for unreadable.
+    async fn read_document(
+        &self,
+        page: &mut FetchedPage,
+        was_readable: bool,
+    ) -> Result<(), PageRead> {
+        let Some(documents) = &self.documents else {
+            return Err(unread("documents are not read"));
+        };
+        let body = std::mem::take(&mut page.body);
+        let content_type = page.result.content_type.clone();
+        let read = documents.read(body, content_type, Try::Early, None).await;
+        match read {
+            Ok(document) if was_readable && !is_readable(document.status) => {
+                let reason = document.stored.get("reason").and_then(Value::as_str);
+                let reason = reason.unwrap_or(document.status.as_str());
+                Err(unread(&format!(
+                    "the document cannot be read now: {reason}"
+                )))
+            }
+            Ok(document) => {
+                page.document = Some(Box::new(document));
+                Ok(())
+            }
+            Err(NoDocument::Unsupported) => Err(unread("it is no document")),
+            Err(NoDocument::NotRead(reason)) => Err(unread(&reason)),
+            Err(NoDocument::NotKept(fault)) => Err(unread(&fault.message)),
+        }
+    }
+}
+
+fn unread(reason: &str) -> PageRead {
+    PageRead {
+        outcome: Outcome::ExtractError,
+        error: Some(reason.to_owned()),
+        content_hash: None,
+        mapping: None,
+        mapping_version: None,
+        template: None,
+        fields: Map::new(),
+    }
+}
+
+/// A crawl that follows no links and asks for nothing else.
+fn no_crawl() -> Crawl {
+    let settings = CrawlSettings {
+        key: 0,
+        app_id: String::new(),
+        crawl_id: String::new(),
+        max_depth: 0,
+        follow: Follow::None,
+        lane: Lane::Http,
+        useragent: None,
+        attrs: None,
+        headers: false,
+        body: false,
+    };
+    Crawl::new(settings, Vec::new())
+}
+
+fn task_of(url: &str) -> Task {
+    Task {
+        task: 0,
+        delivery: Delivery::new(0, 1),
+        crawl: 0,
+        url: url.to_owned(),
+        site: String::new(),
+        depth: 0,
+        wait_ms: 0,
+        last_request_ago_ms: None,
+        parent: None,
+        records: Vec::new(),
+        attrs: None,
+        priority: 50,
+        delay_ms: None,
+        failed_attempts: Vec::new(),
+        given_up: None,
+        address_bounds: AddressBounds::None,
+    }
+}

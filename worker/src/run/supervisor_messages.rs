@@ -1,0 +1,170 @@
+//! What the supervisor tells a worker: mappings, settings of crawls, tasks, the time until when it may start
+//! requests, recalls, and to drain.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use webfill_mapping::{MappingSet, Source};
+use webfill_startup::Fault;
+use webfill_store::{MappingOrder, Store};
+use webfill_wire::{
+    CrawlKey, CrawlSettings, Feature, MappingSource, RecallScope, ReturnCause, SupervisorToWorker,
+    Task, TaskReturned, codec,
+};
+
+use crate::crawl::Crawl;
+use crate::extract::Work;
+use crate::journey::Journey;
+use crate::now::Now;
+use crate::supervisor_reporter::SupervisorReporter;
+
+/// How long the confirmation of a recall waits for tasks that are just being given back.
+const RECALL_GRACE: Duration = Duration::from_millis(100);
+
+/// Handles the supervisor's messages.
+pub(super) struct Worker {
+    pub(super) journey: Rc<Journey>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) reporter: SupervisorReporter,
+    /// Of crawls whose settings are about to arrive.
+    pub(super) features: HashMap<CrawlKey, Vec<Feature>>,
+    /// The number of runners at work.
+    pub(super) runners: Rc<Cell<usize>>,
+    pub(super) runner_ended: Rc<Notify>,
+}
+
+impl Worker {
+    pub(super) async fn handle_message(&mut self, frame: &[u8]) -> Result<(), Fault> {
+        match codec::decode(frame) {
+            Ok(SupervisorToWorker::Mappings(sources)) => self.use_mappings(sources).await?,
+            Ok(SupervisorToWorker::Features { crawl, features }) => {
+                self.features.insert(crawl, features);
+            }
+            Ok(SupervisorToWorker::Crawl(crawl)) => self.learn_crawl(crawl),
+            Ok(SupervisorToWorker::ForgetCrawls) => self.forget_crawls(),
+            Ok(SupervisorToWorker::Tasks(tasks)) => {
+                for task in tasks {
+                    self.start(task);
+                }
+            }
+            Ok(SupervisorToWorker::LeaseUntil { boot_ms }) => {
+                self.journey.gate.open_until(boot_ms);
+            }
+            Ok(SupervisorToWorker::Inherited { sites }) => self.inherit(sites),
+            Ok(SupervisorToWorker::Recall { recall, scope }) => {
+                self.journey.gate.recall(&scope);
+                if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
+                    self.journey.sites.borrow_mut().forget_back_off(site);
+                    self.journey.resolver.forget_failures(site);
+                }
+                self.reporter.returned(self.take_back_queued(&scope));
+                self.confirm(recall, scope);
+            }
+            Ok(SupervisorToWorker::Drain) => {
+                self.journey.draining.set(true);
+                let returned = self.take_back_queued(&RecallScope::default());
+                self.reporter.returned(returned);
+            }
+            Err(error) => {
+                tracing::error!(event = "unreadable_message", %error, "a message of the supervisor was dropped");
+            }
+        }
+        Ok(())
+    }
+
+    async fn use_mappings(&self, sources: Vec<MappingSource>) -> Result<(), Fault> {
+        let sources = sources.into_iter().map(|source| Source {
+            name: source.name,
+            text: source.text,
+        });
+        let set = MappingSet::from_sources(sources.collect())
+            .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
+        let order = set.names().map(str::to_owned).collect();
+        self.store.set_mapping_order(MappingOrder(order));
+        let set = Arc::new(set);
+        *self.journey.mappings.borrow_mut() = Some(Arc::clone(&set));
+        let _ = self.journey.extraction.send(Work::Mappings(set)).await;
+        Ok(())
+    }
+
+    fn learn_crawl(&mut self, settings: CrawlSettings) {
+        let key = settings.key;
+        let features = self.features.remove(&key).unwrap_or_default();
+        let mut crawls = self.journey.crawls.borrow_mut();
+        crawls.insert(key, Arc::new(Crawl::new(settings, features)));
+    }
+
+    /// Forgets the settings of all crawls that no queued task needs. A running task holds its own
+    /// reference.
+    fn forget_crawls(&self) {
+        let needed = self.journey.sites.borrow().queued_crawls();
+        let mut crawls = self.journey.crawls.borrow_mut();
+        crawls.retain(|key, _| needed.contains(key));
+    }
+
+    fn start(&self, task: Task) {
+        let journey = Rc::clone(&self.journey);
+        let site = task.site.clone();
+        let default_delay = journey.politeness.delay();
+        if !journey
+            .sites
+            .borrow_mut()
+            .add(task, default_delay, Now::read())
+        {
+            return;
+        }
+        let runners = Rc::clone(&self.runners);
+        let ended = Rc::clone(&self.runner_ended);
+        runners.set(runners.get() + 1);
+        tokio::task::spawn_local(async move {
+            journey.run_site(site).await;
+            runners.set(runners.get() - 1);
+            ended.notify_one();
+        });
+    }
+
+    fn inherit(&self, sites: Vec<String>) {
+        let default_delay = self.journey.politeness.delay();
+        self.journey
+            .sites
+            .borrow_mut()
+            .inherit(sites, default_delay, Now::read());
+    }
+
+    /// Confirms a recall: no task in its scope can start any more. Tasks that were about to start are
+    /// given back first if that takes at most [`RECALL_GRACE`], so that the dispatcher's counts of
+    /// returned tasks are right when the confirmation arrives.
+    fn confirm(&self, recall: u64, scope: RecallScope) {
+        let (journey, reporter) = (Rc::clone(&self.journey), self.reporter.clone());
+        tokio::task::spawn_local(async move {
+            let deadline = Instant::now() + RECALL_GRACE;
+            while !journey.gate.is_settled(&scope) && Instant::now() < deadline {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            reporter.recalled(recall);
+        });
+    }
+
+    /// Removes the queued tasks in the recall's scope, to be given back. Running tasks go on to their
+    /// end.
+    fn take_back_queued(&self, scope: &RecallScope) -> Vec<TaskReturned> {
+        self.journey.called_back.notify_waiters();
+        let queued = self.journey.sites.borrow_mut().take_queued(scope);
+        let returned = queued.iter().map(|task| TaskReturned {
+            task: task.task,
+            delivery: task.delivery,
+            cause: ReturnCause::Unstarted,
+            clock: None,
+            address: None,
+        });
+        returned.collect()
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.journey.draining.get() && self.runners.get() == 0
+    }
+}

@@ -1,0 +1,98 @@
+//! Looks up what the store has of pages: those that runners ask for at the same time together, so that a worker
+//! does not ask once for each of its tasks.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use webfill_store::{KnownPage, Store, StoreError};
+
+/// Pages that are looked up at once, and that may wait for that.
+const MOST_AT_ONCE: usize = 256;
+
+/// A request does not wait longer for the condition that it could have.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// Asks for a page by its key.
+type Question<A> = (String, oneshot::Sender<A>);
+
+/// See the module.
+pub struct StoredPages {
+    known: mpsc::Sender<Question<KnownPage>>,
+    versions: mpsc::Sender<Question<bool>>,
+}
+
+impl StoredPages {
+    /// Must be called within a `LocalSet`. Its tasks end when this is dropped.
+    pub fn start(store: Arc<dyn Store>) -> StoredPages {
+        let (known, known_asked) = mpsc::channel(MOST_AT_ONCE);
+        let (versions, versions_asked) = mpsc::channel(MOST_AT_ONCE);
+        let of_known = Arc::clone(&store);
+        tokio::task::spawn_local(answer(known_asked, move |ids| {
+            known_pages(Arc::clone(&of_known), ids)
+        }));
+        tokio::task::spawn_local(answer(versions_asked, move |ids| {
+            have_versions(Arc::clone(&store), ids)
+        }));
+        StoredPages { known, versions }
+    }
+
+    /// The stored page with this key, if it can be asked for conditionally and the store answers soon.
+    pub async fn known_page(&self, id: String) -> Option<KnownPage> {
+        let asking = ask(&self.known, id);
+        tokio::time::timeout(LONGEST_WAIT, asking).await.ok()?
+    }
+
+    /// Whether there is something to compare the page with this key with; `None` if the store does not tell.
+    pub async fn has_versions(&self, id: String) -> Option<bool> {
+        ask(&self.versions, id).await
+    }
+}
+
+async fn ask<A>(questions: &mpsc::Sender<Question<A>>, id: String) -> Option<A> {
+    let (answer, answered) = oneshot::channel();
+    questions.send((id, answer)).await.ok()?;
+    answered.await.ok()
+}
+
+/// Answers who asks for pages that `look_up` finds; the others get no answer.
+async fn answer<A, F>(mut asked: mpsc::Receiver<Question<A>>, look_up: impl Fn(Vec<String>) -> F)
+where
+    A: Clone,
+    F: Future<Output = Result<HashMap<String, A>, StoreError>>,
+{
+    let mut questions = Vec::new();
+    while asked.recv_many(&mut questions, MOST_AT_ONCE).await > 0 {
+        let ids = questions.iter().map(|(id, _)| id.clone()).collect();
+        // The store logs its own unavailability.
+        let found = look_up(ids).await.unwrap_or_default();
+        for (id, answer) in questions.drain(..) {
+            if let Some(found) = found.get(&id) {
+                // Who does not wait any more needs no answer.
+                let _ = answer.send(found.clone());
+            }
+        }
+    }
+}
+
+async fn known_pages(
+    store: Arc<dyn Store>,
+    ids: Vec<String>,
+) -> Result<HashMap<String, KnownPage>, StoreError> {
+    let known = store.known_pages(ids).await?.into_iter();
+    Ok(known.map(|page| (page.id.clone(), page)).collect())
+}
+
+async fn have_versions(
+    store: Arc<dyn Store>,
+    ids: Vec<String>,
+) -> Result<HashMap<String, bool>, StoreError> {
+    let with = store.with_versions(ids.clone()).await?;
+    let has = |id: String| {
+        let has = with.contains(&id);
+        (id, has)
+    };
+    Ok(ids.into_iter().map(has).collect())
+}
