@@ -136,6 +136,13 @@ pub(crate) const KEYS: &[Key] = &[
         rule: Rule::Flag,
         meaning: "Whether changes of the crawl's pages are looked for. Default false.",
     },
+    Key {
+        name: "keep_bodies",
+        required: false,
+        rule: Rule::Flag,
+        meaning: "Whether the bodies of the crawl's pages are kept, so that mappings can be run over \
+                  them again without fetching. Default false.",
+    },
 ];
 
 /// The names of all keys of a crawl request.

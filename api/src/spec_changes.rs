@@ -25,6 +25,7 @@ pub struct SpecChanges {
     body: Option<bool>,
     sitemaps: Option<bool>,
     changes: Option<bool>,
+    keep_bodies: Option<bool>,
 }
 
 impl SpecChanges {
@@ -48,6 +49,7 @@ impl SpecChanges {
         over(&mut self.body, later.body);
         over(&mut self.sitemaps, later.sitemaps);
         over(&mut self.changes, later.changes);
+        over(&mut self.keep_bodies, later.keep_bodies);
     }
 
     /// Changes the settings of a crawl.
@@ -65,6 +67,7 @@ impl SpecChanges {
         set(&mut spec.body, &self.body);
         set(&mut spec.sitemaps, &self.sitemaps);
         set(&mut spec.changes, &self.changes);
+        set(&mut spec.keep_bodies, &self.keep_bodies);
         if self.deny_extensions.is_some() {
             spec.deny_extensions.clone_from(&self.deny_extensions);
         }

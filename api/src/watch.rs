@@ -246,7 +246,7 @@ impl Watch {
 
 impl Watch {
     /// A watch looks for changes unless it says that it does not.
-    pub(crate) fn looks_for_changes(&self) -> bool {
+    pub fn looks_for_changes(&self) -> bool {
         self.flag("changes") != Some(&Value::Bool(false))
     }
 }

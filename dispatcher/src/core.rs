@@ -35,6 +35,7 @@ mod watches;
 
 use self::handing_out::UnderservedCrawls;
 use self::notices::Notices;
+pub(crate) use self::notices::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use self::recalls::Recalls;
 use self::requests::{ClosingCrawls, Drains, ReopeningCrawls, RestsTold, WaitingAnswer};
 use self::site_states::SiteStateWrites;

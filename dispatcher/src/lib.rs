@@ -12,6 +12,7 @@
 
 mod application_limits;
 mod caller;
+mod change_reader;
 mod clock;
 mod config;
 mod content_changes;
@@ -41,6 +42,7 @@ mod retention;
 mod retry_table;
 pub mod revisit;
 mod run;
+pub mod run_changes;
 pub mod scope;
 mod seen;
 mod site_state;

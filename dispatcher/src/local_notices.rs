@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::Value;
-use webfill_api::{NoticeTime, Watch, WatchRun};
-use webfill_notices::{Courier, Ended, Facts, Rights, Told, Verdict, compose, wait_ms};
+use webfill_api::{About, NoticeTime, Watch, WatchRun};
+use webfill_notices::{
+    Courier, Ended, Facts, ReadChanges, Rights, Told, Verdict, compose, wait_ms,
+};
 use webfill_startup::Fault;
 
 use crate::frontier::open_file;
@@ -32,7 +34,16 @@ pub struct RunEnded<'a> {
     pub runs: &'a [WatchRun],
     /// The alarms that stand of its mappings, as `status` tells them; `None`: they were not looked at.
     pub alarms: Option<&'a [Value]>,
+    /// What has changed after each of the [positions](LocalNotices::positions).
+    pub changes: &'a [ReadChanges],
     pub now_ms: i64,
+}
+
+/// What was before a run.
+pub struct Before {
+    /// The number of the last run that had ended, and of the last change of a page.
+    pub last_run: u64,
+    pub last_change: u64,
 }
 
 /// The outbox of a watch on one machine.
@@ -48,29 +59,45 @@ impl LocalNotices {
     }
 
     /// Before a run: what was before is not told to who asks only now, and nothing more to who does not ask
-    /// any more. `last` is the last run that has ended.
-    pub fn begin(&self, watch: &Watch, last: u64, now_ms: i64) -> Result<(), Fault> {
+    /// any more.
+    pub fn begin(&self, watch: &Watch, before: &Before, now_ms: i64) -> Result<(), Fault> {
         let targets = watch.notify.iter();
         let targets = targets.map(|notify| outbox::target_json(&notify.target));
         let begun = outbox::withdraw(&self.db, &watch.name, &targets.collect(), now_ms);
         begun
-            .and_then(|()| self.begin_telling(watch, last))
+            .and_then(|()| self.begin_telling(watch, before))
             .map_err(fault)
     }
 
-    fn begin_telling(&self, watch: &Watch, last: u64) -> rusqlite::Result<()> {
+    fn begin_telling(&self, watch: &Watch, before: &Before) -> rusqlite::Result<()> {
         for time in [NoticeTime::Digest, NoticeTime::AtOnce] {
-            if !watch.notify.iter().any(|notify| notify.when == time) {
+            let mut asking = watch.notify.iter().filter(|notify| notify.when == time);
+            if asking.clone().next().is_none() {
                 outbox::forget_told(&self.db, &watch.name, time)?;
-            } else if outbox::told(&self.db, &watch.name, time)?.is_none() {
-                let fresh = Told {
-                    run: last,
-                    ..Told::default()
-                };
-                outbox::keep_told(&self.db, &watch.name, time, &fresh)?;
+                continue;
             }
+            let wants_changes = asking.any(|notify| notify.about.contains(&About::Changes));
+            let told = outbox::told(&self.db, &watch.name, time)?;
+            let told = told.unwrap_or_else(|| Told {
+                run: before.last_run,
+                ..Told::default()
+            });
+            let changes_to = told.changes_to.unwrap_or(before.last_change);
+            let told = Told {
+                changes_to: wants_changes.then_some(changes_to),
+                ..told
+            };
+            outbox::keep_told(&self.db, &watch.name, time, &told)?;
         }
         Ok(())
+    }
+
+    /// The numbers of changes after which somebody is told; none: nobody is told of changes.
+    pub fn positions(&self, watch: &Watch) -> Result<BTreeSet<u64>, Fault> {
+        let of = |time| outbox::told(&self.db, &watch.name, time).map_err(fault);
+        let told = [of(NoticeTime::Digest)?, of(NoticeTime::AtOnce)?];
+        let told = told.into_iter().flatten();
+        Ok(told.filter_map(|told| told.changes_to).collect())
     }
 
     /// Puts what is new into the outbox, once.
@@ -97,12 +124,13 @@ impl LocalNotices {
         let (db, watch, now_ms) = (&self.db, ended.watch, ended.now_ms);
         let told = outbox::told(db, &watch.name, time)?.unwrap_or_default();
         let sites = outbox::sites_in_trouble(db, (&watch.app, &watch.name), now_ms)?;
+        let is_asked = |read: &&ReadChanges| told.changes_to == Some(read.after);
         let (events, told) = told.news(&Facts {
             watch,
             runs: ended.runs,
             alarms: ended.alarms,
             sites: &sites,
-            changes: None,
+            changes: ended.changes.iter().find(is_asked),
             held: None,
             now_ms,
         });

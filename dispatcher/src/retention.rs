@@ -1,4 +1,4 @@
-//! Applies the store's retention: what is too old is dropped in steps, between the writes of the
+//! Applies the store's retention: what is too old, or too much, is dropped in steps, between the writes of the
 //! [store writer](crate::store_writer).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 use webfill_store::{Dropped, RetentionConfig, Store};
 
-/// How often it is looked for what is too old.
+/// How often it is looked for what is too old. Meanwhile samples may be more than they should.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// After a failure, which may have been the store's for a moment.
@@ -31,18 +31,13 @@ impl Retention {
         }
     }
 
-    /// Returns when the next step is due; never, if everything is kept.
+    /// Returns when the next step is due.
     pub(crate) async fn due(&self) {
-        match self.config == RetentionConfig::default() {
-            true => std::future::pending().await,
-            false => tokio::time::sleep_until(self.next).await,
-        }
+        tokio::time::sleep_until(self.next).await;
     }
 
     pub(crate) async fn step(&mut self, store: &dyn Store) {
-        let Some(cutoff) = self.config.cutoff(now_ms()) else {
-            return;
-        };
+        let cutoff = self.config.cutoff(now_ms());
         let began = Instant::now();
         let wait = match store.drop_old(cutoff).await {
             Ok(dropped) => self.count(dropped, began.elapsed()),
@@ -58,6 +53,7 @@ impl Retention {
     fn count(&mut self, dropped: Dropped, took: Duration) -> Duration {
         self.dropped.pages += dropped.pages;
         self.dropped.log_entries += dropped.log_entries;
+        self.dropped.samples += dropped.samples;
         if dropped.has_more {
             return took * REST_AFTER_STEP;
         }
@@ -67,7 +63,8 @@ impl Retention {
                 event = "old_pages_dropped",
                 pages = dropped.pages,
                 log_entries = dropped.log_entries,
-                "dropped what was older than the store keeps it"
+                samples = dropped.samples,
+                "dropped what was older, or more, than the store keeps"
             );
         }
         EVERY

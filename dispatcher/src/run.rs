@@ -2,7 +2,10 @@
 //! leases due tasks, commits everything in one transaction (group commit), and only then sends what
 //! follows from it.
 
+mod opening;
+mod reloading;
 mod sockets;
+mod turns;
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -10,22 +13,24 @@ use std::time::{Duration, Instant};
 use webfill_changes::Look;
 use webfill_notices::Ended;
 use webfill_startup::disk::Disks;
+use webfill_startup::service_manager::ServiceManager;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::codec;
 use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
+use self::opening::{frontier_fault, open};
 use self::sockets::{CONTROL, FEEDERS, FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
+use crate::change_reader::ChangeReader;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::content_changes::ContentChanges;
-use crate::core::{Core, CoreSettings};
+use crate::core::{ChangesAnswer, Core};
 use crate::delivery::Deliveries;
-use crate::excluded_sites::ExcludedSites;
 use crate::extraction_health::ExtractionHealth;
 use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
-use crate::frontier::{Frontier, FrontierConfig, FrontierError};
+use crate::frontier::FrontierError;
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
 use crate::incoming;
@@ -44,6 +49,7 @@ enum Event {
     Reload(ReloadEnded),
     Delivery(Ended),
     Looks(Vec<Look>),
+    Changes(ChangesAnswer),
 }
 
 /// Commits are at least this far apart; events that arrive meanwhile share the next one.
@@ -55,9 +61,6 @@ const BATCH: usize = 10_000;
 /// The loop turns at least this often, for lost supervisors and signals.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// SQLite's page cache, in bytes.
-const PAGE_CACHE_BYTES: usize = 16 << 20;
-
 /// Runs a dispatcher until it is told to end.
 pub fn run(
     setup: DispatcherSetup,
@@ -66,9 +69,13 @@ pub fn run(
 ) -> Result<ExitStatus, Fault> {
     let (events, arrived) = mpsc::channel();
     let clock = SteadyClock::start();
+    let mut service_manager = match setup.ends_alone {
+        true => ServiceManager::from_environment(),
+        false => ServiceManager::none(),
+    };
     let written = events.clone();
     let (by_socket, by_http, by_reload) = (events.clone(), events.clone(), events.clone());
-    let (by_courier, by_judge) = (events.clone(), events.clone());
+    let (by_courier, by_judge, by_reader) = (events.clone(), events.clone(), events.clone());
     // Sends fail only while the process ends: the loop outlives the sockets.
     let is_private = setup.endpoints.control.starts_with("ipc://");
     let request_reader = RequestReader::start(clock, is_private, move |request| {
@@ -86,6 +93,7 @@ pub fn run(
         let _ = written.send(Event::WriteResult(answer));
     })?;
     // The frontier is opened before the sockets: whoever connects is answered at once.
+    service_manager.say("opens the frontier".to_owned());
     let mut core = open(&setup, mappings, clock)?;
     if let Some(feeders) = &setup.feeders {
         core.attend_watches(feeders.sources.clone(), clock.now_ms())
@@ -124,8 +132,13 @@ pub fn run(
     let deliveries = Deliveries::start(setup.feeders.as_ref(), notices, move |ended| {
         let _ = by_courier.send(Event::Delivery(ended));
     })?;
+    let feeders = setup.feeders.as_ref();
+    let change_reader = ChangeReader::start(feeders, setup.store.clone(), move |answer| {
+        let _ = by_reader.send(Event::Changes(answer));
+    })?;
     let mut process = Process {
         deliveries,
+        change_reader,
         reloader,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
@@ -139,6 +152,8 @@ pub fn run(
         content_changes: Some(content_changes),
         pending_requests,
         health,
+        service_manager,
+        refused_reload: None,
         ends_alone: setup.ends_alone,
     };
     if let Some(wait_ms) = setup
@@ -152,44 +167,20 @@ pub fn run(
         );
     }
     // The first turn may take a moment: nobody who has read the line is told that nothing is open.
-    let holds = process.core.holds(process.clock.now_ms());
-    process.health.note_turn(holds.as_deref());
+    process.note_turn(process.clock.now_ms());
     eprintln!("ready");
+    process.service_manager.ready();
     let ended = process.run_until_ended(&arrived);
+    process.service_manager.stops();
     let closed = process.close(&arrived);
     drop(sockets);
     ended.and_then(|status| closed.map(|()| status))
 }
 
-fn open(setup: &DispatcherSetup, mappings: Mappings, clock: SteadyClock) -> Result<Core, Fault> {
-    let excluded = match &setup.config.exclude_sites {
-        Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
-        None => ExcludedSites::default(),
-    };
-    let config = FrontierConfig {
-        seen_memory_bytes: setup.config.seen_memory_mib << 20,
-        page_cache_bytes: PAGE_CACHE_BYTES,
-        excluded,
-        retries: setup.retries.clone(),
-        rests: setup.rests.clone(),
-        applications: setup.applications.clone(),
-        restored: setup.restored,
-    };
-    let settings = CoreSettings {
-        default_delay_ms: setup.default_delay_ms,
-        lease_ms: setup.config.lease_ms(),
-        window_sites: setup.config.window_sites,
-        group_bounds: Some(setup.group_bounds),
-        quiet_ms: setup.restored.map_or(0, |restored| restored.quiet_ms),
-    };
-    Frontier::open(&setup.state, config, clock.now_ms())
-        .and_then(|frontier| Core::open(frontier, settings, mappings, clock.now_ms()))
-        .map_err(frontier_fault)
-}
-
 /// The core with its sockets, threads and clock.
 struct Process {
     deliveries: Deliveries,
+    change_reader: ChangeReader,
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
@@ -205,6 +196,9 @@ struct Process {
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
     health: Health,
+    service_manager: ServiceManager,
+    /// Why the last reload has changed nothing.
+    refused_reload: Option<String>,
     /// See [`DispatcherSetup::ends_alone`].
     ends_alone: bool,
 }
@@ -234,10 +228,12 @@ impl Process {
                 .and_then(|()| self.core.commit(now_ms))
                 .map_err(frontier_fault)?;
             committed = Instant::now();
-            self.health.note_turn(self.core.holds(now_ms).as_deref());
+            self.note_turn(now_ms);
             self.send(to_send);
             self.advance_feeders()?;
             self.deliveries.advance(&mut self.core);
+            let read = self.change_reader.advance(&mut self.core, now_ms);
+            read.map_err(frontier_fault)?;
             if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);
             }
@@ -266,24 +262,6 @@ impl Process {
                 .map_err(frontier_fault)?;
         }
         Ok(())
-    }
-
-    fn begin_reloads(&mut self) {
-        if signals::take_reload() {
-            self.core.ask_reload(None, None);
-        }
-        for asked in self.core.take_reloads_asked() {
-            self.reloader.read(asked);
-        }
-    }
-
-    fn finish_reload(&mut self, ended: ReloadEnded) {
-        if let Ok(reloaded) = &ended.found {
-            let order = reloaded.mapping_order.clone();
-            self.extraction_health.set_mappings(order.0.clone());
-            self.store_writer.set_mapping_order(order);
-        }
-        self.core.finish_reload(ended);
     }
 
     /// Waits for an event or for the next tick, and then until [`COMMIT_EVERY`] has passed since
@@ -339,6 +317,7 @@ impl Process {
                 }
                 Event::Delivery(ended) => self.core.delivery_ended(&ended, now_ms),
                 Event::Looks(looks) => self.core.looked(&looks, now_ms),
+                Event::Changes(answer) => self.core.changes_answered(answer, now_ms),
                 Event::WriteResult(WriteResult::Failed(fault)) => return Err(fault),
                 Event::WriteResult(WriteResult::Backfilled {
                     backfill,
@@ -400,8 +379,10 @@ impl Process {
     /// fault of the frontier nothing more can be committed, and so nothing more leaves.
     fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
         // Workers store a page before they tell of it, so all that has come is judged.
+        // A fleet is drained for other reasons too: there a successor judges the rest, and waits for the ports.
+        let is_crawl_over = self.core.is_drained() && !self.ends_alone;
         if let Some(content_changes) = self.content_changes.take() {
-            content_changes.finish();
+            content_changes.finish(is_crawl_over);
         }
         let now_ms = self.clock.now_ms();
         let looks = arrived.try_iter().filter_map(|event| match event {
@@ -430,15 +411,5 @@ fn outcome_bytes(event: &Event) -> Option<usize> {
     match event {
         Event::Frame(frame) if frame.socket == OUTCOMES => Some(frame.frame.len()),
         _ => None,
-    }
-}
-
-fn frontier_fault(error: FrontierError) -> Fault {
-    match error {
-        FrontierError::Foreign { .. }
-        | FrontierError::Newer { .. }
-        | FrontierError::Backup { .. }
-        | FrontierError::Scope(_) => Fault::usage(error),
-        other => Fault::fatal(other),
     }
 }

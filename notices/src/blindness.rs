@@ -136,11 +136,15 @@ fn tells(run: &WatchRun) -> bool {
     run.ended_ms.is_some() && !matches!(run.how, Some(RunEnd::Interrupted | RunEnd::Stopped) | None)
 }
 
-/// Pages that are as they were are not read again: a run without fields says nothing then.
+/// Pages that are as they were are not read again: a run without fields says nothing then. What was not counted,
+/// because the store was away or nobody looks for it, was not looked for.
 fn tells_of(run: &WatchRun, what: &str) -> bool {
+    if ["documents", "changes"].contains(&what) {
+        return run.counts.get(what).is_some_and(|count| !count.is_null());
+    }
     let outcomes = run.counts.get("outcomes").and_then(Value::as_object);
     let is_unchanged = outcomes.is_some_and(|outcomes| found(outcomes, "not_modified") > 0);
-    !(is_unchanged && ["fields", "documents"].contains(&what) && found(&run.counts, what) == 0)
+    !(is_unchanged && what == "fields" && found(&run.counts, what) == 0)
 }
 
 /// How much of it a run has found.

@@ -12,6 +12,10 @@ const MOST_EVENTS: usize = 500;
 /// So many bytes of JSON the things of a notice have at most, all together.
 const MOST_BYTES: usize = 256 << 10;
 
+/// So many of them are changes: a notice has room for all that was read for it, and for the rest.
+pub(crate) const MOST_CHANGES: usize = 450;
+pub(crate) const MOST_CHANGES_BYTES: usize = 200 << 10;
+
 /// So many things of one kind are told to people.
 const MOST_LINES: usize = 50;
 
@@ -40,18 +44,7 @@ pub fn compose(
     if wanted.is_empty() {
         return None;
     }
-    let mut bytes = 0;
-    let fits = |event: &&&Event| {
-        bytes += event.detail.to_string().len() + event.line.len();
-        bytes <= MOST_BYTES
-    };
-    let told: Vec<Value> = wanted
-        .iter()
-        .filter(|event| event.is_listed())
-        .take(MOST_EVENTS)
-        .take_while(fits)
-        .map(told)
-        .collect();
+    let told = listed(&wanted);
     Some(json!({
         "watch": watch.name,
         "app": watch.app,
@@ -59,13 +52,30 @@ pub fn compose(
         "at": now_ms as f64 / 1_000.0,
         "subject": subject(watch, &wanted),
         "text": text(&wanted),
-        "more": things(&wanted) - told.len(),
+        "more": wanted.len() - told.len(),
         "events": told,
     }))
 }
 
-fn things(events: &[&Event]) -> usize {
-    events.iter().map(|event| event.things()).sum()
+/// What has room. All changes have: no more were read, and what is left out of them would never be told.
+fn listed(events: &[&Event]) -> Vec<Value> {
+    let is_change = |event: &&Event| event.about == About::Changes;
+    let changes: Vec<&Event> = events.iter().copied().filter(is_change).collect();
+    let bytes: usize = changes.iter().map(|event| event.bytes()).sum();
+    let mut room = (
+        MOST_EVENTS.saturating_sub(changes.len()),
+        MOST_BYTES - bytes.min(MOST_CHANGES_BYTES),
+    );
+    let mut fits = |event: &&Event| {
+        let (things, bytes) = room;
+        let left = things.checked_sub(1).zip(bytes.checked_sub(event.bytes()));
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let listed = events
+        .iter()
+        .filter(|event| is_change(event) || fits(event));
+    listed.map(told).collect()
 }
 
 fn told(event: &&Event) -> Value {
@@ -80,7 +90,7 @@ fn told(event: &&Event) -> Value {
 /// One line without control characters, whatever pages say of themselves.
 fn subject(watch: &Watch, events: &[&Event]) -> String {
     let changes = events.iter().filter(|event| event.about == About::Changes);
-    let changes: usize = changes.map(|event| event.things()).sum();
+    let changes = changes.count();
     let mut parts = Vec::new();
     for (about, _) in PARTS {
         let first = events.iter().find(|event| event.about == about);
@@ -106,12 +116,10 @@ fn text(events: &[&Event]) -> String {
             continue;
         }
         text.push_str(&format!("{title}\n\n"));
-        let listed = lines.iter().filter(|event| event.is_listed());
-        let mut left: usize = lines.iter().map(|event| event.things()).sum();
-        for event in listed.take(MOST_LINES) {
-            left -= 1;
+        for event in lines.iter().take(MOST_LINES) {
             text.push_str(&format!("- {}\n", cut(&event.line).replace('\n', "\n  ")));
         }
+        let left = lines.len().saturating_sub(MOST_LINES);
         if left > 0 {
             text.push_str(&format!("- and {left} more\n"));
         }
@@ -133,7 +141,6 @@ fn cut(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::told::MORE_CHANGES;
 
     fn watch() -> Watch {
         let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h"});
@@ -152,33 +159,31 @@ mod tests {
     #[test]
     fn a_notice_says_how_much_it_leaves_out() {
         let events: Vec<Event> = (0..1_162)
-            .map(|n| event(About::Changes, format!("new: http://a.org/{n}")))
+            .map(|n| event(About::Health, format!("mapping m{n}")))
             .collect();
-        let notice = compose(&watch(), NoticeTime::Digest, &[About::Changes], &events, 0).unwrap();
+        let notice = compose(&watch(), NoticeTime::Digest, &[About::Health], &events, 0).unwrap();
         assert_eq!(notice["events"].as_array().unwrap().len(), MOST_EVENTS);
         assert_eq!(notice["more"], 662);
-        assert_eq!(notice["subject"], "w: 1162 changes");
         let text = notice["text"].as_str().unwrap();
-        assert!(text.ends_with("/49\n- and 1112 more\n\n"), "{text}");
+        assert!(text.ends_with("m49\n- and 1112 more\n\n"), "{text}");
     }
 
     #[test]
-    fn what_is_counted_only_counts() {
-        let mut events = vec![event(About::Changes, "gone: http://a.org/\u{1b}[2J".into())];
-        events.push(Event {
-            about: About::Changes,
-            name: MORE_CHANGES,
-            line: "and 7 more".into(),
-            detail: json!({"more": 7}),
-        });
-        let notice = compose(&watch(), NoticeTime::Digest, &[About::Changes], &events, 0).unwrap();
-        assert_eq!(notice["subject"], "w: 8 changes");
-        assert_eq!(notice["more"], 7);
-        assert_eq!(notice["events"].as_array().unwrap().len(), 1);
-        assert_eq!(
-            notice["text"],
-            "Changes\n\n- gone: http://a.org/ [2J\n- and 7 more\n\n"
-        );
+    fn changes_are_told_though_one_of_them_or_the_rest_is_large() {
+        let about = [About::Changes, About::Health];
+        let health = event(About::Health, "x".repeat(20_000));
+        let mut events = vec![health; 9];
+        events.push(event(About::Changes, "gone: http://a.org/\u{1b}[2J".into()));
+        events.push(event(About::Changes, "y".repeat(MOST_BYTES)));
+        events.push(event(About::Health, "small".into()));
+        let notice = compose(&watch(), NoticeTime::Digest, &about, &events, 0).unwrap();
+        let told = notice["events"].as_array().unwrap();
+        let changes = told.iter().filter(|event| event["about"] == "changes");
+        assert_eq!(changes.count(), 2);
+        assert_eq!(told.last().unwrap()["line"], "small");
+        assert_eq!(notice["more"], 12 - told.len());
+        let text = notice["text"].as_str().unwrap();
+        assert!(text.contains("- gone: http://a.org/ [2J\n"), "{text}");
     }
 
     #[test]

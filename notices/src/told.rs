@@ -2,19 +2,22 @@
 //! has been told is kept by the caller, together with the notices that come of it, so that each thing is told
 //! once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use webfill_api::{About, RunEnd, Watch, WatchRun};
 
 use crate::blindness::{self, Known, LATE_MS, SiteTrouble};
+use crate::digest::{MOST_CHANGES, MOST_CHANGES_BYTES};
 
 /// The name of the blindness of a watch whose run is due and does not begin.
 const NOT_STARTED: &str = "not_started";
 
-/// The event that says how many more changes there are.
-pub(crate) const MORE_CHANGES: &str = "more_changes";
+/// Of one change people are told so many lines, and of each so much.
+const MOST_CHANGED: usize = 12;
+const MOST_CHANGED_CHARS: usize = 300;
+const MOST_VALUE_BYTES: usize = 120;
 
 /// What has been told of a watch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,8 +25,10 @@ pub(crate) const MORE_CHANGES: &str = "more_changes";
 pub struct Told {
     /// The last run.
     pub run: u64,
-    /// The number of the last change in the store.
-    pub changes: u64,
+    /// The number of the last change of a page; `None`: nobody is told of changes, or it is to be found out
+    /// from which one on. (`changes` was 0 in the release before, which told none.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes_to: Option<u64>,
     /// Alarms that stand, by mapping.
     pub alarms: BTreeMap<String, ToldAlarm>,
     /// Blindness that stands, by name.
@@ -57,14 +62,45 @@ pub struct Facts<'a> {
     pub now_ms: i64,
 }
 
-/// Changes that were read after the told position.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Changes that were read after the told position: no more than one notice holds.
+#[derive(Debug, Clone, PartialEq)]
 pub struct ReadChanges {
-    pub changes: Vec<Value>,
-    /// There are so many more, which are counted only.
-    pub more: u64,
-    /// The number of the last one.
+    changes: Vec<Value>,
+    bytes: usize,
+    /// The position that they were read after.
+    pub after: u64,
+    /// The number of the last one; the position if there is none.
     pub last: u64,
+    /// There are more, which further notices tell.
+    pub is_full: bool,
+}
+
+impl ReadChanges {
+    pub fn after(position: u64) -> ReadChanges {
+        ReadChanges {
+            changes: Vec::new(),
+            bytes: 0,
+            after: position,
+            last: position,
+            is_full: false,
+        }
+    }
+
+    /// Takes the next change, if there is room for it. One always has room, or it would never be told.
+    pub fn add(&mut self, number: u64, change: Value) {
+        let bytes = self.bytes + change_event(&change).bytes();
+        let has_room = self.changes.len() < MOST_CHANGES && bytes <= MOST_CHANGES_BYTES;
+        self.is_full |= !has_room && !self.changes.is_empty();
+        if !self.is_full {
+            (self.bytes, self.last) = (bytes, number);
+            self.changes.push(change);
+        }
+    }
+
+    /// Whether something was read behind the position.
+    pub fn is_news(&self) -> bool {
+        self.last > self.after
+    }
 }
 
 /// One thing that is told.
@@ -79,17 +115,9 @@ pub struct Event {
 }
 
 impl Event {
-    /// How many things it stands for.
-    pub(crate) fn things(&self) -> usize {
-        match self.is_listed() {
-            true => 1,
-            false => self.detail["more"].as_u64().unwrap_or(0) as usize,
-        }
-    }
-
-    /// Whether it is one thing, and no count of others.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.name != MORE_CHANGES
+    /// Its share of a notice.
+    pub(crate) fn bytes(&self) -> usize {
+        self.detail.to_string().len() + self.line.len()
     }
 }
 
@@ -116,9 +144,10 @@ impl Told {
         let mut told = self.clone();
         let mut events = told.runs(facts);
         let has_new_run = told.run != self.run;
-        events.extend(told.changes(facts));
         events.extend(told.health(facts));
         events.extend(told.blindness(facts, has_new_run));
+        // Last: there may be many.
+        events.extend(told.changes(facts));
         (events, told)
     }
 
@@ -134,17 +163,12 @@ impl Told {
         let Some(read) = facts.changes else {
             return Vec::new();
         };
-        self.changes = self.changes.max(read.last);
-        let mut events: Vec<Event> = read.changes.iter().map(change_event).collect();
-        if read.more > 0 {
-            events.push(Event {
-                about: About::Changes,
-                name: MORE_CHANGES,
-                line: format!("and {} more", read.more),
-                detail: json!({"more": read.more}),
-            });
+        if self.changes_to != Some(read.after) {
+            // It was read for another position, which is not the told one any more.
+            return Vec::new();
         }
-        events
+        self.changes_to = Some(read.last);
+        read.changes.iter().map(change_event).collect()
     }
 
     fn health(&mut self, facts: &Facts<'_>) -> Vec<Event> {
@@ -247,29 +271,78 @@ fn run_event(run: &WatchRun) -> Event {
         _ => ("run_ended", String::new()),
     };
     let (pages, fields) = (count("pages"), count("fields"));
+    let mut line = format!(
+        "run {}: {how}{why}; {pages} pages, {fields} fields",
+        run.number
+    );
+    if let Some(changes) = run.counts.get("changes").and_then(Value::as_object) {
+        let changes: u64 = changes.values().filter_map(Value::as_u64).sum();
+        let documents = count("documents");
+        line.push_str(&format!(", {changes} changes, {documents} new documents"));
+    }
     Event {
         about: About::Runs,
         name,
-        line: format!(
-            "run {}: {how}{why}; {pages} pages, {fields} fields",
-            run.number
-        ),
+        line,
         detail: run.told(),
     }
 }
 
+/// A page of a mapping is told with its fields, any other with what its text has gained and lost.
 fn change_event(change: &Value) -> Event {
     let word = |key: &str| change[key].as_str().unwrap_or_default();
     let (kind, url) = (word("kind"), word("url"));
-    let difference = match word("difference") {
-        "" => String::new(),
-        text => format!("\n{text}"),
+    let fields = match change["mapping"].is_string() {
+        true => field_lines(&change["old"], &change["new"]),
+        false => None,
     };
+    let difference = || word("difference").lines().map(str::to_owned).collect();
+    let lines: Vec<String> = fields.unwrap_or_else(difference);
+    let mut line = format!("{kind}: {url}");
+    for text in lines.iter().take(MOST_CHANGED) {
+        line.push_str(&format!("\n{}", shortened(text)));
+    }
+    if lines.len() > MOST_CHANGED {
+        let more = lines.len() - MOST_CHANGED;
+        line.push_str(&format!("\n... and {more} more"));
+    }
     Event {
         about: About::Changes,
         name: "change",
-        line: format!("{kind}: {url}{difference}"),
+        line,
         detail: change.clone(),
+    }
+}
+
+/// `field: old -> new`, of each field. `None` if a value is long: then the difference shows the words.
+fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
+    let (old, new) = (old.as_object(), new.as_object());
+    let names = old.into_iter().chain(new).flat_map(|fields| fields.keys());
+    let names: BTreeSet<&String> = names.collect();
+    let told = |fields: Option<&Map<String, Value>>, name: &String| {
+        let text = match fields.and_then(|fields| fields.get(name)) {
+            None | Some(Value::Null) => String::from("nothing"),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        };
+        (text.len() <= MOST_VALUE_BYTES).then_some(text)
+    };
+    let line = |name: &String| {
+        let new = told(new, name)?;
+        Some(match old {
+            Some(_) => format!("{name}: {} -> {new}", told(old, name)?),
+            None => format!("{name}: {new}"),
+        })
+    };
+    names.into_iter().map(line).collect()
+}
+
+/// In one line.
+fn shortened(text: &str) -> String {
+    let line = text.replace(['\n', '\r'], " ");
+    match line.char_indices().nth(MOST_CHANGED_CHARS) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
     }
 }
 
@@ -326,87 +399,4 @@ fn blind_event(name: &'static str, blindness: &str, why: &str, since_ms: i64) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn watch() -> Watch {
-        let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h"});
-        Watch::parse(watch).unwrap()
-    }
-
-    fn run(number: u64, pages: u64) -> WatchRun {
-        let mut run = WatchRun::begun(number, 0, 0);
-        run.ended_ms = Some(1);
-        run.how = Some(RunEnd::Finished);
-        run.counts.insert("pages".into(), json!(pages));
-        run
-    }
-
-    fn names(events: &[Event]) -> Vec<&'static str> {
-        events.iter().map(|event| event.name).collect()
-    }
-
-    #[test]
-    fn each_thing_is_told_once_until_it_is_over() {
-        let watch = watch();
-        let facts = |runs, alarms, held| Facts {
-            watch: &watch,
-            runs,
-            alarms: Some(alarms),
-            sites: &[],
-            changes: None,
-            held,
-            now_ms: 5_000,
-        };
-        let four = [run(4, 0), run(3, 5), run(2, 5), run(1, 5)];
-        let alarms = [json!({"mapping": "m", "layout_changed": "t", "fields": "name"})];
-        let (events, told) = Told::default().news(&facts(&four, &alarms, None));
-        let expected = [
-            "run_ended",
-            "run_ended",
-            "run_ended",
-            "run_ended",
-            "layout_changed",
-            "blind",
-        ];
-        assert_eq!(names(&events), expected);
-        assert_eq!(told.run, 4);
-        let (events, same) = told.news(&facts(&four, &alarms, None));
-        assert_eq!((names(&events), &same), (vec![], &told));
-        let (events, told) = told.news(&facts(&four, &[], Some((1_000, "the disk is full"))));
-        assert_eq!(names(&events), ["layout_alarm_cleared", "blind"]);
-        assert!(
-            events[1].line.contains("the disk is full"),
-            "{}",
-            events[1].line
-        );
-        assert_eq!(told.blind.len(), 2);
-        let five = [run(5, 5), four[0].clone(), four[1].clone()];
-        let (events, told) = told.news(&facts(&five, &[], None));
-        assert_eq!(names(&events), ["run_ended", "sees_again", "sees_again"]);
-        assert!(told.blind.is_empty());
-    }
-
-    #[test]
-    fn a_run_that_makes_up_for_others_is_told_as_late() {
-        let watch = watch();
-        let mut late = run(1, 5);
-        late.missed = 3;
-        let facts = Facts {
-            watch: &watch,
-            runs: &[late],
-            alarms: None,
-            sites: &[],
-            changes: None,
-            held: None,
-            now_ms: 0,
-        };
-        let (events, _) = Told::default().news(&facts);
-        assert_eq!(names(&events), ["run_ended", "began_late"]);
-        assert!(
-            events[1].line.contains("3 further due times"),
-            "{}",
-            events[1].line
-        );
-    }
-}
+mod tests;

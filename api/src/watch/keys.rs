@@ -190,6 +190,7 @@ pub(super) const CRAWL_KEYS: &[Key] = &[
     key("deny_extensions", Rule::Texts(1_000, 20), AS_FLAG),
     key("domain_max_pages", Rule::Whole(0, 1 << 53), AS_FLAG),
     key("sitemaps", Rule::Flag, AS_FLAG),
+    key("keep_bodies", Rule::Flag, AS_FLAG),
     key("max_rest", Rule::Duration, AS_FLAG),
     key("refresh", Rule::Flag, AS_FLAG),
     key(

@@ -39,6 +39,7 @@ impl Watch {
             run_window_ms: self.window_ms,
             run_period_ms: self.schedule.period_ms(began_ms),
             sitemaps: self.flag("sitemaps") == Some(&Value::Bool(true)),
+            keep_bodies: self.flag("keep_bodies") == Some(&Value::Bool(true)),
             changes: self.looks_for_changes(),
             ..defaults
         }

@@ -6,6 +6,7 @@
 //! `status`, and told by the other targets of the watch, until a notice arrives.
 
 mod alarms;
+mod changes;
 mod telling;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,8 @@ use serde_json::{Value, json};
 use webfill_api::NoticeTime;
 use webfill_notices::{Delivery, Ended, Rights, Told, Verdict, wait_ms};
 
+use self::changes::Reading;
+pub(crate) use self::changes::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use super::Core;
 use crate::frontier::FrontierError;
 use crate::frontier::outbox::{self, TargetKey, Undelivered};
@@ -49,6 +52,9 @@ pub(super) struct Notices {
     sweep_at_ms: i64,
     /// What has been told, as it is kept.
     told: BTreeMap<(String, NoticeTime), Told>,
+    /// What is known of watches' changes, by the watch's name, and what is to be asked.
+    reading: BTreeMap<String, Reading>,
+    asked: Vec<ChangesAsked>,
     under_way: BTreeMap<i64, TargetKey>,
     /// How often in a row notices have not reached a target.
     failures: HashMap<TargetKey, u32>,
@@ -77,6 +83,7 @@ impl Core {
         let names: Vec<String> = self.watches.by_name.keys().cloned().collect();
         for name in names {
             self.begin_telling(&name, now_ms)?;
+            self.resume_reading(&name);
         }
         Ok(())
     }

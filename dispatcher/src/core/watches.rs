@@ -159,6 +159,11 @@ impl Watched {
         }
     }
 
+    /// The last run, ended or under way.
+    pub(super) fn last_run(&self) -> Option<&WatchRun> {
+        self.last.as_ref()
+    }
+
     /// When the run was due that does not begin, if that was before a time.
     pub(super) fn held_since(&self, before_ms: i64) -> Option<i64> {
         let is_held = self.under_way.is_none() && !self.paused;
@@ -235,6 +240,7 @@ impl Core {
 
     /// What looks at the pages of watches have shown; their times are those of wall clocks.
     pub fn looked(&mut self, looks: &[Look], now_ms: i64) -> Result<(), FrontierError> {
+        self.note_looks(looks);
         let wall_ms = self.wall_ms(now_ms);
         self.frontier.looked(looks, wall_ms)
     }

@@ -65,6 +65,10 @@ fn result(mut page: Value, wants_body: bool) -> Value {
         "mapping": take("mapping"),
         "outcome": outcome,
     });
+    let document = take("document");
+    if !document.is_null() {
+        result["document"] = document;
+    }
     if wants_body {
         result["body"] = take("body");
     }
@@ -122,6 +126,17 @@ mod tests {
         let without = told(page(), false);
         assert_eq!(without.get("body"), None, "only when asked for");
         assert_eq!(without.as_object().unwrap().len(), 13);
+    }
+
+    #[test]
+    fn a_document_tells_what_it_says_of_itself() {
+        let mut page = page();
+        let document = json!({"status": "text", "type": "pdf", "title": "A paper", "pages": 3});
+        page["document"] = document.clone();
+        page["body"] = json!("Contract number 4711");
+        let result = told(page, true);
+        assert_eq!(result["document"], document);
+        assert_eq!(result["body"], "Contract number 4711");
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl Frontier {
         // What is listed is for no record, so records do not make it useless.
         let unwanted = batch.is_unwanted(served.len(), &unresolved);
         let unlisted = batch.is_unwanted(0, &[]);
-        let kind = batch.kind_of_redirect(report, base.as_ref())?;
+        let kind = batch.kind_of_redirect(report, &task.url, base.as_ref())?;
         if let Some(url) = &report.redirect {
             batch.judge_unless(unwanted, url, &LinkContext { kind, ..redirect })?;
         }
@@ -159,15 +159,23 @@ impl FeedBatch<'_> {
     }
 
     /// A sitemap that has moved is one at its new place. Which tasks are sitemaps is not stored: those are
-    /// that a robots.txt has led to, and those that are out of the scope of pages.
-    fn kind_of_redirect(&self, report: &TaskDone, from: Option<&Url>) -> Result<LinkKind> {
+    /// that a robots.txt or, lately, an index has led to, and those that are out of the scope of pages.
+    fn kind_of_redirect(
+        &mut self,
+        report: &TaskDone,
+        from: &str,
+        from_url: Option<&Url>,
+    ) -> Result<LinkKind> {
         if report.redirect.is_none() || !self.crawl.spec.sitemaps {
             return Ok(LinkKind::Link);
         }
-        let is_page = from.is_none_or(|url| self.crawl.scope.judge(url).is_ok());
-        match is_page && !is_named_by_robots_txt(self.db, report.task)? {
-            true => Ok(LinkKind::Link),
-            false => Ok(LinkKind::Sitemap),
+        let is_page = from_url.is_none_or(|url| self.crawl.scope.judge(url).is_ok());
+        let is_sitemap = !is_page
+            || self.was_listed_as_sitemap(from)
+            || is_named_by_robots_txt(self.db, report.task)?;
+        match is_sitemap {
+            true => Ok(LinkKind::Sitemap),
+            false => Ok(LinkKind::Link),
         }
     }
 }

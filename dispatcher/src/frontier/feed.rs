@@ -21,6 +21,9 @@ use crate::excluded_sites::ExcludedSites;
 use crate::intake::{self, MAX_REDIRECTS, Refusal};
 use crate::seen::Seen;
 
+/// Stands for a record in the pair that says that a URL is a sitemap's; records have positive numbers.
+const SITEMAP: i64 = -1;
+
 impl Frontier {
     /// Judges candidates in order and queues those that are new to the crawl.
     pub fn feed(
@@ -217,6 +220,10 @@ impl FeedBatch<'_> {
     /// Queues a URL that is in scope; returns the reason if it is refused.
     fn admit(&mut self, url: &Url, context: &LinkContext<'_>) -> Result<Option<Reason>> {
         let key = self.seen.key(self.key, url.as_str());
+        if context.kind == LinkKind::Sitemap {
+            let mark = self.seen.pair_key(key, SITEMAP);
+            self.seen.note(mark);
+        }
         let is_seen = self.seen.contains(self.db, key)?;
         if is_seen && let Some(task) = self.task_before_run(key)? {
             let site_name = webfill_urls::site(url);
@@ -281,6 +288,13 @@ impl FeedBatch<'_> {
             self.tally.backfills.push(done);
         }
         Ok(())
+    }
+
+    /// Whether a sitemap has lately told that this URL is one. It is not stored: after a restart nobody knows.
+    pub(super) fn was_listed_as_sitemap(&mut self, url: &str) -> bool {
+        let key = self.seen.key(self.key, url);
+        let mark = self.seen.pair_key(key, SITEMAP);
+        self.seen.was_noted_lately(mark)
     }
 
     /// A task was queued.

@@ -50,12 +50,13 @@ impl Core {
             let told = kept.unwrap_or_else(|| fresh.clone());
             self.notices.told.insert(key, told);
         }
-        Ok(())
+        self.begin_changes(name)
     }
 
     /// Nothing more is told of a watch.
     pub(in crate::core) fn forget_telling(&mut self, name: &str) -> Result<(), FrontierError> {
         self.notices.told.retain(|(watch, _), _| watch != name);
+        self.notices.reading.remove(name);
         self.notices.undelivered.retain(|one| one.target.0 != name);
         self.notices.failures.retain(|(watch, _), _| watch != name);
         self.frontier.beside(|db| outbox::forget(db, name))
@@ -65,6 +66,10 @@ impl Core {
         let told: Vec<(String, NoticeTime)> = self.notices.told.keys().cloned().collect();
         for (name, time) in told {
             self.tell(&name, time, now_ms)?;
+            if time == NoticeTime::AtOnce {
+                // What is told moves the position after which is asked.
+                self.ask_for_changes(&name);
+            }
         }
         Ok(())
     }
@@ -77,17 +82,18 @@ impl Core {
         else {
             return Ok(());
         };
-        // What its feeder has counted belongs to the run.
-        let is_counted = !self.watches.fed.contains(name);
+        // What its feeder and the judge of its looks have counted belongs to the run.
+        let is_counted = !self.watches.fed.contains(name) && !self.is_run_held(name);
         let has_new_run = is_counted && watched.last_ended() > told.run;
         let held = self.why_held(name, watched, now_ms);
         let alarms = self.alarms_of(watched);
         let is_alarmed = time == NoticeTime::AtOnce
             && alarms.as_ref().is_some_and(|now| !told.knows_alarms(now));
-        if !has_new_run && !is_alarmed && held.is_some() == told.is_held() {
+        let changes = self.changes_to_tell((name, time), told, is_counted);
+        if !has_new_run && !is_alarmed && changes.is_none() && held.is_some() == told.is_held() {
             return Ok(());
         }
-        let (watch, told) = (watched.watch.clone(), told.clone());
+        let (watch, told, changes) = (watched.watch.clone(), told.clone(), changes.cloned());
         let runs = match has_new_run {
             true => self.frontier.runs_of(name, RUNS_JUDGED)?,
             false => Vec::new(),
@@ -106,7 +112,7 @@ impl Core {
             runs: &runs,
             alarms: alarms.as_deref().filter(|_| has_new_run || is_alarmed),
             sites: &sites,
-            changes: None,
+            changes: changes.as_ref(),
             held,
             now_ms,
         });
@@ -123,6 +129,9 @@ impl Core {
         })?;
         self.notices.given_up.extend(given_up);
         self.notices.told.insert(key, told);
+        if changes.is_some() {
+            self.forget_read(name, time);
+        }
         self.notices.due_at_ms = now_ms;
         Ok(())
     }

@@ -1,8 +1,11 @@
+mod changes;
+
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use webfill_api::{Action, parse_action};
-use webfill_notices::{Delivery, Ended, NoticesConfig, Rights, Verdict};
+use webfill_notices::{Delivery, Ended, NoticesConfig, ReadChanges, Rights, Verdict};
 
+use super::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use crate::core::{Core, CoreSettings};
 use crate::frontier::{Frontier, FrontierConfig};
 use crate::mappings::Mappings;
@@ -13,6 +16,10 @@ const MINUTE_MS: i64 = 60_000;
 struct World {
     folder: TempDir,
     core: Core,
+    /// The changes in the store, which are numbered from 1; `None`: it is away.
+    store: Option<Vec<Value>>,
+    /// What waits for it.
+    waiting: Vec<ChangesAsked>,
 }
 
 fn core_in(folder: &TempDir, now_ms: i64) -> Core {
@@ -33,11 +40,35 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
 }
 
 impl World {
+    fn of(core: Core, folder: TempDir) -> World {
+        World {
+            folder,
+            core,
+            store: Some(Vec::new()),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// What was asked dies with it.
+    fn kill(self, now_ms: i64) -> World {
+        let World {
+            folder,
+            core,
+            store,
+            ..
+        } = self;
+        drop(core);
+        let core = core_in(&folder, now_ms);
+        World {
+            store,
+            ..World::of(core, folder)
+        }
+    }
+
     /// With a watch that two webhooks are told of, and one more that only wants to know of changes.
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
-        let core = core_in(&folder, 0);
-        let mut world = World { folder, core };
+        let mut world = World::of(core_in(&folder, 0), folder);
         let hook = |host: &str, about: &str| json!({"webhook": format!("https://{host}/secret"), "about": [about]});
         let watch = json!({
             "name": "w", "urls": ["http://a.org/"], "schedule": "0 0 29 2 *",
@@ -67,11 +98,51 @@ impl World {
 
     /// What is to be delivered.
     fn tick(&mut self, now_ms: i64) -> Vec<Delivery> {
+        self.look(now_ms);
+        if self.answer(now_ms) {
+            self.look(now_ms);
+        }
+        drop(self.core.take_feeder_orders());
+        self.core.take_deliveries()
+    }
+
+    fn look(&mut self, now_ms: i64) {
         self.core.notices.look_at_ms = now_ms;
         self.core.on_tick(now_ms).unwrap();
         self.commit(now_ms);
-        drop(self.core.take_feeder_orders());
-        self.core.take_deliveries()
+    }
+
+    /// Answers what is asked, if the store is there.
+    fn answer(&mut self, now_ms: i64) -> bool {
+        self.waiting.extend(self.core.take_changes_asked());
+        let Some(store) = &self.store else {
+            return false;
+        };
+        let read = |after: u64| {
+            let mut read = ReadChanges::after(after);
+            for (number, change) in (1..).zip(store).skip(after as usize) {
+                read.add(number, change.clone());
+            }
+            read
+        };
+        let asked = std::mem::take(&mut self.waiting);
+        let is_asked = !asked.is_empty();
+        for asked in asked {
+            let found = match asked.question {
+                ChangesQuestion::Position => ChangesFound::Position(store.len() as u64),
+                ChangesQuestion::After(after) => ChangesFound::Changes(read(after)),
+                ChangesQuestion::Run { after, .. } => {
+                    let counts = json!({"changes": {"changed": store.len()}, "documents": 0});
+                    let counts = counts.as_object().cloned().unwrap();
+                    let changes = after.map(read);
+                    ChangesFound::Run { counts, changes }
+                }
+            };
+            let answer = ChangesAnswer { asked, found };
+            self.core.changes_answered(answer, now_ms).unwrap();
+        }
+        self.commit(now_ms);
+        is_asked
     }
 
     /// A run that fails.
@@ -105,10 +176,7 @@ fn what_was_under_way_at_a_crash_is_delivered_again_under_its_key() {
     );
     assert!(world.tick(5_000).is_empty(), "they are under way");
     world.ended(first[0].id, Verdict::Delivered, 6_000);
-    let World { folder, core } = world;
-    drop(core);
-    let core = core_in(&folder, 7_000);
-    let mut world = World { folder, core };
+    let mut world = world.kill(7_000);
     let again = world.tick(7_000);
     assert_eq!(again.len(), 1);
     assert_eq!(again[0], first[1], "nothing else is told again");
@@ -174,10 +242,7 @@ fn alarms_that_are_not_read_yet_are_not_taken_for_cleared() {
     let told = world.tick(1_000);
     assert_eq!(told[0].notice["events"][0]["event"], "layout_changed");
     world.ended(told[0].id, Verdict::Delivered, 2_500);
-    let World { folder, core } = world;
-    drop(core);
-    let core = core_in(&folder, 3_000);
-    let mut world = World { folder, core };
+    let mut world = world.kill(3_000);
     assert!(world.tick(5_000).is_empty(), "nothing is known yet");
     world.core.layout_alarms = Some([alarm].into());
     assert!(world.tick(7_000).is_empty(), "it stands as before");
@@ -236,11 +301,8 @@ fn an_alarm_ends_when_its_target_is_taken_out() {
 fn what_is_old_is_tried_once_more_after_a_start() {
     let mut world = World::new();
     let first = world.fail_a_run(1, 1_000);
-    let World { folder, core } = world;
-    drop(core);
     let week_ms = 7 * 24 * 60 * MINUTE_MS;
-    let core = core_in(&folder, week_ms);
-    let mut world = World { folder, core };
+    let mut world = world.kill(week_ms);
     let again = world.tick(week_ms);
     assert_eq!(again, first);
     assert!(

@@ -35,7 +35,8 @@ impl Core {
             Err(error) => return Err(error),
         };
         self.dispatch.forget_crawl(crawl);
-        self.register_crawl(crawl, now_ms)?;
+        // A crawl that began no later than its run is in its first run: that is told from the two times.
+        self.register_crawl(crawl, began_ms)?;
         // Records refer to the crawl's document in the store.
         self.write_crawl(crawl, now_ms)?;
         let under_way = UnderWay {
@@ -269,6 +270,7 @@ impl Core {
             }
             self.write_crawl(under_way.crawl, now_ms)?;
         }
+        self.ask_of_run(name);
         Ok(())
     }
 }

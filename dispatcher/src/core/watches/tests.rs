@@ -1,4 +1,5 @@
 mod clock;
+mod first_run;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;

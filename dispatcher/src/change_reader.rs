@@ -1,0 +1,257 @@
+//! Reads what is told of changes, on a thread of its own beside the loop: it asks the store and waits until the
+//! looks of a run are judged. What cannot be answered yet, because looks are not judged or the store is away, is
+//! tried again until it can. Nothing here is durable: after a crash the core asks again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use webfill_startup::Fault;
+use webfill_store::{Store, StoreError, StoreUri};
+
+use crate::core::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion, Core};
+use crate::feeders::FeederSetup;
+use crate::frontier::FrontierError;
+use crate::run_changes;
+
+/// How often it is looked whether a question can be answered; after a long look, less often.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_SHARE: u32 = 10;
+
+/// So long one answer may take: the questions of other watches wait for it.
+const FIND_MAX: Duration = Duration::from_secs(10);
+
+/// So long of it may be counting.
+const COUNT_MAX: Duration = Duration::from_secs(5);
+
+/// So long the end of a run waits for the judgement of its looks. What is judged later is told on its own.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The thread's handle; none if this dispatcher has no watches.
+pub(crate) struct ChangeReader(Option<mpsc::UnboundedSender<ChangesAsked>>);
+
+impl ChangeReader {
+    /// Starts the thread. It ends after this handle.
+    pub(crate) fn start(
+        setup: Option<&FeederSetup>,
+        store: StoreUri,
+        on_answer: impl Fn(ChangesAnswer) + Send + 'static,
+    ) -> Result<ChangeReader, Fault> {
+        if setup.is_none() {
+            return Ok(ChangeReader(None));
+        }
+        let failed = |error: std::io::Error| {
+            Fault::error(format!(
+                "cannot start the thread that reads changes: {error}"
+            ))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (ask, asked) = mpsc::unbounded_channel();
+        let reading = Reading {
+            uri: store,
+            store: None,
+            waiting: Vec::new(),
+            is_away: false,
+            on_answer: Box::new(on_answer),
+        };
+        std::thread::Builder::new()
+            .name("change-reader".into())
+            .spawn(move || runtime.block_on(reading.run(asked)))
+            .map_err(failed)?;
+        Ok(ChangeReader(Some(ask)))
+    }
+
+    /// Asks what the core wants to know.
+    pub(crate) fn advance(&self, core: &mut Core, now_ms: i64) -> Result<(), FrontierError> {
+        let Some(ask) = &self.0 else { return Ok(()) };
+        for asked in core.take_changes_asked() {
+            // The thread is gone only if it panicked: the ends of runs do not wait for it.
+            if let Err(mpsc::error::SendError(asked)) = ask.send(asked) {
+                let found = ChangesFound::Late;
+                core.changes_answered(ChangesAnswer { asked, found }, now_ms)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a run has found. Counting may take longer than reading: changes are told without it.
+async fn counts(store: &dyn Store, asked: &ChangesAsked, began_ms: i64) -> Map<String, Value> {
+    let counting = run_changes::found(store, &asked.crawl, began_ms);
+    let why = match tokio::time::timeout(COUNT_MAX, counting).await {
+        Ok(Ok(found)) => return found.counts(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {COUNT_MAX:?}"),
+    };
+    tracing::warn!(
+        event = "changes_not_counted",
+        watch = asked.watch,
+        why,
+        "the record of a run does not say what it has changed"
+    );
+    Map::new()
+}
+
+/// The state of the thread.
+struct Reading {
+    uri: StoreUri,
+    store: Option<Arc<dyn Store>>,
+    waiting: Vec<Waiting>,
+    /// The store could not be read last time.
+    is_away: bool,
+    on_answer: Box<dyn Fn(ChangesAnswer) + Send>,
+}
+
+/// A question that is not answered yet.
+struct Waiting {
+    asked: ChangesAsked,
+    look_at: Instant,
+    /// It is told once that the answer comes late.
+    late_at: Option<Instant>,
+}
+
+impl Reading {
+    async fn run(mut self, mut asks: mpsc::UnboundedReceiver<ChangesAsked>) {
+        loop {
+            let asked = match self.waiting.is_empty() {
+                true => asks.recv().await,
+                false => match tokio::time::timeout(LOOK_EVERY, asks.recv()).await {
+                    Ok(asked) => asked,
+                    Err(_) => {
+                        self.look().await;
+                        continue;
+                    }
+                },
+            };
+            let Some(asked) = asked else { return };
+            self.add(asked);
+            while let Ok(more) = asks.try_recv() {
+                self.add(more);
+            }
+            self.look().await;
+        }
+    }
+
+    /// Of one kind, a watch asks one question at a time: a later one is asked instead.
+    fn add(&mut self, asked: ChangesAsked) {
+        let now = Instant::now();
+        self.waiting.retain(|one| !one.asked.is_replaced_by(&asked));
+        let is_of_run = matches!(asked.question, ChangesQuestion::Run { .. });
+        self.waiting.push(Waiting {
+            asked,
+            look_at: now,
+            late_at: is_of_run.then(|| now + PATIENCE),
+        });
+    }
+
+    /// Answers what can be answered by now. If the store fails, the others are asked for at the next look.
+    async fn look(&mut self) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            self.tell_late();
+            if Instant::now() < self.waiting[at].look_at {
+                at += 1;
+                continue;
+            }
+            let asked = self.waiting[at].asked.clone();
+            let began = Instant::now();
+            let found = self.find_in_time(&asked).await;
+            if let Ok(Some(found)) = found {
+                self.is_away = false;
+                self.waiting.remove(at);
+                self.answer(&asked, found);
+                continue;
+            }
+            let wait = LOOK_EVERY.max(began.elapsed() * LOOK_SHARE);
+            self.waiting[at].look_at = Instant::now() + wait;
+            if let Err(why) = found {
+                self.note_failure(&why);
+                // Behind the others: it may fail alone.
+                self.waiting[at..].rotate_left(1);
+                break;
+            }
+            self.is_away = false;
+            at += 1;
+        }
+        self.tell_late();
+    }
+
+    /// Says of which runs the answer comes late, once.
+    fn tell_late(&mut self) {
+        let now = Instant::now();
+        let mut late = Vec::new();
+        for waiting in &mut self.waiting {
+            if waiting.late_at.is_some_and(|late_at| now >= late_at) {
+                waiting.late_at = None;
+                late.push(waiting.asked.clone());
+            }
+        }
+        for asked in late {
+            tracing::warn!(
+                event = "changes_late",
+                watch = asked.watch,
+                "what a run has changed is not judged yet: its end is told without, and the changes once they are known"
+            );
+            self.answer(&asked, ChangesFound::Late);
+        }
+    }
+
+    fn answer(&self, asked: &ChangesAsked, found: ChangesFound) {
+        let asked = asked.clone();
+        (self.on_answer)(ChangesAnswer { asked, found });
+    }
+
+    fn note_failure(&mut self, error: &str) {
+        if !std::mem::replace(&mut self.is_away, true) {
+            tracing::warn!(event = "changes_not_read", %error, "what has changed is not told until the store can be read");
+        }
+    }
+
+    async fn find_in_time(&mut self, asked: &ChangesAsked) -> Result<Option<ChangesFound>, String> {
+        match tokio::time::timeout(FIND_MAX, self.find(asked)).await {
+            Ok(found) => found.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("no answer within {FIND_MAX:?}")),
+        }
+    }
+
+    /// `None`: not yet.
+    async fn find(&mut self, asked: &ChangesAsked) -> Result<Option<ChangesFound>, StoreError> {
+        let store = self.open_store().await?;
+        let crawl = &asked.crawl;
+        let found = match asked.question {
+            ChangesQuestion::Position => {
+                ChangesFound::Position(run_changes::last_change(&*store).await?)
+            }
+            ChangesQuestion::After(after) => {
+                ChangesFound::Changes(run_changes::read_changes(&*store, crawl, after).await?)
+            }
+            ChangesQuestion::Run {
+                began_ms, after, ..
+            } => {
+                if !run_changes::is_judged(&*store, crawl).await? {
+                    return Ok(None);
+                }
+                let changes = match after {
+                    Some(after) => Some(run_changes::read_changes(&*store, crawl, after).await?),
+                    None => None,
+                };
+                let counts = counts(&*store, asked, began_ms).await;
+                ChangesFound::Run { counts, changes }
+            }
+        };
+        Ok(Some(found))
+    }
+
+    async fn open_store(&mut self) -> Result<Arc<dyn Store>, StoreError> {
+        if let Some(store) = &self.store {
+            return Ok(Arc::clone(store));
+        }
+        let store = webfill_store::open_existing(&self.uri).await?;
+        self.store = Some(Arc::clone(&store));
+        Ok(store)
+    }
+}

@@ -1,0 +1,32 @@
+//! Reloads: asked for by a signal or a client, read on a thread of their own, applied by the loop.
+
+use webfill_startup::signals;
+
+use super::Process;
+use crate::reload::ReloadEnded;
+
+impl Process {
+    pub(super) fn begin_reloads(&mut self) {
+        if signals::take_reload() {
+            self.core.ask_reload(None, None);
+        }
+        for asked in self.core.take_reloads_asked() {
+            self.service_manager.reloads();
+            self.reloader.read(asked);
+        }
+    }
+
+    pub(super) fn finish_reload(&mut self, ended: ReloadEnded) {
+        match &ended.found {
+            Ok(reloaded) => {
+                let order = reloaded.mapping_order.clone();
+                self.extraction_health.set_mappings(order.0.clone());
+                self.store_writer.set_mapping_order(order);
+                self.refused_reload = None;
+            }
+            Err(fault) => self.refused_reload = Some(fault.message.clone()),
+        }
+        self.core.finish_reload(ended);
+        self.service_manager.ready();
+    }
+}

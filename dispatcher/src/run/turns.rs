@@ -1,0 +1,39 @@
+//! Each turn of the loop is noted where others look whether it turns: at `/healthz`, and at the service
+//! manager, which restarts a process whose loop is stuck.
+
+use super::Process;
+
+impl Process {
+    pub(super) fn note_turn(&mut self, now_ms: i64) {
+        let holds = self.core.holds(now_ms);
+        self.health.note_turn(holds.as_deref());
+        let supervisors = self.core.supervisor_count();
+        let refused = self.refused_reload.as_deref();
+        self.service_manager
+            .turns(|| status(supervisors, holds.as_deref(), refused));
+    }
+}
+
+fn status(supervisors: usize, holds: Option<&str>, refused_reload: Option<&str>) -> String {
+    let does = match holds {
+        Some(why) => format!("holds: {why}"),
+        None => format!("supervisors: {supervisors}"),
+    };
+    match refused_reload {
+        Some(why) => format!("{does}; the last reload has changed nothing: {why}"),
+        None => does,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_holds_it_and_why_a_reload_was_refused() {
+        assert_eq!(status(2, None, None), "supervisors: 2");
+        let told = status(2, Some("it drains"), Some("shop.json: a fault"));
+        let expected = "holds: it drains; the last reload has changed nothing: shop.json: a fault";
+        assert_eq!(told, expected);
+    }
+}

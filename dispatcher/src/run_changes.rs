@@ -1,0 +1,106 @@
+//! What a run of a watch has shown, as the store has it: whether all of its looks are judged, what it has found,
+//! and the changes that are to be told. It is read by the dispatcher of a fleet beside its loop
+//! ([`crate::change_reader`]), and by the process of a run on one machine when its dispatcher has ended.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde_json::{Map, Value, json};
+use webfill_notices::ReadChanges;
+use webfill_store::{ChangeFilter, CrawlId, ExportError, ExportFilter, Store, StoreError};
+
+/// Changes that are read at once.
+const AT_ONCE: u32 = 50;
+
+/// Whether all looks at pages of a crawl that are stored by now are judged.
+pub async fn is_judged(store: &dyn Store, crawl: &CrawlId) -> Result<bool, StoreError> {
+    let judged = store.judged_to().await?;
+    let filter = ExportFilter {
+        app_id: Some(crawl.app_id.clone()),
+        crawl_id: Some(crawl.crawl_id.clone()),
+        looks: true,
+        ..ExportFilter::default()
+    };
+    // One that is left is enough to know.
+    let mut each = |_, _| Err(io::ErrorKind::Interrupted.into());
+    match store.changes(&judged.cursor, &filter, &mut each).await {
+        Ok(_) => Ok(true),
+        Err(ExportError::Output(_)) => Ok(false),
+        Err(ExportError::Store(error)) => Err(error),
+    }
+}
+
+/// The number of the last change of all.
+pub async fn last_change(store: &dyn Store) -> Result<u64, StoreError> {
+    Ok(store.judged_to().await?.last_number)
+}
+
+/// What a run has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFound {
+    /// Changes of pages, by kind.
+    pub changes: BTreeMap<&'static str, u64>,
+    /// Documents that it has met first.
+    pub documents: u64,
+}
+
+impl RunFound {
+    /// As the record of a run counts it.
+    pub fn counts(&self) -> Map<String, Value> {
+        let counts = [
+            ("changes".to_owned(), json!(self.changes)),
+            ("documents".to_owned(), json!(self.documents)),
+        ];
+        counts.into_iter().collect()
+    }
+}
+
+/// What a run that began at this time has found so far.
+pub async fn found(
+    store: &dyn Store,
+    crawl: &CrawlId,
+    began_ms: i64,
+) -> Result<RunFound, StoreError> {
+    let since = ChangeFilter {
+        since_ms: Some(began_ms),
+        ..of_crawl(crawl)
+    };
+    let changes = store.count_content_changes(&since).await?;
+    let stored = store.get_crawl(crawl).await?;
+    let is_first = stored.is_none_or(|crawl| began_ms <= crawl.started_at_ms);
+    Ok(RunFound {
+        changes: changes
+            .into_iter()
+            .map(|(kind, count)| (kind.as_str(), count))
+            .collect(),
+        documents: store.count_new_documents(crawl, began_ms, is_first).await?,
+    })
+}
+
+/// The changes of a crawl's pages after a number, as many as a notice holds.
+pub async fn read_changes(
+    store: &dyn Store,
+    crawl: &CrawlId,
+    after: u64,
+) -> Result<ReadChanges, StoreError> {
+    let filter = of_crawl(crawl);
+    let mut read = ReadChanges::after(after);
+    loop {
+        let changes = store.content_changes(&filter, read.last, AT_ONCE).await?;
+        let is_last = changes.len() < AT_ONCE as usize;
+        for change in changes {
+            read.add(change.number, change.told());
+        }
+        if is_last || read.is_full {
+            return Ok(read);
+        }
+    }
+}
+
+fn of_crawl(crawl: &CrawlId) -> ChangeFilter {
+    ChangeFilter {
+        app_id: Some(crawl.app_id.clone()),
+        crawl_id: Some(crawl.crawl_id.clone()),
+        since_ms: None,
+    }
+}
