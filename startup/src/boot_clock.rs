@@ -4,16 +4,27 @@
 
 /// Milliseconds since boot.
 pub fn boot_ms() -> u64 {
+    let now = read(libc::CLOCK_BOOTTIME);
+    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
+}
+
+/// Microseconds of the clock that systemd compares (`CLOCK_MONOTONIC`), which leaves suspension out.
+pub(crate) fn monotonic_us() -> u64 {
+    let now = read(libc::CLOCK_MONOTONIC);
+    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1_000
+}
+
+fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the kernel fills the value that it is given; the clock has existed since Linux 2.6.39.
+    // SAFETY: the kernel fills the value that it is given; both clocks have existed since Linux 2.6.39.
     #[allow(unsafe_code)]
     unsafe {
-        libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now);
+        libc::clock_gettime(clock, &raw mut now);
     }
-    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
+    now
 }
 
 #[cfg(test)]

@@ -6,9 +6,28 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// This very program, even if its file was replaced by a newer version meanwhile: parent and child are of one.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// The name by which `ps` and `pgrep` know each process of webfill.
+const NAME: &str = "webfill";
+
+/// This program as a child.
+pub fn own_program() -> Command {
+    let mut command = Command::new(OWN_PROGRAM);
+    command.arg0(NAME);
+    command
+}
+
+/// Takes its name back from the kernel, which names [`own_program`] by the last part of its path.
+pub fn take_name() {
+    // It is for people: without it all works as well.
+    let _ = std::fs::write("/proc/self/comm", NAME);
+}
+
 /// Starts `webfill ARGS...` as a child that is killed when this process dies.
 pub fn spawn(arguments: &[String], stderr: Stdio) -> io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = own_program();
     command
         .args(arguments)
         .stdin(Stdio::null())

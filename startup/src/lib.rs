@@ -1,11 +1,13 @@
 //! What every webfill process needs around its work: logging, the state folder and its lock, signals,
-//! child processes, exit codes, the room on disks, and the clock that all processes of a machine share.
+//! child processes, exit codes, the room on disks, the service manager, and the clock that all processes of a
+//! machine share.
 
 pub mod boot_clock;
 pub mod child;
 pub mod disk;
 pub mod exit;
 pub mod log;
+pub mod service_manager;
 pub mod signals;
 pub mod state;
 

@@ -7,7 +7,7 @@
 //! A line that is logged while a task is worked on has the key `span`, an object with the task's
 //! number and its crawl's id ([`task_span`]): `grep '"task":17[,}]'` finds all lines about task 17.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tracing::Span;
@@ -24,6 +24,8 @@ mod file;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
+    /// Folder of the log files; `logs` in the state folder if unset.
+    pub folder: Option<PathBuf>,
     /// `error`, `warn`, `info`, `debug`, `trace`, or directives such as `info,webfill_worker=debug`.
     pub level: String,
     /// Files kept per process, the current one included.
@@ -35,6 +37,7 @@ pub struct LogConfig {
 impl Default for LogConfig {
     fn default() -> Self {
         LogConfig {
+            folder: None,
             level: "info".into(),
             keep: 7,
             max_mib: 100,

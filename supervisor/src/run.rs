@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use webfill_startup::boot_clock::boot_ms;
+use webfill_startup::service_manager::ServiceManager;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::codec::{self, CodecError, OLDEST_VERSION};
@@ -30,6 +31,10 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs a supervisor until it is told to drain, and has drained.
 pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
+    let service_manager = match setup.is_local {
+        true => ServiceManager::none(),
+        false => ServiceManager::from_environment(),
+    };
     let (inbox, arrived) = mpsc::channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
         // The loop below outlives the sockets; a send fails only while both end.
@@ -45,6 +50,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         refusals: RefusalLog::default(),
         version: OLDEST_VERSION,
         readiness: Readiness::new(),
+        service_manager,
         refused: None,
         last_death: None,
     };
@@ -106,6 +112,7 @@ struct Process {
     /// In which the dispatcher has spoken last, and is spoken to.
     version: u8,
     readiness: Readiness,
+    service_manager: ServiceManager,
     /// The last refusal of a hello for lack of a common version, in words.
     refused: Option<String>,
     /// How a worker died last.
@@ -232,13 +239,33 @@ impl Process {
         if signals::asked() == Asked::Stop {
             return Err(Fault::error("stopped at once"));
         }
-        let is_low = self.setup.disks.shortage().is_some();
-        self.supervisor.set_paused(is_low);
+        let low_disk = self.setup.disks.shortage().map(ToString::to_string);
+        self.supervisor.set_paused(low_disk.is_some());
         self.keep_time();
         if !self.readiness.is_ready() && !self.supervisor.is_draining() {
             self.readiness.tell(self.waits_for());
+            if self.readiness.is_ready() {
+                self.service_manager.ready();
+            }
         }
+        self.tell_service_manager(low_disk);
         Ok(())
+    }
+
+    fn tell_service_manager(&mut self, low_disk: Option<String>) {
+        if self.supervisor.is_draining() {
+            self.service_manager.stops();
+        }
+        let status = match (self.waits_for(), low_disk) {
+            _ if self.supervisor.is_draining() => "drains".to_owned(),
+            (Some(waits_for), _) => format!("waits: {waits_for}"),
+            (None, _) if !self.supervisor.has_lease(boot_ms()) => {
+                "waits: the dispatcher is silent".to_owned()
+            }
+            (None, Some(low_disk)) => format!("holds: {low_disk}"),
+            (None, None) => format!("workers: {}", self.workers.len()),
+        };
+        self.service_manager.turns(|| status);
     }
 
     /// What it waits for before it can work, in words.

@@ -1,0 +1,218 @@
+//! What the service manager that has started this process is told, by the protocol of systemd
+//! (`Type=notify`): that it serves, what it does, that its loop turns, that it reads its settings again,
+//! that it ends. Without a service manager nobody is told.
+//!
+//! The loop itself says that it turns (`WATCHDOG=1`), so a loop that is stuck falls silent, and the process is
+//! restarted. Nothing here blocks: a word that the service manager cannot take at once is dropped, or told again at a later
+//! turn if it is still true then.
+
+use std::ffi::OsStr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::{Duration, Instant};
+
+use crate::boot_clock::monotonic_us;
+
+/// How often it is told at most what the process does.
+const WORD_EVERY: Duration = Duration::from_secs(1);
+
+/// The socket that the service manager listens at; one that begins with `@` is no file.
+const SOCKET: &str = "NOTIFY_SOCKET";
+
+/// After how many microseconds of silence it takes the process for stuck, and which process.
+const WATCHDOG_US: &str = "WATCHDOG_USEC";
+const WATCHDOG_PID: &str = "WATCHDOG_PID";
+
+/// See the module.
+#[derive(Debug)]
+pub struct ServiceManager {
+    socket: Option<UnixDatagram>,
+    word_every: Duration,
+    next_word: Instant,
+    status: String,
+    ready_is_owed: bool,
+    is_stopping: bool,
+}
+
+impl ServiceManager {
+    /// The one that the environment names.
+    pub fn from_environment() -> ServiceManager {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let is_other =
+            variable(WATCHDOG_PID).is_some_and(|pid| *pid != *std::process::id().to_string());
+        let silence_us = variable(WATCHDOG_US)
+            .and_then(|text| text.to_str()?.parse().ok())
+            .filter(|_| !is_other);
+        ServiceManager::at(
+            variable(SOCKET).as_deref(),
+            silence_us.map(Duration::from_micros),
+        )
+    }
+
+    /// Nobody, for the processes of `webfill crawl`: what is above them is told of them.
+    pub fn none() -> ServiceManager {
+        ServiceManager::at(None, None)
+    }
+
+    fn at(name: Option<&OsStr>, silence: Option<Duration>) -> ServiceManager {
+        let socket = name.and_then(|name| {
+            connect(name)
+                .map_err(|error| tracing::warn!(event = "no_service_manager", %error, socket = ?name, "the service manager cannot be told"))
+                .ok()
+        });
+        ServiceManager {
+            socket,
+            // Half of it, as systemd advises, so that one late word does no harm.
+            word_every: silence.map_or(WORD_EVERY, |silence| WORD_EVERY.min(silence / 2)),
+            next_word: Instant::now(),
+            status: String::new(),
+            ready_is_owed: false,
+            is_stopping: false,
+        }
+    }
+
+    /// The process serves.
+    pub fn ready(&mut self) {
+        self.ready_is_owed = !self.tell("READY=1");
+    }
+
+    /// The loop turns. `status`: what the process does, in a line for people.
+    pub fn turns(&mut self, status: impl FnOnce() -> String) {
+        let now = Instant::now();
+        if self.socket.is_none() || now < self.next_word {
+            return;
+        }
+        self.next_word = now + self.word_every;
+        // Without it the process would count as starting for ever, and nobody would watch it.
+        if self.ready_is_owed {
+            self.ready();
+        }
+        self.tell("WATCHDOG=1");
+        self.say(status());
+    }
+
+    /// What the process does, where no loop turns yet.
+    pub fn say(&mut self, status: String) {
+        if status != self.status && self.tell(&format!("STATUS={}", status.replace('\n', " "))) {
+            self.status = status;
+        }
+    }
+
+    /// Settings are read again, until [`ServiceManager::ready`].
+    pub fn reloads(&mut self) {
+        self.ready_is_owed = false;
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
+    }
+
+    /// The process ends by itself or because it was told to; it may take its time.
+    pub fn stops(&mut self) {
+        if !self.is_stopping {
+            self.is_stopping = true;
+            self.ready_is_owed = false;
+            self.tell("STOPPING=1");
+        }
+    }
+
+    /// Whether nothing of it is left to tell.
+    fn tell(&self, state: &str) -> bool {
+        let Some(socket) = &self.socket else {
+            return true;
+        };
+        let sent = socket.send(state.as_bytes());
+        if let Err(error) = &sent {
+            tracing::debug!(event = "service_manager_not_told", %error, state, "dropped");
+        }
+        sent.is_ok()
+    }
+}
+
+fn connect(name: &OsStr) -> std::io::Result<UnixDatagram> {
+    let socket = UnixDatagram::unbound()?;
+    let address = match name.as_bytes().split_first() {
+        Some((b'@', abstract_name)) => SocketAddr::from_abstract_name(abstract_name)?,
+        _ => SocketAddr::from_pathname(name)?,
+    };
+    socket.connect_addr(&address)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A service manager that listens at an abstract name.
+    fn listening(name: &str) -> (UnixDatagram, String) {
+        let name = format!("webfill-{name}-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let socket = UnixDatagram::bind_addr(&address).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        (socket, format!("@{name}"))
+    }
+
+    fn told(socket: &UnixDatagram) -> Vec<String> {
+        let mut buffer = [0; 4_096];
+        let received =
+            std::iter::from_fn(|| socket.recv(&mut buffer).ok().map(|n| buffer[..n].to_vec()));
+        received
+            .map(|word| String::from_utf8(word).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn each_state_is_told_and_a_status_only_when_it_is_new() {
+        let (socket, name) = listening("states");
+        let mut manager = ServiceManager::at(Some(OsStr::new(&name)), Some(Duration::ZERO));
+        manager.ready();
+        manager.turns(|| "one\ntwo".to_owned());
+        manager.turns(|| "one\ntwo".to_owned());
+        manager.stops();
+        manager.stops();
+        let expected = [
+            "READY=1",
+            "WATCHDOG=1",
+            "STATUS=one two",
+            "WATCHDOG=1",
+            "STOPPING=1",
+        ];
+        assert_eq!(told(&socket), expected);
+        manager.reloads();
+        let reloading = told(&socket).concat();
+        assert!(
+            reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="),
+            "{reloading}"
+        );
+    }
+
+    #[test]
+    fn the_loop_is_heard_at_half_of_the_time_after_which_it_is_taken_for_stuck() {
+        let (_socket, name) = listening("watchdog");
+        let every = |silence| ServiceManager::at(Some(OsStr::new(&name)), silence).word_every;
+        assert_eq!(
+            every(Some(Duration::from_millis(500))),
+            Duration::from_millis(250)
+        );
+        assert_eq!(every(Some(Duration::from_secs(60))), WORD_EVERY);
+        assert_eq!(every(None), WORD_EVERY);
+    }
+
+    #[test]
+    fn a_service_manager_that_does_not_read_holds_up_nobody_and_is_told_later() {
+        let (socket, name) = listening("full");
+        let mut manager = ServiceManager::at(Some(OsStr::new(&name)), Some(Duration::ZERO));
+        for turn in 0..10_000 {
+            manager.turns(|| turn.to_string());
+        }
+        manager.ready();
+        manager.say("serves".to_owned());
+        let before = told(&socket);
+        assert!(!before.contains(&"READY=1".to_owned()), "{before:?}");
+        manager.turns(|| "serves".to_owned());
+        manager.turns(|| "serves".to_owned());
+        let expected = ["READY=1", "WATCHDOG=1", "STATUS=serves", "WATCHDOG=1"];
+        assert_eq!(told(&socket), expected);
+        ServiceManager::none().ready();
+        ServiceManager::at(Some(OsStr::new("@nobody-listens-there")), None).ready();
+    }
+}
