@@ -1,4 +1,5 @@
-//! Generates the list of the files in `demo/`, which are compiled into the binary.
+//! Generates the list of the files in `demo/`, which are compiled into the binary, and gives the binary a build
+//! id, whichever linker makes it: by it a debugger finds the symbols, which are packed apart.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     let root = Path::new("demo");
     println!("cargo::rerun-if-changed=demo");
+    println!("cargo::rustc-link-arg-bins=-Wl,--build-id=sha1");
     let mut files = Vec::new();
     collect(root, &mut files);
     files.sort();

@@ -1,18 +1,13 @@
 //! `webfill changes`: what has changed on pages, as the dispatchers of a store have judged them. It reads the
 //! store alone; a change is in it a few seconds after the page was fetched.
 
-use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::{Value, json};
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_store::{
-    Change, ChangeFilter, CrawlId, Store, StoreError, StoreUri, iso_time, open_existing,
-    parse_iso_time,
-};
+use webfill_store::{Change, ChangeFilter, StoreUri, iso_time, open_existing, parse_iso_time};
 
 use crate::cli::duration;
 use crate::demand::table::visible;
@@ -141,26 +136,9 @@ fn sleep_unless_interrupted() -> bool {
 
 fn tell_one(change: &Change, as_json: bool) -> Result<(), Fault> {
     match as_json {
-        true => tell(to_json(change)),
+        true => tell(change.told()),
         false => tell(paragraph(change)),
     }
-}
-
-fn to_json(change: &Change) -> Value {
-    json!({
-        "number": change.number,
-        "app_id": change.app_id,
-        "crawl_id": change.crawl_id,
-        "url": change.url,
-        "page": change.page_id,
-        "site": change.site,
-        "kind": change.kind.as_str(),
-        "at": iso_time(change.at_ms),
-        "mapping": change.mapping,
-        "old": change.old,
-        "new": change.new,
-        "difference": change.difference,
-    })
 }
 
 /// What went stands behind `-` or in `[-…-]`, what came behind `+` or in `{+…+}`. The text is a foreign page's:
@@ -173,24 +151,6 @@ fn paragraph(change: &Change) -> String {
         text.push_str(&format!("    {}\n", visible(line)));
     }
     text
-}
-
-/// Changes of a crawl's pages since a time, by their kinds.
-pub async fn counts(
-    store: &dyn Store,
-    crawl: &CrawlId,
-    since_ms: i64,
-) -> Result<BTreeMap<&'static str, u64>, StoreError> {
-    let filter = ChangeFilter {
-        app_id: Some(crawl.app_id.clone()),
-        crawl_id: Some(crawl.crawl_id.clone()),
-        since_ms: Some(since_ms),
-    };
-    let counts = store.count_content_changes(&filter).await?;
-    let named = counts
-        .into_iter()
-        .map(|(kind, count)| (kind.as_str(), count));
-    Ok(named.collect())
 }
 
 #[cfg(test)]

@@ -19,8 +19,10 @@ use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
     PruneOptions, ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
 };
+use crate::extract::ExtractOptions;
 use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
+use crate::manual::ManualOptions;
 use crate::settings::limits::check_contact;
 use crate::watch_command::WatchCommand;
 pub use mapping::{MappingCommand, MappingTestOptions, TrialFormat};
@@ -77,6 +79,8 @@ pub enum Command {
     Changes(ChangesOptions),
     /// Write the pages or records of a store as JSON lines or CSV
     Export(ExportOptions),
+    /// Run mappings again over the pages of a crawl that were kept, without fetching
+    Extract(ExtractOptions),
     /// Copy the dispatcher's file and the store into a folder, while the fleet is at work
     Backup(BackupOptions),
     /// Check, try and describe mappings
@@ -98,6 +102,9 @@ pub enum Command {
     /// Read one document; started by a worker, never by hand
     #[command(hide = true)]
     ReadDocument(ReadDocumentOptions),
+    /// Write manual pages and completions of shells, for packages
+    #[command(hide = true)]
+    Manual(ManualOptions),
 }
 
 #[derive(Debug, Clone, Args)]
@@ -176,6 +183,9 @@ pub struct CrawlOptions {
     /// Folder in which the bytes of documents are kept, once each; implies --documents [default: none are kept]
     #[arg(long, value_name = "DIR")]
     pub keep_documents: Option<PathBuf>,
+    /// Keep the bodies of pages, so that `webfill extract` can read them again without fetching
+    #[arg(long)]
+    pub keep_bodies: bool,
     /// Look for changes: pages that are new, changed, gone or back are told by `webfill changes`
     #[arg(long)]
     pub changes: bool,
@@ -385,7 +395,7 @@ fn follow(text: &str) -> Result<Follow, String> {
 }
 
 /// Ids are parts of keys and of file names.
-fn id(text: &str) -> Result<String, String> {
+pub fn id(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
     match text.len() {
         1..=128 if text.chars().all(allowed) => Ok(text.to_owned()),

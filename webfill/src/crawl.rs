@@ -11,6 +11,7 @@ mod feeding_run;
 mod findings;
 mod flags;
 mod notices;
+mod opened;
 mod retry;
 mod run_record;
 mod verdict;
@@ -19,6 +20,7 @@ mod write_back;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,13 +32,13 @@ use webfill_dispatcher::scope::Scope;
 use webfill_startup::signals;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log};
-use webfill_store::{CrawlId, CrawlState, Dataset, DatasetName, RecordCounts, Store, StoreError};
+use webfill_store::{CrawlId, Dataset, DatasetName, RecordCounts, Store, StoreError};
 
 use crate::cli::{CrawlOptions, ProgressStyle, SummaryFormat};
 use crate::control_client::ControlClient;
 use crate::dataset::{DatasetPlan, NamedDataset};
 use crate::feeding::{self, DatasetSeeds, Feeding, RefreshRule, Seeds, Source};
-use crate::fleet::Fleet;
+use crate::fleet::{self, Fleet};
 use crate::progress::Progress;
 use crate::roles::load_mappings;
 use crate::seeds::DocumentRules;
@@ -46,7 +48,8 @@ use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
 pub use feeding_run::feed_run;
 pub use flags::require_contact;
-use notices::RunNotices;
+use notices::{RunNotices, ToldRun};
+use opened::{Opened, put_crawl_if_missing};
 use run_record::RunRecord;
 pub use run_record::{RunFile, WatchedRun};
 pub use verdict::FailOn;
@@ -135,6 +138,7 @@ impl Crawl {
             .enable_all()
             .build()
             .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+        let runtime = Rc::new(runtime);
         let opened =
             runtime.block_on(async { Ok((self.open_store().await?, self.open_dataset().await?)) });
         let (store, dataset) = match opened {
@@ -152,7 +156,7 @@ impl Crawl {
                 return Err(fault);
             }
         };
-        let Some(record) = self.begin_run(&state)? else {
+        let Some(mut record) = self.begin_run(&state)? else {
             return self.crawl(started, &told_state, store, dataset, claim, runtime);
         };
         self.spec.run_began_ms = Some(record.began_ms());
@@ -162,12 +166,28 @@ impl Crawl {
         self.options.max_time = window_over.map(|left| started.elapsed() + left);
         let notices = self.notices();
         if let Some(notices) = &notices {
-            notices.begin()?;
+            notices.begin(&runtime, &*store)?;
         }
-        let ended = self.crawl(started, &told_state, store, dataset, claim, runtime);
-        record.end(&ended)?;
+        let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
+        let ended = self.crawl(started, &told_state, shared, dataset, claim, same);
+        if ended.is_err() && fleet::was_killed_at_end() && record.may_go_on()? {
+            // As after a death of this process, the run is gone on with, and told then.
+            return ended;
+        }
+        record.end(&ended);
+        if let Some(notices) = &notices {
+            notices.tell(&ToldRun {
+                run: record.run(),
+                ended: &ended,
+                runtime: &runtime,
+                store: &*store,
+            });
+        }
+        // Who is killed before goes on with this run, and tells what was not told.
+        record.keep()?;
+        // What waits is delivered by the next run, if not by this one.
         if let Some(notices) = notices {
-            notices.deliver(&ended);
+            notices.deliver();
         }
         ended
     }
@@ -187,7 +207,7 @@ impl Crawl {
         store: Arc<dyn Store>,
         dataset: Option<Arc<Dataset>>,
         claim: Claim,
-        runtime: tokio::runtime::Runtime,
+        runtime: Rc<tokio::runtime::Runtime>,
     ) -> Result<(Summary, End), Fault> {
         let config_file = self.settings.state.join(CONFIG_FILE);
         let mut fleet = Fleet::start(&config_file)?;
@@ -403,47 +423,10 @@ impl Crawl {
     }
 }
 
-#[derive(serde::Deserialize)]
-struct Opened {
-    crawl: u32,
-    fed_lines: u64,
-    /// The crawl was finished, and its input is read again.
-    begins_again: bool,
-    dataset: Option<String>,
-}
-
-impl Opened {
-    /// The dataset of a crawl that began before datasets had names.
-    fn older_dataset(&self) -> Result<Option<DatasetName>, Fault> {
-        let name = self.dataset.as_deref().map(str::parse).transpose();
-        name.map_err(Fault::error)
-    }
-}
-
 /// A store that cannot be opened at the start is a usage error, unless its disk is full.
 fn unusable_store(error: StoreError) -> Fault {
     match error {
         StoreError::Fatal { .. } => Fault::usage(error),
         other => feeding::store_fault(other),
     }
-}
-
-/// Stores the crawl, unless it is stored already: records can only be put into a stored crawl. The
-/// dispatcher updates it, but its first write may come after the first record.
-async fn put_crawl_if_missing(store: &dyn Store, spec: &CrawlSpec) -> Result<(), StoreError> {
-    let id = CrawlId::new(&spec.app_id, &spec.crawl_id);
-    if store.get_crawl(&id).await?.is_some() {
-        return Ok(());
-    }
-    let now_ms = feeding::now_ms();
-    let crawl = webfill_store::Crawl {
-        id,
-        request: serde_json::to_value(spec).unwrap_or_default(),
-        state: CrawlState::Running,
-        counts: serde_json::Map::new(),
-        started_at_ms: now_ms,
-        updated_at_ms: now_ms,
-        finished_at_ms: None,
-    };
-    store.put_crawl(crawl).await
 }

@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,14 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// A process that dies this often, each time within a minute of its start, is not restarted again.
 const MOST_EARLY_DEATHS: u32 = 5;
+
+/// Set if a process was killed when all that was left to do was its own end.
+static KILLED_AT_END: AtomicBool = AtomicBool::new(false);
+
+/// Whether the crawl has failed only because somebody has killed one of its processes at its end.
+pub fn was_killed_at_end() -> bool {
+    KILLED_AT_END.load(Ordering::Relaxed)
+}
 
 /// A child process with its role.
 struct Process {
@@ -84,7 +93,25 @@ impl Drop for Fleet {
 }
 
 impl Process {
+    /// One that somebody kills before it is ready, such as the kernel when memory is short, is started again.
     fn start(role: &'static str, config_file: &Path) -> Result<Process, Fault> {
+        let mut deaths = 0;
+        loop {
+            match Process::try_start(role, config_file)? {
+                Ok(process) => return Ok(process),
+                Err((status, _)) if status.code().is_none() && deaths < MOST_EARLY_DEATHS => {
+                    deaths += 1;
+                }
+                Err((_, fault)) => return Err(fault),
+            }
+        }
+    }
+
+    /// The inner error: it has ended before it was ready.
+    fn try_start(
+        role: &'static str,
+        config_file: &Path,
+    ) -> Result<Result<Process, (std::process::ExitStatus, Fault)>, Fault> {
         let arguments = [
             role.to_owned(),
             "--config".to_owned(),
@@ -102,9 +129,9 @@ impl Process {
             back_off: BackOff::started(Instant::now()),
         };
         match ready.recv_timeout(READY_WITHIN) {
-            Ok(()) => Ok(process),
+            Ok(()) => Ok(Ok(process)),
             Err(_) => match child::wait_at_most(&mut process.child, Duration::from_secs(1)) {
-                Some(status) => Err(process.fault(status)),
+                Some(status) => Ok(Err((status, process.fault(status)))),
                 None => {
                     let _ = process.child.kill();
                     Err(Fault::error(format!(
@@ -121,7 +148,11 @@ impl Process {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(true),
                 Ok(Some(_)) if give_up() => return Ok(false),
-                Ok(Some(status)) => return Err(self.fault(status)),
+                Ok(Some(status)) => {
+                    let is_killed = status.code().is_none();
+                    KILLED_AT_END.store(is_killed, Ordering::Relaxed);
+                    return Err(self.fault(status));
+                }
                 _ if give_up() => return Ok(false),
                 _ => std::thread::sleep(Duration::from_millis(10)),
             }

@@ -9,11 +9,13 @@ mod dataset;
 mod demand;
 mod demo;
 mod export;
+mod extract;
 mod feeding;
 mod fleet;
 mod health;
 mod keys;
 mod keys_command;
+mod manual;
 mod mapping_command;
 mod progress;
 mod reload;
@@ -27,7 +29,7 @@ mod watch_command;
 use std::process::ExitCode;
 
 use clap::Parser;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_startup::{ExitStatus, Fault, child};
 
 use crate::cli::{Cli, Command};
 
@@ -37,6 +39,7 @@ use crate::cli::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    child::take_name();
     let ended = match Cli::try_parse() {
         Ok(cli) => run(cli.command),
         Err(usage) => return cli::tell_usage(&usage),
@@ -70,6 +73,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Health(options) => health::run(options),
         Command::Changes(options) => changes::run(options),
         Command::Export(options) => export::run(options),
+        Command::Extract(options) => extract::run(options),
         Command::Backup(options) => backup::run(options),
         Command::Mapping(command) => mapping_command::run(command),
         Command::Keys(command) => keys_command::run(command),
@@ -78,5 +82,6 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Supervisor(options) => roles::supervisor(options),
         Command::Worker(options) => roles::worker(options),
         Command::ReadDocument(options) => roles::read_document(&options),
+        Command::Manual(options) => manual::run(&options),
     }
 }

@@ -247,6 +247,8 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         politeness: settings.politeness,
         archive: settings.archive,
         documents: settings.documents,
+        keeps_samples: settings.retention.samples_mib > 0,
+        bodies: settings.bodies,
         browser: has_browser.then_some(settings.browser),
         fetch: settings.fetch,
     }))

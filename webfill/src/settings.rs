@@ -17,7 +17,7 @@ use webfill_notices::NoticesConfig;
 use webfill_startup::Fault;
 use webfill_startup::disk::DiskConfig;
 use webfill_startup::log::LogConfig;
-use webfill_store::{DatasetName, RetentionConfig, StoreUri};
+use webfill_store::{BodiesConfig, DatasetName, RetentionConfig, StoreUri};
 use webfill_supervisor::SupervisorConfig;
 use webfill_wire::Lane;
 use webfill_worker::{
@@ -55,6 +55,8 @@ pub struct Settings {
     pub archive: ArchiveConfig,
     /// Whether documents (PDF, ...) are read.
     pub documents: DocumentsConfig,
+    /// How much is kept of the bodies of pages, in crawls that keep them.
+    pub bodies: BodiesConfig,
     /// The settings of the lane `browser`.
     pub browser: BrowserConfig,
     /// Which failed tasks are retried, and when.
@@ -87,6 +89,7 @@ impl Default for Settings {
             fetch: FetchConfig::default(),
             archive: ArchiveConfig::default(),
             documents: DocumentsConfig::default(),
+            bodies: BodiesConfig::default(),
             browser: BrowserConfig::default(),
             retries: RetryTable::default(),
             rests: RestTable::default(),
@@ -232,7 +235,8 @@ impl Settings {
     }
 
     pub fn log_folder(&self) -> PathBuf {
-        self.state.join("logs")
+        let folder = self.log.folder.clone();
+        folder.unwrap_or_else(|| self.state.join("logs"))
     }
 }
 

@@ -6,9 +6,11 @@
 //! when the bytes change while the version stays, or when a message of the oldest version that is still
 //! spoken has other bytes now. A new field or variant does not compile until it has an example here.
 
+#[path = "frozen/examples.rs"]
+mod examples;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -16,11 +18,11 @@ use serde::de::DeserializeOwned;
 use webfill_wire::codec::{self, OLDEST_VERSION, WIRE_VERSION};
 use webfill_wire::greeting;
 use webfill_wire::{
-    AddressBounds, CrawlSettings, Credit, Delivery, DispatcherToSupervisor, Evidence,
-    FailedAttempt, Feature, Follow, Hello, Lane, MappingSource, Outcome, Reason, RecallScope,
-    ReturnCause, SiteClock, SupervisorHeartbeat, SupervisorOutcomes, SupervisorToDispatcher,
-    SupervisorToWorker, Task, TaskDone, TaskReturned, WorkerToSupervisor,
+    DispatcherToSupervisor, Follow, Lane, Outcome, Reason, ReturnCause, SupervisorOutcomes,
+    SupervisorToDispatcher, SupervisorToWorker, WorkerToSupervisor,
 };
+
+use examples::*;
 
 const WRITE: &str = "UPDATE_COMMITTED";
 
@@ -58,149 +60,6 @@ fn freeze<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
     assert_eq!(codec::decode::<M>(&bytes).as_ref(), Ok(example), "{name}");
     let before = frozen.insert(name.clone(), bytes);
     assert!(before.is_none(), "two examples are called {name}");
-}
-
-fn features() -> Vec<Feature> {
-    vec![
-        Feature::Changes,
-        Feature::Conditional,
-        Feature::Sitemaps,
-        Feature::KeepBodies,
-    ]
-}
-
-fn crawl() -> CrawlSettings {
-    CrawlSettings {
-        key: 11,
-        app_id: "app".into(),
-        crawl_id: "crawl".into(),
-        max_depth: 12,
-        follow: Follow::All,
-        lane: Lane::Browser,
-        useragent: Some("agent".into()),
-        attrs: Some("{\"a\":1}".into()),
-        headers: true,
-        body: false,
-    }
-}
-
-fn mapping() -> MappingSource {
-    MappingSource {
-        name: "shop.json".into(),
-        text: "{}".into(),
-    }
-}
-
-fn failed_attempt() -> FailedAttempt {
-    FailedAttempt {
-        ended_at_ms: -21,
-        outcome: Outcome::Timeout,
-        status_code: Some(503),
-    }
-}
-
-fn delivery(number: u32) -> Delivery {
-    Delivery { epoch: 30, number }
-}
-
-fn task() -> Task {
-    Task {
-        task: 31,
-        delivery: delivery(32),
-        crawl: 33,
-        url: "https://example.com/a".into(),
-        site: "example.com".into(),
-        depth: 34,
-        wait_ms: 35,
-        last_request_ago_ms: Some(36),
-        parent: Some("https://example.com/".into()),
-        records: vec!["record".into()],
-        attrs: Some("{\"b\":2}".into()),
-        priority: 37,
-        delay_ms: Some(38),
-        failed_attempts: vec![failed_attempt()],
-        given_up: Some(Outcome::Blocked),
-        address_bounds: AddressBounds::OfAny(Some(IpAddr::V4(Ipv4Addr::LOCALHOST))),
-    }
-}
-
-fn scope() -> RecallScope {
-    RecallScope {
-        crawl: Some(41),
-        site: Some("example.org".into()),
-        below: Some(42),
-        forget: true,
-    }
-}
-
-fn clock() -> SiteClock {
-    SiteClock {
-        next_in_ms: 51,
-        delay_ms: Some(52),
-    }
-}
-
-fn done() -> TaskDone {
-    TaskDone {
-        task: 61,
-        delivery: delivery(62),
-        outcome: Outcome::Redirected,
-        status_code: Some(301),
-        body_bytes: 63,
-        fields: 64,
-        links: vec!["/link".into()],
-        redirect: Some("/target".into()),
-        resolved: vec!["resolved".into()],
-        clock: clock(),
-        evidence: Some(Evidence {
-            url: "https://example.com/robots.txt".into(),
-            status_code: Some(503),
-            sign: "sign".into(),
-            no_route: true,
-        }),
-    }
-}
-
-fn returned() -> TaskReturned {
-    TaskReturned {
-        task: 71,
-        delivery: delivery(72),
-        cause: ReturnCause::CutShort,
-        clock: Some(clock()),
-        address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-    }
-}
-
-fn credit() -> Credit {
-    Credit {
-        tasks: 81,
-        url_bytes: 82,
-    }
-}
-
-fn hello() -> Hello {
-    Hello {
-        supervisor: "vm-01".into(),
-        instance: 91,
-        session: 92,
-        sent_ms: 93,
-        lane: Lane::Browser,
-        workers: 94,
-        longest_request_ms: 95,
-        credit: credit(),
-        held: vec![(96, delivery(97))],
-    }
-}
-
-fn heartbeat() -> SupervisorHeartbeat {
-    SupervisorHeartbeat {
-        session: 101,
-        sent_ms: 102,
-        wall_ms: 105,
-        credit: credit(),
-        received: 103,
-        outcomes_sent: 104,
-    }
 }
 
 fn freeze_parts(frozen: &mut Frozen) {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
+use webfill_dispatcher::run_changes;
 use webfill_health::{Alarm, MappingHealth};
 use webfill_mapping::MappingSet;
 use webfill_startup::signals::{self, Asked};
 use webfill_store::{CrawlId, FieldCounts, Store, StoreError};
 
-use crate::changes;
 use crate::health;
 use crate::summary::{FieldsByMapping, Findings};
 
@@ -62,8 +62,8 @@ async fn read(
         counts,
         before,
         alarms,
-        changes: match changed_since_ms {
-            Some(since_ms) => Some(changes::counts(store, crawl, since_ms).await?),
+        of_run: match changed_since_ms {
+            Some(since_ms) => Some(run_changes::found(store, crawl, since_ms).await?),
             None => None,
         },
         ..Findings::default()

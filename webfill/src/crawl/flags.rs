@@ -123,6 +123,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         conditional: is_conditional(options),
         sitemaps: options.sitemaps,
         changes: options.changes,
+        keep_bodies: options.keep_bodies,
         ..CrawlSpec::new(&options.app, crawl_id)
     }
 }

@@ -5,16 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use webfill_api::{Refusal, Watch};
-use webfill_dispatcher::local_notices::{LocalNotices, RunEnded};
-use webfill_notices::Rights;
+use tokio::runtime::Runtime;
+use webfill_api::{Refusal, Watch, WatchRun};
+use webfill_dispatcher::local_notices::{Before, LocalNotices, RunEnded};
+use webfill_dispatcher::run_changes;
 use webfill_notices::blindness::RUNS_JUDGED;
+use webfill_notices::{ReadChanges, Rights};
 use webfill_startup::Fault;
 use webfill_startup::signals::{self, Asked};
+use webfill_store::{CrawlId, Store};
 
 use super::run_record::RunFile;
 use super::watch::End;
-use crate::feeding::now_ms;
+use crate::feeding::{now_ms, store_fault};
 use crate::settings::Settings;
 use crate::summary::Summary;
 
@@ -50,46 +53,119 @@ impl RunNotices {
     }
 
     /// Before the run begins: only what comes from now on is told.
-    pub fn begin(&self) -> Result<(), Fault> {
+    pub fn begin(&self, runtime: &Runtime, store: &dyn Store) -> Result<(), Fault> {
         let runs = RunFile::of(&self.state, &self.watch.name).ended(1)?;
-        let last = runs.first().map_or(0, |run| run.number);
-        LocalNotices::open(&self.state)?.begin(&self.watch, last, now_ms())
+        let last_change = runtime.block_on(run_changes::last_change(store));
+        let before = Before {
+            last_run: runs.first().map_or(0, |run| run.number),
+            last_change: last_change.map_err(store_fault)?,
+        };
+        LocalNotices::open(&self.state)?.begin(&self.watch, &before, now_ms())
     }
 
-    /// Tells what is new, and delivers it. A fault of this does not make the run a failure.
-    pub fn deliver(self, ended: &Result<(Summary, End), Fault>) {
-        let (name, tells) = (self.watch.name.clone(), self.tells);
-        let what = match self.try_deliver(ended) {
-            Ok(None) => return,
-            Ok(Some((1, why))) => format!(
+    /// Puts what is new into the outbox. A fault of this does not make the run a failure.
+    pub fn tell(&self, told: &ToldRun<'_>) {
+        if let Err(fault) = self.try_tell(told) {
+            self.warn(&fault.message);
+        }
+    }
+
+    /// Delivers what waits in the outbox. A fault of this does not make the run a failure.
+    pub fn deliver(self) {
+        match self.try_deliver() {
+            Ok(None) => {}
+            Ok(Some((1, why))) => self.warn(&format!(
                 "a notice could not be delivered yet, and is tried again after the next run: {why}"
-            ),
-            Ok(Some((left, why))) => format!(
+            )),
+            Ok(Some((left, why))) => self.warn(&format!(
                 "{left} notices could not be delivered yet, and are tried again after the next run: {why}"
-            ),
-            Err(fault) => fault.message,
-        };
+            )),
+            Err(fault) => self.warn(&fault.message),
+        }
+    }
+
+    fn warn(&self, what: &str) {
+        let name = &self.watch.name;
         tracing::warn!(event = "notices_left", watch = name, "{what}");
-        if tells {
+        if self.tells {
             eprintln!("webfill: {name}: {what}");
         }
     }
 
-    fn try_deliver(
-        self,
-        ended: &Result<(Summary, End), Fault>,
-    ) -> Result<Option<(u64, String)>, Fault> {
+    fn try_tell(&self, told: &ToldRun<'_>) -> Result<(), Fault> {
         let notices = LocalNotices::open(&self.state)?;
-        let runs = RunFile::of(&self.state, &self.watch.name).ended(RUNS_JUDGED)?;
-        notices.tell(&RunEnded {
-            watch: &self.watch,
-            runs: &runs,
-            alarms: alarms(ended).as_deref(),
-            now_ms: now_ms(),
-        })?;
-        notices.deliver(self.rights, WITHIN, now_ms, || {
+        let ended = RunFile::of(&self.state, &self.watch.name).ended(RUNS_JUDGED)?;
+        let mut runs = vec![told.run.clone()];
+        runs.extend(ended);
+        self.warn_of_late(&notices, told);
+        let alarms = alarms(told.ended);
+        // A notice holds so many changes: there may be several.
+        loop {
+            let changes = self.changes(&notices, told);
+            notices.tell(&RunEnded {
+                watch: &self.watch,
+                runs: &runs,
+                alarms: alarms.as_deref(),
+                changes: &changes,
+                now_ms: now_ms(),
+            })?;
+            let has_more = changes.iter().any(|read| read.is_full);
+            if !has_more || signals::asked() >= Asked::Stop {
+                return Ok(());
+            }
+        }
+    }
+
+    fn try_deliver(&self) -> Result<Option<(u64, String)>, Fault> {
+        let notices = LocalNotices::open(&self.state)?;
+        notices.deliver(self.rights.clone(), WITHIN, now_ms, || {
             signals::asked() >= Asked::Stop
         })
+    }
+}
+
+/// A run that is over, and has to be told before it is recorded as ended: who is killed meanwhile tells it again.
+pub struct ToldRun<'a> {
+    pub run: &'a WatchRun,
+    pub ended: &'a Result<(Summary, End), Fault>,
+    pub runtime: &'a Runtime,
+    pub store: &'a dyn Store,
+}
+
+impl RunNotices {
+    fn warn_of_late(&self, notices: &LocalNotices, told: &ToldRun<'_>) {
+        let crawl = CrawlId::new(&self.watch.app, &self.watch.name);
+        let positions = notices.positions(&self.watch).unwrap_or_default();
+        let is_judged = || {
+            told.runtime
+                .block_on(run_changes::is_judged(told.store, &crawl))
+        };
+        if !positions.is_empty() && !is_judged().unwrap_or_default() {
+            tracing::warn!(
+                event = "changes_late",
+                watch = self.watch.name,
+                "what the run has changed is not judged yet: it is told after the next run"
+            );
+        }
+    }
+
+    /// What has changed since it was told last. What cannot be read is told after the next run.
+    fn changes(&self, notices: &LocalNotices, told: &ToldRun<'_>) -> Vec<ReadChanges> {
+        let crawl = CrawlId::new(&self.watch.app, &self.watch.name);
+        let positions = notices.positions(&self.watch).unwrap_or_default();
+        let mut changes = Vec::new();
+        for after in positions {
+            let reading = run_changes::read_changes(told.store, &crawl, after);
+            match told.runtime.block_on(reading) {
+                Ok(read) => changes.push(read),
+                Err(error) => tracing::warn!(
+                    event = "changes_not_read",
+                    %error,
+                    "what has changed could not be read, and is told after the next run"
+                ),
+            }
+        }
+        changes
     }
 }
 

@@ -3,7 +3,7 @@
 //! when its process is gone is gone on with by the next one.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +14,9 @@ use webfill_startup::Fault;
 use super::watch::{End, Limit};
 use crate::feeding::now_ms;
 use crate::summary::Summary;
+
+/// So often a run is gone on with after its processes were killed at its end.
+const MOST_GONE_ON: usize = 5;
 
 /// What a crawl must know of the watch whose run it is.
 #[derive(Debug, Clone)]
@@ -60,17 +63,26 @@ impl RunFile {
         Ok(ended.take(most as usize).collect())
     }
 
+    fn lines_of(&self, number: u64) -> Result<usize, Fault> {
+        let text = std::fs::read_to_string(&self.path);
+        let text = text.map_err(|error| self.fault("read", &error))?;
+        let runs = text.lines().rev();
+        let runs = runs.filter_map(|line| serde_json::from_str::<WatchRun>(line).ok());
+        Ok(runs.take_while(|run| run.number == number).count())
+    }
+
     /// Appends a line, and waits until it is on the disk.
     fn add(&self, run: &WatchRun) -> Result<(), Fault> {
-        // A line that a crash has cut off must not swallow this one.
-        let line = format!("\n{}\n", json!(run));
         let opened = OpenOptions::new()
             .create(true)
             .append(true)
+            .read(true)
             .open(&self.path);
         opened
             .and_then(|mut file: File| {
-                file.write_all(line.as_bytes())?;
+                // A line that a crash has cut off must not swallow this one.
+                let separator = if ends_in_a_line(&mut file)? { "" } else { "\n" };
+                file.write_all(format!("{separator}{}\n", json!(run)).as_bytes())?;
                 file.sync_data()
             })
             .map_err(|error| self.fault("write", &error))
@@ -79,6 +91,17 @@ impl RunFile {
     fn fault(&self, what: &str, error: &std::io::Error) -> Fault {
         Fault::error(format!("cannot {what} {}: {error}", self.path.display()))
     }
+}
+
+/// Whether its last line is whole.
+fn ends_in_a_line(file: &mut File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
 }
 
 /// A run under way.
@@ -149,8 +172,19 @@ impl RunRecord {
         self.window.map(|window| window.saturating_sub(gone))
     }
 
-    /// Records how the run has ended.
-    pub fn end(mut self, ended: &Result<(Summary, End), Fault>) -> Result<(), Fault> {
+    /// Whether the next process may go on with the run although this one has failed. Not for ever: what ends it
+    /// may be the run itself. Each time leaves a line.
+    pub fn may_go_on(&self) -> Result<bool, Fault> {
+        let begun = self.file.lines_of(self.run.number)?;
+        if begun > MOST_GONE_ON {
+            return Ok(false);
+        }
+        self.file.add(&self.run)?;
+        Ok(true)
+    }
+
+    /// Notes how the run has ended. It is recorded by [`RunRecord::keep`].
+    pub fn end(&mut self, ended: &Result<(Summary, End), Fault>) {
         // What was due since its window has passed is made up for.
         self.run.ended_ms = Some(self.over_ms.unwrap_or_else(now_ms));
         match ended {
@@ -166,6 +200,14 @@ impl RunRecord {
         if let Some(last) = self.run.last() {
             self.run.skipped = self.schedule.skipped_by(&last);
         }
+    }
+
+    pub fn run(&self) -> &WatchRun {
+        &self.run
+    }
+
+    /// Records the end.
+    pub fn keep(self) -> Result<(), Fault> {
         self.file.add(&self.run)
     }
 }
@@ -190,5 +232,37 @@ fn counts(summary: &Summary) -> Map<String, Value> {
     let kept = KEPT
         .iter()
         .map(|key| ((*key).to_owned(), whole[*key].clone()));
-    kept.collect()
+    let found = ["changes", "documents"]
+        .map(|key| (key.to_owned(), whole["found"][key].clone()))
+        .into_iter()
+        // Nobody looks for them, or they could not be counted.
+        .filter(|(_, count)| !count.is_null());
+    kept.chain(found).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_always_dies_at_its_end_is_not_gone_on_with_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h"});
+        let watched = WatchedRun {
+            watch: Watch::parse(watch).unwrap(),
+            due_ms: None,
+        };
+        for _ in 0..MOST_GONE_ON {
+            let record = RunRecord::begin(&watched, folder.path()).unwrap();
+            assert_eq!(record.run().number, 1);
+            assert!(record.may_go_on().unwrap());
+        }
+        let mut record = RunRecord::begin(&watched, folder.path()).unwrap();
+        assert!(!record.may_go_on().unwrap());
+        record.end(&Err(Fault::error("killed")));
+        record.keep().unwrap();
+        let next = RunRecord::begin(&watched, folder.path()).unwrap();
+        assert_eq!(next.run().number, 2);
+        assert!(next.may_go_on().unwrap());
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -90,7 +91,7 @@ pub struct Watch {
     pub crawls: Crawls,
     pub id: CrawlId,
     pub store: Arc<dyn Store>,
-    pub runtime: tokio::runtime::Runtime,
+    pub runtime: Rc<tokio::runtime::Runtime>,
     pub progress: Progress,
     pub deadline: Option<Instant>,
     /// The crawl ends when all that is left rests for longer.

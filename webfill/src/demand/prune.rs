@@ -31,7 +31,8 @@ pub struct PruneOptions {
     /// Prune in this state folder, which no dispatcher may be using, and give all free space back
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
     pub state: Option<PathBuf>,
-    /// Prune this store instead: old pages of all crawls, and the entries of the log that name them
+    /// Prune this store instead: old pages of all crawls, the entries of the log that name them, and the texts
+    /// that are kept of pages to repair mappings by
     #[arg(long, value_name = "URI", requires = "older_than",
         conflicts_with_all = ["app_id", "state", "dispatcher", "keys", "config"])]
     pub store: Option<String>,
@@ -47,11 +48,12 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
         (Some(store), _) => {
             let answer = prune_store(store, options.older_than.unwrap_or_default())?;
             answered(&answer, options.json, |answer| {
-                let (pages, entries) = (&answer["total_pages"], &answer["total_log_entries"]);
+                let count = |what: &str| cell(&answer[format!("total_{what}")]);
                 format!(
-                    "{} pages and {} entries of their log dropped",
-                    cell(pages),
-                    cell(entries)
+                    "{} pages and {} entries of their log dropped, and {} samples of pages",
+                    count("pages"),
+                    count("log_entries"),
+                    count("samples")
                 )
             })
         }

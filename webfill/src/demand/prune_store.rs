@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use webfill_startup::Fault;
 use webfill_store::{Cutoff, Dropped, Store, StoreError, StoreUri, open_existing};
 
-/// Drops the pages that were fetched so long ago, with the entries of the log that name them.
+/// Drops the pages that were fetched so long ago, with the entries of the log that name them and the samples
+/// that were taken of pages as old.
 pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fault> {
     let uri: StoreUri = store.parse().map_err(Fault::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -26,6 +27,7 @@ pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fa
         "action": "prune",
         "total_pages": dropped.pages,
         "total_log_entries": dropped.log_entries,
+        "total_samples": dropped.samples,
     }))
 }
 
@@ -36,6 +38,7 @@ async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<Dropped, StoreErr
         let dropped = store.drop_old(cutoff).await?;
         all.pages += dropped.pages;
         all.log_entries += dropped.log_entries;
+        all.samples += dropped.samples;
         if !dropped.has_more {
             return Ok(all);
         }

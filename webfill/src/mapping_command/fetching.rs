@@ -9,7 +9,7 @@ use webfill_dispatcher::excluded_sites::ExcludedSites;
 use webfill_startup::Fault;
 use webfill_urls::Url;
 use webfill_wire::Outcome;
-use webfill_worker::{NoPage, SingleFetcher};
+use webfill_worker::{DocumentsConfig, NoPage, SingleFetcher};
 
 use super::kept::Kept;
 use super::sources::{Place, Source};
@@ -65,6 +65,12 @@ impl<'o> Fetching<'o> {
         let (path, ago) = (source.shown_path(), for_people(ago));
         eprintln!("webfill: reads {path}, fetched {ago} ago; --again fetches it again");
         Ok(source)
+    }
+
+    /// The limits of a document, as crawls have them.
+    pub fn documents(&self) -> Result<DocumentsConfig, Fault> {
+        let settings = Settings::load(self.options.config.as_deref())?;
+        Ok(settings.documents)
     }
 
     fn known(&self, url: &Url) -> Option<(Source, Duration)> {

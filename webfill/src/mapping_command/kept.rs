@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use webfill_reader::coarse_kind;
 use webfill_startup::Fault;
 use webfill_urls::{Url, page_hash, site};
 use webfill_worker::charset::{self, Kind};
-use webfill_worker::{Now, SinglePage};
+use webfill_worker::{Now, SinglePage, is_document};
 
 use super::sources::{Place, Source};
 
@@ -174,7 +175,9 @@ impl Line {
 }
 
 fn file_name(url: &Url, page: &SinglePage) -> String {
-    let extension = match charset::media_type(page.content_type.as_deref(), &page.body) {
+    let content_type = page.content_type.as_deref();
+    let extension = match charset::media_type(content_type, &page.body) {
+        _ if is_document(content_type, &page.body) => coarse_kind(&page.body).as_str(),
         Kind::Html => "html",
         Kind::Xml => "xml",
         Kind::Json => "json",

@@ -3,10 +3,15 @@
 use std::io::Read;
 use std::path::Path;
 
-use webfill_mapping::{PageInput, PageKind};
+use serde_json::Value;
+use webfill_mapping::{
+    Engine, ExtractError, Extraction, MappingIndex, Metadatum, PageInput, PageKind, Trace, Wants,
+};
+use webfill_reader::Status;
 use webfill_startup::Fault;
 use webfill_urls::Url;
 use webfill_worker::charset::{self, Kind};
+use webfill_worker::{ReadDocument, is_document, read_document};
 
 use super::fetching::Fetching;
 use super::sources::{Place, Source};
@@ -22,41 +27,99 @@ pub struct Page {
     base: Url,
     kind: Kind,
     text: String,
+    /// Of a document.
+    metadata: Option<Vec<Metadatum>>,
 }
 
 impl Page {
     /// Reads a page, which is fetched first if need be.
     pub fn read(source: &Source, fetching: &mut Fetching<'_>) -> Result<Page, Fault> {
         match &source.place {
-            Place::File(path) => Page::saved(source, path),
+            Place::File(path) => Page::saved(source, path, fetching),
             Place::Web(url) => Page::read(&fetching.source(url)?, fetching),
         }
     }
 
     /// Reads a saved page; `-` is standard input.
-    fn saved(source: &Source, path: &Path) -> Result<Page, Fault> {
+    fn saved(source: &Source, path: &Path, fetching: &Fetching<'_>) -> Result<Page, Fault> {
         let content_type = source.content_type.as_deref();
         let body = read_body(path)?;
-        let kind = kind_of(path, content_type, &body);
         let base = match &source.url {
             Some(url) => url.clone(),
             None => Url::parse(UNKNOWN_URL).map_err(Fault::error)?,
         };
-        Ok(Page {
+        let mut page = Page {
             name: source.name.clone(),
             url: source.url.clone(),
             base,
-            kind,
-            text: charset::decode(&body, content_type, kind).into_owned(),
-        })
+            kind: Kind::Text,
+            text: String::new(),
+            metadata: None,
+        };
+        if is_document(content_type, &body)
+            && let Some(document) =
+                read_document(body.clone(), content_type, &fetching.documents()?)?
+        {
+            page.take_document(document)?;
+            return Ok(page);
+        }
+        page.kind = kind_of(path, content_type, &body);
+        page.text = charset::decode(&body, content_type, page.kind).into_owned();
+        Ok(page)
     }
 
-    /// Whether it is neither a document nor text.
+    /// Whether it is neither a page nor a document.
     pub fn is_binary(&self) -> bool {
         self.kind == Kind::Unsupported
     }
 
-    pub fn input(&self) -> PageInput<'_> {
+    /// What a crawl with `--documents` would apply a mapping to.
+    fn take_document(&mut self, document: ReadDocument) -> Result<(), Fault> {
+        let told = |name: &str| document.stored.get(name).and_then(Value::as_str);
+        let kind = told("type").unwrap_or_default();
+        let reason = told("reason").map(|reason| format!(": {reason}"));
+        let status = document.status.as_str();
+        match document.status {
+            Status::Text => {}
+            Status::NoText => eprintln!(
+                "webfill: {}: there is no text in this document ({kind}), so only `meta` yields anything",
+                self.name
+            ),
+            Status::Encrypted | Status::Broken | Status::TooLarge => {
+                return Err(Fault::error(format!(
+                    "{}: no mapping applies to this document ({kind}), because it is {status}{}",
+                    self.name,
+                    reason.unwrap_or_default()
+                )));
+            }
+        }
+        self.metadata = Some(document.metadata.entries().collect());
+        self.text = document.text;
+        Ok(())
+    }
+
+    pub fn extract(
+        &self,
+        engine: &Engine,
+        mapping: MappingIndex,
+        wants: Wants,
+    ) -> Result<Extraction, ExtractError> {
+        match &self.metadata {
+            Some(metadata) => {
+                engine.extract_document_as(Some(mapping), self.input(), metadata, wants)
+            }
+            None => engine.extract_as(Some(mapping), self.input(), wants),
+        }
+    }
+
+    pub fn trace(&self, engine: &Engine, mapping: MappingIndex) -> Option<Trace> {
+        match &self.metadata {
+            Some(metadata) => engine.trace_document(Some(mapping), self.input(), metadata),
+            None => engine.trace(Some(mapping), self.input()),
+        }
+    }
+
+    fn input(&self) -> PageInput<'_> {
         PageInput {
             url: &self.base,
             kind: page_kind(self.kind),

@@ -82,7 +82,7 @@ impl Trial {
             let name = &source.name;
             match Page::read(source, fetching) {
                 Ok(page) if source.is_found && page.is_binary() => {
-                    eprintln!("webfill: {name} is neither a document nor text, and is left out");
+                    eprintln!("webfill: {name} is neither a page nor a document, and is left out");
                 }
                 Ok(page) => self.on_one_of_several(&page, &mut rates)?,
                 Err(fault) => {
@@ -140,7 +140,7 @@ impl Trial {
     }
 
     fn traced(&self, index: MappingIndex, page: &Page) -> Result<Trace, Fault> {
-        let trace = self.engine.trace(Some(index), page.input());
+        let trace = page.trace(&self.engine, index);
         trace.ok_or_else(|| Fault::error("the mapping is gone"))
     }
 
@@ -151,7 +151,7 @@ impl Trial {
             feeds: false,
             deadline: Some(Instant::now() + PAGE_TIME),
         };
-        let extraction = self.engine.extract_as(Some(index), page.input(), wants);
+        let extraction = page.extract(&self.engine, index, wants);
         extraction.map_err(Fault::error)
     }
 }

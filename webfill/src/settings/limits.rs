@@ -121,6 +121,12 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             // With less, many real documents would be too large.
             64..=1 << 20,
         ),
+        ("bodies.max_mib", settings.bodies.max_mib, 1..=1 << 30),
+        (
+            "bodies.max_body_mib",
+            settings.bodies.max_body_mib,
+            1..=1 << 10,
+        ),
         ("browser.tabs", settings.browser.tabs as u64, 1..=1_000),
         (
             "browser.max_requests",
@@ -146,6 +152,11 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             "retention.log_days",
             settings.retention.log_days.into(),
             0..=MAX_DAYS,
+        ),
+        (
+            "retention.samples_mib",
+            settings.retention.samples_mib.into(),
+            0..=1 << 20,
         ),
         ("disk.floor_mib", settings.disk.floor_mib, 0..=1 << 40),
         ("log.keep", settings.log.keep as u64, 1..=100_000),
@@ -207,6 +218,7 @@ mod tests {
             ("fetch", "total_timeout", "inf"),
             ("fetch", "max_body_bytes", "0"),
             ("archive", "warc_mib", "0"),
+            ("bodies", "max_mib", "0"),
             ("documents", "readers", "0"),
             ("documents", "deadline", "0"),
             ("documents", "memory_mib", "1"),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use webfill_dispatcher::run_changes::RunFound;
 use webfill_health::Alarm;
 use webfill_store::{FieldCounts, MappingCounts};
 
@@ -27,8 +28,8 @@ pub struct Findings {
     pub fields: FieldsByMapping,
     /// Alarms that stand, of mappings that have read pages of the crawl.
     pub alarms: Vec<Alarm>,
-    /// Pages that have changed, by kind, if changes were looked for.
-    pub changes: Option<BTreeMap<&'static str, u64>>,
+    /// Pages that have changed, and new documents, if changes were looked for.
+    pub of_run: Option<RunFound>,
 }
 
 /// A field of a mapping: pages with a value and without one.
@@ -88,7 +89,8 @@ impl Findings {
             "unmatched": self.counts.unmatched,
             "missing": self.counts.missing,
             "alarms": self.alarms.iter().map(Alarm::notice).collect::<Vec<_>>(),
-            "changes": self.changes,
+            "changes": self.of_run.as_ref().map(|found| &found.changes),
+            "documents": self.of_run.as_ref().map(|found| found.documents),
             "before": self.before.as_ref().map(|(crawl, _)| crawl),
         })
     }
@@ -116,8 +118,9 @@ impl Findings {
             mappings.len().saturating_sub(MAPPINGS_TOLD),
             "mappings",
         );
-        if let Some(changes) = &self.changes {
-            let kinds: Vec<String> = changes
+        if let Some(found) = &self.of_run {
+            let kinds: Vec<String> = found
+                .changes
                 .iter()
                 .map(|(kind, pages)| format!("{pages} {kind}"))
                 .collect();
@@ -126,6 +129,9 @@ impl Findings {
                 false => format!("{}; see `webfill changes`", kinds.join(", ")),
             };
             let _ = writeln!(text, "  changes   {kinds}");
+            if found.documents > 0 {
+                let _ = writeln!(text, "  documents {} new", found.documents);
+            }
         }
         for alarm in &self.alarms {
             let told = alarm.text().escape_debug().to_string();
@@ -221,7 +227,7 @@ mod tests {
         let names = ["born", "name"].map(str::to_owned);
         Findings {
             alarms: Vec::new(),
-            changes: None,
+            of_run: None,
             counts: counts(4, 3),
             before: before.map(|counts| ("first".to_owned(), counts)),
             fields: [("people".to_owned(), names.into())].into(),

@@ -6,7 +6,7 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
@@ -192,7 +192,7 @@ impl Attendance {
     /// Starts a run as a child, which is killed with this process and then gone on with.
     fn start(&self, due_ms: i64) -> Result<Child, Fault> {
         let cannot = |error| Fault::error(format!("cannot start a run: {error}"));
-        let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
+        let mut command = child::own_program();
         command
             .args(["watch", "run", "--once", &format!("--due-ms={due_ms}")])
             .args(&self.arguments)

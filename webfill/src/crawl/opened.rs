@@ -1,0 +1,48 @@
+//! What a crawl is when it begins: how far it is at the dispatcher, and that it is in the store.
+
+use webfill_api::CrawlSpec;
+use webfill_startup::Fault;
+use webfill_store::{CrawlId, CrawlState, DatasetName, Store, StoreError};
+
+use crate::feeding;
+
+/// What the dispatcher knows of the crawl.
+#[derive(serde::Deserialize)]
+pub(super) struct Opened {
+    pub(super) crawl: u32,
+    pub(super) fed_lines: u64,
+    /// The crawl was finished, and its input is read again.
+    pub(super) begins_again: bool,
+    dataset: Option<String>,
+}
+
+impl Opened {
+    /// The dataset of a crawl that began before datasets had names.
+    pub(super) fn older_dataset(&self) -> Result<Option<DatasetName>, Fault> {
+        let name = self.dataset.as_deref().map(str::parse).transpose();
+        name.map_err(Fault::error)
+    }
+}
+
+/// Stores the crawl, unless it is stored already: records can only be put into a stored crawl. The
+/// dispatcher updates it, but its first write may come after the first record.
+pub(super) async fn put_crawl_if_missing(
+    store: &dyn Store,
+    spec: &CrawlSpec,
+) -> Result<(), StoreError> {
+    let id = CrawlId::new(&spec.app_id, &spec.crawl_id);
+    if store.get_crawl(&id).await?.is_some() {
+        return Ok(());
+    }
+    let now_ms = feeding::now_ms();
+    let crawl = webfill_store::Crawl {
+        id,
+        request: serde_json::to_value(spec).unwrap_or_default(),
+        state: CrawlState::Running,
+        counts: serde_json::Map::new(),
+        started_at_ms: now_ms,
+        updated_at_ms: now_ms,
+        finished_at_ms: None,
+    };
+    store.put_crawl(crawl).await
+}

@@ -1,0 +1,186 @@
+//! `webfill extract`: reads the pages of a crawl again that were kept, with the mappings of today, and
+//! tells what changes. Nothing is fetched. It may run beside a crawl, and again after it was interrupted.
+
+mod bodies;
+mod documents;
+mod reading;
+mod report;
+mod seen;
+mod warc;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use webfill_mapping::MappingSet;
+use webfill_startup::signals;
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::{CrawlId, open_existing_with_bodies};
+use webfill_worker::PageReader;
+
+use self::reading::{Reading, Source};
+use self::report::Report;
+use crate::cli::id;
+use crate::roles::{load_mappings, order_of};
+use crate::settings::Settings;
+use crate::stdout::tell;
+
+#[derive(Debug, Args)]
+pub struct ExtractOptions {
+    /// The crawl whose pages are read
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub crawl: String,
+    /// Its application; that of watches is `watches`
+    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
+    pub app: String,
+    /// Only pages that this mapping matches, or has read
+    #[arg(long, value_name = "NAME")]
+    pub mapping: Option<String>,
+    /// Folder of mapping files [default: etl-mappings]
+    #[arg(long, value_name = "DIR")]
+    pub mappings: Option<PathBuf>,
+    /// The store of the crawl [default: sqlite:webfill.db]
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    /// Settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Read the pages in the WARC files of this folder instead of kept bodies
+    #[arg(long, value_name = "DIR", conflicts_with = "kept_documents")]
+    pub warc: Option<PathBuf>,
+    /// Read the documents in this folder of `--keep-documents` instead of kept bodies
+    #[arg(long, value_name = "DIR")]
+    pub kept_documents: Option<PathBuf>,
+    /// Tell what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Examples that are told of each field
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=1_000))]
+    pub examples: u16,
+    /// One JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs the command, on a thread whose stack is made for pages.
+pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
+    let prepared = Prepared::new(options)?;
+    signals::install();
+    let thread = std::thread::Builder::new()
+        .name("extract".into())
+        .stack_size(PageReader::STACK_BYTES)
+        .spawn(move || prepared.run())
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    thread
+        .join()
+        .unwrap_or_else(|_| Err(Fault::error("reading a page broke down")))
+}
+
+/// The command, with everything checked that can be before anything is opened.
+struct Prepared {
+    options: ExtractOptions,
+    settings: Settings,
+    mappings: Arc<MappingSet>,
+}
+
+impl Prepared {
+    fn new(options: ExtractOptions) -> Result<Prepared, Fault> {
+        let mut settings = Settings::load(options.config.as_deref())?;
+        if let Some(store) = &options.store {
+            settings.store.clone_from(store);
+        }
+        if let Some(mappings) = &options.mappings {
+            settings.mappings.clone_from(mappings);
+        }
+        settings.validate()?;
+        for (flag, folder) in [
+            ("--warc", &options.warc),
+            ("--kept-documents", &options.kept_documents),
+        ] {
+            if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
+                let folder = folder.display();
+                return Err(Fault::usage(format!(
+                    "{flag} {folder}: this is not a folder"
+                )));
+            }
+        }
+        let mappings = load_mappings(&settings.mappings)?;
+        if let Some(name) = &options.mapping
+            && mappings.by_name(name).is_none()
+        {
+            let folder = settings.mappings.display();
+            return Err(Fault::usage(format!(
+                "--mapping {name}: there is no mapping of this name in {folder}"
+            )));
+        }
+        Ok(Prepared {
+            options,
+            settings,
+            mappings: Arc::new(mappings),
+        })
+    }
+
+    fn run(self) -> Result<ExitStatus, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+        let (report, status) = runtime.block_on(self.read())?;
+        match self.options.json {
+            true => tell(report.json())?,
+            false => tell(report.text())?,
+        }
+        status
+    }
+
+    /// A fault in the middle leaves something to tell: what was read by then is stored.
+    async fn read(&self) -> Result<(Report, Result<ExitStatus, Fault>), Fault> {
+        let options = &self.options;
+        let uri = self.settings.store_uri()?;
+        let (store, bodies) = open_existing_with_bodies(&uri)
+            .await
+            .map_err(Fault::error)?;
+        store.set_mapping_order(order_of(&self.mappings));
+        let crawl = CrawlId::new(&options.app, &options.crawl);
+        if store
+            .get_crawl(&crawl)
+            .await
+            .map_err(Fault::error)?
+            .is_none()
+        {
+            return Err(Fault::error(format!(
+                "there is no crawl {crawl} in {uri}: see --app, --crawl and --store"
+            )));
+        }
+        let max_body_bytes = self.settings.fetch.max_body_bytes;
+        let mut source = match (&options.warc, &options.kept_documents) {
+            (Some(folder), _) => Source::Warc(warc::Archive::open(folder, &crawl, max_body_bytes)?),
+            (_, Some(folder)) => {
+                Source::Documents(documents::Kept::new(folder, &crawl, Arc::clone(&store)))
+            }
+            (None, None) => Source::Bodies(bodies::Kept::new(&crawl, bodies)),
+        };
+        let reader = PageReader::new(
+            Arc::clone(&self.mappings),
+            &self.settings.worker,
+            &self.settings.documents,
+        );
+        let report = Report::new(
+            &crawl,
+            source.name(),
+            options.dry_run,
+            options.examples.into(),
+        );
+        let mut reading = Reading::new(&*store, &reader, &self.mappings, options, report);
+        let status = reading.read_all(&mut source).await;
+        let mut report = reading.into_report();
+        source.finish(&mut report);
+        match status {
+            Err(fault) if !report.has_found => Err(fault),
+            Ok(ExitStatus::Done) if !report.has_found => {
+                Err(Fault::error(Source::why_empty(report.source, &crawl)))
+            }
+            status => Ok((report, status)),
+        }
+    }
+}

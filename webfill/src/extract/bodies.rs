@@ -1,0 +1,43 @@
+//! Bodies that a crawl has kept (`--keep-bodies`).
+
+use std::sync::Arc;
+
+use webfill_startup::Fault;
+use webfill_store::{Bodies, CrawlId};
+
+use super::reading::{Candidate, Content, patiently};
+
+pub struct Kept {
+    crawl: CrawlId,
+    bodies: Arc<dyn Bodies>,
+    after: Option<String>,
+}
+
+impl Kept {
+    pub fn new(crawl: &CrawlId, bodies: Arc<dyn Bodies>) -> Kept {
+        Kept {
+            crawl: crawl.clone(),
+            bodies,
+            after: None,
+        }
+    }
+
+    /// Some bodies; none only at the end.
+    pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+        let read = async || self.bodies.bodies(&self.crawl, self.after.clone()).await;
+        let bodies = patiently(read).await?;
+        if let Some(last) = bodies.last() {
+            self.after = Some(last.page_id.clone());
+        }
+        let candidates = bodies.into_iter().map(|body| Candidate {
+            page_id: body.page_id,
+            content_hash: Some(body.content_hash),
+            is_rendered: body.is_rendered,
+            content: Content::Packed {
+                bytes: body.bytes,
+                packed: body.body,
+            },
+        });
+        Ok(candidates.collect())
+    }
+}

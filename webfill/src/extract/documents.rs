@@ -1,0 +1,94 @@
+//! Documents in a folder of `--keep-documents`, where their pages say that they are.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use webfill_startup::Fault;
+use webfill_store::{CrawlId, Cursor, ExportError, ExportFilter, Store, StoreError};
+
+use super::reading::{Candidate, Content, patiently};
+
+/// Pages that are looked at at once.
+const BATCH_PAGES: usize = 32;
+
+pub struct Kept {
+    folder: PathBuf,
+    filter: ExportFilter,
+    store: Arc<dyn Store>,
+    cursor: Cursor,
+    is_over: bool,
+}
+
+impl Kept {
+    pub fn new(folder: &Path, crawl: &CrawlId, store: Arc<dyn Store>) -> Kept {
+        Kept {
+            folder: folder.to_owned(),
+            filter: ExportFilter {
+                app_id: Some(crawl.app_id.clone()),
+                crawl_id: Some(crawl.crawl_id.clone()),
+                ..ExportFilter::default()
+            },
+            store,
+            cursor: Cursor::start(),
+            is_over: false,
+        }
+    }
+
+    /// Some documents; none only at the end.
+    pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+        let mut batch = Vec::new();
+        while batch.is_empty() && !self.is_over {
+            for (page_id, sha256) in self.next_documents().await? {
+                batch.extend(self.candidate(page_id, &sha256));
+            }
+        }
+        Ok(batch)
+    }
+
+    /// The keys and hashes of the next pages that are documents.
+    async fn next_documents(&mut self) -> Result<Vec<(String, String)>, Fault> {
+        let (documents, reached, is_over) = patiently(async || self.look_on().await).await?;
+        (self.cursor, self.is_over) = (reached, is_over);
+        Ok(documents)
+    }
+
+    /// These, where to go on, and whether they are the last.
+    async fn look_on(&self) -> Result<(Vec<(String, String)>, Cursor, bool), StoreError> {
+        let mut documents = Vec::new();
+        let mut reached = self.cursor.clone();
+        let mut each = |cursor: Cursor, page: Value| {
+            reached = cursor;
+            let text = |value: &Value| value.as_str().map(str::to_owned);
+            if let (Some(id), Some(sha256)) =
+                (text(&page["_id"]), text(&page["document"]["sha256"]))
+            {
+                documents.push((id, sha256));
+            }
+            match documents.len() >= BATCH_PAGES {
+                true => Err(io::ErrorKind::Interrupted.into()),
+                false => Ok(()),
+            }
+        };
+        let read = self.store.changes(&self.cursor, &self.filter, &mut each);
+        match read.await {
+            Ok(_) => Ok((documents, reached, true)),
+            Err(ExportError::Output(_)) => Ok((documents, reached, false)),
+            Err(ExportError::Store(error)) => Err(error),
+        }
+    }
+
+    /// None if the folder does not have it.
+    fn candidate(&self, page_id: String, sha256: &str) -> Option<Candidate> {
+        let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let (upper, lower) = (sha256.get(..2)?, sha256.get(2..4)?);
+        let file = self.folder.join(upper).join(lower).join(sha256);
+        (is_hash && file.is_file()).then_some(Candidate {
+            page_id,
+            content_hash: None,
+            is_rendered: false,
+            content: Content::File(file),
+        })
+    }
+}

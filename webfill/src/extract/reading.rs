@@ -1,0 +1,427 @@
+//! Reads kept pages again, a batch at a time: looks up what is stored of them, runs the mappings, compares,
+//! and stores what is new.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use webfill_mapping::MappingSet;
+use webfill_startup::signals::{self, Asked};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::{CrawlId, ExportError, Reread, Store, StoreError, parse_iso_time};
+use webfill_urls::content_hash;
+use webfill_wire::Outcome;
+use webfill_worker::{PageRead, PageReader, PageToRead};
+
+use super::report::{Report, Why};
+use super::seen::Seen;
+use super::{ExtractOptions, bodies, documents, warc};
+use crate::feeding::now_ms;
+
+/// How often a store that is busy is asked, and the pause before the first further time.
+const TRIES: u32 = 8;
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Where kept pages come from.
+pub enum Source {
+    Bodies(bodies::Kept),
+    Warc(warc::Archive),
+    Documents(documents::Kept),
+}
+
+impl Source {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Source::Bodies(_) => "bodies",
+            Source::Warc(_) => "warc",
+            Source::Documents(_) => "documents",
+        }
+    }
+
+    /// Some pages; none only at the end.
+    async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+        match self {
+            Source::Bodies(kept) => kept.next().await,
+            Source::Warc(archive) => archive.next().await,
+            Source::Documents(kept) => kept.next().await,
+        }
+    }
+
+    /// Adds what could not be read, and what was passed over.
+    pub fn finish(self, report: &mut Report) {
+        if let Source::Warc(archive) = self {
+            report.torn = archive.torn;
+            report.left_out = archive.left_out;
+        }
+    }
+
+    /// Why there was nothing to read.
+    pub fn why_empty(name: &str, crawl: &CrawlId) -> String {
+        match name {
+            "bodies" => format!(
+                "no bodies are kept of crawl {crawl}: crawl with --keep-bodies, or read an archive by --warc DIR"
+            ),
+            "warc" => format!("no page of crawl {crawl} is in the WARC files of this folder"),
+            _ => format!("no document of crawl {crawl} is in this folder"),
+        }
+    }
+}
+
+/// A body that may be that of a stored page.
+pub struct Candidate {
+    pub page_id: String,
+    /// If it is known.
+    pub content_hash: Option<String>,
+    pub is_rendered: bool,
+    pub content: Content,
+}
+
+pub enum Content {
+    Plain(Vec<u8>),
+    /// That of several pages.
+    Shared(Arc<[u8]>),
+    /// Compressed, and how long it is.
+    Packed {
+        bytes: u64,
+        packed: Vec<u8>,
+    },
+    File(PathBuf),
+}
+
+impl Candidate {
+    pub fn held_bytes(&self) -> usize {
+        match &self.content {
+            Content::Plain(bytes) | Content::Packed { packed: bytes, .. } => bytes.len(),
+            Content::Shared(bytes) => bytes.len(),
+            Content::File(_) => 0,
+        }
+    }
+}
+
+impl Content {
+    /// The body; the reason if it is damaged.
+    fn unpacked(self) -> Result<Vec<u8>, String> {
+        match self {
+            Content::Plain(body) => Ok(body),
+            Content::Shared(body) => Ok(body.to_vec()),
+            Content::Packed { bytes, packed } => {
+                let bytes = usize::try_from(bytes).map_err(|error| error.to_string())?;
+                zstd::bulk::decompress(&packed, bytes)
+                    .map_err(|error| format!("its kept body is damaged: {error}"))
+            }
+            Content::File(file) => std::fs::read(&file)
+                .map_err(|error| format!("cannot read {}: {error}", file.display())),
+        }
+    }
+}
+
+/// Repeats a call while the store is busy, with pauses of some twelve seconds in all.
+pub async fn patiently<R>(call: impl AsyncFn() -> Result<R, StoreError>) -> Result<R, Fault> {
+    let mut pause = FIRST_PAUSE;
+    let mut tries = 1;
+    loop {
+        match call().await {
+            Err(error) if error.is_retry() && tries < TRIES => {
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+                tries += 1;
+            }
+            called => return called.map_err(Fault::error),
+        }
+    }
+}
+
+/// What is stored of a page, as far as it matters here.
+struct StoredPage {
+    url: String,
+    content_type: Option<String>,
+    content_hash: String,
+    outcome: Outcome,
+    attempts: u32,
+    started_at_ms: i64,
+    mapping: Option<String>,
+    mapping_version: Option<String>,
+    template: Option<String>,
+    fields: Map<String, Value>,
+    records: Vec<String>,
+    is_document: bool,
+    /// If it is a document.
+    was_readable: bool,
+}
+
+impl StoredPage {
+    /// `None` if there is nothing of it that was read.
+    fn of(page: &Map<String, Value>) -> Option<StoredPage> {
+        let text = |name: &str| page.get(name).and_then(Value::as_str).map(str::to_owned);
+        let outcome: Outcome = text("outcome")?.parse().ok()?;
+        if !matches!(
+            outcome,
+            Outcome::Ok | Outcome::NotModified | Outcome::ExtractError
+        ) {
+            return None;
+        }
+        let records = page.get("records").and_then(Value::as_array);
+        let records = records.into_iter().flatten().filter_map(Value::as_str);
+        let attempts = page.get("attempts").and_then(Value::as_u64)?;
+        Some(StoredPage {
+            url: text("url")?,
+            content_type: text("content_type"),
+            content_hash: text("content_hash")?,
+            outcome,
+            attempts: u32::try_from(attempts).ok()?,
+            started_at_ms: parse_iso_time(&text("started_at")?)?,
+            mapping: text("mapping"),
+            mapping_version: text("mapping_version"),
+            template: text("template"),
+            records: records.map(str::to_owned).collect(),
+            // A sitemap is one, too, but was read as a page if at all.
+            is_document: page
+                .get("document")
+                .is_some_and(|document| document["sha256"].is_string()),
+            was_readable: page.get("document").is_some_and(|document| {
+                matches!(document["status"].as_str(), Some("text" | "no_text"))
+            }),
+            fields: match page.get("fields") {
+                Some(Value::Object(fields)) => fields.clone(),
+                _ => Map::new(),
+            },
+        })
+    }
+
+    /// What is stored of it now that it was read again.
+    fn reread(self, page_id: String, read: PageRead) -> Reread {
+        let is_same = self.outcome != Outcome::ExtractError
+            && self.mapping == read.mapping
+            && self.mapping_version == read.mapping_version
+            && self.template == read.template
+            && self.fields == read.fields;
+        Reread {
+            page_id,
+            url: self.url,
+            attempts: self.attempts,
+            started_at_ms: self.started_at_ms,
+            content_hash: self.content_hash,
+            is_changed: !is_same,
+            outcome: match self.outcome {
+                Outcome::ExtractError => Outcome::Ok,
+                other => other,
+            },
+            mapping: read.mapping,
+            mapping_version: read.mapping_version,
+            template: read.template,
+            fields: read.fields,
+            records: self.records,
+            at_ms: now_ms(),
+        }
+    }
+}
+
+/// What is looked up of a page: the rest of it may be long.
+const PARTS: [&str; 13] = [
+    "_id",
+    "url",
+    "content_type",
+    "content_hash",
+    "outcome",
+    "attempts",
+    "started_at",
+    "mapping",
+    "mapping_version",
+    "template",
+    "records",
+    "document",
+    "fields",
+];
+
+/// See the module.
+pub struct Reading<'r> {
+    store: &'r dyn Store,
+    reader: &'r PageReader,
+    mappings: &'r MappingSet,
+    options: &'r ExtractOptions,
+    seen: Seen,
+    report: Report,
+}
+
+impl<'r> Reading<'r> {
+    pub fn new(
+        store: &'r dyn Store,
+        reader: &'r PageReader,
+        mappings: &'r MappingSet,
+        options: &'r ExtractOptions,
+        report: Report,
+    ) -> Reading<'r> {
+        Reading {
+            store,
+            reader,
+            mappings,
+            options,
+            seen: Seen::default(),
+            report,
+        }
+    }
+
+    pub fn into_report(self) -> Report {
+        self.report
+    }
+
+    /// Reads all pages of the source, or those up to an interruption.
+    pub async fn read_all(&mut self, source: &mut Source) -> Result<ExitStatus, Fault> {
+        loop {
+            let candidates = source.next().await?;
+            if candidates.is_empty() {
+                return Ok(ExitStatus::Done);
+            }
+            if !self.read_batch(candidates).await? {
+                return Ok(ExitStatus::Interrupted);
+            }
+        }
+    }
+
+    /// False if it was interrupted; what was read by then is stored.
+    async fn read_batch(&mut self, candidates: Vec<Candidate>) -> Result<bool, Fault> {
+        let stored = self.look_up(&candidates).await?;
+        let mut rereads = Vec::new();
+        let mut is_whole = true;
+        for candidate in candidates {
+            if signals::asked() != Asked::Nothing {
+                is_whole = false;
+                break;
+            }
+            if self.seen.contains(&candidate.page_id) {
+                continue;
+            }
+            let page_id = candidate.page_id.clone();
+            let Some(page) = stored.get(&page_id) else {
+                self.report.leave_out(Why::NotStored);
+                continue;
+            };
+            if let Some(page) = StoredPage::of(page) {
+                rereads.extend(self.read(candidate, page).await);
+            } else {
+                self.report.leave_out(Why::OfAnotherFetch);
+            }
+        }
+        self.put(rereads).await?;
+        Ok(is_whole)
+    }
+
+    /// The stored pages of candidates, by their keys.
+    async fn look_up(
+        &self,
+        candidates: &[Candidate],
+    ) -> Result<HashMap<String, Map<String, Value>>, Fault> {
+        let unseen = candidates.iter().map(|one| one.page_id.clone());
+        let ids: Vec<String> = unseen.filter(|id| !self.seen.contains(id)).collect();
+        let find = async || {
+            let mut pages = HashMap::new();
+            let mut each = |page: Value| {
+                if let Value::Object(mut page) = page {
+                    page.retain(|name, _| PARTS.contains(&name.as_str()));
+                    let id = page["_id"].as_str().unwrap_or_default().to_owned();
+                    pages.insert(id, page);
+                }
+                Ok(())
+            };
+            match self.store.pages(ids.clone(), &mut each).await {
+                Err(ExportError::Store(error)) => Err(error),
+                found => Ok(found.map(|_| pages)),
+            }
+        };
+        patiently(find).await?.map_err(Fault::error)
+    }
+
+    /// Reads a page, if the candidate's body is its body, and counts what differs.
+    async fn read(&mut self, candidate: Candidate, page: StoredPage) -> Option<Reread> {
+        self.report.has_found = true;
+        let is_same = candidate.content_hash.map(|hash| hash == page.content_hash);
+        if is_same == Some(false) {
+            self.report.leave_out(Why::OfAnotherFetch);
+            return None;
+        }
+        if !self.is_wanted(&page) {
+            return None;
+        }
+        let body = match candidate.content.unpacked() {
+            Ok(body) => body,
+            Err(reason) => {
+                self.report.fail(&page.url, &reason);
+                return None;
+            }
+        };
+        if !page.is_document && content_hash(&body) != page.content_hash {
+            self.report.leave_out(Why::OfAnotherFetch);
+            return None;
+        }
+        let read = self.reader.read(PageToRead {
+            url: page.url.clone(),
+            content_type: page.content_type.clone(),
+            body,
+            is_rendered: candidate.is_rendered,
+            is_document: page.is_document,
+            was_readable: page.was_readable,
+        });
+        let read = read.await;
+        // Of a document it is the hash of its text, which only reading it tells.
+        let is_other = read.content_hash.as_ref() != Some(&page.content_hash);
+        if is_same.is_none() && is_other && read.outcome == Outcome::Ok {
+            self.report.leave_out(Why::OfAnotherFetch);
+            return None;
+        }
+        self.seen.add(&candidate.page_id);
+        if read.outcome != Outcome::Ok {
+            let reason = read.error.unwrap_or_default();
+            self.report.fail(&page.url, &reason);
+            return None;
+        }
+        self.compare(&page, &read);
+        Some(page.reread(candidate.page_id, read))
+    }
+
+    /// Whether the page is of the mapping that was asked for.
+    fn is_wanted(&self, page: &StoredPage) -> bool {
+        let Some(wanted) = &self.options.mapping else {
+            return true;
+        };
+        let now = self.mappings.find(&page.url);
+        let now = now.map(|index| self.mappings.name(index));
+        page.mapping.as_ref() == Some(wanted) || now == Some(wanted.as_str())
+    }
+
+    fn compare(&mut self, page: &StoredPage, read: &PageRead) {
+        let mapping = read.mapping.as_deref().or(page.mapping.as_deref());
+        let index = mapping.and_then(|name| self.mappings.by_name(name));
+        let declared = index.map(|index| self.mappings.fields_of(index));
+        self.report.compare(
+            mapping,
+            declared.unwrap_or_default(),
+            (&page.url, &page.fields, &read.fields),
+        );
+    }
+
+    /// Stores what is new, or tells what storing it would do.
+    async fn put(&mut self, rereads: Vec<Reread>) -> Result<(), Fault> {
+        if rereads.is_empty() {
+            return Ok(());
+        }
+        let put = async || {
+            let put = self.store.put_reread(rereads.clone(), self.options.dry_run);
+            let answers = put.await;
+            let mut failed = answers.iter().filter_map(|answer| answer.as_ref().err());
+            match failed.find(|error| error.is_retry() || error.is_fatal()) {
+                Some(error) => Err(error.clone()),
+                None => Ok(answers),
+            }
+        };
+        let answers = patiently(put).await?;
+        for (reread, answer) in rereads.iter().zip(answers) {
+            match answer {
+                Ok(answer) => self.report.answered(reread.is_changed, answer),
+                Err(error) => self.report.fail(&reread.url, &error.to_string()),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,386 @@
+//! What reading pages again has shown: for each mapping and field how many values are new, other ones, the
+//! same, or lost, with examples.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+use webfill_store::{CrawlId, RereadAnswer, has_value};
+
+use crate::demand::table::{table, visible};
+
+/// A longer value of an example is cut, in JSON and in text.
+const MOST_VALUE_BYTES: usize = 4 << 10;
+const MOST_SHOWN_CHARS: usize = 80;
+
+/// Pages that could not be read, and files that are torn, of which is told.
+const MOST_TOLD: usize = 20;
+
+/// What is told of pages that no mapping reads, now or before.
+const NO_MAPPING: &str = "(none)";
+
+/// Why a kept page was left out.
+#[derive(Debug, Clone, Copy)]
+pub enum Why {
+    NotStored,
+    OfAnotherFetch,
+}
+
+#[derive(Debug, Default)]
+struct FieldCounts {
+    /// There was no value, and now there is one.
+    new: u64,
+    changed: u64,
+    same: u64,
+    /// There was a value, and now there is none.
+    lost: u64,
+    /// There is no value, and there was none.
+    empty: u64,
+    examples: u64,
+}
+
+impl FieldCounts {
+    fn filled(&self) -> u64 {
+        self.new + self.changed + self.same
+    }
+}
+
+#[derive(Debug, Default)]
+struct MappingCounts {
+    pages: u64,
+    changed_pages: u64,
+    fields: BTreeMap<String, FieldCounts>,
+}
+
+#[derive(Debug)]
+struct Example {
+    mapping: String,
+    field: String,
+    change: &'static str,
+    url: String,
+    old: Value,
+    new: Value,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Report {
+    app_id: String,
+    crawl_id: String,
+    pub source: &'static str,
+    is_trial: bool,
+    most_examples: u64,
+    /// Something of a stored page of the crawl was there.
+    pub has_found: bool,
+    read: u64,
+    written: u64,
+    unchanged: u64,
+    overtaken: u64,
+    not_stored: u64,
+    of_another_fetch: u64,
+    failed: u64,
+    failures: Vec<(String, String)>,
+    record_values: u64,
+    mappings: BTreeMap<String, MappingCounts>,
+    examples: Vec<Example>,
+    /// Pages of an archive for whose bodies was not looked.
+    pub left_out: u64,
+    /// Files that are not whole.
+    pub torn: Vec<String>,
+}
+
+impl Report {
+    pub fn new(
+        crawl: &CrawlId,
+        source: &'static str,
+        is_trial: bool,
+        most_examples: u64,
+    ) -> Report {
+        Report {
+            app_id: crawl.app_id.clone(),
+            crawl_id: crawl.crawl_id.clone(),
+            source,
+            is_trial,
+            most_examples,
+            has_found: false,
+            read: 0,
+            written: 0,
+            unchanged: 0,
+            overtaken: 0,
+            not_stored: 0,
+            of_another_fetch: 0,
+            failed: 0,
+            failures: Vec::new(),
+            record_values: 0,
+            mappings: BTreeMap::new(),
+            examples: Vec::new(),
+            left_out: 0,
+            torn: Vec::new(),
+        }
+    }
+
+    pub fn leave_out(&mut self, why: Why) {
+        match why {
+            Why::NotStored => self.not_stored += 1,
+            Why::OfAnotherFetch => self.of_another_fetch += 1,
+        }
+    }
+
+    /// A page could not be read, or what was read could not be stored. It stays as it is.
+    pub fn fail(&mut self, url: &str, reason: &str) {
+        self.failed += 1;
+        if self.failures.len() < MOST_TOLD {
+            self.failures.push((url.to_owned(), reason.to_owned()));
+        }
+    }
+
+    /// Counts what differs between the stored fields of a page and those of today.
+    pub fn compare(
+        &mut self,
+        mapping: Option<&str>,
+        declared: Vec<&str>,
+        (url, old, new): (&str, &Map<String, Value>, &Map<String, Value>),
+    ) {
+        self.read += 1;
+        let mapping = mapping.unwrap_or(NO_MAPPING);
+        let counts = self.mappings.entry(mapping.to_owned()).or_default();
+        counts.pages += 1;
+        counts.changed_pages += u64::from(old != new);
+        let names = old.keys().chain(new.keys()).map(String::as_str);
+        let names: BTreeSet<&str> = names.chain(declared).collect();
+        for name in names {
+            let (old, new) = (value_of(old, name), value_of(new, name));
+            let of_field = counts.fields.entry(name.to_owned()).or_default();
+            let Some(change) = count(of_field, old, new) else {
+                continue;
+            };
+            if of_field.examples < self.most_examples {
+                of_field.examples += 1;
+                self.examples.push(Example {
+                    mapping: mapping.to_owned(),
+                    field: name.to_owned(),
+                    change,
+                    url: url.to_owned(),
+                    old: told(old),
+                    new: told(new),
+                });
+            }
+        }
+    }
+
+    /// What has become of a page that was read.
+    pub fn answered(&mut self, is_changed: bool, answer: RereadAnswer) {
+        match (answer.is_overtaken, is_changed) {
+            (true, _) => self.overtaken += 1,
+            (false, true) => self.written += 1,
+            (false, false) => self.unchanged += 1,
+        }
+        self.record_values += u64::from(answer.record_values);
+    }
+
+    pub fn json(&self) -> Value {
+        let failures = self.failures.iter();
+        let failures = failures.map(|(url, reason)| json!({"url": url, "reason": reason}));
+        json!({
+            "app_id": self.app_id,
+            "crawl_id": self.crawl_id,
+            "source": self.source,
+            "dry_run": self.is_trial,
+            "pages": {
+                "read": self.read,
+                "written": self.written,
+                "unchanged": self.unchanged,
+                "overtaken": self.overtaken,
+                "failed": self.failed,
+                "of_another_fetch": self.of_another_fetch,
+                "not_stored": self.not_stored,
+                "left_out": self.left_out,
+            },
+            "record_values": self.record_values,
+            "mappings": self.mappings.iter().map(mapping_json).collect::<Map<_, _>>(),
+            "examples": self.examples.iter().map(example_json).collect::<Vec<_>>(),
+            "failures": failures.collect::<Vec<_>>(),
+            "torn_files": self.torn,
+        })
+    }
+
+    pub fn text(&self) -> String {
+        let mut lines = vec![self.head()];
+        if !self.mappings.is_empty() {
+            lines.push(String::new());
+            lines.push(self.table());
+        }
+        if !self.examples.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.examples.iter().map(example_text));
+        }
+        lines.push(String::new());
+        lines.extend(self.left_out());
+        lines.push(self.end());
+        lines.join("\n")
+    }
+
+    fn head(&self) -> String {
+        let from = match self.source {
+            "warc" => "WARC files",
+            "documents" => "kept documents",
+            _ => "kept bodies",
+        };
+        let (app, crawl) = (visible(&self.app_id), visible(&self.crawl_id));
+        format!("{app}/{crawl}: {} pages read again from {from}", self.read)
+    }
+
+    fn table(&self) -> String {
+        let heads = [
+            "mapping", "field", "filled", "empty", "new", "changed", "same", "lost",
+        ];
+        let row = |mapping: &str, field: &str, of: &FieldCounts| {
+            let numbers = [
+                of.filled(),
+                of.empty + of.lost,
+                of.new,
+                of.changed,
+                of.same,
+                of.lost,
+            ];
+            let names = [visible(mapping), visible(field)].into_iter();
+            names.chain(numbers.iter().map(u64::to_string)).collect()
+        };
+        let rows = self.mappings.iter().flat_map(|(mapping, counts)| {
+            let fields = counts.fields.iter();
+            fields.map(move |(field, of)| row(mapping, field, of))
+        });
+        table(&heads, &rows.collect::<Vec<Vec<String>>>())
+    }
+
+    /// What was not read, and why.
+    fn left_out(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (number, what) in [
+            (
+                self.overtaken,
+                "were fetched again meanwhile, and are left as they are",
+            ),
+            (
+                self.of_another_fetch,
+                "bodies are of another fetch than the stored page, and were passed over",
+            ),
+            (
+                self.not_stored,
+                "are not stored as pages of this crawl, and were passed over",
+            ),
+            (
+                self.left_out,
+                "pages of the archive are left out: their bodies are in other records, of too many pages",
+            ),
+            (
+                self.failed,
+                "pages could not be read, and are left as they are",
+            ),
+        ] {
+            if number > 0 {
+                lines.push(format!("{number} {what}"));
+            }
+        }
+        let failures = self.failures.iter();
+        lines.extend(
+            failures.map(|(url, reason)| format!("  {}: {}", visible(url), visible(reason))),
+        );
+        lines.extend(self.torn.iter().take(MOST_TOLD).map(|torn| visible(torn)));
+        lines
+    }
+
+    fn end(&self) -> String {
+        let (written, same, values) = (self.written, self.unchanged, self.record_values);
+        match self.is_trial {
+            true => format!(
+                "{written} pages would be written, {same} are as they would be; {values} values of records would be new or others; nothing was written (--dry-run)"
+            ),
+            false => format!(
+                "{written} pages written, {same} are as they were; {values} values of records are new or others"
+            ),
+        }
+    }
+}
+
+fn value_of<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
+    fields.get(name).filter(|value| has_value(value))
+}
+
+/// Counts what has become of a value; what it is called if it is another one.
+fn count(of: &mut FieldCounts, old: Option<&Value>, new: Option<&Value>) -> Option<&'static str> {
+    let (counted, change) = match (old, new) {
+        (None, None) => (&mut of.empty, None),
+        (None, Some(_)) => (&mut of.new, Some("new")),
+        (Some(_), None) => (&mut of.lost, Some("lost")),
+        (Some(old), Some(new)) if old == new => (&mut of.same, None),
+        (Some(_), Some(_)) => (&mut of.changed, Some("changed")),
+    };
+    *counted += 1;
+    change
+}
+
+/// A value of an example, which is cut if it is long.
+fn told(value: Option<&Value>) -> Value {
+    let Some(value) = value else {
+        return Value::Null;
+    };
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    if text.len() <= MOST_VALUE_BYTES {
+        return value.clone();
+    }
+    let end = text.floor_char_boundary(MOST_VALUE_BYTES);
+    Value::String(format!("{}\u{2026}", &text[..end]))
+}
+
+fn mapping_json((name, counts): (&String, &MappingCounts)) -> (String, Value) {
+    let field = |(name, of): (&String, &FieldCounts)| {
+        let counts = json!({
+            "filled": of.filled(),
+            "empty": of.empty + of.lost,
+            "new": of.new,
+            "changed": of.changed,
+            "same": of.same,
+            "lost": of.lost,
+        });
+        (name.clone(), counts)
+    };
+    let told = json!({
+        "pages": counts.pages,
+        "changed_pages": counts.changed_pages,
+        "fields": counts.fields.iter().map(field).collect::<Map<_, _>>(),
+    });
+    (name.clone(), told)
+}
+
+fn example_json(example: &Example) -> Value {
+    json!({
+        "mapping": example.mapping,
+        "field": example.field,
+        "change": example.change,
+        "url": example.url,
+        "old": example.old,
+        "new": example.new,
+    })
+}
+
+fn example_text(example: &Example) -> String {
+    let (mapping, field) = (visible(&example.mapping), visible(&example.field));
+    let (old, new) = (shown(&example.old), shown(&example.new));
+    format!(
+        "{mapping}.{field}: {old} -> {new}  {}",
+        visible(&example.url)
+    )
+}
+
+fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::Null => return "-".to_owned(),
+        value => visible(&value.to_string()),
+    };
+    match text.chars().count() > MOST_SHOWN_CHARS {
+        true => text.chars().take(MOST_SHOWN_CHARS).collect::<String>() + "\u{2026}",
+        false => text,
+    }
+}

@@ -1,0 +1,29 @@
+//! Pages that were read already: an archive may have a page several times. It is a bounded memory; what it has
+//! forgotten is read once more, and then found to be as it is.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+/// A generation of pages. There are two: when the younger one is full, the older one is forgotten.
+const MOST_PAGES: usize = 1_000_000;
+
+#[derive(Default)]
+pub struct Seen {
+    hasher: RandomState,
+    young: HashSet<u64>,
+    old: HashSet<u64>,
+}
+
+impl Seen {
+    pub fn contains(&self, page_id: &str) -> bool {
+        let hash = self.hasher.hash_one(page_id);
+        self.young.contains(&hash) || self.old.contains(&hash)
+    }
+
+    pub fn add(&mut self, page_id: &str) {
+        if self.young.len() >= MOST_PAGES {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(self.hasher.hash_one(page_id));
+    }
+}

@@ -1,0 +1,186 @@
+//! Pages out of an archive (`--warc`). A record may refer to another one that has the same body: those bodies
+//! are looked for when all files were read once.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use webfill_startup::Fault;
+use webfill_store::{CrawlId, page_id};
+use webfill_urls::canonical;
+use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
+
+use super::reading::{Candidate, Content};
+
+/// A batch of pages ends after so many, or so many bytes.
+const BATCH_PAGES: usize = 32;
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Pages whose body is elsewhere; further ones are left out, and counted.
+const MOST_AWAITED: usize = 200_000;
+
+pub struct Archive {
+    crawl: CrawlId,
+    files: Vec<PathBuf>,
+    max_body_bytes: usize,
+    left: VecDeque<PathBuf>,
+    open: Option<(PathBuf, WarcReader)>,
+    /// Keys of pages, by the digest of their body.
+    awaited: HashMap<String, Vec<String>>,
+    awaited_pages: usize,
+    is_second_pass: bool,
+    /// Pages that were too many to look for their bodies.
+    pub left_out: u64,
+    /// What could not be read.
+    pub torn: Vec<String>,
+}
+
+impl Archive {
+    pub fn open(folder: &Path, crawl: &CrawlId, max_body_bytes: usize) -> Result<Archive, Fault> {
+        let files = warc_files(folder).map_err(|error| {
+            Fault::error(format!(
+                "--warc {}: cannot be read: {error}",
+                folder.display()
+            ))
+        })?;
+        Ok(Archive {
+            crawl: crawl.clone(),
+            left: files.iter().cloned().collect(),
+            files,
+            max_body_bytes,
+            open: None,
+            awaited: HashMap::new(),
+            awaited_pages: 0,
+            is_second_pass: false,
+            left_out: 0,
+            torn: Vec::new(),
+        })
+    }
+
+    /// Some pages; none only at the end.
+    pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while batch.len() < BATCH_PAGES && bytes < BATCH_BYTES {
+            let Some(answer) = self.next_answer().await? else {
+                break;
+            };
+            let of_answer = self.candidates(answer);
+            bytes += of_answer.iter().map(Candidate::held_bytes).sum::<usize>();
+            batch.extend(of_answer);
+        }
+        Ok(batch)
+    }
+
+    /// The next answer of all files, and then of all files once more if bodies are awaited.
+    async fn next_answer(&mut self) -> Result<Option<ArchivedAnswer>, Fault> {
+        loop {
+            if let Some((path, reader)) = &mut self.open {
+                match reader.next().await {
+                    Ok(Some(answer)) => return Ok(Some(answer)),
+                    Ok(None) => {}
+                    Err(error) if !self.is_second_pass => {
+                        let torn = format!("{}: torn, read up to there: {error}", path.display());
+                        self.torn.push(torn);
+                    }
+                    Err(_) => {}
+                }
+                self.open = None;
+            }
+            if self.left.is_empty() && !self.is_second_pass && !self.awaited.is_empty() {
+                self.is_second_pass = true;
+                self.left = self.files.iter().cloned().collect();
+            }
+            let Some(path) = self.left.pop_front() else {
+                return Ok(None);
+            };
+            match WarcReader::open(&path, self.max_body_bytes) {
+                Ok(reader) => self.open = Some((path, reader)),
+                // A file that was being written has its final name by now.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    let complete = path.with_extension("");
+                    if complete.exists() {
+                        self.left.push_front(complete);
+                    }
+                }
+                Err(error) => {
+                    let path = path.display();
+                    return Err(Fault::error(format!("{path}: cannot be read: {error}")));
+                }
+            }
+        }
+    }
+
+    fn candidates(&mut self, answer: ArchivedAnswer) -> Vec<Candidate> {
+        let Ok(url) = canonical(&answer.url, None) else {
+            return Vec::new();
+        };
+        let id = page_id(&self.crawl.app_id, &self.crawl.crawl_id, url.as_str());
+        match (answer.body, answer.payload_digest, self.is_second_pass) {
+            (ArchivedBody::Here(body), _, false) => vec![candidate(id, Content::Plain(body))],
+            (ArchivedBody::Here(body), Some(digest), true) => {
+                let Some(ids) = self.awaited.remove(&digest) else {
+                    return Vec::new();
+                };
+                let body: Arc<[u8]> = body.into();
+                ids.into_iter()
+                    .map(|id| candidate(id, Content::Shared(Arc::clone(&body))))
+                    .collect()
+            }
+            (ArchivedBody::Elsewhere, Some(digest), false) => {
+                self.wait_for(digest, id);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn wait_for(&mut self, digest: String, id: String) {
+        let waiting = self.awaited.get(&digest);
+        if waiting.is_some_and(|ids| ids.contains(&id)) {
+            return;
+        }
+        // So many pages with one body are hardly pages.
+        let is_full = waiting.is_some_and(|ids| ids.len() >= BATCH_PAGES);
+        if is_full || self.awaited_pages >= MOST_AWAITED {
+            self.left_out += 1;
+            return;
+        }
+        self.awaited_pages += 1;
+        self.awaited.entry(digest).or_default().push(id);
+    }
+}
+
+fn candidate(page_id: String, content: Content) -> Candidate {
+    Candidate {
+        page_id,
+        content_hash: None,
+        is_rendered: false,
+        content,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_are_too_many_to_wait_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let crawl = CrawlId::new("local", "test");
+        let mut archive = Archive::open(folder.path(), &crawl, 1 << 20).unwrap();
+        let answer = |number: usize, body| ArchivedAnswer {
+            url: format!("http://people.example/{number}"),
+            payload_digest: Some("sha1:A".to_owned()),
+            body,
+        };
+        for number in (0..BATCH_PAGES + 3).chain(0..2) {
+            let of_answer = archive.candidates(answer(number, ArchivedBody::Elsewhere));
+            assert!(of_answer.is_empty());
+        }
+        assert_eq!(archive.left_out, 3);
+        archive.is_second_pass = true;
+        let body = ArchivedBody::Here(b"body".to_vec());
+        assert_eq!(archive.candidates(answer(0, body)).len(), BATCH_PAGES);
+    }
+}
