@@ -34,6 +34,7 @@ test: ## Build everything and run all tests
 	@deploy/install-mongod.sh >/dev/null || [ $$? = 3 ] # tests that need one say so
 	@tests/warc/install.sh || [ $$? = 3 ] # the same
 	@tests/mail/install.sh || [ $$? = 3 ] # the same
+	@tests/office/install.sh || [ $$? = 3 ] # the same
 	@tests/released.sh || echo "without the released program: tests that need it say so" >&2
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked

@@ -1,10 +1,13 @@
 //! Pages that are asked for on the condition that they have changed, in both stores.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
 use webfill_tests::run::Run;
-use webfill_tests::site::{Reply, Request, Site, Web, page, status};
+use webfill_tests::site::{Reply, Request, Site, Web, document, page, status};
 use webfill_tests::workplace::Workplace;
 
 const LIST: &str = "http://people.example/list";
@@ -193,6 +196,87 @@ fn a_page_is_asked_for_without_conditions_after_thirty_days_or_with_another_mapp
         .finish()
         .expect(0);
     assert_eq!(looks.asked("/ada"), (6, 2));
+}
+
+#[test]
+fn a_page_that_cannot_be_read_from_the_store_keeps_its_fields_and_is_asked_for_again() {
+    let looks = Looks::new(None);
+    let look = || {
+        let crawl = looks.work.crawl(&looks.web);
+        crawl.args(["--refresh-after", "0s"]).arg(ADA)
+    };
+    look().finish().expect(0);
+    let before = looks.pages();
+    let file = looks.work.path("store.db");
+    let asked = AtomicUsize::new(0);
+    // While the server says that nothing has changed, the store loses its pages, until it is asked again.
+    looks.site().serve_with("/ada", move |request| {
+        let db = rusqlite::Connection::open(&file).unwrap();
+        db.busy_timeout(Duration::from_secs(10)).unwrap();
+        let rename = match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => "ALTER TABLE pages RENAME TO lost",
+            1 => "ALTER TABLE lost RENAME TO pages",
+            _ => "",
+        };
+        db.execute_batch(rename).unwrap();
+        conditional(request, page("Ada").field("name", "Ada Byron"))
+    });
+    look().finish().expect(0);
+    assert!(looks.work.has_logged("stored_page_lost"));
+    let after = looks.pages();
+    let outcome = after[0]["outcome"].as_str().unwrap();
+    // Without the store there is no condition for the second request.
+    assert!(["ok", "not_modified"].contains(&outcome), "{}", after[0]);
+    for name in KEPT {
+        assert_eq!(after[0][name], before[0][name], "{name}");
+    }
+    assert_eq!(looks.asked("/ada").0, 3);
+    looks.web.visits().assert_polite(Duration::from_millis(200));
+}
+
+#[test]
+fn a_document_that_could_not_be_read_is_asked_for_whole_by_another_reader() {
+    let looks = Looks::new(None);
+    // No mapping matches it: one would have it fetched whole each time, because none has been applied.
+    let papers = looks.web.site("papers.test");
+    papers.serve_with("/torn.pdf", |request| {
+        conditional(
+            request,
+            document("application/pdf", &b"%PDF-1.4\nand nothing more"[..]),
+        )
+    });
+    let look = || {
+        let crawl = looks.work.crawl(&looks.web).arg("--documents");
+        crawl
+            .args(["--refresh-after", "0s"])
+            .arg(papers.url("/torn.pdf"))
+    };
+    look().finish().expect(0);
+    look().finish().expect(0);
+    let stored = &looks.pages()[0];
+    assert_eq!(
+        (&stored["outcome"], &stored["document"]["status"]),
+        (&json!("not_modified"), &json!("broken"))
+    );
+    assert_eq!(looks.asked("/torn.pdf"), (2, 1));
+    let larger = look().env("WEBFILL_DOCUMENTS_MEMORY_MIB", "300");
+    larger.finish().expect(0);
+    assert_eq!(looks.asked("/torn.pdf"), (3, 1), "it may take more");
+    look().finish().expect(0);
+    assert_eq!(looks.asked("/torn.pdf"), (4, 1), "and less again");
+    look().finish().expect(0);
+    assert_eq!(looks.asked("/torn.pdf"), (5, 2));
+    let db = rusqlite::Connection::open(looks.work.path("store.db")).unwrap();
+    let older = "UPDATE pages SET validators = json_set(validators, '$.read_as',
+        '0.0.1' || substr(json_extract(validators, '$.read_as'), 6))";
+    db.execute_batch(older).unwrap();
+    look().finish().expect(0);
+    assert_eq!(
+        looks.asked("/torn.pdf"),
+        (6, 2),
+        "another version of webfill"
+    );
+    assert_eq!(looks.pages()[0]["outcome"], "ok");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Documents as pages (`--documents`): found by their bytes, read, mapped, kept once.
 
+use std::process::Command;
+
 use serde_json::{Map, Value, json};
+use webfill_test_needs::needs;
 use webfill_tests::office::{docx, open_document, package, pdf, xlsx};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Site, Web, document};
@@ -268,4 +271,50 @@ fn a_document_made_anew_is_the_same_and_its_bytes_are_kept_once() {
             .join(name);
         assert_eq!(&std::fs::read(file).unwrap(), body);
     }
+}
+
+/// A workbook that a program other than ours has written.
+fn workbook() -> Vec<u8> {
+    let repository = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let python = format!("{repository}/.cache/office-tools/venv/bin/python");
+    let script = format!("{repository}/tests/office/workbook.py");
+    let written = Command::new(python).arg(script).output().expect("Python");
+    assert!(written.status.success(), "{written:?}");
+    written.stdout
+}
+
+#[needs(office_tools)]
+#[test]
+fn an_xls_of_another_program_is_read() {
+    let web = Web::start();
+    let site = web.site(HOST);
+    site.serve("/prices", document("application/vnd.ms-excel", workbook()));
+    let work = Workplace::new();
+    let run = crawl(&work, &web).args(["--documents", &site.url("/prices")]);
+    let found = |name: &str, pattern: &str| json!({"name": name, "processors": [{"type": "regex", "parameters": {"pattern": pattern}}]});
+    let mapping = json!({
+        "name": "papers",
+        "url_patterns": [{"type": "host", "pattern": HOST}],
+        "fields": [
+            found("first", "(Contract .*)"), found("second", "(price .*)"), found("third", "(2024-.*)"),
+            found("last", "(row 1999 x*)"), found("long", "(yyy+)"),
+        ],
+    });
+    work.write_json("mappings/papers.json", &mapping);
+    run.finish().expect(0);
+    let url = site.url("/prices");
+    let stored = &stored_documents(&work)[&url];
+    assert_eq!(
+        (&stored["status"], &stored["type"], &stored["pages"]),
+        (&json!("text"), &json!("xls"), &json!(3)),
+        "{stored}"
+    );
+    let fields = &work.stored().pages()[&url].fields;
+    assert_eq!(fields["first"], "Contract number 4718 Größe 日本");
+    assert_eq!(fields["second"], "price 42.5 1000000");
+    let third = fields["third"].as_str().expect("a text");
+    assert!(third.starts_with("2024-01-31"), "{third}");
+    assert_eq!(fields["last"], format!("row 1999 {}", "x".repeat(49)));
+    let long = fields["long"].as_str().expect("a text");
+    assert_eq!(long.len(), 30_000, "over several records");
 }

@@ -144,6 +144,47 @@ fn fields_that_fall_together_are_one_alarm_wherever_one_asks() {
     assert_layout_changed(&report(&store));
 }
 
+/// The samples in a SQLite store.
+fn samples(work: &Workplace) -> u64 {
+    let store = rusqlite::Connection::open(work.path("store.db")).expect("a store");
+    let count = store.query_row("SELECT count(*) FROM samples", (), |row| {
+        row.get::<_, i64>(0)
+    });
+    count.expect("a number").unsigned_abs()
+}
+
+#[test]
+fn pages_for_repairs_go_with_old_pages_and_are_not_kept_where_nobody_wants_them() {
+    let web = Web::start();
+    serve(&web.site(HOST), new_page);
+    let work = Workplace::new();
+    let refused = crawl(&work, &web).env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
+    refused.finish().expect(0);
+    assert_eq!(samples(&work), 0);
+    assert_layout_changed(&report(&sqlite(&work)));
+
+    let work = Workplace::new();
+    let again = || crawl(&work, &web).args(["--refresh-after", "0s"]);
+    again().finish().expect(0);
+    assert!(samples(&work) > 40, "{}", samples(&work));
+    let store = sqlite(&work);
+    let prune = |age| Run::new(["prune", "--store", &store, "--json", "--older-than", age]);
+    let pruned = |age| -> Value {
+        let told = prune(age).finish().expect(0).stdout;
+        serde_json::from_str(&told).expect("an object")
+    };
+    assert_eq!(pruned("1h")["total_samples"], 0);
+    let kept = samples(&work);
+    assert_eq!(pruned("0s")["total_samples"], kept);
+    assert_eq!(samples(&work), 0);
+
+    again().finish().expect(0);
+    assert!(samples(&work) > 0);
+    let unwanted = again().env("WEBFILL_RETENTION_SAMPLES_MIB", "0");
+    unwanted.finish().expect(0);
+    assert_eq!(samples(&work), 0, "what there is goes at the start");
+}
+
 #[needs(mongod)]
 #[test]
 fn mongodb_keeps_what_the_embedded_store_keeps() {

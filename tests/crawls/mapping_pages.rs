@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use webfill_tests::office::{docx, pdf};
 use webfill_tests::run::{Finished, Run};
-use webfill_tests::site::{Site, Web, page, redirect, status};
+use webfill_tests::site::{Site, Web, document, page, redirect, status};
 use webfill_tests::workplace::Workplace;
 
 /// `webfill mapping test` with the mapping of the tests.
@@ -173,4 +174,83 @@ fn excluded_sites_are_not_asked_not_even_by_a_redirect() {
         assert!(told.contains("`dispatcher.exclude_sites`"), "{told}");
     }
     assert_eq!(asked_for(&web), [""; 0]);
+}
+
+/// A mapping that reads the text of a document, and what it says of itself.
+fn papers(work: &Workplace) {
+    let step =
+        |kind: &str, name: &str, value: &str| json!([{"type": kind, "parameters": {name: value}}]);
+    let mapping = json!({
+        "name": "papers",
+        "url_patterns": [{"type": "host", "pattern": "people.example"}],
+        "fields": [
+            {"name": "number", "processors": step("regex", "pattern", "number (\\d+)")},
+            {"name": "title", "processors": step("meta", "name", "title")},
+        ],
+    });
+    work.write_json("mappings/profile.json", &mapping);
+}
+
+#[test]
+fn a_document_is_tried_as_a_crawl_reads_it() {
+    let (web, work) = (Web::start(), Workplace::new());
+    papers(&work);
+    let paper = pdf("A paper", "Contract number 4711");
+    let letter = "<w:p><w:r><w:t>Contract number 4712</w:t></w:r></w:p>";
+    let site = web.site("people.example");
+    site.serve("/paper", document("application/pdf", paper.clone()));
+    work.write("saved/paper.pdf", &paper);
+    work.write("saved/letter.docx", docx(letter));
+    let url = site.url("/paper");
+    let fields = |run: &Finished| -> Value {
+        let told: Value = serde_json::from_str(&run.stdout).expect("JSON");
+        told["fields"].clone()
+    };
+    let as_crawled = json!({"number": "4711", "title": "A paper"});
+    let saved = privately(&work, &web, &["saved/paper.pdf"]).expect(0);
+    assert_eq!(fields(&saved), as_crawled);
+    for _ in 0..2 {
+        let fetched = privately(&work, &web, &[&url]).expect(0);
+        assert_eq!(fields(&fetched), as_crawled);
+        assert_eq!(asked_for(&web), ["/robots.txt", "/paper"]);
+        assert!(fetched.stderr.contains(".pdf"), "{}", fetched.stderr);
+    }
+    let traced = privately(
+        &work,
+        &web,
+        &["saved/paper.pdf", "--trace", "--format", "json"],
+    );
+    assert!(traced.expect(0).stdout.contains("4711"));
+    let several = last_line(&privately(&work, &web, &["saved"]).expect(0));
+    assert_eq!(
+        several["mappings"]["papers"]["fields"]["number"]["filled"],
+        2
+    );
+    let crawl = work.crawl(&web).args(["--documents", &url]);
+    crawl.finish().expect(0);
+    let crawled = &work.stored().pages()[&url];
+    assert_eq!(Value::Object(crawled.fields.clone()), as_crawled);
+}
+
+#[test]
+fn a_document_that_no_mapping_applies_to_is_told_with_its_word() {
+    let (web, work) = (Web::start(), Workplace::new());
+    papers(&work);
+    work.write("torn.pdf", b"%PDF-1.4\nand nothing more");
+    work.write("scan.pdf", pdf("A scan", ""));
+    let torn = privately(&work, &web, &["torn.pdf"]).expect(1);
+    assert!(
+        torn.one_sentence().contains("torn.pdf: no mapping applies"),
+        "{}",
+        torn.stderr
+    );
+    assert!(
+        torn.stderr.contains("because it is broken"),
+        "{}",
+        torn.stderr
+    );
+    let scan = privately(&work, &web, &["scan.pdf"]).expect(0);
+    assert!(scan.stderr.contains("there is no text"), "{}", scan.stderr);
+    let told: Value = serde_json::from_str(&scan.stdout).expect("JSON");
+    assert_eq!(told["fields"], json!({"title": "A scan"}));
 }

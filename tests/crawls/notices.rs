@@ -6,15 +6,17 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
+use webfill_tests::office::pdf;
 use webfill_tests::receiver::{Posted, Receiver};
 use webfill_tests::run::Run;
-use webfill_tests::site::{Certificates, Web, page};
+use webfill_tests::site::{Certificates, Web, document, page};
 use webfill_tests::workplace::Workplace;
 
 struct Watched {
     web: Web,
     work: Workplace,
     notify: Value,
+    url: &'static str,
 }
 
 impl Watched {
@@ -26,6 +28,7 @@ impl Watched {
             web,
             work: Workplace::new(),
             notify,
+            url: "http://people.example/ada",
         }
     }
 
@@ -34,12 +37,12 @@ impl Watched {
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
         let watch = json!({
             "name": "people",
-            "urls": ["http://people.example/ada"],
+            "urls": [self.url],
             "schedule": "0 2 * * *",
             "notify": self.notify,
             "crawl": {
                 "store": "sqlite:store.db", "state": "state", "mappings": "mappings", "delay": 0.2,
-                "workers": 1, "allow_private_networks": true, "resolve": resolve,
+                "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "all",
             },
         });
         let file = self.work.write_json("watch.json", &watch);
@@ -153,6 +156,43 @@ fn a_watch_that_reads_nothing_any_more_is_blind_until_it_sees_again() {
     watched.once().finish().expect(0);
     let told = watched.lines("told.jsonl");
     assert_eq!(told[1]["events"][0]["event"], "sees_again", "{told:?}");
+}
+
+#[test]
+fn a_watch_that_meets_no_new_documents_and_no_changes_any_more_is_blind() {
+    let mut watched = Watched::new(json!([{"file": "told.jsonl", "about": ["blindness"]}]));
+    watched.url = "http://people.test/list";
+    let site = watched.web.site("people.test");
+    let run = |papers: usize| {
+        let paths: Vec<String> = (0..papers).map(|n| format!("/paper{n}.pdf")).collect();
+        for path in &paths {
+            site.serve(path, document("application/pdf", pdf("A paper", path)));
+        }
+        let list = paths
+            .iter()
+            .fold(page("List"), |list, path| list.link(path));
+        site.serve("/list", list);
+        let run = watched.once().env("WEBFILL_DOCUMENTS_READ", "true");
+        run.finish().expect(0);
+        let told = watched.lines("told.jsonl").into_iter();
+        let events = told.flat_map(|told| told["events"].as_array().cloned().unwrap_or_default());
+        let name = |event: Value| format!("{} {}", event["event"], event["detail"]["blindness"]);
+        events
+            .map(|event| name(event).replace('"', ""))
+            .collect::<Vec<_>>()
+    };
+    for papers in 1..=4 {
+        assert_eq!(run(papers), [""; 0]);
+    }
+    let runs: Vec<Vec<String>> = (0..5).map(|_| run(4)).collect();
+    assert_eq!(runs[1], [""; 0], "so much silence is chance");
+    assert_eq!(runs[2], ["blind no_documents"]);
+    assert_eq!(runs[4], ["blind no_documents", "blind no_changes"]);
+    let sees = run(5);
+    assert_eq!(
+        sees[2..],
+        ["sees_again no_changes", "sees_again no_documents"]
+    );
 }
 
 #[test]

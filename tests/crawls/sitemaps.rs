@@ -223,6 +223,72 @@ fn where_a_sitemap_has_moved_it_needs_its_domain_alone() {
 }
 
 #[test]
+fn where_a_sitemap_of_an_index_has_moved_it_needs_its_domain_alone() {
+    let web = Web::start();
+    let site = web.site("shop.example");
+    let maps = index([site.url("/product/map.xml")]);
+    site.serve("/index.xml", document(XML, maps));
+    site.serve("/product/map.xml", redirect("/moved/map.xml"));
+    let pages = urlset([site.url("/product/1"), site.url("/product/2")]);
+    site.serve("/moved/map.xml", document(XML, pages));
+    // A page that has moved is judged as a page.
+    site.serve("/product/2", redirect("/moved/2"));
+    serve_pages(&site, &["/product/0", "/product/1", "/moved/2"]);
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .args(["--allow-regex", "/product/|/index[.]xml$"])
+        .args([site.url("/product/0"), site.url("/index.xml")])
+        .finish()
+        .expect(0);
+    assert_eq!(site.visits().of_path("/product/1").len(), 1);
+    assert_eq!(site.visits().of_path("/moved/2").len(), 0);
+    let summary = run.summary();
+    assert_eq!(summary.reason("denied_pattern"), 1, "{}", summary.json);
+}
+
+#[test]
+fn a_sitemap_that_was_empty_or_torn_is_not_taken_on_trust() {
+    const ETAG: &str = "\"one\"";
+    let web = Web::start();
+    let site = web.site("shop.example");
+    let maps = [
+        ("/none.xml", urlset([]).into_bytes()),
+        ("/empty.xml", Vec::new()),
+        ("/torn.gz", b"\x1f\x8b\x08 and no more".to_vec()),
+        ("/cut.xml", b"<urlset><url><loc>".to_vec()),
+    ];
+    let named = maps
+        .each_ref()
+        .map(|(path, _)| format!("Sitemap: {}\n", site.url(path)));
+    site.robots(&named.concat());
+    serve_pages(&site, &["/", "/1", "/2", "/3", "/4"]);
+    for (path, body) in &maps {
+        let answer = document("application/octet-stream", body.clone());
+        site.serve(path, answer.header("ETag", ETAG));
+    }
+    let work = Workplace::new();
+    let look = || {
+        crawl(&work, &web)
+            .args(["--refresh-after", "0s"])
+            .arg(site.url("/"))
+    };
+    look().finish().expect(0);
+    assert_eq!(site.visits().of_path("/1").len(), 0);
+    // The server says that they have not changed, though they have.
+    for (number, (path, _)) in (1..).zip(&maps) {
+        let lists = urlset([site.url(&format!("/{number}"))]);
+        site.serve_with(path, move |request| match request.header("if-none-match") {
+            Some(_) => status(304).header("ETag", ETAG).into(),
+            None => document(XML, lists.clone()).into(),
+        });
+    }
+    look().finish().expect(0);
+    for path in ["/1", "/2", "/3", "/4"] {
+        assert_eq!(site.visits().of_path(path).len(), 1, "{path}");
+    }
+}
+
+#[test]
 fn sitemaps_are_no_pages_without_a_mapping() {
     let web = Web::start();
     let site = web.site("shop.example");

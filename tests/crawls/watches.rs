@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use mongodb::bson::doc;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ impl Watched {
     fn runs(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.runs_file()).unwrap_or_default();
         let mut runs: Vec<Value> = Vec::new();
-        for line in text.lines().filter(|line| !line.is_empty()) {
+        for line in text.lines() {
             let run: Value = serde_json::from_str(line).unwrap();
             runs.retain(|known| known["number"] != run["number"]);
             runs.push(run);
@@ -238,11 +238,13 @@ fn what_was_missed_is_made_up_for_once() {
     });
     watched.once().finish().expect(0);
     fs::write(watched.runs_file(), ended.to_string()).unwrap();
-    let mut running = watched.run().start();
+    let run = watched.run().instead("--progress", "plain");
+    let mut running = run.start();
     running.wait_until("a second run has ended", |_| {
         watched.ends() == ["finished", "finished"]
     });
-    std::thread::sleep(Duration::from_secs(1));
+    // It waits for the next one, and has told so.
+    running.wait_for_stderr("next run at 20");
     running.signal(Signal::TERM);
     running.finish().expect(0);
     let runs = watched.runs();

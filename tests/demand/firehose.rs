@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use webfill_tests::Signal;
+use webfill_tests::office::pdf;
 use webfill_tests::run::{Run, Running};
-use webfill_tests::site::page;
+use webfill_tests::site::{document, page};
 
 use crate::fleet::{APP, Fleet, action, request, request_with};
 
@@ -89,6 +90,35 @@ fn a_result_has_every_field_of_the_contract() {
         timestamp.contains('T') && timestamp.starts_with("20"),
         "{timestamp}"
     );
+}
+
+#[test]
+fn a_document_is_a_result_with_its_text_and_what_it_says_of_itself() {
+    let fleet = Fleet::with(&[("DOCUMENTS_READ", "true")]);
+    let site = fleet.web.site("papers.test");
+    let paper = pdf("A paper", "Contract number 4711");
+    // Its ending would keep it from being fetched.
+    site.serve("/paper", document("application/pdf", paper));
+    site.serve("/", page("Home"));
+    let firehose = fleet.firehose("crawled.testapp");
+    let url = site.url("/paper");
+    fleet.feed(&[request_with(&url, "c", json!({"body": true}))]);
+    let (_, result) = firehose.next();
+    assert_eq!(result["outcome"], "ok", "{result}");
+    assert_eq!(result["body"], "Contract number 4711");
+    let document = &result["document"];
+    for (key, value) in [
+        ("status", json!("text")),
+        ("type", json!("pdf")),
+        ("title", json!("A paper")),
+        ("author", json!("Ada")),
+        ("created", json!("2024-01-31T12:00:00Z")),
+        ("pages", json!(1)),
+    ] {
+        assert_eq!(document[key], value, "{key}: {document}");
+    }
+    fleet.feed(&[request(&site.url("/"), "d")]);
+    assert_eq!(firehose.next().1.get("document"), None);
 }
 
 #[test]

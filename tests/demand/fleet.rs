@@ -122,7 +122,7 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
-    fn dispatcher_role(&self) -> Run {
+    pub(crate) fn dispatcher_role(&self) -> Run {
         self.role("dispatcher", &self.dispatcher_state)
             .args(["--listen", &self.host, "--mappings"])
             .arg(self.work.path("mappings"))

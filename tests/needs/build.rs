@@ -5,8 +5,8 @@
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
 //! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which
-//!   `tests/released.sh` builds the released webfill, or those in which `tests/warc/install.sh` and `tests/mail/install.sh` note what
-//!   it has installed;
+//!   `tests/released.sh` builds the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh` and
+//!   `tests/office/install.sh` note what they have installed;
 //! - an environment variable that names or demands one of them.
 //!
 //! It watches only paths within the checkout, which exist on every machine: cargo takes a missing path
@@ -23,7 +23,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 15] = [
+const REQUIREMENTS: [Requirement; 16] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -43,6 +43,11 @@ const REQUIREMENTS: [Requirement; 15] = [
         name: "mail_tools",
         is_met: || mail_tools().join("tools").is_file(),
         reason: "needs aiosmtpd: run tests/mail/install.sh",
+    },
+    Requirement {
+        name: "office_tools",
+        is_met: || office_tools().join("tools").is_file(),
+        reason: "needs xlwt: run tests/office/install.sh",
     },
     Requirement {
         name: "chromium",
@@ -122,7 +127,13 @@ fn main() {
 fn watch() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={RELEASED_IS_REQUIRED}");
-    for folder in [fetched_servers(), released(), warc_tools(), mail_tools()] {
+    for folder in [
+        fetched_servers(),
+        released(),
+        warc_tools(),
+        mail_tools(),
+        office_tools(),
+    ] {
         create_old_folder(&folder);
         println!("cargo::rerun-if-changed={}", folder.display());
     }
@@ -158,6 +169,10 @@ fn warc_tools() -> PathBuf {
 
 fn mail_tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/mail-tools/installed")
+}
+
+fn office_tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/office-tools/installed")
 }
 
 fn has_released() -> bool {

@@ -8,6 +8,7 @@
 //! | [`run`] | one run of the binary |
 //! | [`stored`], [`documents`], [`summary`], [`warc`] | the results of a run: in SQLite, in MongoDB, on standard output, in its archive |
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
+//! | [`regulator`] | sites that change from night to night, with a ledger of what is true |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
 //! The tests themselves are in `crawls/`, `demand/` and `chaos/`.
@@ -20,6 +21,7 @@ pub mod office;
 pub mod older_file;
 pub mod process;
 pub mod receiver;
+pub mod regulator;
 pub mod run;
 pub mod site;
 pub mod socks;

@@ -1,0 +1,114 @@
+//! How much is kept, and for how long.
+
+use rusqlite::Connection;
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::page;
+use webfill_tests::workplace::Workplace;
+
+use super::{HOST, Kept, ada};
+
+#[test]
+fn of_too_many_bodies_the_oldest_go() {
+    let kept = Kept::new();
+    let site = kept.web.site(HOST);
+    let noise = |seed: u64| {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let letters = std::iter::repeat_with(|| random.alphanumeric());
+        letters.take(300_000).collect::<String>()
+    };
+    let urls: Vec<String> = (0..12)
+        .map(|number| {
+            let path = format!("/{number}");
+            site.serve(&path, page("Noise").html(noise(number)));
+            site.url(&path)
+        })
+        .collect();
+    let crawl = kept
+        .crawl()
+        .arg("--keep-bodies")
+        .args(urls)
+        .env("WEBFILL_BODIES_MAX_MIB", "1");
+    crawl.finish().expect(0);
+    assert!(kept.work.has_logged("bodies_dropped"));
+    let bodies = Connection::open(kept.work.path("store.db.bodies")).unwrap();
+    let number = |sql: &str| {
+        bodies
+            .query_row(sql, (), |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    let held = number("SELECT sum(length(body)) FROM bodies");
+    assert!((600_000..=1 << 20).contains(&held), "{held}");
+    assert!(number("SELECT size FROM total") <= 1 << 20);
+    let read = kept.extracted(&["--dry-run"]);
+    let kept_bodies = number("SELECT count(*) FROM bodies");
+    assert_eq!(read["pages"]["read"], kept_bodies, "{read:#}");
+    // The last ones are there.
+    let oldest: String = bodies
+        .query_row("SELECT min(at) FROM bodies", (), |row| row.get(0))
+        .unwrap();
+    let pages = kept.lines("pages");
+    let newer = pages
+        .iter()
+        .filter(|page| page["started_at"].as_str().unwrap() >= oldest.as_str());
+    assert_eq!(newer.count() as i64, kept_bodies);
+}
+
+#[test]
+fn bodies_go_with_their_pages() {
+    let kept = Kept::new();
+    kept.web.site(HOST).serve("/ada", ada("Ockham"));
+    let url = kept.web.site(HOST).url("/ada");
+    kept.crawl()
+        .args(["--keep-bodies", &url])
+        .finish()
+        .expect(0);
+    let bodies = Connection::open(kept.work.path("store.db.bodies")).unwrap();
+    let count = || {
+        bodies
+            .query_row("SELECT count(*) FROM bodies", (), |row| {
+                row.get::<_, i64>(0)
+            })
+            .unwrap()
+    };
+    assert_eq!(count(), 1);
+    Run::new(["prune", "--store", &kept.store, "--older-than", "0s"])
+        .finish()
+        .expect(0);
+    assert_eq!(count(), 0);
+}
+
+#[needs(mongod)]
+#[test]
+fn bodies_in_mongodb_go_with_their_pages_and_when_they_are_too_many() {
+    let database = fresh_database();
+    let kept = Kept::at(Workplace::new(), database.uri());
+    let site = kept.web.site(HOST);
+    let mut random = fastrand::Rng::with_seed(7);
+    let urls: Vec<String> = (0..12)
+        .map(|number| {
+            let letters = std::iter::repeat_with(|| random.alphanumeric());
+            let path = format!("/{number}");
+            site.serve(
+                &path,
+                page("Noise").html(letters.take(300_000).collect::<String>()),
+            );
+            site.url(&path)
+        })
+        .collect();
+    let crawl = kept
+        .crawl()
+        .arg("--keep-bodies")
+        .args(urls)
+        .env("WEBFILL_BODIES_MAX_MIB", "1");
+    crawl.finish().expect(0);
+    let read = kept.extracted(&["--dry-run"]);
+    let pages = read["pages"]["read"].as_u64().unwrap();
+    assert!((1..12).contains(&pages), "{read:#}");
+    Run::new(["prune", "--store", &kept.store, "--older-than", "0s"])
+        .finish()
+        .expect(0);
+    let told = kept.extract().finish().expect(1);
+    assert!(told.one_sentence().contains("no bodies are kept"));
+}

@@ -1,0 +1,212 @@
+//! Ten nights of a regulator: exactly what has changed is told, each change once, on its night. A night is a run of
+//! the watch; nobody waits for a day to pass.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::regulator::{Changes, NIGHTS, Notices, Regulator};
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+/// All of it was looked at; or what is left of it rests.
+const ENDS: [Option<i32>; 2] = [Some(0), Some(12)];
+
+/// A watch of a regulator, on this machine.
+struct Watched {
+    regulator: Regulator,
+    work: Workplace,
+    resolve: Vec<String>,
+    notices: Notices,
+    /// All that was told so far.
+    all: Changes,
+}
+
+impl Watched {
+    fn new(web: &Web) -> Watched {
+        let resolve = web.resolve_args().into_iter();
+        Watched {
+            regulator: Regulator::new(web),
+            work: Workplace::new(),
+            resolve: resolve.filter(|one| one != "--resolve").collect(),
+            notices: Notices::default(),
+            all: Changes::new(),
+        }
+    }
+
+    fn once(&self) -> Run {
+        let watch = json!({
+            "name": "regulator",
+            "urls": self.regulator.seeds(),
+            "schedule": "0 2 * * *",
+            "notify": [{"file": "told.jsonl", "about": ["changes"]}],
+            "crawl": {
+                "store": "sqlite:store.db", "state": "state", "mappings": "mappings", "delay": 0.03,
+                "workers": 2, "allow_private_networks": true, "resolve": self.resolve,
+                "follow": "all", "sitemaps": true, "max_rest": "1s",
+            },
+        });
+        let file = self.work.write_json("watch.json", &watch);
+        Run::new(["watch", "run"])
+            .arg(file)
+            .args(["--once", "--progress", "none", "--summary", "json"])
+            .env("WEBFILL_DOCUMENTS_READ", "true")
+            .env("WEBFILL_RESTS_BLOCKED", ["60"; 9].join(","))
+    }
+
+    /// One night: what is told is what is true.
+    fn night(&mut self, number: u32, run: impl FnOnce(&Watched)) {
+        let expected = self.regulator.next_night();
+        self.end_rests();
+        let before = self.told().len();
+        run(self);
+        let told = self.told();
+        let told = self.notices.news(&told[before..]);
+        let missed: Vec<_> = expected.difference(&told).collect();
+        let wrong: Vec<_> = told.difference(&expected).collect();
+        assert!(
+            missed.is_empty() && wrong.is_empty(),
+            "night {number}: missed {missed:#?}, told wrongly {wrong:#?}"
+        );
+        self.all.extend(told);
+    }
+
+    fn told(&self) -> String {
+        fs::read_to_string(self.work.path("told.jsonl")).unwrap_or_default()
+    }
+
+    /// A day has passed: no site rests any more. Nothing runs now.
+    fn end_rests(&self) {
+        let file = self.work.path("state/dispatcher.db");
+        if file.exists() {
+            let db = rusqlite::Connection::open(file).expect("the frontier");
+            let sql = "UPDATE sites SET rest_until_ms = 1 WHERE rest_until_ms > 0";
+            db.execute(sql, []).expect("sites");
+        }
+    }
+
+    /// Every kind of page has done everything, but pages of the sitemap that are gone for good.
+    fn assert_everything_has_happened(&self) {
+        for kind in ["new", "changed", "gone", "back"] {
+            for page in ["regulator.test/entry", "register.example/entry", "/paper"] {
+                let is_this =
+                    |change: &&(String, String)| change.0 == kind && change.1.contains(page);
+                assert!(
+                    self.all.iter().any(|change| is_this(&change)),
+                    "no {kind} {page}: {:#?}",
+                    self.all
+                );
+            }
+        }
+        for page in ["/listed", "/clock", "bulletin.test/entry", "/list"] {
+            assert!(
+                self.all.iter().any(|(_, url)| url.contains(page)),
+                "nothing of {page}"
+            );
+        }
+    }
+
+    /// The last record of the last run.
+    fn last_run(&self) -> Option<Value> {
+        let runs = self.work.path("state/runs-regulator.jsonl");
+        let text = fs::read_to_string(runs).unwrap_or_default();
+        let mut lines = text.lines().rev();
+        lines.find_map(|line| serde_json::from_str(line).ok())
+    }
+
+    fn has_ended(&self, number: u32) -> bool {
+        let run = self.last_run();
+        run.is_some_and(|run| run["number"] == number && run["how"] != Value::Null)
+    }
+}
+
+#[test]
+fn ten_nights_of_a_regulator_tell_what_has_changed_and_nothing_else() {
+    let web = Web::start();
+    let mut watched = Watched::new(&web);
+    for number in 1..=NIGHTS {
+        watched.night(number, |watched| {
+            let ended = watched.once().finish();
+            let code = ended.status.code();
+            assert!(ENDS.contains(&code), "night {number}: {}", ended.stderr);
+        });
+        assert!(watched.has_ended(number));
+    }
+    watched.assert_everything_has_happened();
+    let counts = &watched.last_run().expect("a run")["counts"];
+    assert!(counts["changes"].is_object(), "{counts}");
+    assert!(counts["documents"].is_u64(), "{counts}");
+}
+
+/// So often a night's run is started at most: four kills, and some that die with what was killed.
+const MOST_STARTS: u32 = 12;
+
+/// Kills of one night: a few, at moments that follow from the seed.
+struct Killer {
+    random: fastrand::Rng,
+    kills: u32,
+}
+
+impl Killer {
+    /// Waits a while; false if the run has ended before.
+    fn wait(&mut self, running: &mut Running) -> bool {
+        let until = Instant::now() + Duration::from_millis(self.random.u64(0..1_800));
+        while Instant::now() < until {
+            if running.ended().is_some() {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+
+    /// Kills one process, or all.
+    fn strike(&mut self, running: &Running) {
+        self.kills -= 1;
+        let mut victims = running.processes();
+        if self.random.u8(0..3) > 0 && !victims.is_empty() {
+            let chosen = self.random.usize(0..victims.len());
+            victims = vec![victims.swap_remove(chosen)];
+        }
+        victims
+            .iter()
+            .for_each(|victim| victim.signal(Signal::KILL));
+    }
+
+    /// Runs until the night's run has ended, whatever dies meanwhile.
+    fn night(&mut self, watched: &Watched, number: u32) {
+        self.kills = self.random.u32(2..=4);
+        let mut last = String::new();
+        for start in 0.. {
+            if watched.has_ended(number) {
+                return;
+            }
+            assert!(start < MOST_STARTS, "night {number} does not end: {last}");
+            let mut running = watched.once().start();
+            while self.kills > 0 && self.wait(&mut running) {
+                self.strike(&running);
+            }
+            let ended = running.finish();
+            let run = watched.last_run().unwrap_or_default();
+            assert_ne!(run["how"], "failed", "{run}: {}", ended.stderr);
+            last = ended.stderr;
+        }
+    }
+}
+
+#[test]
+fn kills_at_any_moment_of_ten_nights_do_not_change_what_is_told() {
+    let seed = std::env::var("WEBFILL_SEED").ok();
+    let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    let web = Web::start();
+    let mut watched = Watched::new(&web);
+    let mut killer = Killer {
+        random: fastrand::Rng::with_seed(seed),
+        kills: 0,
+    };
+    for number in 1..=NIGHTS {
+        watched.night(number, |watched| killer.night(watched, number));
+    }
+}

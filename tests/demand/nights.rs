@@ -1,0 +1,79 @@
+//! The ten nights of a regulator, watched by a fleet: what is told is what is true, though its dispatcher is killed
+//! each night (what else dies is tried on one machine).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_tests::receiver::Receiver;
+use webfill_tests::regulator::{BLOCKED_NIGHT, BULLETIN, Changes, NIGHTS, Notices, Regulator};
+
+use crate::fleet::{Fleet, wait_for};
+
+const SETTINGS: [(&str, &str); 3] = [
+    ("NOTICES_ALLOW_PRIVATE_WEBHOOKS", "true"),
+    ("DOCUMENTS_READ", "true"),
+    ("RESTS_BLOCKED", "600,600,600"),
+];
+
+fn ask(fleet: &Fleet, action: Value) -> Value {
+    fleet.client().ask(&action)
+}
+
+fn add(fleet: &Fleet, seeds: &[String], receivers: [&Receiver; 2]) {
+    let hook = |receiver: &Receiver, when: &str| json!({"webhook": receiver.url(), "when": when, "about": ["changes"]});
+    let [digest, at_once] = receivers;
+    let watch = json!({
+        "name": "regulator", "urls": seeds, "schedule": "0 0 29 2 *",
+        "notify": [hook(digest, "digest"), hook(at_once, "at_once")],
+        "crawl": {"follow": "all", "sitemaps": true, "max_rest": "1s", "deny_extensions": []},
+    });
+    let added = ask(fleet, json!({"action": "watch_add", "watch": watch}));
+    assert_eq!(added["name"], "regulator", "{added}");
+}
+
+/// What a receiver was told that it was not told before.
+fn news(receiver: &Receiver, notices: &mut Notices) -> Changes {
+    let lines = receiver.delivered().into_iter();
+    let lines: Vec<String> = lines.map(|posted| posted.json().to_string()).collect();
+    notices.news(&lines.join("\n"))
+}
+
+/// The run has ended, what it has found is counted, and all notices of it are delivered.
+fn is_over(fleet: &Fleet, number: u32) -> bool {
+    let shown = ask(fleet, json!({"action": "watch_show", "name": "regulator"}));
+    let run = &shown["runs"][0];
+    run["run"] == number && run["counts"]["changes"].is_object() && shown["notices"]["waiting"] == 0
+}
+
+#[test]
+fn a_fleet_tells_what_has_changed_on_each_of_ten_nights_though_its_dispatcher_dies() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut fleet = Fleet::with(&SETTINGS);
+    let receivers = [Receiver::start(), Receiver::start()];
+    let mut notices = [Notices::default(), Notices::default()];
+    let mut regulator = Regulator::new(&fleet.web);
+    add(&fleet, &regulator.seeds(), receivers.each_ref());
+    for number in 1..=NIGHTS {
+        let expected = regulator.next_night();
+        if number == BLOCKED_NIGHT + 1 {
+            fleet.run(&["site", BULLETIN, "--wake"]).expect(0);
+        }
+        let begun = ask(&fleet, json!({"action": "watch_run", "name": "regulator"}));
+        assert_eq!(begun.get("error"), None, "{begun}");
+        std::thread::sleep(Duration::from_millis(random.u64(300..3_000)));
+        fleet.kill_dispatcher();
+        fleet.start_dispatcher();
+        wait_for(&format!("night {number} is over"), || {
+            is_over(&fleet, number).then_some(())
+        });
+        // What is told besides is seen at the next night at the latest.
+        for (receiver, notices) in receivers.iter().zip(&mut notices) {
+            let mut told = Changes::new();
+            wait_for(&format!("night {number} is told"), || {
+                told.extend(news(receiver, notices));
+                (told.len() >= expected.len()).then_some(())
+            });
+            assert_eq!(told, expected, "night {number}");
+        }
+    }
+}

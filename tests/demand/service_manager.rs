@@ -1,0 +1,118 @@
+//! What a service manager is told of the processes of a fleet: here the test is the service manager.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::{Duration, Instant};
+
+use webfill_tests::Signal;
+use webfill_tests::run::{Run, Running};
+
+use crate::fleet::Fleet;
+
+/// A socket that a process is told of as `NOTIFY_SOCKET`.
+struct ServiceManager {
+    socket: UnixDatagram,
+    path: String,
+    told: Vec<String>,
+}
+
+impl ServiceManager {
+    fn new(fleet: &Fleet, name: &str) -> ServiceManager {
+        let path = fleet.work.path(name);
+        let socket = UnixDatagram::bind(&path).expect("a socket");
+        let soon = Some(Duration::from_millis(20));
+        socket.set_read_timeout(soon).expect("a timeout");
+        ServiceManager {
+            socket,
+            path: path.display().to_string(),
+            told: Vec::new(),
+        }
+    }
+
+    /// Starts a process that is to tell it, and may be silent for three seconds.
+    fn start(&self, role: Run) -> Running {
+        let role = role.env("NOTIFY_SOCKET", &self.path);
+        role.env("WATCHDOG_USEC", "3000000").start()
+    }
+
+    fn read(&mut self) {
+        let mut buffer = [0; 4_096];
+        while let Ok(length) = self.socket.recv(&mut buffer) {
+            let words = String::from_utf8_lossy(&buffer[..length]);
+            self.told.extend(words.lines().map(str::to_owned));
+        }
+    }
+
+    fn heard(&mut self, word: &str) -> bool {
+        self.read();
+        self.told.iter().any(|told| told == word)
+    }
+
+    /// Waits until it is told, and forgets all that came before.
+    fn wait_for(&mut self, what: &str, is_it: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            self.read();
+            if let Some(at) = self.told.iter().position(|told| is_it(told)) {
+                self.told.drain(..=at);
+                return;
+            }
+            assert!(Instant::now() < deadline, "no {what} among {:?}", self.told);
+        }
+    }
+
+    fn wait_for_word(&mut self, word: &str) {
+        self.wait_for(word, |told| told == word);
+    }
+}
+
+fn end(mut running: Running, manager: &mut ServiceManager) {
+    running.signal(Signal::TERM);
+    manager.wait_for_word("STOPPING=1");
+    running.wait_until("it has ended", |running| running.processes().is_empty());
+    running.finish().expect(0);
+}
+
+#[test]
+fn a_dispatcher_tells_that_it_serves_turns_reloads_and_ends() {
+    let fleet = Fleet::unstarted(&[]);
+    let mut manager = ServiceManager::new(&fleet, "dispatcher.notify");
+    let mut running = manager.start(fleet.dispatcher_role());
+    manager.wait_for_word("STATUS=supervisors: 0");
+    manager.wait_for_word("READY=1");
+    running.wait_for_stderr("ready");
+    for _ in 0..3 {
+        manager.wait_for_word("WATCHDOG=1");
+    }
+    fleet.work.write("mappings/broken.json", "{");
+    running.signal(Signal::HUP);
+    manager.wait_for_word("RELOADING=1");
+    manager.wait_for("clock", |told| told.starts_with("MONOTONIC_USEC="));
+    manager.wait_for_word("READY=1");
+    manager.wait_for("status of the refused reload", |told| {
+        told.starts_with("STATUS=supervisors: 0; the last reload") && told.contains("broken.json")
+    });
+    end(running, &mut manager);
+}
+
+#[test]
+fn a_supervisor_tells_what_it_waits_for_and_serves_when_it_is_welcome() {
+    let mut fleet = Fleet::unstarted(&[]);
+    let mut manager = ServiceManager::new(&fleet, "supervisor.notify");
+    let running = manager.start(fleet.supervisor_role("one", &[]));
+    manager.wait_for("reason", |told| {
+        told.starts_with("STATUS=waits: the dispatcher at")
+    });
+    manager.wait_for_word("WATCHDOG=1");
+    assert!(!manager.heard("READY=1"), "{:?}", manager.told);
+    fleet.start_dispatcher();
+    manager.wait_for_word("READY=1");
+    manager.wait_for_word("STATUS=workers: 1");
+    // The dispatcher ends alone: the supervisor waits for the next one, and does not end.
+    fleet.dispatcher().signal(Signal::TERM);
+    fleet.dispatcher_ended(0);
+    manager.wait_for_word("STATUS=waits: the dispatcher is silent");
+    fleet.start_dispatcher();
+    manager.wait_for_word("STATUS=workers: 1");
+    assert!(!manager.heard("STOPPING=1"), "{:?}", manager.told);
+    end(running, &mut manager);
+}

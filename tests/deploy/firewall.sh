@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# The firewall between two network namespaces: what is open to whom, what is not, and that a flood is held up.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+inside=webfill-in-$$
+outside=webfill-out-$$
+work=$(mktemp -d /tmp/webfill-deploy-XXXXXX)
+listener=
+
+finish() {
+    [ -z "$listener" ] || kill "$listener" 2>/dev/null || true
+    ip netns delete "$inside" 2>/dev/null || true
+    ip netns delete "$outside" 2>/dev/null || true
+    rm -rf "$work"
+}
+trap finish EXIT
+trap 'echo "$0: line $LINENO: $BASH_COMMAND" >&2' ERR
+
+fail() {
+    echo "$0: $*" >&2
+    exit 1
+}
+
+make_networks() {
+    ip netns add "$inside"
+    ip netns add "$outside"
+    ip -n "$inside" link add wire type veth peer name wire netns "$outside"
+    ip -n "$inside" address add 10.77.0.1/24 dev wire
+    ip -n "$inside" address add fd77::1/64 dev wire nodad
+    for number in 2 3 4 5; do
+        ip -n "$outside" address add "10.77.0.$number/24" dev wire
+        ip -n "$outside" address add "fd77::$number/64" dev wire nodad
+    done
+    for network in "$inside" "$outside"; do
+        ip -n "$network" link set lo up
+        ip -n "$network" link set wire up
+    done
+}
+
+serve() {
+    ip netns exec "$inside" python3 - <<'EOF' >"$work/served" &
+import select, socket
+sockets = []
+for port in (22, 80, 5555, 5556, 5557, 5558, 8080, 27017):
+    listening = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=512)
+    sockets.append(listening)
+print("serves", flush=True)
+kept = []
+while True:
+    for ready in select.select(sockets, [], [])[0]:
+        connection, _ = ready.accept()
+        connection.sendall(b"hello")
+        kept.append(connection)
+EOF
+    listener=$!
+    until grep -q serves "$work/served"; do
+        kill -0 "$listener" || fail "nobody listens"
+        sleep 0.1
+    done
+}
+
+load_rules() {
+    mkdir "$work/nftables.d"
+    cat >"$work/nftables.d/peers.nft" <<'EOF'
+add element inet webfill supervisors { 10.77.0.2 }
+add element inet webfill supervisors6 { fd77::2 }
+add element inet webfill clients { 10.77.0.3 }
+add element inet webfill operators { 10.77.0.4 }
+EOF
+    sed "s|/etc/nftables.d|$work/nftables.d|" deploy/machine/nftables.conf >"$work/rules"
+    ip netns exec "$inside" nft --check --file "$work/rules"
+    # Twice: it replaces itself.
+    ip netns exec "$inside" nft --file "$work/rules"
+    ip netns exec "$inside" nft --file "$work/rules"
+}
+
+# answering FROM TO PORTS...: those of the ports that answer, all asked at once.
+answering() {
+    ip netns exec "$outside" python3 - "$@" <<'EOF'
+import socket, sys, threading
+source, target, *ports = sys.argv[1:]
+answered = []
+def connect(port):
+    try:
+        with socket.create_connection((target, int(port)), timeout=2, source_address=(source, 0)) as connection:
+            if connection.recv(5):
+                answered.append(port)
+    except OSError:
+        pass
+threads = [threading.Thread(target=connect, args=[port]) for port in ports]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(*sorted(answered, key=int))
+EOF
+}
+
+# open_to FROM TO PORTS...: exactly these ports answer.
+open_to() {
+    local from=$1 to=$2 found
+    shift 2
+    found=$(answering "$from" "$to" 22 80 5555 5556 5557 5558 8080 27017)
+    [ "$found" = "$*" ] || fail "to $from are open: $found, and not: $*"
+}
+
+make_networks
+serve
+echo "--- without rules everything is open"
+open_to 10.77.0.5 10.77.0.1 22 80 5555 5556 5557 5558 8080 27017
+load_rules
+echo "--- each peer reaches what it needs, and strangers nothing"
+open_to 10.77.0.2 10.77.0.1 5555 5556
+open_to fd77::2 fd77::1 5555 5556
+open_to 10.77.0.3 10.77.0.1 5557 5558
+open_to 10.77.0.4 10.77.0.1 22
+open_to 10.77.0.5 10.77.0.1
+open_to fd77::5 fd77::1
+echo "--- a flood is held up, and others are not"
+# shellcheck disable=SC2046 # the same port 300 times
+let_in=$(answering 10.77.0.4 10.77.0.1 $(yes 22 | head -300) | wc -w)
+[ "$let_in" -ge 20 ] && [ "$let_in" -le 60 ] || fail "$let_in of 300 connections were let in"
+[ "$(answering 10.77.0.3 10.77.0.1 5557)" = 5557 ] || fail "a flood of another one keeps a client out"
+ip netns exec "$inside" nft list set inet webfill flood | grep -q 10.77.0.4 || fail "the flood is not known"
+echo "--- many supervisors of one address come back at once"
+# shellcheck disable=SC2046 # the same port 200 times
+let_in=$(answering 10.77.0.2 10.77.0.1 $(yes 5555 | head -200) | wc -w)
+[ "$let_in" = 200 ] || fail "$let_in of 200 connections of supervisors were let in"
+echo "firewall: passed after $SECONDS s"

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Prepares what the tests of deploy/ need: programs of this machine, and .cache/deploy/root, a Debian 12 that
+# machines are made of. Several of these may run at once. Status 3: this machine cannot have them.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+TOOLS=(debhelper debootstrap iproute2 nftables python3-venv systemd-container)
+# What deploy/cloud-init installs is there already, so that machines need no network.
+PACKAGES=(apt-utils ca-certificates chromium cloud-init curl dbus fail2ban iproute2 libzmq5 nftables openssh-server
+    procps python3-apt python3-systemd sudo systemd-sysv systemd-timesyncd unattended-upgrades)
+ANSIBLE=(ansible-core==2.16.14 ansible-lint==24.12.2)
+
+cache=$PWD/.cache/deploy
+wanted="${PACKAGES[*]}"
+
+none() {
+    echo "tests/deploy/install.sh: $*" >&2
+    exit 3
+}
+
+[ "$(id -u)" = 0 ] || none "machines can only be booted by root"
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+
+missing=()
+for tool in "${TOOLS[@]}"; do
+    [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$tool" 2>/dev/null)" = installed ] || missing+=("$tool")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+    apt-get update --quiet=2 >&2 || true
+    DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends \
+        -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null || none "cannot install ${missing[*]}"
+fi
+
+if [ "$(cat "$cache/root.made" 2>/dev/null)" != "$wanted" ]; then
+    rm -rf "$cache/root" "$cache/root.made"
+    # Machines get their packages from where this one does.
+    sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian')
+    mirror=$(awk '$3 == "bookworm" { print $2; exit }' <<<"$sources")
+    [ -n "$mirror" ] || none "this is no Debian 12, or \`apt-get update\` was never run"
+    debootstrap --variant=minbase bookworm "$cache/root" "$mirror" >"$cache/log" 2>&1 ||
+        { tail "$cache/log" >&2 && none "cannot make a Debian 12"; }
+    echo "$sources" >"$cache/root/etc/apt/sources.list"
+    printf '#!/bin/sh\nexit 101\n' >"$cache/root/usr/sbin/policy-rc.d"
+    chmod +x "$cache/root/usr/sbin/policy-rc.d"
+    chroot "$cache/root" sh -c "apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 \
+        --yes --no-install-recommends ${PACKAGES[*]}" >"$cache/log" 2>&1 ||
+        { tail "$cache/log" >&2 && none "cannot install ${PACKAGES[*]}"; }
+    rm "$cache/root/usr/sbin/policy-rc.d"
+    chroot "$cache/root" apt-get clean
+    # Machines have nobody to ask, and no disks of their own to look after.
+    chroot "$cache/root" systemctl mask --quiet apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer fstrim.timer
+    echo "$wanted" >"$cache/root.made"
+fi
+
+if [ "$(cat "$cache/ansible.made" 2>/dev/null)" != "${ANSIBLE[*]}" ]; then
+    rm -rf "$cache/ansible"
+    python3 -m venv "$cache/ansible" >&2 || none "cannot make a virtual environment"
+    "$cache/ansible/bin/pip" install --quiet "${ANSIBLE[@]}" >&2 || none "cannot install ${ANSIBLE[*]}"
+    echo "${ANSIBLE[*]}" >"$cache/ansible.made"
+fi

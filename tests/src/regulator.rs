@@ -1,0 +1,324 @@
+//! A made regulator: sites whose pages change from night to night, with a ledger of what is true. What a watch
+//! must tell of a night follows from the ledger alone.
+//!
+//! - `regulator.test`: a listing of decisions, without a mapping; PDFs, which are made anew each night; a page with a
+//!   clock; pages that only a sitemap lists, with a `lastmod` of today that says nothing.
+//! - `register.example`: a listing of entries, whose fields a mapping reads.
+//! - `bulletin.test`: a listing of news, on a site that blocks on the third night.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::office::pdf;
+use crate::site::{Page, Reply, Site, Web, document, page, status};
+
+const REGULATOR: &str = "regulator.test";
+const REGISTER: &str = "register.example";
+
+/// The site that blocks.
+pub const BULLETIN: &str = "bulletin.test";
+
+/// The night on which it does.
+pub const BLOCKED_NIGHT: u32 = 3;
+
+pub const NIGHTS: u32 = 10;
+
+/// What is told: kinds of changes and URLs.
+pub type Changes = BTreeSet<(String, String)>;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    /// Text, on a site without a mapping.
+    Text,
+    Pdf,
+    /// Text, and the time of day.
+    Clock,
+    /// Text that only the sitemap lists.
+    Listed,
+    /// Fields that the mapping reads.
+    Fields,
+}
+
+/// A page, and what the crawler knows of it.
+#[derive(Debug, Clone)]
+struct Entry {
+    number: usize,
+    host: &'static str,
+    kind: Kind,
+    /// What it says; counted over all pages, so that no text comes twice.
+    version: u32,
+    is_there: bool,
+    /// The version that was seen last.
+    seen: Option<u32>,
+    /// Nights in a row on which it was looked for in vain.
+    misses: u32,
+}
+
+/// See the module.
+pub struct Regulator {
+    sites: BTreeMap<&'static str, Site>,
+    night: u32,
+    versions: u32,
+    entries: BTreeMap<String, Entry>,
+    /// The numbers of links on the listings, as they were seen last.
+    listed: BTreeMap<&'static str, usize>,
+    blocks: Arc<AtomicBool>,
+}
+
+impl Regulator {
+    pub fn new(web: &Web) -> Regulator {
+        let hosts = [REGULATOR, REGISTER, BULLETIN];
+        let mut regulator = Regulator {
+            sites: hosts.map(|host| (host, web.site(host))).into(),
+            night: 0,
+            versions: 0,
+            entries: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            blocks: Arc::default(),
+        };
+        for (host, kind, count) in [
+            (REGULATOR, Kind::Text, 5),
+            (REGULATOR, Kind::Pdf, 3),
+            (REGULATOR, Kind::Clock, 1),
+            (REGULATOR, Kind::Listed, 3),
+            (REGISTER, Kind::Fields, 5),
+            (BULLETIN, Kind::Text, 3),
+        ] {
+            (0..count).for_each(|_| regulator.add(host, kind));
+        }
+        regulator
+    }
+
+    pub fn seeds(&self) -> Vec<String> {
+        let hosts = [REGULATOR, REGISTER, BULLETIN];
+        hosts.map(|host| format!("http://{host}/list")).into()
+    }
+
+    /// The next night comes: pages change, come and go. Returns what a watch has to tell of it.
+    pub fn next_night(&mut self) -> Changes {
+        self.night += 1;
+        let night = self.night;
+        self.blocks.store(night == BLOCKED_NIGHT, Ordering::SeqCst);
+        if night > 1 {
+            self.add_some();
+            self.change_some();
+        }
+        self.serve();
+        self.look()
+    }
+
+    fn add(&mut self, host: &'static str, kind: Kind) {
+        self.versions += 1;
+        let number = self.entries.len();
+        let path = match kind {
+            Kind::Pdf => format!("/paper{number:02}.pdf"),
+            Kind::Clock => format!("/clock{number:02}"),
+            Kind::Listed => format!("/listed{number:02}"),
+            Kind::Text | Kind::Fields => format!("/entry{number:02}"),
+        };
+        let entry = Entry {
+            number,
+            host,
+            kind,
+            version: self.versions,
+            is_there: true,
+            seen: None,
+            misses: 0,
+        };
+        self.entries.insert(format!("http://{host}{path}"), entry);
+    }
+
+    /// New pages, one kind after the other.
+    fn add_some(&mut self) {
+        match self.night % 5 {
+            0 => self.add(REGULATOR, Kind::Text),
+            1 => self.add(REGULATOR, Kind::Listed),
+            2 => self.add(REGULATOR, Kind::Pdf),
+            3 => self.add(BULLETIN, Kind::Text),
+            _ => self.add(REGISTER, Kind::Fields),
+        }
+    }
+
+    /// Every page has its own rhythm: some change, some go for one night or for three.
+    fn change_some(&mut self) {
+        for entry in self.entries.values_mut() {
+            let number = entry.number;
+            match (self.night as usize + 3 * number) % 7 {
+                0 => {
+                    self.versions += 1;
+                    entry.version = self.versions;
+                }
+                // For one night, that is nothing; for three, it is gone and back.
+                2 if number % 3 != 2 => entry.is_there = false,
+                3 if number.is_multiple_of(4) => entry.is_there = true,
+                5 => entry.is_there = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn serve(&self) {
+        for (url, entry) in &self.entries {
+            let path = url.trim_start_matches("http://");
+            let path = &path[entry.host.len()..];
+            self.put(entry.host, path, served(url, entry, self.night));
+        }
+        for host in [REGULATOR, REGISTER, BULLETIN] {
+            let links = self.links(host);
+            let list = links.fold(page("List"), |list, url| match host {
+                REGISTER => list.mapped_link(url),
+                _ => list.html(format!("<p><a href=\"{url}\">Entry {url}</a></p>\n")),
+            });
+            self.put(host, "/list", Answer::Same(list));
+        }
+        let listed = self.of(REGULATOR, |kind| kind == Kind::Listed);
+        let sitemap = document("text/xml", sitemap(listed, self.night));
+        self.put(REGULATOR, "/sitemap.xml", Answer::Same(sitemap));
+    }
+
+    fn of(
+        &self,
+        host: &'static str,
+        which: impl Fn(Kind) -> bool,
+    ) -> impl Iterator<Item = &String> {
+        let entries = self.entries.iter();
+        let found = entries.filter(move |(_, entry)| entry.host == host && which(entry.kind));
+        found.map(|(url, _)| url)
+    }
+
+    fn links(&self, host: &'static str) -> impl Iterator<Item = &String> {
+        self.of(host, |kind| kind != Kind::Listed)
+    }
+
+    fn put(&self, host: &'static str, path: &str, answer: Answer) {
+        let blocks = (host == BULLETIN).then(|| Arc::clone(&self.blocks));
+        self.sites[host].serve_with(path, move |_| {
+            let is_blocked = blocks
+                .as_ref()
+                .is_some_and(|blocks| blocks.load(Ordering::SeqCst));
+            match (&answer, is_blocked) {
+                (_, true) => blocked(),
+                (Answer::Same(page), false) => page.clone().into(),
+                (Answer::WithTime(words), false) => with_time(words),
+            }
+        });
+    }
+
+    /// What looks at all pages show, by the rules that `docs/changes.md` promises.
+    fn look(&mut self) -> Changes {
+        let (night, mut told) = (self.night, Changes::new());
+        let is_blocked = |host| host == BULLETIN && night == BLOCKED_NIGHT;
+        for (url, entry) in &mut self.entries {
+            if !is_blocked(entry.host)
+                && let Some(kind) = entry.look()
+                && night > 1
+            {
+                told.insert((kind.to_owned(), url.clone()));
+            }
+        }
+        // No field of a mapping is on the list of the register.
+        for host in [REGULATOR, BULLETIN] {
+            let links = self.links(host).count();
+            if is_blocked(host) {
+                continue;
+            }
+            let before = self.listed.insert(host, links);
+            if before.is_some_and(|before| before != links) {
+                told.insert(("changed".to_owned(), format!("http://{host}/list")));
+            }
+        }
+        told
+    }
+}
+
+impl Entry {
+    fn look(&mut self) -> Option<&'static str> {
+        if !self.is_there {
+            self.misses += 1;
+            return (self.misses == 2 && self.seen.is_some()).then_some("gone");
+        }
+        let was_gone = std::mem::take(&mut self.misses) >= 2;
+        match self.seen.replace(self.version) {
+            None => Some("new"),
+            Some(_) if was_gone => Some("back"),
+            Some(seen) if seen != self.version => Some("changed"),
+            Some(_) => None,
+        }
+    }
+}
+
+enum Answer {
+    Same(Page),
+    WithTime(String),
+}
+
+fn served(url: &str, entry: &Entry, night: u32) -> Answer {
+    let words = format!("Decision number {} of the authority", entry.version);
+    if !entry.is_there {
+        return Answer::Same(status(404));
+    }
+    Answer::Same(match entry.kind {
+        Kind::Clock => return Answer::WithTime(words),
+        Kind::Text | Kind::Listed => page("Decision").html(format!(
+            "<nav>Menu</nav><p>{words}</p><p>About {url}, published 3 hours ago</p>"
+        )),
+        Kind::Fields => page("Entry").field("name", &words).field("email", url),
+        // Made anew each night, with other bytes.
+        Kind::Pdf => document("application/pdf", pdf(&format!("Print {night}"), &words)),
+    })
+}
+
+fn with_time(words: &str) -> Reply {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let second = now.expect("after 1970").as_secs() % 86_400;
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let clock = format!("<p>It is {hour:02}:{minute:02}:{second:02}</p>");
+    page("Clock").html(format!("<p>{words}</p>{clock}")).into()
+}
+
+fn blocked() -> Reply {
+    let refusal = page("Home").status(403);
+    refusal.header("cf-mitigated", "challenge").into()
+}
+
+/// As if everything had been changed today.
+fn sitemap<'a>(urls: impl Iterator<Item = &'a String>, night: u32) -> String {
+    let entry = |url: &String| {
+        format!("<url><loc>{url}</loc><lastmod>2026-11-{night:02}</lastmod></url>\n")
+    };
+    let entries: String = urls.map(entry).collect();
+    format!(
+        "<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{entries}</urlset>"
+    )
+}
+
+/// The changes that notices tell, each of which comes under a key: one that comes again counts once.
+#[derive(Debug, Default)]
+pub struct Notices {
+    keys: BTreeSet<String>,
+}
+
+impl Notices {
+    /// What these lines of a file tell that is new; panics if a change is told twice, or a line is none.
+    pub fn news(&mut self, text: &str) -> Changes {
+        let mut told = Changes::new();
+        for line in text.lines() {
+            let notice: serde_json::Value = serde_json::from_str(line).expect("a notice");
+            let key = notice["key"].as_str().expect("a key").to_owned();
+            if !self.keys.insert(key) {
+                continue;
+            }
+            assert_eq!(notice["more"], 0, "{notice}");
+            for event in notice["events"].as_array().expect("events") {
+                if event["event"] != "change" {
+                    continue;
+                }
+                let of = |name: &str| event["detail"][name].as_str().expect("a word").to_owned();
+                let change = (of("kind"), of("url"));
+                assert!(told.insert(change.clone()), "told twice: {change:?}");
+            }
+        }
+        told
+    }
+}
