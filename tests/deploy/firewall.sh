@@ -120,7 +120,7 @@ echo "--- a flood is held up, and others are not"
 let_in=$(answering 10.77.0.4 10.77.0.1 $(yes 22 | head -300) | wc -w)
 [ "$let_in" -ge 20 ] && [ "$let_in" -le 60 ] || fail "$let_in of 300 connections were let in"
 [ "$(answering 10.77.0.3 10.77.0.1 5557)" = 5557 ] || fail "a flood of another one keeps a client out"
-ip netns exec "$inside" nft list set inet webfill flood | grep -q 10.77.0.4 || fail "the flood is not known"
+[[ $(ip netns exec "$inside" nft list set inet webfill flood) == *10.77.0.4* ]] || fail "the flood is not known"
 echo "--- many supervisors of one address come back at once"
 # shellcheck disable=SC2046 # the same port 200 times
 let_in=$(answering 10.77.0.2 10.77.0.1 $(yes 5555 | head -200) | wc -w)

@@ -43,9 +43,12 @@ boot() {
     wait_until "the machine has booted" is_booted
 }
 
+# `is-system-running` fails when a unit has failed, which is no matter here.
 is_booted() {
-    leader=$(pgrep --parent "$container" | head -1) && [ -n "$leader" ] &&
-        in_machine systemctl is-system-running 2>/dev/null | grep -qE 'running|degraded'
+    local state
+    leader=$(pgrep --parent "$container" | head -1) && [ -n "$leader" ] || return 1
+    state=$(in_machine systemctl is-system-running 2>/dev/null) || true
+    [[ $state == running || $state == degraded ]]
 }
 
 # Runs a command in the machine.
