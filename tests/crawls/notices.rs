@@ -1,4 +1,5 @@
-//! Notices of a watch on one machine: they are delivered before the command ends, or at the next run.
+//! Notices of a watch on one machine: they are delivered before the command ends, by who waits for the next run, or
+//! when that has ended.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -6,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
+use webfill_tests::Signal;
 use webfill_tests::office::pdf;
 use webfill_tests::receiver::{Posted, Receiver};
 use webfill_tests::run::Run;
@@ -33,6 +35,10 @@ impl Watched {
     }
 
     fn once(&self) -> Run {
+        self.run().arg("--once")
+    }
+
+    fn run(&self) -> Run {
         let resolve: Vec<String> = self.web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
         let watch = json!({
@@ -48,7 +54,7 @@ impl Watched {
         let file = self.work.write_json("watch.json", &watch);
         Run::new(["watch", "run"])
             .arg(file)
-            .args(["--once", "--summary", "json"])
+            .args(["--summary", "json"])
     }
 
     fn lines(&self, file: &str) -> Vec<Value> {
@@ -114,8 +120,8 @@ fn a_run_is_told_to_webhooks_commands_and_files_before_the_command_ends() {
     assert_eq!(watched.lines("told.jsonl").len(), 2);
 }
 
-#[test]
-fn what_was_left_is_delivered_after_the_next_run() {
+/// A run that leaves its notice, because the folder is missing.
+fn run_that_leaves() -> Watched {
     let watched = Watched::new(json!([{"file": "later/told.jsonl", "about": ["runs"]}]));
     let first = watched.once().finish().expect(0);
     assert!(
@@ -123,6 +129,32 @@ fn what_was_left_is_delivered_after_the_next_run() {
         "{}",
         first.stderr
     );
+    watched
+}
+
+#[test]
+fn what_was_left_is_delivered_by_who_waits_for_the_next_run() {
+    let watched = run_that_leaves();
+    let mut waiting = watched.run().start();
+    waiting.wait_for_stderr("next run at");
+    fs::create_dir(watched.work.path("later")).unwrap();
+    waiting.wait_until("the notice is delivered", |_| {
+        !watched.lines("later/told.jsonl").is_empty()
+    });
+    waiting.signal(Signal::TERM);
+    waiting.finish().expect(0);
+    assert_eq!(
+        watched.web.visits().pages().of_path("/ada").len(),
+        1,
+        "nothing was due"
+    );
+    watched.once().finish().expect(0);
+    assert_eq!(watched.lines("later/told.jsonl").len(), 2, "each run once");
+}
+
+#[test]
+fn what_was_left_is_delivered_after_the_next_run() {
+    let watched = run_that_leaves();
     fs::create_dir(watched.work.path("later")).unwrap();
     watched.once().finish().expect(0);
     let told = watched.lines("later/told.jsonl");

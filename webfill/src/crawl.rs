@@ -48,7 +48,8 @@ use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
 pub use feeding_run::feed_run;
 pub use flags::require_contact;
-use notices::{RunNotices, ToldRun};
+pub use notices::RunNotices;
+use notices::ToldRun;
 use opened::{Opened, put_crawl_if_missing};
 use run_record::RunRecord;
 pub use run_record::{RunFile, WatchedRun};
@@ -193,7 +194,7 @@ impl Crawl {
     }
 
     /// The notices of the run, if somebody is to be told of it.
-    fn notices(&self) -> Option<RunNotices> {
+    pub fn notices(&self) -> Option<RunNotices> {
         let run = self.options.watched_run.as_ref()?;
         let tells = self.options.progress != ProgressStyle::None;
         RunNotices::of(&run.watch, &self.settings, tells)

@@ -1,5 +1,6 @@
 //! Notices of a watch that is run on this machine: told and delivered when its run has ended, before the
-//! command ends. What cannot be delivered in time is said, and tried again when the next run has ended.
+//! command ends. What cannot be delivered in time is said, and tried again by who waits for the next run, and
+//! when that has ended.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,13 +76,21 @@ impl RunNotices {
         match self.try_deliver() {
             Ok(None) => {}
             Ok(Some((1, why))) => self.warn(&format!(
-                "a notice could not be delivered yet, and is tried again after the next run: {why}"
+                "a notice could not be delivered yet, and is tried again: {why}"
             )),
             Ok(Some((left, why))) => self.warn(&format!(
-                "{left} notices could not be delivered yet, and are tried again after the next run: {why}"
+                "{left} notices could not be delivered yet, and are tried again: {why}"
             )),
             Err(fault) => self.warn(&fault.message),
         }
+    }
+
+    /// Tries to deliver what a run has left, between two runs. Whether something is left still.
+    pub fn deliver_left(&self, give_up: impl Fn() -> bool) -> bool {
+        let opened = LocalNotices::open(&self.state);
+        let left = opened
+            .and_then(|notices| notices.deliver(self.rights.clone(), WITHIN, now_ms, give_up));
+        !matches!(left, Ok(None))
     }
 
     fn warn(&self, what: &str) {

@@ -2,22 +2,24 @@
 //! settings of the watch, in a process of its own.
 //!
 //! What is due follows from the records of the runs in the state folder: a run that was missed while
-//! nobody looked is made up for once, and one that was killed is gone on with.
+//! nobody looked is made up for once, and one that was killed is gone on with. Notices that a run could not
+//! deliver are tried again until the next one.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use webfill_api::{Refusal, Watch, WatchRun};
+use webfill_notices::wait_ms;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::state::StateFolder;
 use webfill_startup::{ExitStatus, Fault, child};
 
 use super::RunOptions;
 use crate::cli::{self, Cli, CrawlOptions, ProgressStyle};
-use crate::crawl::{self, Crawl, RunFile, WatchedRun};
+use crate::crawl::{self, Crawl, RunFile, RunNotices, WatchedRun};
 use crate::feeding::now_ms;
 
 /// How often the clock is looked at.
@@ -100,6 +102,7 @@ struct Attendance {
     since_ms: i64,
     /// Set after a run that could not begin.
     not_before_ms: i64,
+    left: LeftNotices,
     /// One process at a time waits for a watch.
     _lock: StateFolder,
 }
@@ -131,6 +134,7 @@ impl Attendance {
             file,
             since_ms: now_ms(),
             not_before_ms: 0,
+            left: LeftNotices::new(prepared.notices()),
             _lock: lock,
         })
     }
@@ -147,6 +151,10 @@ impl Attendance {
             if due_ms.max(self.not_before_ms) > now_ms() {
                 if told_ms.replace(due_ms) != Some(due_ms) {
                     self.say(&format!("next run at {}", webfill_store::iso_time(due_ms)));
+                }
+                if self.last.is_some() {
+                    let due_ms = due_ms.max(self.not_before_ms);
+                    self.left.try_again(|| due_ms <= now_ms());
                 }
                 std::thread::sleep(LOOK_EVERY);
                 continue;
@@ -176,6 +184,7 @@ impl Attendance {
         let mut run = self.start(due_ms)?;
         let status = wait(&mut run);
         self.last = self.runs.last()?;
+        self.left.run_has_ended();
         let last = self.last.as_ref();
         let last = last.filter(|run| ended(run).is_some_and(|run| Some(run) != before));
         match last {
@@ -209,6 +218,43 @@ impl Attendance {
         if self.says {
             eprintln!("webfill: {}: {what}", self.watch.name);
         }
+    }
+}
+
+/// Notices that a run may have left.
+struct LeftNotices {
+    notices: Option<RunNotices>,
+    failures: u32,
+    /// `None`: nothing is left.
+    try_at: Option<Instant>,
+}
+
+impl LeftNotices {
+    fn new(notices: Option<RunNotices>) -> LeftNotices {
+        LeftNotices {
+            notices,
+            failures: 0,
+            try_at: Some(Instant::now()),
+        }
+    }
+
+    fn run_has_ended(&mut self) {
+        self.failures = 0;
+        self.try_at = Some(Instant::now());
+    }
+
+    /// Delivers what is left if it is time, after each failure with a longer wait.
+    fn try_again(&mut self, is_due: impl Fn() -> bool) {
+        let (Some(notices), Some(try_at)) = (&self.notices, self.try_at) else {
+            return;
+        };
+        if Instant::now() < try_at {
+            return;
+        }
+        let is_left = notices.deliver_left(|| is_due() || signals::asked() >= Asked::Drain);
+        self.failures += 1;
+        let wait = Duration::from_millis(wait_ms(self.failures).unsigned_abs());
+        self.try_at = is_left.then(|| Instant::now() + wait);
     }
 }
 
