@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use webfill_tests::Signal;
 use webfill_tests::process::Process;
 use webfill_tests::regulator::{Changes, NIGHTS, Notices, Regulator};
-use webfill_tests::run::{Run, Running};
+use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
@@ -16,10 +16,19 @@ use webfill_tests::workplace::Workplace;
 const ENDS: [Option<i32>; 2] = [Some(0), Some(12)];
 
 /// How the process has ended that recorded the end of a run, and delivers its notices then.
-#[derive(Debug, PartialEq, Eq)]
-enum Teller {
-    HasDelivered,
-    WasKilled,
+struct Teller {
+    was_killed: bool,
+    /// On standard error.
+    said: String,
+}
+
+impl From<Finished> for Teller {
+    fn from(ended: Finished) -> Teller {
+        Teller {
+            was_killed: ended.status.code().is_none(),
+            said: ended.stderr,
+        }
+    }
 }
 
 /// A watch of a regulator, on this machine.
@@ -80,8 +89,10 @@ impl Watched {
         let missed: Changes = expected.difference(&told).cloned().collect();
         let wrong: Changes = told.difference(&expected).cloned().collect();
         assert!(
-            (missed.is_empty() || teller == Teller::WasKilled) && wrong.is_empty(),
-            "night {number}: missed {missed:#?}, told wrongly {wrong:#?}"
+            (missed.is_empty() || teller.was_killed) && wrong.is_empty(),
+            "night {number}: missed {missed:#?}, told wrongly {wrong:#?} by {:?}: {}",
+            self.last_run(),
+            teller.said
         );
         self.all.extend(told);
         self.owed = missed;
@@ -145,7 +156,7 @@ fn ten_nights_of_a_regulator_tell_what_has_changed_and_nothing_else() {
             let ended = watched.once().finish();
             let code = ended.status.code();
             assert!(ENDS.contains(&code), "night {number}: {}", ended.stderr);
-            Teller::HasDelivered
+            Teller::from(ended)
         });
         assert!(watched.has_ended(number));
     }
@@ -221,10 +232,7 @@ impl Killer {
             let run = watched.last_run().unwrap_or_default();
             assert_ne!(run["how"], "failed", "{run}: {}", ended.stderr);
             if watched.has_ended(number) {
-                return match ended.status.code() {
-                    Some(_) => Teller::HasDelivered,
-                    None => Teller::WasKilled,
-                };
+                return Teller::from(ended);
             }
             last = ended.stderr;
         }
@@ -246,8 +254,5 @@ fn kills_at_any_moment_of_ten_nights_do_not_change_what_is_told() {
         watched.night(number, |watched| killer.night(watched, number));
     }
     // In peace, so that nothing is owed any more.
-    watched.night(NIGHTS + 1, |watched| {
-        watched.once().finish();
-        Teller::HasDelivered
-    });
+    watched.night(NIGHTS + 1, |watched| watched.once().finish().into());
 }
