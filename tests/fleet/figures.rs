@@ -79,11 +79,16 @@ pub(crate) fn memory(units: &Units) -> Vec<(&'static str, String)> {
     let of_role = |(role, what): (&str, &'static str)| {
         let own: Vec<_> = processes.iter().filter(|one| one.role() == role).collect();
         let count = own.len().max(1) as f64;
-        let peaks: Vec<f64> = own.iter().map(|one| one.peak_bytes() as f64 / MIB).collect();
+        let peaks: Vec<f64> = own
+            .iter()
+            .map(|one| one.peak_bytes() as f64 / MIB)
+            .collect();
         let mean = peaks.iter().sum::<f64>() / count;
         let most = peaks.iter().copied().fold(0.0, f64::max);
         let shared = own.iter().map(|one| pss_bytes(one.pid) as f64).sum::<f64>() / MIB / count;
-        let told = format!("{mean:.1} MiB at its peak, {most:.1} at most; {shared:.1} with the program shared");
+        let told = format!(
+            "{mean:.1} MiB at its peak, {most:.1} at most; {shared:.1} with the program shared"
+        );
         (what, told)
     };
     roles.into_iter().map(of_role).collect()

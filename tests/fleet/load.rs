@@ -14,7 +14,7 @@ const APP: &str = "fleet";
 const CRAWL: &str = "load";
 
 /// As many pages of each site are fed at once, and again when half of them are left.
-const PAGES: usize = 12;
+const PAGES: usize = 6;
 
 /// Requests in one message.
 const BATCH: usize = 500;
@@ -31,7 +31,10 @@ impl Load {
     pub(crate) fn begin(machines: &Machines) -> Load {
         let sites = machines.names.len() * SITES_EACH;
         serve(&machines.web, sites);
-        let (fed, is_over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (fed, is_over) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
         let client = machines.client();
         let (count, end) = (Arc::clone(&fed), Arc::clone(&is_over));
         let feeder = std::thread::spawn(move || {

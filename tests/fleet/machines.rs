@@ -15,7 +15,7 @@ use webfill_tests::units::Units;
 use webfill_tests::workplace::Workplace;
 
 /// How many of them there are for each machine.
-pub(crate) const SITES_EACH: usize = 4;
+pub(crate) const SITES_EACH: usize = 12;
 
 const ROLL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/roll");
 const TASKS: u16 = 5555;

@@ -31,7 +31,7 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
     isolated_if_possible("twelve_machines_keep_what_a_large_fleet_promises", || {
         run(&Plan {
             machines: 12,
-            delay: Duration::from_secs(2),
+            delay: Duration::from_secs(6),
             measured_for: Duration::from_secs(8),
             killed_for: Duration::from_secs(20),
             killed_every: Duration::from_secs(8),
@@ -45,7 +45,7 @@ fn a_large_fleet_keeps_its_promises() {
     isolated_if_possible("a_large_fleet_keeps_its_promises", || {
         run(&Plan {
             machines: setting("FLEET_MACHINES").unwrap_or(126) as u16,
-            delay: Duration::from_secs(5),
+            delay: Duration::from_secs(12),
             measured_for: Duration::from_secs(60),
             killed_for: Duration::from_secs(60 * setting("FLEET_MINUTES").unwrap_or(10)),
             killed_every: Duration::from_secs(60),

@@ -33,11 +33,7 @@ pub(crate) struct Expected {
     pub(crate) deaths: Vec<Instant>,
 }
 
-pub(crate) fn judge(
-    visits: &Visits,
-    store: &str,
-    expected: &Expected,
-) -> Judgement {
+pub(crate) fn judge(visits: &Visits, store: &str, expected: &Expected) -> Judgement {
     let mut judgement = Judgement {
         fed: expected.sites * expected.pages,
         requests: visits.len(),
@@ -68,9 +64,8 @@ impl Judgement {
             self.shortest_gap = self.shortest_gap.min(gap);
             if gap + blur < expected.delay {
                 let (first, second) = (&pair[0].path, &pair[1].path);
-                self.broken.push(format!(
-                    "site {site}: {gap:?} between {first} and {second}"
-                ));
+                self.broken
+                    .push(format!("site {site}: {gap:?} between {first} and {second}"));
             }
         }
         let mut last: HashMap<&str, Instant> = HashMap::new();
@@ -90,8 +85,9 @@ impl Judgement {
         }
         if last.len() != expected.pages {
             let (found, pages) = (last.len(), expected.pages);
-            self.broken
-                .push(format!("site {site}: {found} pages of {pages} were asked for"));
+            self.broken.push(format!(
+                "site {site}: {found} pages of {pages} were asked for"
+            ));
         }
     }
 

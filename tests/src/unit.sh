@@ -6,7 +6,7 @@ folder=$(dirname "$0")/$2
 
 # Nobody may have taken the dead process away: then it has no words.
 lives() {
-    pid=$(cat "$folder/pid" 2>/dev/null) && [ -n "$(tr -d '\0' <"/proc/$pid/cmdline" 2>/dev/null)" ]
+    pid=$(cat "$folder/pid" 2>/dev/null) && [ -n "$( (tr -d '\0' <"/proc/$pid/cmdline") 2>/dev/null)" ]
 }
 
 end() {

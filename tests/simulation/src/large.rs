@@ -9,13 +9,13 @@ use crate::dice::Dice;
 use crate::faults::{Fault, NetworkPlan};
 use crate::plan::Plan;
 use crate::robots::RobotsPlan;
+use crate::run_watched;
 use crate::sites::{PageFailure, PagePlan, SitePlan, estimate_ms};
 use crate::world::World;
-use crate::run_watched;
 
-const SITES_EACH: usize = 4;
-const PAGES: usize = 12;
-const DELAY_MS: u64 = 5_000;
+const SITES_EACH: usize = 12;
+const PAGES: usize = 8;
+const DELAY_MS: u64 = 12_000;
 
 /// When the dispatcher dies, and for how long it is away. Messages are counted before.
 const DIES_AT_MS: u64 = 30_000;
@@ -176,6 +176,8 @@ impl Observer {
 
 fn is_even(shares: &[u64]) -> bool {
     let mean = shares.iter().sum::<u64>() as f64 / shares.len() as f64;
-    let most = (mean / 5.0).max(1.0);
-    mean > 0.0 && shares.iter().all(|share| (*share as f64 - mean).abs() <= most)
+    mean > 0.0
+        && shares
+            .iter()
+            .all(|share| (*share as f64 - mean).abs() <= mean / 5.0)
 }

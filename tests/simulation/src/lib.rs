@@ -80,8 +80,8 @@ mod workers;
 mod world;
 
 use crate::end::check_end;
-use crate::plan::Plan;
 pub use crate::large::{LargeFleet, large_fleet};
+use crate::plan::Plan;
 pub use crate::sabotage::Sabotage;
 use crate::world::World;
 

@@ -7,7 +7,11 @@ use webfill_simulation::{LargeFleet, large_fleet};
 fn run(supervisors: usize) -> LargeFleet {
     let began = Instant::now();
     let seen = large_fleet(supervisors, 126).unwrap_or_else(|faults| {
-        panic!("{} faults: {:#?}", faults.len(), &faults[..faults.len().min(5)])
+        panic!(
+            "{} faults: {:#?}",
+            faults.len(),
+            &faults[..faults.len().min(5)]
+        )
     });
     let took = began.elapsed().as_secs_f64();
     println!("{supervisors} supervisors, in {took:.0} s: {seen:#?}");
