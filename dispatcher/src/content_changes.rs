@@ -38,9 +38,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// While there are no looks, the position is stored so often.
 const STORE_POSITION_EVERY: Duration = Duration::from_secs(30);
 
-/// How long a dispatcher that ends goes on reading: one on one machine whose crawl is over, so that the changes of the crawl are
-/// told with its end, and one that leaves the rest to the next.
-const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
+/// How long a dispatcher goes on reading that ends without a word.
 const LAST_READ: Duration = Duration::from_secs(10);
 
 /// Is told of each look once what it has shown is stored. It must not wait.
@@ -78,11 +76,7 @@ impl ContentChanges {
     }
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
-    pub(crate) fn finish(self, is_crawl_over: bool) {
-        let patience = match is_crawl_over {
-            true => LAST_READ_OF_CRAWL,
-            false => LAST_READ,
-        };
+    pub(crate) fn finish(self, patience: Duration) {
         // The thread is gone only if it panicked.
         let _ = self.stop.send(patience);
         if self.thread.join().is_err() {

@@ -66,6 +66,13 @@ pub struct CoreSettings {
     pub quiet_ms: i64,
 }
 
+/// How many messages have come from supervisors and gone to them since the start.
+#[derive(Debug, Clone, Copy, Default)]
+struct Messages {
+    received: u64,
+    sent: u64,
+}
+
 pub struct Core {
     settings: CoreSettings,
     frontier: Frontier,
@@ -75,6 +82,7 @@ pub struct Core {
     /// Reloads that are to begin.
     reloads_asked: Vec<ReloadAsked>,
     outgoing: Vec<OutgoingMessage>,
+    messages: Messages,
     store_writes: Vec<StoreWrite>,
     /// Until then hellos are not answered.
     quiet_until_ms: i64,
@@ -145,6 +153,7 @@ impl Core {
             mappings,
             reloads_asked: Vec::new(),
             outgoing: Vec::new(),
+            messages: Messages::default(),
             store_writes: Vec::new(),
             last_tick_ms: now_ms,
             next_check_ms: now_ms,
@@ -294,6 +303,7 @@ impl Core {
 
     /// Queues a message for a supervisor.
     fn send_to_supervisor(&mut self, peer: &Caller, message: DispatcherToSupervisor) {
+        self.messages.sent += 1;
         let message = OutgoingMessage::ToSupervisor(peer.clone(), message);
         self.outgoing.push(message);
     }

@@ -298,8 +298,9 @@ impl Dispatch {
     }
 
     /// Outcomes of a supervisor have arrived.
-    pub fn note_outcomes(&mut self, supervisor: &str, session: u64, number: u64) {
-        self.fleet.note_outcomes(supervisor, session, number);
+    /// Outcomes of so many tasks have arrived, in the message of this number.
+    pub fn note_outcomes(&mut self, supervisor: &str, session: u64, number: u64, done: u64) {
+        self.fleet.note_outcomes(supervisor, session, number, done);
     }
 
     /// Supervisors from before the start that have not come back, with the time of their silence.

@@ -38,7 +38,7 @@ const CHUNK_BYTES: usize = 8 << 20;
 /// States are stored after so many pages at the latest.
 const SAVE_AFTER: u64 = 20_000;
 
-/// How long a dispatcher that ends goes on reading.
+/// How long a dispatcher goes on reading that ends without a word.
 const LAST_READ: Duration = Duration::from_secs(10);
 
 /// Alarms that stand, as `status` tells them.
@@ -46,7 +46,7 @@ pub(crate) type StandingAlarms = Arc<[Value]>;
 
 /// The thread's handle.
 pub(crate) struct ExtractionHealth {
-    stop: oneshot::Sender<()>,
+    stop: oneshot::Sender<Duration>,
     standing: Arc<RwLock<Option<StandingAlarms>>>,
     /// The mappings in force: an alarm of another one is of no use to anybody.
     mappings: Vec<String>,
@@ -104,9 +104,9 @@ impl ExtractionHealth {
     }
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(self, patience: Duration) {
         // The thread is gone only if it panicked.
-        let _ = self.stop.send(());
+        let _ = self.stop.send(patience);
         if self.thread.join().is_err() {
             tracing::error!(
                 event = "health_panicked",
@@ -137,10 +137,12 @@ struct Chunk {
 }
 
 impl Follower {
-    async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+    async fn run(mut self, mut stopped: oneshot::Receiver<Duration>) {
         loop {
-            let is_last = tokio::time::timeout(LOOK_EVERY, &mut stopped).await.is_ok();
-            let until = is_last.then(|| Instant::now() + LAST_READ);
+            let asked = tokio::time::timeout(LOOK_EVERY, &mut stopped).await;
+            let patience = asked.ok().map(|asked| asked.unwrap_or(LAST_READ));
+            let is_last = patience.is_some();
+            let until = patience.map(|patience| Instant::now() + patience);
             match self.catch_up(until, &mut stopped).await {
                 Ok(()) => self.is_away = false,
                 Err(error) => self.note_failure(&error),
@@ -163,7 +165,7 @@ impl Follower {
     async fn catch_up(
         &mut self,
         until: Option<Instant>,
-        stopped: &mut oneshot::Receiver<()>,
+        stopped: &mut oneshot::Receiver<Duration>,
     ) -> Result<(), StoreError> {
         let store = self.open_store().await?;
         loop {

@@ -52,6 +52,13 @@ enum Event {
     Changes(ChangesAnswer),
 }
 
+/// How long a dispatcher that ends goes on judging stored pages: one on one machine whose crawl is over, so that the changes of
+/// the crawl are told with its end; one whose crawl is interrupted; and that of a fleet, whose successor judges the
+/// rest and waits for the ports.
+const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
+const LAST_READ: Duration = Duration::from_secs(10);
+const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
+
 /// Commits are at least this far apart; events that arrive meanwhile share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(8);
 
@@ -379,10 +386,8 @@ impl Process {
     /// fault of the frontier nothing more can be committed, and so nothing more leaves.
     fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
         // Workers store a page before they tell of it, so all that has come is judged.
-        // A fleet is drained for other reasons too: there a successor judges the rest, and waits for the ports.
-        let is_crawl_over = self.core.is_drained() && !self.ends_alone;
         if let Some(content_changes) = self.content_changes.take() {
-            content_changes.finish(is_crawl_over);
+            content_changes.finish(self.last_read());
         }
         let now_ms = self.clock.now_ms();
         let looks = arrived.try_iter().filter_map(|event| match event {
@@ -400,9 +405,21 @@ impl Process {
         self.pending_requests.forget_all();
         self.store_writer.finish();
         // The last pages are stored by now, and so are the states of their sites.
-        self.extraction_health.finish();
+        self.extraction_health.finish(match self.ends_alone {
+            true => LAST_READ_OF_FLEET,
+            false => LAST_READ,
+        });
         self.firehose.finish();
         closed
+    }
+
+    /// For how long changes of pages are still judged. A fleet is drained for other reasons than its end, too.
+    fn last_read(&self) -> Duration {
+        match self.ends_alone {
+            true => LAST_READ_OF_FLEET,
+            false if self.core.is_drained() => LAST_READ_OF_CRAWL,
+            false => LAST_READ,
+        }
     }
 }
 

@@ -157,6 +157,26 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
+    /// Ends the whole fleet, and starts the dispatcher from its state folder on another address.
+    pub(crate) fn move_dispatcher(&mut self) {
+        self.run(&["drain"]).expect(0);
+        for (_, drained) in self.supervisors.drain(..) {
+            drained.finish().expect(0);
+        }
+        self.dispatcher().signal(Signal::TERM);
+        self.dispatcher_ended(0);
+        let (_, own) = self.host.rsplit_once('.').expect("it is an address");
+        self.host = format!("127.251.{}.{own}", std::process::id() % 250);
+        let state = self.work.path("state/dispatcher-moved");
+        let copied = std::process::Command::new("cp")
+            .arg("-a")
+            .args([&self.dispatcher_state, &state])
+            .status();
+        assert!(copied.expect("there is cp").success());
+        self.dispatcher_state = state;
+        self.start_dispatcher();
+    }
+
     /// Starts a supervisor and waits until it has joined.
     pub(crate) fn add_supervisor(&mut self, name: &str) {
         self.add_supervisor_with(name, &[]);

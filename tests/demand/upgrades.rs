@@ -99,7 +99,7 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
 }
 
 /// The frozen frame of a greeting, with these versions in it.
-fn greeting(oldest: u8, newest: u8) -> Vec<u8> {
+pub(crate) fn greeting(oldest: u8, newest: u8) -> Vec<u8> {
     let frozen = include_str!("../../wire/tests/frozen/greeting.txt");
     let line = frozen
         .lines()

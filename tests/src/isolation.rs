@@ -1,9 +1,13 @@
 //! Tests that connect to private or public addresses, or fill a disk, run inside Linux namespaces of
 //! their own. There, loopback is the only network, and no other process sees the mounts.
 
+mod bridge;
+
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::time::Duration;
+
+pub use bridge::Bridge;
 
 /// Set inside the namespaces.
 const INSIDE: &str = "TEST_IS_ISOLATED";

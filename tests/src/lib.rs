@@ -6,12 +6,13 @@
 //! | [`site`] | the web that is crawled, and its access log |
 //! | [`workplace`] | a test's folder: seeds, mappings, store, state |
 //! | [`run`] | one run of the binary |
+//! | [`units`] | processes that are stopped, replaced and started by command lines, as on machines |
 //! | [`stored`], [`documents`], [`summary`], [`warc`] | the results of a run: in SQLite, in MongoDB, on standard output, in its archive |
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
 //! | [`regulator`] | sites that change from night to night, with a ledger of what is true |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
-//! The tests themselves are in `crawls/`, `demand/` and `chaos/`.
+//! The tests themselves are in `crawls/`, `demand/`, `fleet/` and `chaos/`.
 
 pub mod documentation;
 pub mod documents;
@@ -27,6 +28,7 @@ pub mod site;
 pub mod socks;
 pub mod stored;
 pub mod summary;
+pub mod units;
 pub mod warc;
 pub mod workplace;
 

@@ -49,7 +49,7 @@ pub enum Build {
 }
 
 impl Build {
-    fn binary(self) -> PathBuf {
+    pub fn binary(self) -> PathBuf {
         match self {
             Build::Today => binary(),
             Build::Released => {
@@ -61,8 +61,8 @@ impl Build {
 
 /// A run that has not started yet.
 pub struct Run {
-    command: Command,
-    args: Vec<OsString>,
+    pub(crate) command: Command,
+    pub(crate) args: Vec<OsString>,
     mark: String,
     input: Option<Vec<u8>>,
     stdin: Option<Stdio>,

@@ -29,6 +29,7 @@ impl Core {
         outcomes: SupervisorOutcomes,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
+        self.messages.received += 1;
         for done in &outcomes.done {
             self.complete_task(done, now_ms)?;
         }
@@ -36,8 +37,10 @@ impl Core {
             self.take_returned(returned, now_ms)?;
         }
         self.note_recalled(&outcomes.recalled, &outcomes.supervisor);
+        let (session, number) = (outcomes.session, outcomes.number);
+        let done = outcomes.done.len() as u64;
         self.dispatch
-            .note_outcomes(&outcomes.supervisor, outcomes.session, outcomes.number);
+            .note_outcomes(&outcomes.supervisor, session, number, done);
         Ok(())
     }
 

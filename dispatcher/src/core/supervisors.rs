@@ -20,6 +20,7 @@ impl Core {
         message: SupervisorToDispatcher,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
+        self.messages.received += 1;
         match message {
             SupervisorToDispatcher::Hello(hello) => return self.greet(peer, &hello, now_ms),
             SupervisorToDispatcher::Heartbeat(beat) => self.answer_heartbeat(peer, &beat, now_ms),

@@ -30,6 +30,8 @@ pub(super) struct Session {
     sent_check: Check,
     outcomes: Arrivals,
     outcomes_check: Check,
+    /// Tasks whose outcomes have arrived.
+    done: u64,
     /// It has said goodbye: the number of its last outcomes, and when the goodbye arrived.
     leaving: Option<(u64, i64)>,
     pub(super) draining: bool,
@@ -100,6 +102,7 @@ impl Session {
             sent_check: check,
             outcomes: Arrivals::default(),
             outcomes_check: check,
+            done: 0,
             leaving: None,
             draining: false,
         }
@@ -157,8 +160,13 @@ impl Session {
         self.sent
     }
 
-    pub(super) fn note_outcomes(&mut self, number: u64) {
+    pub(super) fn note_outcomes(&mut self, number: u64, done: u64) {
         self.outcomes.record(number);
+        self.done += done;
+    }
+
+    pub(super) fn done(&self) -> u64 {
+        self.done
     }
 
     /// All outcomes up to this number have arrived.

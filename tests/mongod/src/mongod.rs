@@ -17,6 +17,8 @@ use crate::{program, spawner, wait_for};
 /// How long a server may take to start or to elect itself.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+const LOOPBACK: &str = "127.0.0.1";
+
 /// The name of every replica set.
 pub(crate) const SET: &str = "webfill";
 
@@ -24,6 +26,7 @@ pub(crate) const SET: &str = "webfill";
 pub struct Mongod {
     /// `None` while the server is down.
     process: Option<Child>,
+    host: String,
     port: u16,
     arguments: Vec<String>,
     folder: TempDir,
@@ -52,24 +55,33 @@ impl Mongod {
         mongod
     }
 
+    /// As [`Mongod::start`], at an address of this machine that others reach.
+    pub fn start_at(host: &str) -> Mongod {
+        let options = ["--replSet", SET, "--oplogSize", "64"];
+        let mongod = Mongod::start_below(host, &options, &std::env::temp_dir());
+        mongod.initiate(&[mongod.address()]);
+        mongod
+    }
+
     /// Starts what becomes a member once the set is initiated.
     pub(crate) fn start_member(options: &[&str], parent: &Path) -> Mongod {
         let mut with_set = vec!["--replSet", SET, "--oplogSize", "64"];
         with_set.extend(options);
-        Mongod::start_below(&with_set, parent)
+        Mongod::start_below(LOOPBACK, &with_set, parent)
     }
 
     /// Starts a server of its own, outside of any replica set, with options such as those for
     /// TLS. It listens when this returns.
     pub fn start_with(options: &[&str]) -> Mongod {
-        Mongod::start_below(options, &std::env::temp_dir())
+        Mongod::start_below(LOOPBACK, options, &std::env::temp_dir())
     }
 
-    fn start_below(options: &[&str], parent: &Path) -> Mongod {
+    fn start_below(host: &str, options: &[&str], parent: &Path) -> Mongod {
         let folder = tempfile::tempdir_in(parent).expect("a temporary folder");
         let mut mongod = Mongod {
             process: None,
-            port: free_port(),
+            host: host.to_owned(),
+            port: free_port(host),
             arguments: options.iter().map(|option| (*option).to_owned()).collect(),
             _sweeper: Sweeper::of(folder.path()),
             folder,
@@ -80,7 +92,7 @@ impl Mongod {
 
     /// Host and port.
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("{}:{}", self.host, self.port)
     }
 
     /// The URI of a database of this server, if it was started by [`Mongod::start`].
@@ -178,7 +190,7 @@ impl Mongod {
         command
             .arg("--dbpath")
             .arg(&data)
-            .args(["--bind_ip", "127.0.0.1", "--nounixsocket", "--port"])
+            .args(["--bind_ip", &self.host, "--nounixsocket", "--port"])
             .arg(self.port.to_string())
             .args(["--wiredTigerCacheSizeGB", "0.25"])
             // Journals of 100 MB are made in advance otherwise.
@@ -248,7 +260,7 @@ impl Drop for Mongod {
 
 /// A free port. If another process takes it before the server does, the server ends and the test
 /// fails.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
+fn free_port(host: &str) -> u16 {
+    let listener = TcpListener::bind((host, 0)).expect("a port of this machine");
     listener.local_addr().expect("a bound listener").port()
 }

@@ -278,7 +278,8 @@ impl World {
             }
         }
         self.coordinator.turns += 1;
-        if self.coordinator.turns.is_multiple_of(64) {
+        let between = self.plan.turns_between_checks;
+        if self.coordinator.turns.is_multiple_of(between) {
             self.check_conservation();
         }
         Turn::Done

@@ -34,7 +34,8 @@
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
 //!   ([`operator`]).
 //!
-//! Worlds with several dispatchers, a prototype, are apart: [`several`].
+//! Worlds with several dispatchers, a prototype, are apart: [`several`]. So are those of [`large_fleet`], which are
+//! measured: many machines, and a restart of their dispatcher.
 //!
 //! Not simulated: the gate's sockets, extraction, browsers, bodies, several origins at one site, and
 //! site clocks that are reserved in the cache (`politeness.clock = "shared"`).
@@ -55,6 +56,7 @@ mod end;
 mod faults;
 mod fleet;
 mod judge;
+mod large;
 mod lost_ways;
 mod machines;
 mod operator;
@@ -78,6 +80,7 @@ mod workers;
 mod world;
 
 use crate::end::check_end;
+pub use crate::large::{LargeFleet, large_fleet};
 use crate::plan::Plan;
 pub use crate::sabotage::Sabotage;
 use crate::world::World;
@@ -108,9 +111,15 @@ pub fn finds(sabotage: Sabotage, seed: u64) -> bool {
     !passes(Some(sabotage)) && passes(None)
 }
 
-fn run_to_end(mut world: World) -> Result<Passed, Vec<String>> {
+fn run_to_end(world: World) -> Result<Passed, Vec<String>> {
+    run_watched(world, |_| {})
+}
+
+/// Runs a world to its end, and shows it after each event.
+fn run_watched(mut world: World, mut watch: impl FnMut(&mut World)) -> Result<Passed, Vec<String>> {
     let limit_ms = patience_ms(&world.plan);
     while world.step() {
+        watch(&mut world);
         if !world.web.judge.faults.is_empty() || !world.faults.is_empty() {
             break;
         }

@@ -49,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) slow_names: u64,
     /// What all sites of one provider, or at one address, may be asked together.
     pub(crate) group_bounds: Option<GroupBounds>,
+    /// The database must add up after so many turns, each time.
+    pub(crate) turns_between_checks: u64,
 }
 
 /// The longest that a server can make the crawler wait (`politeness.max_delay`).
@@ -96,6 +98,7 @@ impl Plan {
             orders: Vec::new(),
             slow_names: Dice::new(seed ^ 0x510).one_of(&[0, 0, 5]),
             group_bounds: None,
+            turns_between_checks: 64,
         };
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
         for _ in 0..dice.between(0, most_faults) {

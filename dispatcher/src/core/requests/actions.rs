@@ -197,6 +197,7 @@ impl Core {
             "discovered": tally.discovered,
             "sites": {"waiting": tally.sites_waiting, "in_window": self.dispatch.sites_in_window()},
             "draining": self.draining,
+            "messages": {"received": self.messages.received, "sent": self.messages.sent},
         });
         if let Some(shortage) = &self.low_disk {
             answer["paused"] = shortage.as_str().into();

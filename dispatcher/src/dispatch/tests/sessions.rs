@@ -70,9 +70,9 @@ fn an_unknown_session_is_asked_to_say_hello() {
 fn a_supervisor_has_left_when_its_last_outcomes_have_arrived() {
     let mut dispatch = dispatch(&[("a", 10)]);
     dispatch.goodbye(&peer("a"), 1, 2, NOW);
-    dispatch.note_outcomes("a", 1, 2);
+    dispatch.note_outcomes("a", 1, 2, 3);
     assert!(dispatch.left_supervisors(NOW).is_empty(), "one is missing");
-    dispatch.note_outcomes("a", 1, 1);
+    dispatch.note_outcomes("a", 1, 1, 4);
     assert_eq!(dispatch.left_supervisors(NOW), ["a"]);
     dispatch.remove_supervisor("a");
     assert!(!hear(&mut dispatch, "a", NOW));

@@ -70,6 +70,31 @@ fn a_crawl_that_needs_a_browser_waits_for_one_and_says_so() {
 }
 
 #[test]
+fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
+    let mut fixture = fixture();
+    fixture.join();
+    let told = |fixture: &mut Fixture| {
+        let status = fixture.accept(&json!({"action": "status"}));
+        (
+            status["supervisors"][0]["done"].clone(),
+            status["messages"].clone(),
+        )
+    };
+    let (brought, before) = told(&mut fixture);
+    assert_eq!(brought, 0);
+    fixture.accept(&request(json!({"url": "http://a.org/"})));
+    let tasks = fixture.tasks();
+    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
+    let (brought, after) = told(&mut fixture);
+    assert_eq!(brought, 1);
+    let more = |key: &str| after[key].as_u64().unwrap() - before[key].as_u64().unwrap();
+    assert_eq!(more("received"), 1);
+    assert!(more("sent") >= 1, "{before} {after}");
+    fixture.join_as(Lane::Http, 2);
+    assert_eq!(told(&mut fixture).0, 0, "it has joined again");
+}
+
+#[test]
 fn a_clock_that_differs_is_shown() {
     let mut fixture = fixture();
     fixture.join();

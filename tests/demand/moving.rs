@@ -1,0 +1,40 @@
+//! The dispatcher moves to another address with its state folder, as docs/operate.md says.
+
+use std::time::Duration;
+
+use webfill_tests::site::page;
+
+use crate::fleet::{DELAY, Fleet, request, wait_for};
+
+const SITES: usize = 5;
+const PAGES: usize = 30;
+
+#[test]
+fn a_dispatcher_that_moves_loses_nothing_and_fetches_nothing_twice() {
+    let mut fleet = Fleet::start();
+    let mut requests = Vec::new();
+    for number in 0..SITES {
+        let site = fleet.web.site(&format!("s{number}.example"));
+        site.otherwise(|request| page(&request.path).into());
+        site.latency(Duration::from_millis(20));
+        requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), "c")));
+    }
+    fleet.feed(&requests);
+    let asked = |fleet: &Fleet| fleet.web.visits().pages().len();
+    wait_for("it is under way", || {
+        (asked(&fleet) >= SITES * 3).then_some(())
+    });
+    let former = fleet.endpoint();
+    fleet.move_dispatcher();
+    assert_ne!(fleet.endpoint(), former);
+    assert!(asked(&fleet) < SITES * PAGES, "it moved in the middle");
+    fleet.add_supervisor("one");
+    fleet.wait_until_done("c");
+    let visits = fleet.web.visits();
+    assert_eq!(visits.pages().counts().len(), SITES * PAGES);
+    assert_eq!(visits.pages().len(), SITES * PAGES, "nothing twice");
+    visits.assert_polite(DELAY);
+    let stored = fleet.work.stored().pages();
+    assert_eq!(stored.len(), SITES * PAGES);
+    assert!(stored.values().all(|page| page.outcome == "ok"));
+}

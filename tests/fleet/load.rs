@@ -1,0 +1,100 @@
+//! The load: whenever little is left to fetch, each made site gets further pages, until the load ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_tests::site::{Web, page};
+
+use crate::machines::{Client, Machines, SITES_EACH, wait_for};
+
+const APP: &str = "fleet";
+const CRAWL: &str = "load";
+
+/// As many pages of each site are fed at once, and again when half of them are left.
+const PAGES: usize = 6;
+
+/// Requests in one message.
+const BATCH: usize = 500;
+
+pub(crate) struct Load {
+    pub(crate) sites: usize,
+    fed: Arc<AtomicUsize>,
+    is_over: Arc<AtomicBool>,
+    feeder: JoinHandle<()>,
+    client: Client,
+}
+
+impl Load {
+    pub(crate) fn begin(machines: &Machines) -> Load {
+        let sites = machines.names.len() * SITES_EACH;
+        serve(&machines.web, sites);
+        let (fed, is_over) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let client = machines.client();
+        let (count, end) = (Arc::clone(&fed), Arc::clone(&is_over));
+        let feeder = std::thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                let pending = client
+                    .status()
+                    .and_then(|status| status["total_pending"].as_u64());
+                if pending.is_some_and(|pending| pending < (sites * PAGES / 2) as u64) {
+                    feed(&client, sites, count.load(Ordering::Relaxed));
+                    count.fetch_add(PAGES, Ordering::Relaxed);
+                }
+                std::thread::sleep(Duration::from_millis(500));
+            }
+        });
+        Load {
+            sites,
+            fed,
+            is_over,
+            feeder,
+            client: machines.client(),
+        }
+    }
+
+    /// Feeds no more, and waits until everything has ended. Returns how many pages of each site were fed.
+    pub(crate) fn end(self) -> usize {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.feeder.join().expect("the feeder does not fail");
+        let info = json!({"action": "info", "appid": APP, "crawlid": CRAWL, "uuid": "end"});
+        wait_for("all is fetched", Duration::from_secs(600), || {
+            let info = self.client.ask(&info)?;
+            (info["state"] == "finished").then_some(())
+        });
+        self.fed.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) fn host(site: usize) -> String {
+    format!("f{site}.example")
+}
+
+fn serve(web: &Web, sites: usize) {
+    for site in 0..sites {
+        let site = web.site(&host(site));
+        site.robots("");
+        site.otherwise(|request| page(&request.path).into());
+    }
+}
+
+/// Feeds the next pages. What may have been accepted without an answer is fed again, which changes nothing.
+fn feed(client: &Client, sites: usize, from: usize) {
+    let request = |n: usize| {
+        let url = format!("http://{}/{}", host(n % sites), from + n / sites);
+        json!({"url": url, "appid": APP, "crawlid": CRAWL})
+    };
+    let requests: Vec<Value> = (0..sites * PAGES).map(request).collect();
+    for batch in requests.chunks(BATCH) {
+        wait_for("it is accepted", Duration::from_secs(120), || {
+            let answer = client.ask(&json!(batch))?;
+            assert_eq!(answer["accepted"], batch.len(), "{answer}");
+            Some(())
+        });
+    }
+}

@@ -1,0 +1,232 @@
+//! The machines: their networks, keys, processes, and the dispatcher's answers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_test_mongod::Mongod;
+use webfill_tests::isolation::{Bridge, Network};
+use webfill_tests::run::{Build, Run};
+use webfill_tests::site::Web;
+use webfill_tests::units::Units;
+use webfill_tests::workplace::Workplace;
+
+/// How many of them there are for each machine.
+pub(crate) const SITES_EACH: usize = 12;
+
+const ROLL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/roll");
+const TASKS: u16 = 5555;
+const CONTROL: u16 = 5557;
+
+pub(crate) struct Machines {
+    // Dropped in this order: processes, then networks, server and folder.
+    pub(crate) units: Units,
+    networks: Vec<Network>,
+    pub(crate) web: Web,
+    mongod: Mongod,
+    work: Workplace,
+    bridge: Bridge,
+    pub(crate) names: Vec<String>,
+    /// Of each made site.
+    pub(crate) delay: Duration,
+}
+
+impl Machines {
+    /// With keys for everybody; no process of webfill runs yet.
+    pub(crate) fn new(count: u16, delay: Duration) -> Machines {
+        let bridge = Bridge::build();
+        let address = bridge.address();
+        let work = Workplace::new();
+        let machines = Machines {
+            units: Units::in_folder(work.path("units")),
+            networks: (0..count).map(|number| bridge.machine(number)).collect(),
+            web: Web::start_on(address.parse().expect("an address")),
+            mongod: Mongod::start_at(address),
+            names: (0..count).map(|number| format!("vm-{number:03}")).collect(),
+            work,
+            bridge,
+            delay,
+        };
+        machines.make_keys();
+        let today = Build::Today.binary();
+        machines
+            .units
+            .add("dispatcher", &machines.dispatcher(), &today);
+        for (name, network) in machines.names.iter().zip(&machines.networks) {
+            let run = machines.supervisor(name).in_network(network);
+            machines.units.add(name, &run, &today);
+        }
+        machines
+    }
+
+    pub(crate) fn store(&self) -> String {
+        self.mongod.uri("fleet")
+    }
+
+    fn keys(&self, args: &[&str], folder: &str) -> Run {
+        Run::new(["keys"])
+            .args(args)
+            .arg("--keys")
+            .arg(self.work.path(folder))
+    }
+
+    fn make_keys(&self) {
+        self.keys(&["new", "dispatcher"], "keys").finish().expect(0);
+        let members = self.names.iter().map(|name| ("supervisor", name.as_str()));
+        for (role, name) in members.chain([("client", "client")]) {
+            let made = self
+                .keys(&["new", role], &format!("keys-{name}"))
+                .arg("--dispatcher-key")
+                .arg(self.work.path("keys/dispatcher.pub"))
+                .finish()
+                .expect(0);
+            let key = made.stdout.trim().to_owned();
+            let added = self.keys(&["add", role, name, &key], "keys");
+            added.finish().expect(0);
+        }
+    }
+
+    fn dispatcher(&self) -> Run {
+        self.role("dispatcher", "dispatcher", "keys")
+            .args(["--listen", self.bridge.address(), "--mappings"])
+            .arg(self.work.path("mappings"))
+            .env("WEBFILL_DISPATCHER_HTTP", "off")
+    }
+
+    fn supervisor(&self, name: &str) -> Run {
+        let resolve = self.web.resolve_args().remove(1);
+        self.role("supervisor", name, &format!("keys-{name}"))
+            .args(["--dispatcher", &self.endpoint(TASKS), "--id", name])
+            .args(["--workers", "1"])
+            .env("WEBFILL_FETCH_RESOLVE", resolve)
+    }
+
+    fn role(&self, role: &str, name: &str, keys: &str) -> Run {
+        Run::new([role, "--store", &self.store(), "--state"])
+            .arg(self.work.path(&format!("state/{name}")))
+            .arg("--keys")
+            .arg(self.work.path(keys))
+            .env("WEBFILL_POLITENESS_DELAY", self.delay.as_secs().to_string())
+            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+            .env("WEBFILL_FETCH_CONNECT_TIMEOUT", "5")
+            .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "10")
+    }
+
+    fn endpoint(&self, port: u16) -> String {
+        format!("tcp://{}:{port}", self.bridge.address())
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let read = |name: &str| {
+            let file = self.work.path("keys-client").join(name);
+            let text = fs::read_to_string(file).expect("a key");
+            zmq::z85_decode(text.trim().trim_start_matches("secret ")).expect("Z85")
+        };
+        Client {
+            keys: ["dispatcher.pub", "client.pub", "client.key"].map(read),
+            control: self.endpoint(CONTROL),
+            context: zmq::Context::new(),
+        }
+    }
+
+    pub(crate) fn start_supervisors(&self) {
+        self.names.iter().for_each(|name| self.units.start(name));
+    }
+
+    /// Replaces all supervisors by this program, in so many batches.
+    pub(crate) fn roll(&self, program: &PathBuf, batches: usize) -> Output {
+        let hosts = self.work.write("hosts", self.names.join("\n") + "\n");
+        let today = Build::Today.binary();
+        let status = format!(
+            "{} status --json --dispatcher {} --keys {}",
+            today.display(),
+            self.endpoint(TASKS),
+            self.work.path("keys-client").display()
+        );
+        let mut roll = Command::new(ROLL);
+        roll.arg("--hosts").arg(hosts).args(["--status", &status]);
+        roll.arg("--package").arg(program);
+        roll.arg("--former").arg(today);
+        roll.arg("--batch")
+            .arg(self.names.len().div_ceil(batches).to_string());
+        let commands = [
+            ("--stop", "stop {name}"),
+            ("--start", "start {name}"),
+            ("--replace", "replace {name} {package}"),
+            ("--restore", "replace {name} {former}"),
+        ];
+        for (flag, words) in commands {
+            roll.arg(flag).arg(self.units.command(words));
+        }
+        roll.output().expect("python3 runs it")
+    }
+
+    /// A program that is the same and has another name, so that processes tell which one they run.
+    pub(crate) fn new_program(&self) -> PathBuf {
+        let path = self.work.path("webfill-new");
+        let today = Build::Today.binary();
+        if fs::hard_link(&today, &path).is_err() {
+            fs::copy(&today, &path).expect("a copy");
+        }
+        path.canonicalize().expect("it was just made")
+    }
+}
+
+/// Asks the dispatcher, each time over a connection of its own, so that no question waits for one that is broken.
+pub(crate) struct Client {
+    keys: [Vec<u8>; 3],
+    control: String,
+    context: zmq::Context,
+}
+
+impl Client {
+    /// The answer, if there is one within five seconds.
+    pub(crate) fn ask(&self, request: &Value) -> Option<Value> {
+        let socket = self.context.socket(zmq::REQ).expect("a socket");
+        let [server, public, secret] = &self.keys;
+        let options = [
+            socket.set_curve_serverkey(server),
+            socket.set_curve_publickey(public),
+            socket.set_curve_secretkey(secret),
+            socket.set_linger(0),
+            socket.set_rcvtimeo(5_000),
+            socket.connect(&self.control),
+        ];
+        options
+            .into_iter()
+            .for_each(|set| set.expect("a valid option"));
+        socket.send(&request.to_string(), 0).ok()?;
+        serde_json::from_slice(&socket.recv_bytes(0).ok()?).ok()
+    }
+
+    pub(crate) fn status(&self) -> Option<Value> {
+        self.ask(&json!({"action": "status"}))
+    }
+
+    /// Of each welcome supervisor: how many sites it has.
+    pub(crate) fn shares(&self) -> BTreeMap<String, u64> {
+        let status = self.status().unwrap_or_default();
+        let supervisors = status["supervisors"].as_array().into_iter().flatten();
+        let here = supervisors.filter(|one| one["lost_in_s"].is_null() && one["draining"] == false);
+        here.filter_map(|one| Some((one["id"].as_str()?.to_owned(), one["sites"].as_u64()?)))
+            .collect()
+    }
+}
+
+/// Repeats `look` until it returns a value; panics after so long.
+pub(crate) fn wait_for<T>(what: &str, most: Duration, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + most;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "waited for {most:?} in vain until {what}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,54 @@
+//! A fleet of many machines: one dispatcher, and supervisors in network namespaces of their own, joined by a bridge,
+//! with one MongoDB server. It crawls made sites while the dispatcher is restarted, all supervisors are replaced by
+//! `deploy/roll`, and a tenth of them is killed again and again. What it promises is judged by the access log of the
+//! sites and by the store; what it costs is printed (`make fleet`, docs/fleet.md).
+
+mod figures;
+mod load;
+mod machines;
+mod phases;
+mod witness;
+
+use std::time::Duration;
+
+use webfill_test_needs::needs;
+use webfill_tests::isolation::isolated_if_possible;
+
+use crate::phases::{Plan, run};
+
+/// A number from the environment.
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number")),
+    )
+}
+
+#[test]
+#[needs(mongod, namespaces)]
+fn twelve_machines_keep_what_a_large_fleet_promises() {
+    isolated_if_possible("twelve_machines_keep_what_a_large_fleet_promises", || {
+        run(&Plan {
+            machines: 12,
+            delay: Duration::from_secs(6),
+            measured_for: Duration::from_secs(8),
+            killed_for: Duration::from_secs(20),
+            killed_every: Duration::from_secs(8),
+        });
+    });
+}
+
+#[test]
+#[ignore = "takes many minutes: make fleet"]
+fn a_large_fleet_keeps_its_promises() {
+    isolated_if_possible("a_large_fleet_keeps_its_promises", || {
+        run(&Plan {
+            machines: setting("FLEET_MACHINES").unwrap_or(126) as u16,
+            delay: Duration::from_secs(12),
+            measured_for: Duration::from_secs(60),
+            killed_for: Duration::from_secs(60 * setting("FLEET_MINUTES").unwrap_or(10)),
+            killed_every: Duration::from_secs(60),
+        });
+    });
+}

@@ -1,0 +1,253 @@
+//! What happens to the fleet, one thing after another, all under load.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::figures::{Counters, memory};
+use crate::load::Load;
+use crate::machines::{Client, Machines, wait_for};
+use crate::witness::{Expected, judge};
+
+/// All machines are welcome so soon after a restart of the dispatcher.
+const WELCOME_WITHIN: Duration = Duration::from_secs(30);
+
+/// The load is even so soon after the roll.
+const EVEN_WITHIN: Duration = Duration::from_secs(120);
+
+/// A service manager starts it again after so long (`RestartSec`).
+const STARTED_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+const BATCHES: usize = 4;
+
+pub(crate) struct Plan {
+    pub(crate) machines: u16,
+    /// Of each made site.
+    pub(crate) delay: Duration,
+    /// How long the costs are measured while nothing else happens.
+    pub(crate) measured_for: Duration,
+    pub(crate) killed_for: Duration,
+    /// One in ten is killed within each of these times.
+    pub(crate) killed_every: Duration,
+}
+
+struct Run {
+    machines: Machines,
+    client: Client,
+    table: Vec<(&'static str, String)>,
+    broken: Vec<String>,
+    deaths: Vec<Instant>,
+}
+
+/// Runs a fleet by a plan; panics with all promises that were broken.
+pub(crate) fn run(plan: &Plan) {
+    let machines = Machines::new(plan.machines, plan.delay);
+    let mut run = Run {
+        client: machines.client(),
+        machines,
+        table: Vec::new(),
+        broken: Vec::new(),
+        deaths: Vec::new(),
+    };
+    run.tell("machines", plan.machines.to_string());
+    run.start();
+    let load = Load::begin(&run.machines);
+    run.tell("sites", load.sites.to_string());
+    run.wait_for_tasks(load.sites as u64);
+    run.even("even after the start");
+    run.measure(plan.measured_for);
+    run.restart_dispatcher();
+    run.roll();
+    run.kill_some(plan);
+    let sites = load.sites;
+    let pages = load.end();
+    run.judge(sites, pages);
+    println!("\n| what | figure |\n|---|---|");
+    for (what, figure) in &run.table {
+        println!("| {what} | {figure} |");
+    }
+    for broken in &run.broken {
+        println!("BROKEN: {broken}");
+    }
+    assert!(
+        run.broken.is_empty(),
+        "{} promises broken",
+        run.broken.len()
+    );
+}
+
+impl Run {
+    fn tell(&mut self, what: &'static str, figure: String) {
+        println!("{what:<42} {figure}");
+        self.table.push((what, figure));
+    }
+
+    fn seconds(&mut self, what: &'static str, since: Instant) {
+        self.tell(what, format!("{:.1} s", since.elapsed().as_secs_f64()));
+    }
+
+    /// Waits until all are welcome.
+    fn wait_for_all(&self, most: Duration) {
+        let all = self.machines.names.len();
+        wait_for("all are welcome", most, || {
+            (self.client.shares().len() == all).then_some(())
+        });
+    }
+
+    fn start(&mut self) {
+        let began = Instant::now();
+        self.machines.units.start("dispatcher");
+        self.machines.start_supervisors();
+        self.wait_for_all(Duration::from_secs(300));
+        self.seconds("all welcome after the first start", began);
+    }
+
+    fn done(&self) -> u64 {
+        let status = self.client.status();
+        status
+            .and_then(|status| status["done"].as_u64())
+            .unwrap_or(0)
+    }
+
+    fn wait_for_tasks(&self, more: u64) {
+        let enough = self.done() + more;
+        wait_for("tasks are done", Duration::from_secs(300), || {
+            (self.done() >= enough).then_some(())
+        });
+    }
+
+    /// Waits until each machine has its share of the sites, within a fifth.
+    fn even(&mut self, what: &'static str) {
+        let began = Instant::now();
+        let mut shares = BTreeMap::new();
+        while began.elapsed() < EVEN_WITHIN {
+            shares = self.client.shares();
+            if is_even(&shares, self.machines.names.len()) {
+                let range = range(&shares);
+                let took = began.elapsed().as_secs_f64();
+                return self.tell(what, format!("after {took:.1} s: {range} sites each"));
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        self.broken.push(format!(
+            "{what}: not within {EVEN_WITHIN:?}: {}: {shares:?}",
+            range(&shares)
+        ));
+    }
+
+    fn measure(&mut self, time: Duration) {
+        let before = Counters::read(&self.machines.units, &self.client);
+        std::thread::sleep(time);
+        let after = Counters::read(&self.machines.units, &self.client);
+        let costs = after.since(&before);
+        let memory = memory(&self.machines.units);
+        costs
+            .into_iter()
+            .chain(memory)
+            .for_each(|(what, figure)| self.tell(what, figure));
+    }
+
+    fn restart_dispatcher(&mut self) {
+        let began = Instant::now();
+        self.machines.units.stop("dispatcher");
+        self.machines.units.start("dispatcher");
+        wait_for("the dispatcher answers", Duration::from_secs(60), || {
+            self.client.status()
+        });
+        self.seconds("the dispatcher's restart until it answers", began);
+        self.wait_for_all(Duration::from_secs(120));
+        let took = began.elapsed();
+        self.seconds("all welcome after the dispatcher's restart", began);
+        if took > WELCOME_WITHIN {
+            self.broken
+                .push(format!("all were welcome only {took:?} after the restart"));
+        }
+        self.wait_for_tasks(1);
+    }
+
+    fn roll(&mut self) {
+        let program = self.machines.new_program();
+        let began = Instant::now();
+        let rolled = self.machines.roll(&program, BATCHES);
+        let said = [&rolled.stdout, &rolled.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        print!("{}", said.concat());
+        if !rolled.status.success() {
+            self.broken
+                .push(format!("the roll has failed: {}", said.concat()));
+        }
+        self.seconds("all replaced, in four batches", began);
+        let names = self.machines.names.iter();
+        let others = names
+            .filter(|name| self.machines.units.program(name).as_deref() != Some(program.as_path()));
+        let others: Vec<&String> = others.collect();
+        if !others.is_empty() {
+            self.broken
+                .push(format!("these run another program: {others:?}"));
+        }
+        self.even("even after the roll");
+    }
+
+    /// Kills one in ten within each period, at random moments, and starts each again some seconds later.
+    fn kill_some(&mut self, plan: &Plan) {
+        let began = Instant::now();
+        let names = self.machines.names.clone();
+        let each = names.len().div_ceil(10) as u64;
+        let mut down: Vec<(Instant, String)> = Vec::new();
+        let pause = || plan.killed_every.mul_f64(2.0 * fastrand::f64()) / each as u32;
+        let mut next = Instant::now() + pause();
+        while began.elapsed() < plan.killed_for || !down.is_empty() {
+            let is_due = |(at, _): &(Instant, String)| at.elapsed() >= STARTED_AGAIN_AFTER;
+            let due = down.extract_if(.., |one| is_due(one)).collect::<Vec<_>>();
+            due.iter()
+                .for_each(|(_, name)| self.machines.units.start(name));
+            if began.elapsed() < plan.killed_for && Instant::now() >= next {
+                next = Instant::now() + pause();
+                let name = names[fastrand::usize(..names.len())].clone();
+                if !down.iter().any(|(_, other)| *other == name) {
+                    self.machines.units.kill(&name);
+                    self.deaths.push(Instant::now());
+                    down.push((Instant::now(), name));
+                }
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ended = Instant::now();
+        self.tell("killed", self.deaths.len().to_string());
+        self.wait_for_all(Duration::from_secs(120));
+        self.seconds("all welcome after the last start", ended);
+        self.even("even after the deaths");
+    }
+
+    fn judge(&mut self, sites: usize, pages: usize) {
+        let visits = self.machines.web.visits();
+        let store = self.machines.store();
+        let expected = Expected {
+            sites,
+            pages,
+            delay: self.machines.delay,
+            deaths: std::mem::take(&mut self.deaths),
+        };
+        let found = judge(&visits, &store, &expected);
+        self.tell("pages fed", found.fed.to_string());
+        self.tell("pages stored", found.stored.to_string());
+        self.tell("requests, robots.txt included", found.requests.to_string());
+        self.tell("pages fetched again", found.fetched_again.to_string());
+        let gap = found.shortest_gap.as_secs_f64();
+        self.tell(
+            "shortest time between pages of a site",
+            format!("{gap:.2} s"),
+        );
+        self.broken.extend(found.broken);
+    }
+}
+
+fn is_even(shares: &BTreeMap<String, u64>, machines: usize) -> bool {
+    let mean = shares.values().sum::<u64>() as f64 / machines as f64;
+    let off = |share: &u64| (*share as f64 - mean).abs();
+    shares.len() == machines && mean > 0.0 && shares.values().all(|share| off(share) <= mean / 5.0)
+}
+
+fn range(shares: &BTreeMap<String, u64>) -> String {
+    let least = shares.values().min().copied().unwrap_or(0);
+    let most = shares.values().max().copied().unwrap_or(0);
+    format!("{least} to {most}")
+}

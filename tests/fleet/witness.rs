@@ -1,0 +1,109 @@
+//! What the sites and the store say of a run: whether anything was lost, fetched twice, or fetched too soon.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use bson::doc;
+use webfill_tests::documents::Documents;
+use webfill_tests::site::{Visit, Visits};
+
+use crate::load::host;
+/// A busy machine may note a request later than the one before by this part of the delay.
+const BLUR: u32 = 10;
+
+/// After a death so long ago its supervisor's tasks have been given to others or back to itself.
+const DEATH_MATTERS_FOR: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Default)]
+pub(crate) struct Judgement {
+    pub(crate) fed: usize,
+    pub(crate) requests: usize,
+    pub(crate) stored: u64,
+    pub(crate) fetched_again: usize,
+    pub(crate) shortest_gap: Duration,
+    pub(crate) broken: Vec<String>,
+}
+
+/// What was fed, and what happened meanwhile.
+pub(crate) struct Expected {
+    pub(crate) sites: usize,
+    /// Of each site.
+    pub(crate) pages: usize,
+    pub(crate) delay: Duration,
+    pub(crate) deaths: Vec<Instant>,
+}
+
+pub(crate) fn judge(visits: &Visits, store: &str, expected: &Expected) -> Judgement {
+    let mut judgement = Judgement {
+        fed: expected.sites * expected.pages,
+        requests: visits.len(),
+        shortest_gap: Duration::MAX,
+        ..Judgement::default()
+    };
+    let mut of_hosts: HashMap<&str, Vec<Visit>> = HashMap::new();
+    for visit in &visits.0 {
+        of_hosts.entry(&visit.host).or_default().push(visit.clone());
+    }
+    for site in 0..expected.sites {
+        let of_host = of_hosts.remove(host(site).as_str());
+        judgement.judge_site(site, &Visits(of_host.unwrap_or_default()), expected);
+    }
+    judgement.judge_store(store);
+    judgement
+}
+
+impl Judgement {
+    fn judge_site(&mut self, site: usize, visits: &Visits, expected: &Expected) {
+        let blur = expected.delay / BLUR;
+        let asked = visits.pages();
+        for pair in visits.overlaps() {
+            self.broken
+                .push(format!("two requests at once at site {site}: {pair}"));
+        }
+        for (gap, pair) in asked.gaps().into_iter().zip(asked.0.windows(2)) {
+            self.shortest_gap = self.shortest_gap.min(gap);
+            if gap + blur < expected.delay {
+                let (first, second) = (&pair[0].path, &pair[1].path);
+                self.broken
+                    .push(format!("site {site}: {gap:?} between {first} and {second}"));
+            }
+        }
+        let mut last: HashMap<&str, Instant> = HashMap::new();
+        for visit in &asked.0 {
+            let Some(first) = last.insert(&visit.path, visit.started_at) else {
+                continue;
+            };
+            self.fetched_again += 1;
+            let explains =
+                |death: &&Instant| first < **death + blur && **death < first + DEATH_MATTERS_FOR;
+            if expected.deaths.iter().find(explains).is_none() {
+                self.broken.push(format!(
+                    "site {site}: {} was fetched twice, and nobody had died",
+                    visit.path
+                ));
+            }
+        }
+        if last.len() != expected.pages {
+            let (found, pages) = (last.len(), expected.pages);
+            self.broken.push(format!(
+                "site {site}: {found} pages of {pages} were asked for"
+            ));
+        }
+    }
+
+    fn judge_store(&mut self, store: &str) {
+        let documents = Documents::open(store);
+        self.stored = documents.count("pages");
+        if self.stored != self.fed as u64 {
+            let (stored, fed) = (self.stored, self.fed);
+            self.broken.push(format!("{stored} pages stored of {fed}"));
+        }
+        let ends = documents.aggregate(
+            "pages",
+            vec![doc! {"$group": {"_id": "$outcome", "pages": {"$sum": 1}}}],
+        );
+        if ends.iter().any(|end| end["_id"] != "ok") {
+            self.broken.push(format!("not all pages are ok: {ends:?}"));
+        }
+    }
+}

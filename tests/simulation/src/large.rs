@@ -1,0 +1,183 @@
+//! A large fleet, whose dispatcher is restarted once: how soon all supervisors are welcome again, how evenly the
+//! sites are shared, and how many messages a task takes. Machines are many and times are short, so that a world
+//! takes seconds; it is judged like all others.
+
+use serde_json::Value;
+use webfill_wire::Lane;
+
+use crate::dice::Dice;
+use crate::faults::{Fault, NetworkPlan};
+use crate::plan::Plan;
+use crate::robots::RobotsPlan;
+use crate::run_watched;
+use crate::sites::{PageFailure, PagePlan, SitePlan, estimate_ms};
+use crate::world::World;
+
+const SITES_EACH: usize = 12;
+const PAGES: usize = 8;
+const DELAY_MS: u64 = 12_000;
+
+/// When the dispatcher dies, and for how long it is away. Messages are counted before.
+const DIES_AT_MS: u64 = 30_000;
+const AWAY_MS: u64 = 1_000;
+const COUNTED_FROM_MS: u64 = 10_000;
+
+const LOOKS_EVERY_MS: u64 = 100;
+
+/// What was seen of a large fleet, in simulated time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LargeFleet {
+    pub pages: u64,
+    /// From the first start until all are welcome.
+    pub welcome_ms: u64,
+    /// From the dispatcher's second start until all are welcome again.
+    pub welcome_again_ms: u64,
+    /// From the dispatcher's second start until each has its share of the sites, within a fifth.
+    pub even_again_ms: u64,
+    /// Sites of the machine that had the fewest, and the most, before the restart and after.
+    pub shares_before: (u64, u64),
+    pub shares_after: (u64, u64),
+    /// Between supervisors and dispatcher, in both directions.
+    pub messages_per_task: f64,
+    pub messages_per_s: f64,
+}
+
+/// Runs a fleet of so many machines. Returns what was seen, or the faults that were found.
+pub fn large_fleet(supervisors: usize, seed: u64) -> Result<LargeFleet, Vec<String>> {
+    let plan = plan(supervisors, seed);
+    let pages = plan.sites.iter().map(|site| site.pages.len() as u64).sum();
+    let mut observer = Observer {
+        supervisors,
+        next_look_ms: 0,
+        seen: LargeFleet {
+            pages,
+            ..LargeFleet::default()
+        },
+        counted_from: None,
+    };
+    run_watched(World::new(seed, plan, None, false), |world| {
+        observer.watch(world);
+    })?;
+    Ok(observer.seen)
+}
+
+fn plan(supervisors: usize, seed: u64) -> Plan {
+    let mut plan = Plan::of(seed);
+    let mut dice = Dice::new(seed ^ 0x1A56E);
+    plan.sites = (0..supervisors * SITES_EACH)
+        .map(|number| site(number, &mut dice))
+        .collect();
+    plan.lease_ms = 10_000;
+    plan.longest_request_ms = 10_000;
+    plan.default_delay_ms = DELAY_MS;
+    plan.window_sites = 20_000;
+    plan.supervisors = supervisors;
+    plan.workers = 1;
+    plan.queue = 64;
+    plan.network = NetworkPlan::perfect();
+    plan.faults = vec![(DIES_AT_MS, Fault::DispatcherDies { down_ms: AWAY_MS })];
+    plan.cache_fails = false;
+    plan.deaths_in_turn = 0;
+    plan.estimate_ms = estimate_ms(&plan.sites, DELAY_MS);
+    plan.priorities = vec![50];
+    plan.crawl_lanes = vec![Lane::Http];
+    plan.records = vec![0];
+    plan.lanes = vec![[Lane::Http; 2]; supervisors];
+    plan.orders = Vec::new();
+    plan.slow_names = 0;
+    plan.group_bounds = None;
+    // Each look reads all tasks, of which there are many.
+    plan.turns_between_checks = 20_000;
+    plan
+}
+
+/// Its first page leads to all others.
+fn site(number: usize, dice: &mut Dice) -> SitePlan {
+    let page = |page: usize| PagePlan {
+        links: match page {
+            0 => (1..PAGES).map(|other| (number, other)).collect(),
+            _ => Vec::new(),
+        },
+        kills_its_worker: false,
+        fails: 0,
+        failure: PageFailure::NoAnswer,
+        completes: false,
+    };
+    SitePlan {
+        robots: RobotsPlan::steady(None),
+        answers_within_ms: dice.between(20, 800),
+        pages: (0..PAGES).map(page).collect(),
+        blocks: None,
+    }
+}
+
+struct Observer {
+    supervisors: usize,
+    next_look_ms: u64,
+    seen: LargeFleet,
+    /// When, with how many messages and tasks done.
+    counted_from: Option<(u64, u64, u64)>,
+}
+
+impl Observer {
+    fn watch(&mut self, world: &mut World) {
+        if world.now_ms < self.next_look_ms {
+            return;
+        }
+        self.next_look_ms = world.now_ms + LOOKS_EVERY_MS;
+        let asked = world.ask_dispatcher(br#"{"action": "status"}"#);
+        if let Some(status) = asked {
+            self.look(world.now_ms, &status);
+        }
+    }
+
+    fn look(&mut self, now_ms: u64, status: &Value) {
+        let shares = status["supervisors"].as_array().into_iter().flatten();
+        let shares: Vec<u64> = shares.filter_map(|one| one["sites"].as_u64()).collect();
+        let is_whole = shares.len() == self.supervisors;
+        let range = (
+            shares.iter().min().copied().unwrap_or(0),
+            shares.iter().max().copied().unwrap_or(0),
+        );
+        let seen = &mut self.seen;
+        if now_ms < DIES_AT_MS {
+            if is_whole && seen.welcome_ms == 0 {
+                seen.welcome_ms = now_ms;
+            }
+            seen.shares_before = range;
+            return self.count(now_ms, status);
+        }
+        let since_ms = now_ms.saturating_sub(DIES_AT_MS + AWAY_MS);
+        if is_whole && seen.welcome_again_ms == 0 {
+            seen.welcome_again_ms = since_ms;
+        }
+        if is_whole && seen.even_again_ms == 0 && is_even(&shares) {
+            seen.even_again_ms = since_ms;
+            seen.shares_after = range;
+        }
+    }
+
+    fn count(&mut self, now_ms: u64, status: &Value) {
+        let number = |value: &Value| value.as_u64().unwrap_or(0);
+        let messages =
+            number(&status["messages"]["received"]) + number(&status["messages"]["sent"]);
+        let done = number(&status["done"]);
+        match self.counted_from {
+            None if now_ms >= COUNTED_FROM_MS => self.counted_from = Some((now_ms, messages, done)),
+            Some((from_ms, messages_before, done_before)) if done > done_before => {
+                let messages = (messages - messages_before) as f64;
+                self.seen.messages_per_task = messages / (done - done_before) as f64;
+                self.seen.messages_per_s = messages * 1e3 / (now_ms - from_ms) as f64;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_even(shares: &[u64]) -> bool {
+    let mean = shares.iter().sum::<u64>() as f64 / shares.len() as f64;
+    mean > 0.0
+        && shares
+            .iter()
+            .all(|share| (*share as f64 - mean).abs() <= mean / 5.0)
+}

@@ -1,0 +1,126 @@
+//! Processes that are started, stopped and replaced by command lines, as `deploy/roll` does it on machines with
+//! a service manager: here a shell script stands for that. No process outlives the value.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::process::{self, MARK, Process};
+use crate::run::{Run, binary};
+
+pub struct Units {
+    folder: PathBuf,
+    mark: String,
+}
+
+impl Units {
+    /// Their files are in this folder.
+    pub fn in_folder(folder: PathBuf) -> Units {
+        static FOLDERS: AtomicU32 = AtomicU32::new(0);
+        let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        fs::create_dir_all(&folder).expect("our own folder");
+        let units = Units {
+            mark: format!("{}-units-{number}", std::process::id()),
+            folder,
+        };
+        write_program(&units.script(), include_str!("unit.sh"));
+        units
+    }
+
+    fn script(&self) -> PathBuf {
+        self.folder.join("unit")
+    }
+
+    /// A unit that does what a run of [`binary`] would do, by this program.
+    pub fn add(&self, name: &str, run: &Run, program: &Path) {
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder).expect("our own folder");
+        let link = folder.join("webfill");
+        symlink(program, &link).expect("a unit is added once");
+        let usual = binary();
+        let first = std::iter::once(run.command.get_program());
+        let words = first.chain(run.command.get_args());
+        let words = words.chain(run.args.iter().map(AsRef::as_ref));
+        let words = words.map(|word| match Path::new(word) == usual {
+            true => quoted(&link.display().to_string()),
+            false => quoted(&word.to_string_lossy()),
+        });
+        let variables = run.command.get_envs();
+        let mut line = vec!["exec env -i".to_owned()];
+        line.extend(variables.filter_map(|(key, value)| {
+            let value = value?.to_string_lossy();
+            let is_mark = key == MARK;
+            let value = if is_mark { self.mark.as_str() } else { &value };
+            Some(quoted(&format!("{}={value}", key.to_string_lossy())))
+        }));
+        line.extend(words);
+        write_program(
+            &folder.join("run"),
+            &format!("#!/bin/sh\n{}\n", line.join(" ")),
+        );
+    }
+
+    /// The command line of a verb, for `deploy/roll`.
+    pub fn command(&self, words: &str) -> String {
+        format!("{} {words}", quoted(&self.script().display().to_string()))
+    }
+
+    pub fn start(&self, name: &str) {
+        self.order("start", name);
+    }
+
+    pub fn stop(&self, name: &str) {
+        self.order("stop", name);
+    }
+
+    /// As a crash would end it.
+    pub fn kill(&self, name: &str) {
+        self.order("kill", name);
+    }
+
+    fn order(&self, verb: &str, name: &str) {
+        let status = Command::new(self.script()).args([verb, name]).status();
+        let status = status.expect("the script can be executed");
+        assert!(status.success(), "{verb} {name}: {}", self.said(name));
+    }
+
+    /// What it has said on standard output and standard error.
+    pub fn said(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.join(name).join("said")).unwrap_or_default()
+    }
+
+    /// The process that was started last.
+    pub fn pid(&self, name: &str) -> Option<u32> {
+        let text = fs::read_to_string(self.folder.join(name).join("pid")).ok()?;
+        text.trim().parse().ok()
+    }
+
+    /// The program that a unit's process runs now.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/exe", self.pid(name)?)).ok()
+    }
+
+    /// The live processes of all units, with their children.
+    pub fn processes(&self) -> Vec<Process> {
+        process::marked(&self.mark)
+    }
+}
+
+impl Drop for Units {
+    fn drop(&mut self) {
+        process::kill_marked(&self.mark);
+    }
+}
+
+/// A word for the shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Writes a file that can be executed.
+pub fn write_program(path: &Path, text: &str) {
+    fs::write(path, text).expect("our own folder");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("our own file");
+}
