@@ -8,6 +8,8 @@
 # what all of Debian relies on. It is in Debian itself, so it is here within seconds, and needs no metadata in
 # manifests.
 set -euo pipefail
+# What is packed is for everybody.
+umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 fail() {
@@ -24,6 +26,8 @@ binary=$(realpath "${1:-target/dist/webfill}")
 mkdir -p "${2:-target/packages}"
 out=$(realpath "${2:-target/packages}")
 version=$("$binary" --version | cut -d ' ' -f 2)
+# Without a repository, or with one of another user, which git does not read: when the changelog was written.
+written=$(git log -1 --format=%ct 2>/dev/null || stat --format %Y CHANGELOG.md)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 stage=$work/webfill-$version
@@ -58,7 +62,7 @@ webfill ($version) stable; urgency=medium
 
   * See CHANGELOG.md.
 
- -- The webfill authors <webfill@localhost>  $(LC_ALL=C date --utc --date="@$(git log -1 --format=%ct)" '+%a, %d %b %Y %H:%M:%S +0000')
+ -- The webfill authors <webfill@localhost>  $(LC_ALL=C date --utc --date="@$written" '+%a, %d %b %Y %H:%M:%S +0000')
 EOF
     (cd "$stage" && dpkg-buildpackage --build=binary --unsigned-changes --no-check-builddeps) \
         >"$work/log" 2>&1 || { cat "$work/log" >&2 && fail "dpkg-buildpackage has failed"; }

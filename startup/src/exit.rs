@@ -20,8 +20,30 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
+    /// All of them, in the order of their codes.
+    pub const ALL: [ExitStatus; 6] = [
+        ExitStatus::Done,
+        ExitStatus::Error,
+        ExitStatus::Usage,
+        ExitStatus::Interrupted,
+        ExitStatus::Limit,
+        ExitStatus::Fatal,
+    ];
+
     pub fn code(self) -> u8 {
         self as u8
+    }
+
+    /// What it says, for people.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            ExitStatus::Done => "all is done; of a crawl, every task reached an outcome",
+            ExitStatus::Error => "an error; of a crawl, also what --fail-on names",
+            ExitStatus::Usage => "bad usage or configuration, found before anything was opened",
+            ExitStatus::Interrupted => "interrupted; can be resumed",
+            ExitStatus::Limit => "a limit was reached (--max-pages, --max-time, --max-rest)",
+            ExitStatus::Fatal => "a fatal fault such as a full disk; the state is intact",
+        }
     }
 }
 

@@ -12,6 +12,8 @@ started=()
 
 end_processes() {
     [ ${#started[@]} = 0 ] || kill "${started[@]}" 2>/dev/null || true
+    wait "${started[@]}" 2>/dev/null || true
+    started=()
 }
 trap 'end_processes; finish' EXIT
 
@@ -24,11 +26,12 @@ cd "$work/fleet"
 "$webfill" keys new supervisor --keys other --dispatcher-key own/dispatcher.pub >/dev/null
 WEBFILL_DISPATCHER_HTTP=off "$webfill" dispatcher --listen "$host" --keys own --state dispatcher 2>dispatcher.said &
 started+=($!)
-"$webfill" supervisor --dispatcher "tcp://$host:5555" --keys other --state supervisor --id one --workers 1 2>/dev/null &
+"$webfill" supervisor --dispatcher "tcp://$host:5555" --keys other --state supervisor --id one --workers 1 2>one.said &
 started+=($!)
-"$webfill" supervisor --dispatcher "tcp://$host:5555" --state keyless --id two --workers 1 2>/dev/null &
+"$webfill" supervisor --dispatcher "tcp://$host:5555" --state keyless --id two --workers 1 2>two.said &
 started+=($!)
 wait_until "both were refused" has_refused
+# It writes nothing more from here on.
 end_processes
 mkdir -p "$root/var/log/webfill/dispatcher"
 cp "$log" "$root/root/log"

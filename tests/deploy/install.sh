@@ -2,9 +2,11 @@
 # Prepares what the tests of deploy/ need: programs of this machine, and .cache/deploy/root, a Debian 12 that
 # machines are made of. Several of these may run at once. Status 3: this machine cannot have them.
 set -euo pipefail
+# Also users other than root must be able to enter the root of a machine.
+umask 022
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-TOOLS=(debhelper debootstrap iproute2 nftables python3-venv systemd-container)
+TOOLS=(binutils debhelper debootstrap iproute2 nftables procps python3-venv systemd-container)
 # What deploy/cloud-init installs is there already, so that machines need no network.
 PACKAGES=(apt-utils ca-certificates chromium cloud-init curl dbus fail2ban iproute2 libzmq5 nftables openssh-server
     procps python3-apt python3-systemd sudo systemd-sysv systemd-timesyncd unattended-upgrades)
@@ -36,6 +38,7 @@ fi
 if [ "$(cat "$cache/root.made" 2>/dev/null)" != "$wanted" ]; then
     rm -rf "$cache/root" "$cache/root.made"
     # Machines get their packages from where this one does.
+    [ -n "$(compgen -G '/var/lib/apt/lists/*_Packages*')" ] || apt-get update --quiet=2 >&2 || true
     sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian')
     mirror=$(awk '$3 == "bookworm" { print $2; exit }' <<<"$sources")
     [ -n "$mirror" ] || none "this is no Debian 12, or \`apt-get update\` was never run"

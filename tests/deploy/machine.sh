@@ -1,54 +1,160 @@
 # Machines to try deploy/ on, for the scripts beside this one: each is a copy of .cache/deploy/root in which a
-# real systemd runs, without a network but its own loopback. `source` it; the machine ends with the script.
+# real systemd runs, without a network but its own loopback and a wire to another machine of the script. `source`
+# it; the machines end with the script.
 # shellcheck shell=bash
 
-set -euo pipefail
+# A function that fails without a word ends the script, too: -E has the trap tell where.
+set -eEuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# What is made here is the root of machines, which users other than root must be able to enter.
+umask 022
 
 base=$PWD/.cache/deploy/root
 packages=$PWD/.cache/deploy/packages
 work=$(mktemp -d /tmp/webfill-deploy-XXXXXX)
-root=$work/root
-container=
+# The machine that functions mean: its files, its name, and its first process as this machine sees it.
+root=
+name=
 leader=
+containers=()
+switch=
+# Of control groups: those of version 2, alone or beside version 1, and systemd's own of version 1.
+trees=(/sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/systemd)
 
 finish() {
     local status=$?
-    if [ "$status" != 0 ] && [ -n "$leader" ]; then
-        in_machine journalctl --no-pager --lines 25 --output cat >&2 || true
+    trap - ERR
+    [ "$status" = 0 ] || explain "$status" >&2
+    if [ ${#containers[@]} != 0 ]; then
+        kill "${containers[@]}" 2>/dev/null || true
+        wait "${containers[@]}" 2>/dev/null || true
     fi
-    if [ -n "$container" ]; then
-        kill "$container" 2>/dev/null || true
-        wait "$container" 2>/dev/null || true
-    fi
-    umount --lazy "$root" "$work" 2>/dev/null || true
+    [ -z "$switch" ] || ip netns delete "$switch" || true
+    umount --lazy "$work"/*/root "$work" 2>/dev/null || true
+    find "${trees[@]/%//webfill-$$}" -depth -type d -exec rmdir {} \; 2>/dev/null || true
     rm -rf "$work"
     exit "$status"
 }
+
+# All that a failure may be due to; nobody can look at the machines afterwards.
+explain() {
+    set +e
+    echo "=== $0 has failed with status $1 after $SECONDS s; load, memory and space of this machine:"
+    cat /proc/loadavg
+    free --mebi
+    df --human-readable "$work" /tmp
+    for root in "$work"/*/root; do
+        name=$(basename "$(dirname "$root")")
+        [ ! -e "$work/$name/leader" ] || explain_machine
+    done
+}
+
+explain_machine() {
+    echo "=== $name: its console"
+    tail --lines 30 "$work/$name/console"
+    leader=$(cat "$work/$name/leader")
+    [ -e "/proc/$leader" ] || { echo "=== $name does not run" && return 0; }
+    echo "=== $name: what it has still to start, and what has failed in it"
+    timeout 10 nsenter --target "$leader" --mount --pid systemctl list-jobs --no-pager
+    timeout 10 nsenter --target "$leader" --mount --pid systemctl --no-pager --failed
+    timeout 10 nsenter --target "$leader" --mount --pid systemctl --no-pager --lines 0 status 'webfill-*'
+    tail --lines 20 "$root"/var/log/fail2ban.log 2>/dev/null
+    echo "=== $name: its journal"
+    timeout 10 nsenter --target "$leader" --mount --pid journalctl --no-pager --lines 60 --output cat
+}
+
 trap finish EXIT
 trap 'echo "$0: line $LINENO: $BASH_COMMAND" >&2' ERR
 
-# A root of our own: what is written stays in the memory.
+# make_root [NAME]: the files of a machine; what is written to them stays in the memory. Functions mean this machine
+# from here on.
 make_root() {
-    mount -t tmpfs -o mode=755 tmpfs "$work"
-    mkdir "$work/upper" "$work/overlay" "$root"
-    mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/upper,workdir=$work/overlay" "$root" 2>/dev/null ||
-        cp -a "$base/." "$root"
+    name=${1:-machine}
+    root=$work/$name/root
+    mountpoint --quiet "$work" || mount -t tmpfs -o mode=755 tmpfs "$work"
+    mkdir -p "$work/$name/upper" "$work/$name/overlay" "$root"
+    mount -t overlay overlay -o "lowerdir=$base,upperdir=$work/$name/upper,workdir=$work/$name/overlay" "$root" \
+        2>/dev/null || cp -a "$base/." "$root"
+    # It would look for its settings on the network, for minutes if this machine looks like one of a provider.
+    touch "$root/etc/cloud/cloud-init.disabled"
+}
+
+# Functions mean a machine that was booted before.
+at() {
+    name=$1
+    root=$work/$name/root
+    leader=$(cat "$work/$name/leader")
+}
+
+# Starts the machine, and does not wait.
+start_machine() {
+    (
+        enter_group
+        exec systemd-nspawn --quiet --directory "$root" --machine "webfill-$name-$$" --register=no --keep-unit --boot \
+            --private-network --link-journal=no --console=pipe
+    ) </dev/null >"$work/$name/console" 2>&1 &
+    containers+=($!)
+    echo $! >"$work/$name/container"
+    wait_until "$name has a first process" has_leader
+}
+
+# A control group of its own, where that is possible: two machines in the same one end each other's services.
+enter_group() {
+    local tree
+    for tree in "${trees[@]}"; do
+        [ -e "$tree/cgroup.procs" ] || continue
+        mkdir -p "$tree/webfill-$$/$name" 2>/dev/null && echo "$BASHPID" >"$tree/webfill-$$/$name/cgroup.procs" || true
+    done
 }
 
 boot() {
-    systemd-nspawn --quiet --directory "$root" --machine "webfill-$$" --register=no --keep-unit --boot \
-        --private-network --link-journal=no --console=pipe </dev/null >"$work/console" 2>&1 &
-    container=$!
-    wait_until "the machine has booted" is_booted
+    start_machine
+    wait_until "$name has booted" is_booted
 }
 
-# `is-system-running` fails when a unit has failed, which is no matter here.
+# The outer process of systemd-nspawn is its child for a moment, too: the first process is told by its name.
+has_leader() {
+    local container child
+    container=$(cat "$work/$name/container")
+    kill -0 "$container" 2>/dev/null || fail "$name has ended by itself: $(tail --lines 5 "$work/$name/console")"
+    for child in $(pgrep --parent "$container" || true); do
+        [ "$(cat "/proc/$child/comm" 2>/dev/null)" = systemd ] || continue
+        leader=$child
+        echo "$leader" >"$work/$name/leader"
+        return 0
+    done
+    return 1
+}
+
 is_booted() {
     local state
-    leader=$(pgrep --parent "$container" | head -1) && [ -n "$leader" ] || return 1
+    [ -e "/proc/$leader" ] || fail "$name has ended by itself: $(tail --lines 5 "$work/$name/console")"
     state=$(in_machine systemctl is-system-running 2>/dev/null) || true
     [[ $state == running || $state == degraded ]]
+}
+
+# wire MACHINES...: a network of machines that run: 10.77.0.1, 10.77.0.2, and so on. The operator, for whom
+# `as_operator` runs commands, is 10.77.0.99, beside them.
+wire() {
+    local machine port=0 leader
+    switch=webfill-$$
+    ip netns add "$switch"
+    ip -n "$switch" link add wire type bridge
+    ip -n "$switch" address add 10.77.0.99/24 dev wire
+    ip -n "$switch" link set wire up
+    ip -n "$switch" link set lo up
+    for machine in "$@"; do
+        port=$((port + 1))
+        leader=$(cat "$work/$machine/leader")
+        ip -n "$switch" link add "port$port" type veth peer name wire netns "$leader"
+        ip -n "$switch" link set "port$port" master wire up
+        nsenter --target "$leader" --net ip address add "10.77.0.$port/24" dev wire
+        nsenter --target "$leader" --net ip link set wire up
+    done
+}
+
+as_operator() {
+    ip netns exec "$switch" "$@"
 }
 
 # Runs a command in the machine.
@@ -58,10 +164,10 @@ in_machine() {
 }
 
 wait_until() {
-    local what=$1 deadline=$((SECONDS + 60))
+    local what=$1 deadline=$((SECONDS + 120))
     shift
     until "$@"; do
-        [ $SECONDS -lt $deadline ] || fail "waited in vain until $what"
+        [ $SECONDS -lt $deadline ] || fail "waited in vain until $what: $*"
         sleep 0.1
     done
 }

@@ -51,7 +51,7 @@ step "a Debian 12 takes it, and everything has its place"
 boot
 cp "$package" "$root/root/webfill.deb"
 make_newer
-in_machine dpkg --install /root/webfill.deb >/dev/null
+said=$(in_machine dpkg --install /root/webfill.deb 2>&1) || fail "it is not installed: $said"
 in_machine webfill --version
 for path in /usr/share/man/man1/webfill-dispatcher.1.gz /usr/share/man/man1/webfill-mapping-check.1.gz \
     /usr/share/bash-completion/completions/webfill /usr/share/zsh/vendor-completions/_webfill \
@@ -96,7 +96,7 @@ has /etc/webfill/webfill.toml || fail "the settings are gone"
 has /var/lib/webfill/dispatcher/dispatcher.db || fail "the dispatcher's state is gone"
 
 step "purged: only what was crawled is kept"
-in_machine dpkg --purge webfill >/dev/null 2>&1
+said=$(in_machine dpkg --purge webfill 2>&1) || fail "it is not purged: $said"
 for path in /etc/webfill /var/lib/webfill/dispatcher /var/lib/webfill/supervisor-vm-01 /var/log/webfill; do
     ! has "$path" || fail "$path is left"
 done

@@ -44,10 +44,14 @@ status_has() {
     [[ $(value "$1" StatusText) == *"$2"* ]]
 }
 
+renders() {
+    in_machine pgrep --full --uid webfill-browser 'type=renderer' >/dev/null
+}
+
 install_package() {
-    cp "$packages"/webfill_*.deb "$root/root/" 2>/dev/null
-    cp tests/deploy/web.py "$root/root/"
-    in_machine sh -c "dpkg --install /root/webfill_*.deb" >/dev/null 2>&1
+    local said
+    cp "$packages"/webfill_*.deb tests/deploy/web.py "$root/root/"
+    said=$(in_machine sh -c "dpkg --install /root/webfill_*.deb" 2>&1) || fail "the package is not installed: $said"
     # The web is on this machine, and a test has no time for the delay of strangers.
     cat >"$work/env" <<'EOF'
 WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS=true
@@ -112,9 +116,10 @@ step "Chromium renders pages within its confinement, with its own sandbox"
 in_machine systemctl start "$browser"
 expect "$browser" ActiveState active
 feed '{"url": "http://127.0.0.1:8000/scripted", "appid": "tests", "crawlid": "scripted", "spiderid": "browser", "maxdepth": 1}'
-wait_until "the link that a script has made is followed" has_outcomes scripted 2
-in_machine pgrep --full --uid webfill-browser 'type=renderer' >/dev/null || fail "there is no renderer"
+# While it is at work: it ends when it has nothing to do.
+wait_until "there is a renderer" renders
 in_machine pgrep --full --uid webfill-browser -- '--no-sandbox' && fail "its sandbox is off"
+wait_until "the link that a script has made is followed" has_outcomes scripted 2
 
 step "a supervisor outlives its dispatcher, and goes on with the next"
 before=$(value "$supervisor" MainPID)

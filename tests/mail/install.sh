@@ -1,29 +1,5 @@
 #!/usr/bin/env bash
-# Installs aiosmtpd, the server that tests hand mail to, into .cache/mail-tools/venv. Several of these
-# may run at once. Status 3: this machine cannot have them.
+# Installs aiosmtpd, the server that tests hand mail to, into .cache/mail-tools/venv.
+# May run several times at once. Status 3: this machine cannot have them.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-
-TOOLS="aiosmtpd==1.4.6"
-
-cache=$PWD/.cache/mail-tools
-# Apart from the tools, because builds watch it.
-marker=$cache/installed/tools
-
-none() {
-    echo "tests/mail/install.sh: $*" >&2
-    exit 3
-}
-
-mkdir -p "$cache/installed"
-exec 9>"$cache/lock"
-flock 9
-if [ "$(cat "$marker" 2>/dev/null)" = "$TOOLS" ]; then
-    exit 0
-fi
-rm -rf "$cache/venv"
-python3 -m venv "$cache/venv" >&2 || none "cannot make a virtual environment: apt-get install python3-venv"
-# shellcheck disable=SC2086 # there may be several words
-"$cache/venv/bin/pip" install --quiet $TOOLS >&2 || none "cannot install $TOOLS"
-"$cache/venv/bin/python" -c 'import aiosmtpd' || none "$TOOLS do not run here"
-echo "$TOOLS" >"$marker"
+exec "$(dirname "${BASH_SOURCE[0]}")/../venv.sh" mail aiosmtpd aiosmtpd==1.4.6

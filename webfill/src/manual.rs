@@ -1,11 +1,13 @@
 //! `webfill manual DIR`: the manual pages and the completions of shells, out of the command line itself, so
 //! that they say what the program does. It is hidden, because only packages are made with it.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 use webfill_startup::{ExitStatus, Fault};
 
 use crate::cli::Cli;
@@ -26,9 +28,46 @@ pub fn run(options: &ManualOptions) -> Result<ExitStatus, Fault> {
 
 fn write(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(Cli::command(), folder)?;
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    write_pages(command, folder)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         clap_complete::generate_to(shell, &mut Cli::command(), "webfill", folder)?;
     }
     Ok(())
+}
+
+/// The page of a command, and those of its subcommands.
+fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
+    for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+        write_pages(below.clone(), folder)?;
+    }
+    let name = command.get_display_name().unwrap_or("webfill").to_owned();
+    let man = Man::new(command);
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    write_exit_status(&name, &mut page)?;
+    std::fs::write(folder.join(man.get_filename()), page)
+}
+
+fn write_exit_status(name: &str, page: &mut dyn Write) -> io::Result<()> {
+    let mut roff = Roff::default();
+    roff.control("SH", ["EXIT STATUS"]);
+    for status in statuses(name) {
+        roff.control("TP", []);
+        roff.text([bold(status.code().to_string())]);
+        roff.text([roman(status.meaning())]);
+    }
+    roff.to_writer(page)
+}
+
+/// How the command with this page may end. The first page speaks of all commands.
+fn statuses(name: &str) -> &'static [ExitStatus] {
+    use ExitStatus::{Done, Error, Fatal, Interrupted, Usage};
+    match name {
+        "webfill" | "webfill-crawl" | "webfill-demo" | "webfill-watch-run" => &ExitStatus::ALL,
+        "webfill-extract" => &[Done, Error, Usage, Interrupted],
+        "webfill-dispatcher" | "webfill-supervisor" => &[Done, Error, Usage, Fatal],
+        _ => &[Done, Error, Usage],
+    }
 }

@@ -286,14 +286,7 @@ fn wait(run: &mut Child) -> ExitStatus {
 }
 
 fn status_of(status: std::process::ExitStatus) -> ExitStatus {
-    let known = [
-        ExitStatus::Done,
-        ExitStatus::Usage,
-        ExitStatus::Interrupted,
-        ExitStatus::Limit,
-        ExitStatus::Fatal,
-    ];
     let is_this = |known: &ExitStatus| status.code() == Some(known.code().into());
-    let found = known.into_iter().find(is_this);
+    let found = ExitStatus::ALL.into_iter().find(is_this);
     found.unwrap_or(ExitStatus::Error)
 }
