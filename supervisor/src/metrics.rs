@@ -155,10 +155,7 @@ impl State {
         .value(self.held);
         let mut messages = page.counter("webfill_messages_total", "Frames, by socket.");
         for (socket, traffic) in &self.traffic {
-            messages.with(
-                &[("socket", socket), ("direction", "in")],
-                traffic.received,
-            );
+            messages.with(&[("socket", socket), ("direction", "in")], traffic.received);
             messages.with(&[("socket", socket), ("direction", "out")], traffic.sent);
         }
     }
