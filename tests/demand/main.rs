@@ -17,6 +17,7 @@ mod intake;
 mod keys;
 mod lanes;
 mod machine;
+mod metrics;
 mod nights;
 mod notices;
 mod priorities;
