@@ -88,8 +88,11 @@ fn figures_are_what_the_access_log_says() {
         assert!(told.of(&format!("{name}_sum")) > 0.0);
     }
     assert!(told.of("webfill_fetched_bytes_total") > 18.0 * 20.0);
-    let filled = "webfill_fields_total{mapping=\"profile\",state=\"filled\"}";
-    assert_eq!(told.of(filled), 18.0);
+    // Of four fields each page has two: its title and its name.
+    for state in ["filled", "empty"] {
+        let fields = format!("webfill_fields_total{{mapping=\"profile\",state=\"{state}\"}}");
+        assert_eq!(told.of(&fields), 18.0 * 2.0, "{state}");
+    }
     assert_eq!(told.of("webfill_workers{state=\"ready\"}"), 1.0);
     assert_eq!(told.of("webfill_dispatcher_up"), 1.0);
     assert_eq!(told.of("webfill_store_up"), 1.0);
@@ -180,7 +183,10 @@ fn a_killed_worker_makes_no_counter_go_back() {
     told.assert_not_behind(&last);
     let fetched = told.of("webfill_fetch_duration_seconds_count");
     assert!(fetched <= site.visits().pages().len() as f64);
-    let told = scrape(&fleet, DISPATCHER);
+    let told = wait_for("the dispatcher has told all ends", || {
+        let told = scrape(&fleet, DISPATCHER);
+        (told.sum("webfill_tasks_ended_total") == 300.0).then_some(told)
+    });
     assert_eq!(told.of("webfill_tasks_ended_total{outcome=\"ok\"}"), 300.0);
     assert!(told.of("webfill_tasks_returned_total") >= 1.0);
 }
