@@ -114,6 +114,8 @@ pub struct DispatcherSetup {
     pub endpoints: Endpoints,
     /// The address for requests by HTTP.
     pub http: Option<SocketAddr>,
+    /// Where its figures are served, if they are.
+    pub metrics: Option<SocketAddr>,
     /// Required if other machines can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.

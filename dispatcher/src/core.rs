@@ -22,6 +22,7 @@ use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::reload::ReloadAsked;
 use crate::store_writer::StoreWrite;
 
+mod figures;
 mod handing_out;
 mod machines;
 mod notices;
@@ -33,6 +34,8 @@ mod site_states;
 mod supervisors;
 mod watches;
 
+use self::figures::Counters;
+pub(crate) use self::figures::{CoreFigures, Deliveries};
 use self::handing_out::UnderservedCrawls;
 use self::notices::Notices;
 pub(crate) use self::notices::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
@@ -130,6 +133,9 @@ pub struct Core {
     notices: Notices,
     /// Peers that were refused lately, so that each is logged once a minute.
     pub(crate) refusals: RefusalLog,
+    counters: Counters,
+    /// Since when sites outside the window are due, as far as was noticed.
+    outside_due_since_ms: Option<i64>,
 }
 
 impl Core {
@@ -180,6 +186,8 @@ impl Core {
             wall_ahead_ms: 0,
             notices: Notices::default(),
             refusals: RefusalLog::default(),
+            counters: Counters::default(),
+            outside_due_since_ms: None,
         };
         for crawl in core.frontier.unfinished_crawls()? {
             core.register_crawl(crawl, now_ms)?;

@@ -25,6 +25,7 @@ use webfill_wire::{
 use self::balance::Balance;
 use self::fleet::Fleet;
 use self::held::Held;
+use self::overdue::Overdue;
 use self::schedule::Schedule;
 use crate::caller::Caller;
 use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Woken};
@@ -37,6 +38,7 @@ mod groups;
 mod held;
 mod judging;
 mod leases;
+mod overdue;
 mod ready;
 mod schedule;
 mod session;
@@ -44,7 +46,7 @@ mod site;
 mod supervisor;
 
 pub use self::egress::{CutOff, MachineFailures};
-pub use self::fleet::{Greeting, HeartbeatReply, Presence};
+pub use self::fleet::{FleetFigures, Greeting, HeartbeatReply, Presence};
 pub use self::groups::GroupBounds;
 pub use self::leases::{LastRequest, Lease};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
@@ -84,6 +86,7 @@ pub struct Dispatch {
     held: Held,
     /// At which site the last probe was.
     last_draw: u64,
+    overdue: Overdue,
 }
 
 impl Dispatch {
@@ -96,6 +99,7 @@ impl Dispatch {
             leases: BTreeMap::new(),
             held: Held::default(),
             last_draw: 0,
+            overdue: Overdue::default(),
         }
     }
 
@@ -114,6 +118,11 @@ impl Dispatch {
     /// How many supervisors are connected.
     pub fn supervisor_count(&self) -> usize {
         self.fleet.present()
+    }
+
+    /// What the supervisors do.
+    pub fn fleet_figures(&self) -> FleetFigures {
+        self.fleet.figures()
     }
 
     /// The names and lanes of the connected supervisors.

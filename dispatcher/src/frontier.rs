@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use webfill_wire::CrawlKey;
+use webfill_wire::{CrawlKey, Outcome};
 
 use self::application_limits::LimitedApplications;
 use self::crawls_in_memory::CrawlsInMemory;
@@ -153,6 +153,8 @@ pub struct Frontier {
     last_turn: i64,
     /// The number of the next task; see [`pruning`].
     next_task: i64,
+    /// How many tasks have ended since it was opened; those that were queued again count twice.
+    ended: BTreeMap<Outcome, u64>,
     epoch: Epoch,
     in_transaction: bool,
     /// The time that the next commit notes.
@@ -205,6 +207,7 @@ impl Frontier {
             lanes: Lanes::default(),
             last_turn,
             next_task,
+            ended: BTreeMap::new(),
             epoch,
             in_transaction: false,
             now_ms,
@@ -223,6 +226,11 @@ impl Frontier {
         self.retries.set_table(retries);
         self.rests.set_table(rests);
         self.excluded = excluded;
+    }
+
+    /// How many tasks have ended since it was opened, by outcome.
+    pub(crate) fn ended(&self) -> &BTreeMap<Outcome, u64> {
+        &self.ended
     }
 
     /// Sets the time that the next commit notes.

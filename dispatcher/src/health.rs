@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use webfill_wire::figures::Histogram;
 
 /// The loop turns twice a second or more often. One that has not turned for so long is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
@@ -23,6 +24,8 @@ struct Shared {
     /// frontier is not open.
     turned_ms: AtomicU64,
     is_store_away: AtomicBool,
+    /// How long the store took to answer.
+    store_answers: Mutex<Histogram>,
     /// Why nothing is taken or handed out, as of the last turn.
     holds: Mutex<Option<String>>,
 }
@@ -33,6 +36,7 @@ impl Health {
             started: Instant::now(),
             turned_ms: AtomicU64::new(0),
             is_store_away: AtomicBool::new(false),
+            store_answers: Mutex::default(),
             holds: Mutex::default(),
         }))
     }
@@ -47,9 +51,20 @@ impl Health {
         }
     }
 
-    /// The store accepts writes, or does not.
-    pub(crate) fn note_store(&self, is_away: bool) {
+    /// The store has answered after this time, or it is away.
+    pub(crate) fn note_store(&self, is_away: bool, took: Duration) {
         self.0.is_store_away.store(is_away, Ordering::Relaxed);
+        let answers = self.0.store_answers.lock();
+        answers
+            .unwrap_or_else(PoisonError::into_inner)
+            .observe(took);
+    }
+
+    /// Whether the store is away, and how long it took to answer so far.
+    pub(crate) fn store(&self) -> (bool, Histogram) {
+        let is_away = self.0.is_store_away.load(Ordering::Relaxed);
+        let answers = self.0.store_answers.lock();
+        (is_away, *answers.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the frontier is open.
@@ -116,7 +131,7 @@ mod tests {
         let draining = json!({"ready": false, "why": ["it drains"]});
         assert_eq!(health.readyz(), (503, draining));
         health.note_turn(None);
-        health.note_store(true);
+        health.note_store(true, Duration::from_secs(1));
         assert_eq!((health.healthz().0, health.readyz().0), (503, 503));
     }
 }

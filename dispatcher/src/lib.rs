@@ -33,6 +33,7 @@ pub mod intake;
 pub mod local_crawl;
 pub mod local_notices;
 mod mappings;
+mod metrics;
 mod outgoing;
 mod postponed;
 mod reload;

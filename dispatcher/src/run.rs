@@ -35,6 +35,7 @@ use crate::health::Health;
 use crate::http::{self, PendingRequests};
 use crate::incoming;
 use crate::mappings::Mappings;
+use crate::metrics::Metrics;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::postponed::Postponed;
 use crate::reload::{ReadAgain, ReloadEnded, Reloader};
@@ -96,12 +97,16 @@ pub fn run(
     if let Some(address) = setup.http {
         http::start(address, clock, pending_requests.clone(), health.clone())?;
     }
+    let metrics = Metrics::start(&setup, health.clone(), clock)?;
     let store_writer = StoreWriter::start(&setup, health.clone(), move |answer| {
         let _ = written.send(Event::WriteResult(answer));
     })?;
     // The frontier is opened before the sockets: whoever connects is answered at once.
     service_manager.say("opens the frontier".to_owned());
     let mut core = open(&setup, mappings, clock)?;
+    if let Some(metrics) = &metrics {
+        metrics.begin_census(&setup.state)?;
+    }
     if let Some(feeders) = &setup.feeders {
         core.attend_watches(feeders.sources.clone(), clock.now_ms())
             .and_then(|()| core.attend_notices(feeders.notices.clone(), clock.now_ms()))
@@ -159,6 +164,7 @@ pub fn run(
         content_changes: Some(content_changes),
         pending_requests,
         health,
+        metrics,
         service_manager,
         refused_reload: None,
         ends_alone: setup.ends_alone,
@@ -203,6 +209,7 @@ struct Process {
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
     health: Health,
+    metrics: Option<Metrics>,
     service_manager: ServiceManager,
     /// Why the last reload has changed nothing.
     refused_reload: Option<String>,
@@ -215,6 +222,7 @@ impl Process {
         let mut committed = Instant::now();
         loop {
             let batch = self.collect_events(arrived, committed)?;
+            let began = Instant::now();
             self.core.layout_alarms = self.extraction_health.standing();
             self.apply_events(batch)?;
             if signals::asked() >= Asked::Drain {
@@ -236,6 +244,7 @@ impl Process {
                 .map_err(frontier_fault)?;
             committed = Instant::now();
             self.note_turn(now_ms);
+            self.publish_figures(committed - began, now_ms);
             self.send(to_send);
             self.advance_feeders()?;
             self.deliveries.advance(&mut self.core);

@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use webfill_startup::Fault;
 use webfill_store::{
     ApplyPage, Crawl, CrawlId, MappingOrder, Page, RecordState, Save, SiteState, Store, StoreError,
@@ -113,6 +114,7 @@ impl StoreWriter {
                     queued,
                     states: taken,
                     retention,
+                    look_at: Instant::now() + LOOK_EVERY,
                 };
                 runtime.block_on(write_all(backends.store, &mut queue, health, on_written))
             })
@@ -168,6 +170,9 @@ impl StoreWriter {
 /// With more waiting states of crawls than this, the store does not keep up.
 const BEHIND: usize = 1_000;
 
+/// A store that is not written to is looked at so often.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
 /// Wait before a store that cannot be reached is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
@@ -177,10 +182,13 @@ async fn write_all(
     health: Health,
     on_written: impl Fn(WriteResult),
 ) {
-    while let Some(entry) = queue.next(&*store).await {
+    while let Some(entry) = queue.next(&*store, &health).await {
         loop {
+            let began = Instant::now();
             let answer = write(&store, &entry).await;
-            health.note_store(answer.as_ref().is_err_and(StoreError::is_retry));
+            let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
+            health.note_store(is_away, began.elapsed());
+            queue.look_at = Instant::now() + LOOK_EVERY;
             match answer {
                 Ok(Some(written)) => on_written(written),
                 Ok(None) => {}
@@ -232,11 +240,14 @@ struct Queue {
     queued: mpsc::UnboundedReceiver<Queued>,
     states: LatestStates,
     retention: Retention,
+    /// When the store is asked for a sign of life, if nothing is written before.
+    look_at: Instant,
 }
 
 impl Queue {
-    /// The next write; `None` at the end. Drops what is too old while it waits.
-    async fn next(&mut self, store: &dyn Store) -> Option<StoreWrite> {
+    /// The next write; `None` at the end. Drops what is too old while it waits, and looks whether the store
+    /// is there.
+    async fn next(&mut self, store: &dyn Store, health: &Health) -> Option<StoreWrite> {
         loop {
             let queued = tokio::select! {
                 queued = self.queued.recv() => queued?,
@@ -244,11 +255,30 @@ impl Queue {
                     self.retention.step(store).await;
                     continue;
                 }
+                () = tokio::time::sleep_until(self.look_at) => {
+                    self.look(store, health).await;
+                    continue;
+                }
             };
             if let Some(entry) = take_write(queued, &self.states) {
                 return Some(entry);
             }
         }
+    }
+}
+
+impl Queue {
+    /// Reads what is not there, which takes one look at an index.
+    async fn look(&mut self, store: &dyn Store, health: &Health) {
+        let nobody = CrawlId {
+            app_id: String::new(),
+            crawl_id: String::new(),
+        };
+        let began = Instant::now();
+        let answer = store.get_crawl(&nobody).await;
+        let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
+        health.note_store(is_away, began.elapsed());
+        self.look_at = Instant::now() + LOOK_EVERY;
     }
 }
 

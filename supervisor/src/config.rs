@@ -1,5 +1,6 @@
 //! The settings of a supervisor.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,8 @@ pub struct SupervisorSetup {
     pub lane: Lane,
     /// It belongs to `webfill crawl`, which looks after the dispatcher only once this one says `ready`.
     pub is_local: bool,
+    /// Where its figures are served, if they are.
+    pub metrics: Option<SocketAddr>,
     /// The longest that one request may take, in milliseconds.
     pub longest_request_ms: u64,
     pub workers: u16,

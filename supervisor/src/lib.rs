@@ -9,7 +9,9 @@
 //! run it; [`mod@run`] is the process around it.
 
 mod config;
+mod figures;
 mod mappings;
+mod metrics;
 mod queue;
 mod readiness;
 mod recalls;

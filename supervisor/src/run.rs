@@ -4,6 +4,8 @@
 //! On the first SIGTERM or SIGINT it drains and says goodbye to the dispatcher; on the second it ends
 //! at once. If it dies, its workers die with it.
 
+mod telling;
+
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -12,12 +14,14 @@ use webfill_startup::service_manager::ServiceManager;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::codec::{self, CodecError, OLDEST_VERSION};
+use webfill_wire::figures;
 use webfill_wire::greeting::{self, Refusal, Versions};
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
 use webfill_wire::{Credit, RefusalLog, SupervisorToDispatcher, WorkerToSupervisor};
 use webfill_worker::Now;
 
 use crate::config::SupervisorSetup;
+use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::supervisor::{OutgoingMessage, Supervisor, Terms};
 use crate::worker_process::{ProcessChange, WorkerProcess};
@@ -35,6 +39,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         true => ServiceManager::none(),
         false => ServiceManager::from_environment(),
     };
+    let metrics = Metrics::start(&setup)?;
     let (inbox, arrived) = mpsc::channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
         // The loop below outlives the sockets; a send fails only while both end.
@@ -53,6 +58,8 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         service_manager,
         refused: None,
         last_death: None,
+        worker_deaths: 0,
+        metrics,
     };
     process.start_workers()?;
     process.keep_time();
@@ -117,6 +124,8 @@ struct Process {
     refused: Option<String>,
     /// How a worker died last.
     last_death: Option<String>,
+    worker_deaths: u64,
+    metrics: Metrics,
 }
 
 impl Process {
@@ -138,7 +147,10 @@ impl Process {
         let now_ms = boot_ms();
         let read = match arrived.socket {
             TASKS => self.take_from_dispatcher(&arrived.frame, now_ms),
-            _ => codec::decode(&arrived.frame).map(|message| self.take_from_worker(message)),
+            _ => match figures::read(&arrived.frame) {
+                Some(read) => read.map(|figures| self.metrics.take(figures)),
+                None => codec::decode(&arrived.frame).map(|message| self.take_from_worker(message)),
+            },
         };
         if let Err(error) = read
             && self
@@ -248,44 +260,9 @@ impl Process {
                 self.service_manager.ready();
             }
         }
+        self.publish_figures(low_disk.is_some());
         self.tell_service_manager(low_disk);
         Ok(())
-    }
-
-    fn tell_service_manager(&mut self, low_disk: Option<String>) {
-        if self.supervisor.is_draining() {
-            self.service_manager.stops();
-        }
-        let status = match (self.waits_for(), low_disk) {
-            _ if self.supervisor.is_draining() => "drains".to_owned(),
-            (Some(waits_for), _) => format!("waits: {waits_for}"),
-            (None, _) if !self.supervisor.has_lease(boot_ms()) => {
-                "waits: the dispatcher is silent".to_owned()
-            }
-            (None, Some(low_disk)) => format!("holds: {low_disk}"),
-            (None, None) => format!("workers: {}", self.workers.len()),
-        };
-        self.service_manager.turns(|| status);
-    }
-
-    /// What it waits for before it can work, in words.
-    fn waits_for(&self) -> Option<String> {
-        let dispatcher = &self.setup.tasks_endpoint;
-        if self.supervisor.is_welcome() {
-            let is_ready = self.workers.iter().any(WorkerProcess::is_ready);
-            let died = self.last_death.as_deref();
-            let died = died.map_or_else(String::new, |how| format!(", the last one ended: {how}"));
-            return (!is_ready).then(|| format!("no worker has opened the store yet{died}"));
-        }
-        let why = match (&self.refused, self.outbox.not_let_in()) {
-            (Some(refused), _) => refused.as_str(),
-            (None, _) if self.supervisor.is_name_taken() => {
-                "another supervisor has this name: start this one with another --id"
-            }
-            (None, Some(why)) => why,
-            (None, None) => "it does not answer",
-        };
-        Some(format!("the dispatcher at {dispatcher}: {why}"))
     }
 
     fn keep_time(&mut self) {
@@ -376,6 +353,7 @@ impl Process {
             "worker died, it is started again"
         );
         self.last_death = Some(how.to_owned());
+        self.worker_deaths += 1;
         self.supervisor.worker_died(worker_index as u16);
         if self.supervisor.is_draining() {
             // It is not started again, so its tasks are given back now.

@@ -155,7 +155,16 @@ pub(crate) fn http(fleet: &Fleet, head: &[&str], body: &str) -> (u16, String) {
 
 /// The same of a server that may be gone; then what there is of the answer.
 fn try_http(host: &str, head: &[&str], body: &str) -> Result<(u16, String), String> {
-    let stream = TcpStream::connect((host, HTTP));
+    try_http_at((host, HTTP), head, body)
+}
+
+/// The same at another port.
+pub(crate) fn try_http_at(
+    server: (&str, u16),
+    head: &[&str],
+    body: &str,
+) -> Result<(u16, String), String> {
+    let stream = TcpStream::connect(server);
     let mut stream = stream.map_err(|error| error.to_string())?;
     stream.set_read_timeout(Some(WAIT)).expect("an option");
     let mut request = head.join("\r\n");

@@ -116,6 +116,13 @@ impl Fleet {
         }
     }
 
+    /// A further setting of what is started from now on, as a variable without its prefix.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        let name = format!("WEBFILL_{name}");
+        self.settings.retain(|(other, _)| *other != name);
+        self.settings.push((name, value.to_owned()));
+    }
+
     pub(crate) fn start_dispatcher(&mut self) {
         let mut running = self.dispatcher_role().start();
         running.wait_for_stderr("ready");

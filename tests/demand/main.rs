@@ -18,6 +18,7 @@ mod keys;
 mod lanes;
 mod machine;
 mod moving;
+mod metrics;
 mod nights;
 mod notices;
 mod priorities;

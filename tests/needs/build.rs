@@ -5,8 +5,8 @@
 //!
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
 //! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which
-//!   `tests/released.sh` builds the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh` and
-//!   `tests/office/install.sh` note what they have installed;
+//!   `tests/released.sh` builds the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh`,
+//!   `tests/office/install.sh` and `tests/prometheus/install.sh` note what they have installed;
 //! - an environment variable that names or demands one of them.
 //!
 //! It watches only paths within the checkout, which exist on every machine: cargo takes a missing path
@@ -23,7 +23,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 16] = [
+const REQUIREMENTS: [Requirement; 17] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -48,6 +48,11 @@ const REQUIREMENTS: [Requirement; 16] = [
         name: "office_tools",
         is_met: || office_tools().join("tools").is_file(),
         reason: "needs xlwt: run tests/office/install.sh",
+    },
+    Requirement {
+        name: "prometheus",
+        is_met: || prometheus().join("tools").is_file(),
+        reason: "needs prometheus and promtool: run tests/prometheus/install.sh",
     },
     Requirement {
         name: "chromium",
@@ -133,6 +138,7 @@ fn watch() {
         warc_tools(),
         mail_tools(),
         office_tools(),
+        prometheus(),
     ] {
         create_old_folder(&folder);
         println!("cargo::rerun-if-changed={}", folder.display());
@@ -173,6 +179,10 @@ fn mail_tools() -> PathBuf {
 
 fn office_tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/office-tools/installed")
+}
+
+fn prometheus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/prometheus/installed")
 }
 
 fn has_released() -> bool {

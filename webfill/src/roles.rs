@@ -60,6 +60,8 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         ports
     };
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
+    let metrics = settings.metrics.dispatcher_address();
+    let metrics = metrics.map_err(Fault::usage)?;
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let read_again = reload::read_again(options.clone(), settings.clone(), !mappings.is_empty());
     let feeders = match options.local {
@@ -73,6 +75,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         endpoints,
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
+        metrics: metrics.filter(|_| !options.local),
         keys,
         state: state.path().to_owned(),
         store: settings.store_uri()?,
@@ -202,11 +205,14 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let in_flight = settings.in_flight();
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let longest_request = webfill_worker::longest_request(&settings.fetch);
+    let metrics = settings.metrics.supervisor_address();
+    let metrics = metrics.map_err(Fault::usage)?;
     let ended = log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
         // In `webfill crawl` there is only one, because the state folder is locked.
         instance: if options.local { 0 } else { state.instance()? },
         is_local: options.local,
+        metrics: metrics.filter(|_| !options.local),
         lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,
         workers,

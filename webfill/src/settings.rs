@@ -13,6 +13,7 @@ use toml::Table;
 use webfill_dispatcher::{
     ApplicationLimits, DispatcherConfig, RestTable, RetryTable, WatchSources, WatchesConfig,
 };
+use webfill_metrics::MetricsConfig;
 use webfill_notices::NoticesConfig;
 use webfill_startup::Fault;
 use webfill_startup::disk::DiskConfig;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub watches: WatchesConfig,
     /// How notices of watches leave this machine, and what they may use of it.
     pub notices: NoticesConfig,
+    /// Where figures are served to Prometheus.
+    pub metrics: MetricsConfig,
     pub supervisor: SupervisorConfig,
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
@@ -83,6 +86,7 @@ impl Default for Settings {
             dispatcher: DispatcherConfig::default(),
             watches: WatchesConfig::default(),
             notices: NoticesConfig::default(),
+            metrics: MetricsConfig::default(),
             supervisor: SupervisorConfig::default(),
             worker: WorkerConfig::default(),
             politeness: PolitenessConfig::default(),

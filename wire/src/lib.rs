@@ -4,6 +4,7 @@
 //! - [`message`]: the messages, named by their direction.
 //! - [`codec`]: their encoding, with a version byte.
 //! - [`greeting`]: how two builds agree on that version.
+//! - [`figures`]: what workers have counted, for Prometheus.
 //! - [`arrivals`]: notices lost messages by their numbers.
 //! - [`refusal_log`]: how often a refused peer is logged.
 //! - [`socket`]: the only module that uses ZeroMQ.
@@ -12,6 +13,7 @@
 
 pub mod arrivals;
 pub mod codec;
+pub mod figures;
 pub mod greeting;
 pub mod keys;
 pub mod links;

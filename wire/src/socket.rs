@@ -21,6 +21,7 @@ mod open_socket;
 mod options;
 mod thread;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -176,6 +177,13 @@ pub enum SocketError {
     Thread(#[from] std::io::Error),
 }
 
+/// How many frames have come in and gone out by a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    pub received: u64,
+    pub sent: u64,
+}
+
 /// A handle to send with; clones share the same thread.
 #[derive(Clone)]
 pub struct Outbox {
@@ -221,6 +229,11 @@ impl Outbox {
     /// Why a server has not let a connecting socket of this process in, if one has not. It may have since.
     pub fn not_let_in(&self) -> Option<&'static str> {
         self.commands.not_let_in()
+    }
+
+    /// The frames so far, of each socket that there is or was.
+    pub fn traffic(&self) -> BTreeMap<SocketName, Traffic> {
+        self.commands.traffic()
     }
 
     /// Closes a socket and drops the frames queued for it.

@@ -33,6 +33,7 @@ use crate::documents::Documents;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::{Fetched, PageRequest};
 use crate::fetch_slots::FetchSlots;
+use crate::figures::Figures;
 use crate::gate::Gate;
 use crate::look;
 use crate::memory::{Memory, Share};
@@ -88,6 +89,7 @@ pub struct Journey {
     pub repeated_pages: RefCell<RepeatedPages>,
     /// Fetches in flight.
     pub slots: FetchSlots,
+    pub figures: Figures,
     /// The longest body that is kept, in crawls that keep them.
     pub kept_body_bytes: usize,
     /// If documents are read.
@@ -119,13 +121,16 @@ impl Journey {
         loop {
             let task = self.sites.borrow_mut().next_task(&site);
             let Some(task) = task else { return };
+            let id = task.task;
             let permit = self.gate.permit(&task);
             if self.draining.get() {
                 self.return_task(&site, &task, None);
+                self.figures.task_left(id);
                 continue;
             }
             let span = self.span_of(&task);
             self.travel(&site, task, &permit).instrument(span).await;
+            self.figures.task_left(id);
             self.end_turn(&site).await;
         }
     }
@@ -336,6 +341,7 @@ impl Journey {
         result.delay = Some(request.delay);
         result.validators = conditions::validators(&fetched, &result, self.documents.as_ref());
         let mut result = result.with_fetched(&mut fetched);
+        self.figures.page_fetched(&result, request.started.instant);
         if let Some(sign) = &block {
             block_outcome::end_as_blocked(&mut result, sign);
         }

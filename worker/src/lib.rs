@@ -20,6 +20,7 @@ mod extract;
 mod fetch;
 mod fetch_error;
 mod fetch_slots;
+mod figures;
 mod gate;
 mod journey;
 mod kept_body;

@@ -36,6 +36,7 @@ use crate::documents::Documents;
 use crate::extract::{self, ExtractionMemory, PageTimer, Work};
 use crate::fetch::Fetcher;
 use crate::fetch_slots::FetchSlots;
+use crate::figures::Figures;
 use crate::gate::{Gate, longest_request};
 use crate::journey::Journey;
 use crate::memory::{Memory, Parts, Room};
@@ -90,6 +91,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         (setup.worker_index, setup.incarnation),
     );
 
+    let figures = Figures::default();
     let (extraction, pages) = mpsc::channel(MAX_WAITING_PAGES);
     let (results, ended) = mpsc::channel(MAX_WAITING_RESULTS);
     let parts = Parts::of(setup.worker.memory_mib);
@@ -120,6 +122,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             told_of_dropped: Cell::new(None),
             pace: backends.store.save_pace(setup.workers),
             worker: name(&setup),
+            figures: figures.clone(),
         };
         let reporter = reporter.clone();
         tokio::task::spawn_local(async move { saver.run(ended, |done| reporter.done(done)).await })
@@ -135,7 +138,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         (extraction, results),
         broken,
         archive,
-        &reporter,
+        (&reporter, &figures),
         Room {
             bodies: Memory::new(parts.bodies),
             held: Memory::new(parts.held),
@@ -173,6 +176,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
             // kills this process.
             _ = heartbeat.tick() => if page_timer.time_on_page() < page_deadline * 3 {
                 reporter.heartbeat();
+                tell_figures(&figures, &reporter);
             },
             Some(fault) = breaks.recv() => return Err(fault),
             ended = &mut saver => return Err(saver_fault(ended)),
@@ -184,6 +188,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     // Closing the channels, in the order of the journey, ends the threads behind them.
     drop((worker, journey));
     let saved = (&mut saver).await;
+    tell_figures(&figures, &reporter);
     if let Ok(Ok(())) = saved {
         let _ = extractor.join();
         // It completes its file.
@@ -197,6 +202,12 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     Err(saver_fault(saved))
 }
 
+fn tell_figures(figures: &Figures, reporter: &SupervisorReporter) {
+    if let Some(news) = figures.take_news() {
+        reporter.figures(news);
+    }
+}
+
 /// The worker's name in the cache and the store.
 fn name(setup: &WorkerSetup) -> String {
     format!("{}/{}", setup.supervisor, setup.worker_index)
@@ -208,7 +219,7 @@ fn journey(
     (extraction, results): (mpsc::Sender<Work>, mpsc::Sender<TaskResult>),
     broken: mpsc::Sender<Fault>,
     archive: Option<Archive>,
-    reporter: &SupervisorReporter,
+    (reporter, figures): (&SupervisorReporter, &Figures),
     room: Room,
 ) -> Result<Journey, Fault> {
     let resolver = Resolver::new(&setup.fetch, &setup.politeness).map_err(Fault::usage)?;
@@ -247,6 +258,7 @@ fn journey(
         crawls: RefCell::new(HashMap::new()),
         repeated_pages: RefCell::default(),
         slots: FetchSlots::new(setup.worker.concurrency),
+        figures: figures.clone(),
         kept_body_bytes: setup.bodies.max_body_bytes(),
         documents,
         browser,

@@ -15,6 +15,7 @@ use tracing::Instrument;
 use webfill_store::{Bodies, Page, Save, SavePace, Saved, Store, StoreError};
 use webfill_wire::{Outcome, TaskDone};
 
+use crate::figures::Figures;
 use crate::kept_body;
 use crate::task_result::TaskResult;
 
@@ -36,6 +37,7 @@ pub struct Saver {
     pub pace: SavePace,
     /// The worker's name, kept with each page.
     pub worker: String,
+    pub figures: Figures,
 }
 
 impl Saver {
@@ -76,6 +78,7 @@ impl Saver {
                 }
             };
             span.in_scope(|| log_result(&result));
+            self.figures.page_saved(&result);
             done.push(result.into_task_done(saved.resolved, now));
         }
         Ok(done)
@@ -89,6 +92,7 @@ impl Saver {
     ) -> Result<Vec<Result<Saved, StoreError>>, StoreError> {
         let mut wait = FIRST_RETRY;
         loop {
+            let began = Instant::now();
             let answers = match self.keep_bodies(results).await {
                 Ok(()) => {
                     let saves = results.iter().map(|result| self.entry(result)).collect();
@@ -99,7 +103,9 @@ impl Saver {
             if let Some(fatal) = answers.iter().find_map(fatal_error) {
                 return Err(fatal);
             }
-            let Some(busy) = answers.iter().find_map(retry_error) else {
+            let busy = answers.iter().find_map(retry_error);
+            self.figures.store_answered(began.elapsed(), busy.is_some());
+            let Some(busy) = busy else {
                 if wait > FIRST_RETRY {
                     tracing::info!(event = "store_back", "the store takes writes again");
                 }

@@ -1,5 +1,6 @@
 //! What a worker tells its supervisor.
 
+use webfill_wire::figures::{self, WorkerFigures, WorkerTotals};
 use webfill_wire::socket::{Outbox, SocketName};
 use webfill_wire::{Delivery, TaskDone, TaskReturned, WorkerToSupervisor, codec, links};
 
@@ -36,6 +37,17 @@ impl SupervisorReporter {
 
     pub fn heartbeat(&self) {
         self.send(self.empty_message());
+    }
+
+    /// What was counted since the start, and whether the store is away.
+    pub fn figures(&self, (totals, is_store_away): (WorkerTotals, bool)) {
+        let frame = figures::encode(&WorkerFigures {
+            worker_index: self.worker_index,
+            incarnation: self.incarnation,
+            totals,
+            is_store_away,
+        });
+        self.outbox.send(self.socket, frame);
     }
 
     /// In as many messages as it takes for none to be longer than a socket takes.

@@ -205,6 +205,7 @@ impl Core {
         self.dispatch
             .record_handed_out(grant, &batch.tasks, batch.left, batch.next);
         let handed_out = batch.tasks.len();
+        self.counters.handed_out += handed_out as u64;
         if handed_out > 0 {
             self.send_tasks(grant, batch.tasks)?;
         }

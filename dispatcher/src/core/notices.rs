@@ -11,7 +11,7 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 use webfill_api::NoticeTime;
@@ -142,6 +142,7 @@ impl Core {
         let Some(target) = self.notices.under_way.remove(&ended.id) else {
             return Ok(());
         };
+        self.counters.deliveries.count(&ended.verdict);
         let failures = match &ended.verdict {
             Verdict::Delivered => {
                 self.notices.failures.remove(&target);
@@ -200,6 +201,19 @@ impl Core {
             "blind": blind.into_values().collect::<Vec<_>>(),
             "notices": {"waiting": waiting, "undelivered": undelivered, "last": last},
         }))
+    }
+
+    /// How many watches are blind, of those that somebody is told of.
+    pub(super) fn blind_watches(&self) -> usize {
+        let told = self.notices.told.iter();
+        let blind = told.filter(|(_, told)| !told.blind.is_empty());
+        let blind: BTreeSet<&str> = blind.map(|((watch, _), _)| &**watch).collect();
+        blind.len()
+    }
+
+    /// How many targets notices do not reach.
+    pub(super) fn unreached_targets(&self) -> usize {
+        self.notices.undelivered.len()
     }
 
     /// The targets that notices do not reach, for `status`.

@@ -50,8 +50,12 @@ impl Core {
         }
         let counted = match self.frontier.complete(done, now_ms)? {
             Completion::Counted(counted) => counted,
-            Completion::WillRetry => return self.end_lease(done, now_ms),
+            Completion::WillRetry => {
+                self.counters.retried += 1;
+                return self.end_lease(done, now_ms);
+            }
             Completion::SiteRests(turn) => {
+                self.counters.retried += 1;
                 self.end_lease_at_resting_site(done, turn, now_ms)?;
                 return self.begin_rests(now_ms);
             }
@@ -74,6 +78,7 @@ impl Core {
 
     /// Logs an outcome whose lease was not in force.
     fn log_stale(&mut self, done: &TaskDone) -> Result<(), FrontierError> {
+        self.counters.stale += 1;
         let task = self.frontier.task(done.task)?;
         let crawl_id = match &task {
             Some(task) => Some(self.frontier.spec(task.crawl)?.crawl_id.as_str()),
@@ -136,6 +141,7 @@ impl Core {
             self.wake(woken);
         }
         for rest in self.frontier.take_begun_rests() {
+            *self.counters.rests.entry(rest.reason).or_default() += 1;
             if let Some(holder) = self.dispatch.holder_of(rest.site) {
                 let scope = RecallScope {
                     site: Some(rest.name.clone()),
@@ -199,6 +205,7 @@ impl Core {
         if given_back == GivenBack::Stale {
             return Ok(());
         }
+        self.counters.returned += 1;
         if let Some(address) = returned.address {
             self.dispatch.note_address(returned.task, address);
         }
@@ -275,6 +282,7 @@ impl Core {
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         self.wake(tally.woken);
+        self.counters.accepted += tally.accepted;
         if tally.accepted + tally.requeued > 0 {
             self.next_site_ms = Some(now_ms);
             self.underserved.add(crawl);

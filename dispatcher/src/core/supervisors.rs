@@ -196,6 +196,7 @@ impl Core {
             self.remove_supervisor(&name, Gone::Left, now_ms)?;
         }
         for name in self.dispatch.lost_supervisors(now_ms) {
+            self.counters.supervisors_lost += 1;
             tracing::error!(
                 event = "supervisor_lost",
                 supervisor = name,

@@ -159,6 +159,14 @@ impl Watched {
         }
     }
 
+    pub(super) fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
     /// The last run, ended or under way.
     pub(super) fn last_run(&self) -> Option<&WatchRun> {
         self.last.as_ref()

@@ -20,7 +20,10 @@ use super::supervisor::Supervisor;
 use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
 
+mod figures;
 mod ways_out;
+
+pub use figures::FleetFigures;
 
 /// The longest request that a supervisor may announce: a day.
 const LONGEST_REQUEST_MS: u64 = 86_400_000;

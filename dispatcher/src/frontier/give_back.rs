@@ -127,6 +127,7 @@ impl Frontier {
         let values = params![task as i64, DONE, outcome.as_str(), status_code, done_at_ms];
         self.db.prepare_cached(sql)?.execute(values)?;
         self.known_crawl(crawl)?.count_outcome(outcome);
+        *self.ended.entry(outcome).or_default() += 1;
         Ok(())
     }
 }

@@ -15,6 +15,17 @@ pub(super) const CONTROL: SocketName = 3;
 pub(super) const FIREHOSE: SocketName = 4;
 pub(super) const FEEDERS: SocketName = 5;
 
+/// What a socket is called in figures.
+pub(super) fn name_of(socket: SocketName) -> &'static str {
+    match socket {
+        TASKS => "tasks",
+        OUTCOMES => "outcomes",
+        CONTROL => "control",
+        FIREHOSE => "firehose",
+        _ => "feeders",
+    }
+}
+
 /// So that a port in use fails before the frontier is touched.
 pub(super) fn check_ports(at: &Endpoints) -> Result<(), Fault> {
     for endpoint in [&at.tasks, &at.outcomes, &at.control, &at.firehose] {

@@ -1,7 +1,13 @@
 //! Each turn of the loop is noted where others look whether it turns: at `/healthz`, and at the service
-//! manager, which restarts a process whose loop is stuck.
+//! manager, which restarts a process whose loop is stuck. What the loop knows is published for Prometheus.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use webfill_wire::socket::Traffic;
 
 use super::Process;
+use super::sockets::name_of;
 
 impl Process {
     pub(super) fn note_turn(&mut self, now_ms: i64) {
@@ -11,6 +17,21 @@ impl Process {
         let refused = self.refused_reload.as_deref();
         self.service_manager
             .turns(|| status(supervisors, holds.as_deref(), refused));
+    }
+
+    /// Publishes what it knows, if anybody is told and it is time. The turn has taken so long.
+    pub(super) fn publish_figures(&mut self, took: Duration, now_ms: i64) {
+        let Some(metrics) = &mut self.metrics else {
+            return;
+        };
+        metrics.note_turn(took);
+        if metrics.is_due() {
+            let traffic = self.outbox.traffic().into_iter();
+            let traffic: BTreeMap<&str, Traffic> = traffic
+                .map(|(socket, traffic)| (name_of(socket), traffic))
+                .collect();
+            metrics.publish(self.core.figures(now_ms), traffic);
+        }
     }
 }
 

@@ -17,6 +17,9 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     check_seconds(settings)?;
     check_numbers(settings)?;
     settings.dispatcher.http_address().map_err(Fault::usage)?;
+    let metrics = &settings.metrics;
+    metrics.dispatcher_address().map_err(Fault::usage)?;
+    metrics.supervisor_address().map_err(Fault::usage)?;
     settings.watches.check().map_err(Fault::usage)?;
     settings.notices.check().map_err(Fault::usage)?;
     settings.retries.check().map_err(Fault::usage)?;
@@ -225,6 +228,8 @@ mod tests {
             ("dispatcher", "window_sites", "0"),
             ("dispatcher", "seen_memory_mib", "100000000000"),
             ("dispatcher", "http", "\"0.0.0.0:8080\""),
+            ("metrics", "dispatcher", "\"0.0.0.0:9464\""),
+            ("metrics", "supervisor", "\"9464\""),
             ("supervisor", "queue_url_bytes", "100"),
             ("supervisor", "workers", "1000"),
             ("retention", "pages_days", "36501"),

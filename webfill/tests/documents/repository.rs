@@ -12,7 +12,7 @@ pub const SKIPPED_FOLDERS: &[&str] = &[".git", ".cache", ".webfill", "target", "
 /// These tests themselves, which name what does not exist.
 const OWN_FOLDER: &str = "webfill/tests/documents";
 
-const SOURCE_ENDINGS: &[&str] = &["rs", "py", "sh", "toml", "json", "js"];
+const SOURCE_ENDINGS: &[&str] = &["rs", "py", "sh", "toml", "json", "js", "yml"];
 
 /// The Rust sources by their paths.
 pub fn sources() -> Vec<(String, String)> {

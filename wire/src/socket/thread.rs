@@ -2,7 +2,7 @@
 //! [`super::door`]), carries out the commands of other threads, sends queued frames and passes arriving
 //! ones to the callback.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -12,7 +12,9 @@ use super::door::Door;
 use super::handshakes::Handshakes;
 use super::open_socket::OpenSocket;
 use super::options::configure;
-use super::{Arrived, Guard, Pattern, Peer, Place, SocketError, SocketName, SocketSpec, is_local};
+use super::{
+    Arrived, Guard, Pattern, Peer, Place, SocketError, SocketName, SocketSpec, Traffic, is_local,
+};
 use crate::refusal_log::RefusalLog;
 
 pub(super) enum Command {
@@ -22,6 +24,18 @@ pub(super) enum Command {
     SendNow(SocketName, Vec<u8>),
     Publish(SocketName, Vec<u8>, Vec<u8>),
     Stop,
+}
+
+impl Command {
+    /// The socket that a frame is to leave by.
+    fn sends_by(&self) -> Option<SocketName> {
+        match self {
+            Command::Send(name, ..) | Command::SendNow(name, _) | Command::Publish(name, ..) => {
+                Some(*name)
+            }
+            Command::Open(..) | Command::Close(_) | Command::Stop => None,
+        }
+    }
 }
 
 /// The queue of commands from other threads.
@@ -34,6 +48,7 @@ pub(super) struct Commands {
     woken: AtomicBool,
     /// Why a server has not let a socket of this process in last.
     not_let_in: Mutex<Option<&'static str>>,
+    traffic: Mutex<BTreeMap<SocketName, Traffic>>,
 }
 
 impl Commands {
@@ -52,6 +67,7 @@ impl Commands {
             wake,
             woken: AtomicBool::new(false),
             not_let_in: Mutex::default(),
+            traffic: Mutex::default(),
         })
     }
 
@@ -63,6 +79,17 @@ impl Commands {
     fn note_not_let_in(&self, why: &'static str) {
         let noted = self.not_let_in.lock();
         *noted.unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+
+    pub(super) fn traffic(&self) -> BTreeMap<SocketName, Traffic> {
+        let traffic = self.traffic.lock();
+        traffic.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_traffic(&self, socket: SocketName, count: impl FnOnce(&mut Traffic)) {
+        let traffic = self.traffic.lock();
+        let mut traffic = traffic.unwrap_or_else(PoisonError::into_inner);
+        count(traffic.entry(socket).or_default());
     }
 
     pub(super) fn push(&self, command: Command) {
@@ -149,6 +176,10 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             }
             self.reopen();
             for command in self.commands.take() {
+                if let Some(socket) = command.sends_by() {
+                    self.commands
+                        .note_traffic(socket, |traffic| traffic.sent += 1);
+                }
                 match command {
                     Command::Open(spec, answer) => {
                         // The sender of the command may have stopped waiting for the answer.
@@ -356,7 +387,11 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             }
             for _ in 0..READ_BURST {
                 match open.receive(self.door.as_ref(), &mut self.refusal_log) {
-                    Ok(Some(arrived)) => (self.on_arrival)(arrived),
+                    Ok(Some(arrived)) => {
+                        self.commands
+                            .note_traffic(arrived.socket, |traffic| traffic.received += 1);
+                        (self.on_arrival)(arrived);
+                    }
                     Ok(None) => {}
                     Err(zmq::Error::EAGAIN) => break,
                     Err(error) => {

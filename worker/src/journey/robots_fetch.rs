@@ -109,6 +109,7 @@ impl Journey {
         let asking = self.gate.robots(permit, url, robots::MOST_BYTES, memory);
         let mut answer = asking.await;
         if let Ok(fetched) = &mut answer {
+            self.figures.robots_fetched();
             self.archive(fetched.exchange.take()).await;
         }
         // Of the body only the rules are kept.

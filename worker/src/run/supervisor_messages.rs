@@ -85,6 +85,7 @@ impl Worker {
             .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
         let order = set.names().map(str::to_owned).collect();
         self.store.set_mapping_order(MappingOrder(order));
+        self.journey.figures.use_mappings(&set);
         let set = Arc::new(set);
         *self.journey.mappings.borrow_mut() = Some(Arc::clone(&set));
         let _ = self.journey.extraction.send(Work::Mappings(set)).await;
@@ -110,6 +111,7 @@ impl Worker {
         let journey = Rc::clone(&self.journey);
         let site = task.site.clone();
         let default_delay = journey.politeness.delay();
+        journey.figures.task_arrived(task.task);
         if !journey
             .sites
             .borrow_mut()
@@ -154,6 +156,9 @@ impl Worker {
     fn take_back_queued(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         self.journey.called_back.notify_waiters();
         let queued = self.journey.sites.borrow_mut().take_queued(scope);
+        for task in &queued {
+            self.journey.figures.task_left(task.task);
+        }
         let returned = queued.iter().map(|task| TaskReturned {
             task: task.task,
             delivery: task.delivery,

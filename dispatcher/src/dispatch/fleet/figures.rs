@@ -1,0 +1,36 @@
+//! How many supervisors there are, by what they do.
+
+use super::Fleet;
+use crate::dispatch::session::Session;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FleetFigures {
+    /// They take tasks.
+    pub connected: usize,
+    /// They have a session, and have not been heard of for most of their lease.
+    pub silent: usize,
+    pub draining: usize,
+    /// They may hold tasks from before the dispatcher's start, and have not come back.
+    pub awaited: usize,
+    /// By how much a wall clock among theirs differs most from the dispatcher's clock.
+    pub clock_skew_ms: u64,
+}
+
+impl Fleet {
+    pub(in crate::dispatch) fn figures(&self) -> FleetFigures {
+        let mut figures = FleetFigures::default();
+        for supervisor in self.supervisors.values() {
+            let session = supervisor.session.as_ref();
+            *match session {
+                None => &mut figures.awaited,
+                Some(_) if supervisor.is_silent => &mut figures.silent,
+                Some(session) if Session::is_ending(session) => &mut figures.draining,
+                Some(_) => &mut figures.connected,
+            } += 1;
+            let skew_ms = supervisor.clock_ahead_ms.unsigned_abs();
+            figures.clock_skew_ms = figures.clock_skew_ms.max(skew_ms);
+        }
+        figures
+    }
+}

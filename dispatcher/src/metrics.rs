@@ -1,0 +1,107 @@
+//! What a dispatcher tells Prometheus. The loop publishes what it knows once a second ([`Metrics::publish`]);
+//! what is in the frontier's file is counted by a thread of its own ([`census`]). Who asks gets what was
+//! published last, on a third thread ([`webfill_metrics::serve`]), so a scrape holds nobody up.
+
+mod census;
+mod page;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use webfill_startup::Fault;
+use webfill_wire::figures::Histogram;
+use webfill_wire::socket::Traffic;
+
+use self::census::Census;
+use crate::clock::SteadyClock;
+use crate::config::DispatcherSetup;
+use crate::core::CoreFigures;
+use crate::health::Health;
+
+/// How often the loop publishes what it knows.
+const PUBLISH_EVERY: Duration = Duration::from_secs(1);
+
+/// The side of the loop.
+pub(crate) struct Metrics {
+    shared: Arc<Shared>,
+    next: Instant,
+    turns: Histogram,
+}
+
+struct Shared {
+    health: Health,
+    clock: SteadyClock,
+    /// `None`: the frontier is being opened.
+    loop_told: Mutex<Option<LoopTold>>,
+    census: Mutex<Census>,
+}
+
+/// What the loop has published.
+struct LoopTold {
+    at: Instant,
+    core: CoreFigures,
+    turns: Histogram,
+    traffic: BTreeMap<&'static str, Traffic>,
+}
+
+impl Metrics {
+    /// Begins to serve, if that is wanted.
+    pub(crate) fn start(
+        setup: &DispatcherSetup,
+        health: Health,
+        clock: SteadyClock,
+    ) -> Result<Option<Metrics>, Fault> {
+        let Some(address) = setup.metrics else {
+            return Ok(None);
+        };
+        let shared = Arc::new(Shared {
+            health,
+            clock,
+            loop_told: Mutex::default(),
+            census: Mutex::default(),
+        });
+        let served = Arc::clone(&shared);
+        webfill_metrics::serve(address, "metrics.dispatcher", move || served.page())?;
+        Ok(Some(Metrics {
+            shared,
+            next: Instant::now(),
+            turns: Histogram::default(),
+        }))
+    }
+
+    /// The frontier of this state folder is open: from now on it is counted.
+    pub(crate) fn begin_census(&self, state: &Path) -> Result<(), Fault> {
+        let shared = Arc::clone(&self.shared);
+        census::start(state, self.shared.clock, move |census| {
+            *lock(&shared.census) = census.clone();
+        })
+    }
+
+    /// A turn of the loop has taken so long.
+    pub(crate) fn note_turn(&mut self, took: Duration) {
+        self.turns.observe(took);
+    }
+
+    /// Whether it is time to publish.
+    pub(crate) fn is_due(&self) -> bool {
+        Instant::now() >= self.next
+    }
+
+    pub(crate) fn publish(&mut self, core: CoreFigures, traffic: BTreeMap<&'static str, Traffic>) {
+        let at = Instant::now();
+        self.next = at + PUBLISH_EVERY;
+        *lock(&self.shared.loop_told) = Some(LoopTold {
+            at,
+            core,
+            turns: self.turns,
+            traffic,
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nobody panics while it holds the lock, and what is behind it is replaced as a whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

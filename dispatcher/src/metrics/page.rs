@@ -1,0 +1,261 @@
+//! The page of a dispatcher's figures. All states that a series can have are there from the start, so that
+//! the first of a kind shows in a rate, and no label comes from the web.
+
+use webfill_metrics::{Exposition, add_build, add_process};
+use webfill_wire::{Outcome, RestReason};
+
+use super::census::Census;
+use super::{LoopTold, Shared, lock};
+use crate::core::{CoreFigures, Deliveries};
+
+const SITE_STATES: [&str; 6] = [
+    "in_window",
+    "waiting",
+    "parked",
+    "resting",
+    "given_up",
+    "idle",
+];
+
+impl Shared {
+    pub(super) fn page(&self) -> String {
+        let mut page = Exposition::default();
+        add_build(&mut page);
+        let mut memory = page.gauge(
+            "webfill_process_resident_memory_bytes",
+            "Resident memory of the dispatcher.",
+        );
+        add_process(
+            &mut memory,
+            &[("process", "dispatcher")],
+            std::process::id(),
+        );
+        let (is_store_away, answers) = self.health.store();
+        page.gauge("webfill_store_up", "Whether the store answers.")
+            .value(u8::from(!is_store_away));
+        page.histogram(
+            "webfill_store_write_duration_seconds",
+            "Writes of the dispatcher to the store, and looks at a store that nothing is written to.",
+            &answers,
+        );
+        if let Some(told) = &*lock(&self.loop_told) {
+            told.add_to(&mut page);
+        }
+        lock(&self.census)
+            .clone()
+            .add_to(&mut page, self.clock.now_ms());
+        page.finish()
+    }
+}
+
+impl LoopTold {
+    fn add_to(&self, page: &mut Exposition) {
+        page.gauge(
+            "webfill_loop_age_seconds",
+            "How long ago the dispatcher's loop told the figures of this page; a few seconds at most, unless it is stuck.",
+        )
+        .value(self.at.elapsed().as_secs_f64());
+        page.histogram(
+            "webfill_turn_duration_seconds",
+            "Turns of the dispatcher's loop, their commit included.",
+            &self.turns,
+        );
+        let mut messages = page.counter("webfill_messages_total", "Frames, by socket.");
+        for (socket, traffic) in &self.traffic {
+            messages.with(&[("socket", socket), ("direction", "in")], traffic.received);
+            messages.with(&[("socket", socket), ("direction", "out")], traffic.sent);
+        }
+        self.core.add_tasks_to(page);
+        self.core.add_fleet_to(page);
+        self.core.add_watches_to(page);
+    }
+}
+
+impl CoreFigures {
+    fn add_tasks_to(&self, page: &mut Exposition) {
+        let counters = &self.counters;
+        let mut ended = page.counter(
+            "webfill_tasks_ended_total",
+            "Tasks that have ended, by outcome.",
+        );
+        for outcome in Outcome::ALL {
+            let count = self.ended.get(outcome).copied().unwrap_or(0);
+            ended.with(&[("outcome", outcome.as_str())], count);
+        }
+        for (name, help, count) in [
+            (
+                "webfill_tasks_accepted_total",
+                "URLs that became tasks.",
+                counters.accepted,
+            ),
+            (
+                "webfill_tasks_handed_out_total",
+                "Tasks handed out to supervisors.",
+                counters.handed_out,
+            ),
+            (
+                "webfill_tasks_returned_total",
+                "Tasks that came back without an outcome.",
+                counters.returned,
+            ),
+            (
+                "webfill_tasks_retried_total",
+                "Outcomes after which the task is tried again.",
+                counters.retried,
+            ),
+            (
+                "webfill_outcomes_stale_total",
+                "Outcomes that came too late and changed nothing.",
+                counters.stale,
+            ),
+        ] {
+            page.counter(name, help).value(count);
+        }
+        page.gauge("webfill_leases", "Tasks that supervisors hold.")
+            .value(self.leases);
+        page.gauge(
+            "webfill_oldest_due_seconds",
+            "For how long the site that waits longest could have been fetched from; 0: none waits.",
+        )
+        .value(self.oldest_due_ms as f64 / 1_000.0);
+        page.gauge("webfill_window_sites", "Sites in the window.")
+            .value(self.sites_in_window);
+        page.gauge(
+            "webfill_window_sites_limit",
+            "The most sites that the window holds.",
+        )
+        .value(self.window_sites);
+        let mut rests = page.counter(
+            "webfill_site_rests_total",
+            "Rests of sites that have begun, by reason.",
+        );
+        for reason in RestReason::ALL {
+            let count = counters.rests.get(reason).copied().unwrap_or(0);
+            rests.with(&[("reason", reason.as_str())], count);
+        }
+    }
+
+    fn add_fleet_to(&self, page: &mut Exposition) {
+        let mut supervisors = page.gauge("webfill_supervisors", "Supervisors, by state.");
+        for (state, count) in [
+            ("connected", self.fleet.connected),
+            ("silent", self.fleet.silent),
+            ("draining", self.fleet.draining),
+            ("awaited", self.fleet.awaited),
+        ] {
+            supervisors.with(&[("state", state)], count);
+        }
+        page.counter(
+            "webfill_supervisors_lost_total",
+            "Supervisors that were not heard of any more.",
+        )
+        .value(self.counters.supervisors_lost);
+        page.gauge(
+            "webfill_clock_skew_seconds",
+            "By how much a supervisor's clock differs most from the dispatcher's.",
+        )
+        .value(self.fleet.clock_skew_ms as f64 / 1_000.0);
+        page.gauge(
+            "webfill_disk_low",
+            "Whether it pauses because a disk has too little room.",
+        )
+        .value(u8::from(self.is_disk_low));
+        page.gauge("webfill_draining", "Whether the dispatcher drains.")
+            .value(u8::from(self.is_draining));
+    }
+
+    fn add_watches_to(&self, page: &mut Exposition) {
+        let mut watches = page.gauge("webfill_watches", "Watches, by what they do.");
+        for (state, count) in [
+            ("running", self.watches.running),
+            ("paused", self.watches.paused),
+            ("waiting", self.watches.waiting),
+        ] {
+            watches.with(&[("state", state)], count);
+        }
+        page.gauge(
+            "webfill_watches_blind",
+            "Watches that do not find what they usually find, or do not run; of those that somebody is told of.",
+        )
+        .value(self.watches.blind);
+        if let Some(alarms) = self.extraction_alarms {
+            page.gauge(
+                "webfill_extraction_alarms",
+                "Mappings in force whose pages do not yield what they did.",
+            )
+            .value(alarms);
+        }
+        page.gauge(
+            "webfill_notice_targets_unreached",
+            "Targets of watches that notices do not reach.",
+        )
+        .value(self.targets_unreached);
+        let Deliveries {
+            delivered,
+            failed,
+            given_up,
+        } = self.counters.deliveries;
+        let mut tries = page.counter(
+            "webfill_notice_deliveries_total",
+            "Tries to deliver notices, by what has become of them.",
+        );
+        tries.with(&[("result", "delivered")], delivered);
+        tries.with(&[("result", "failed")], failed);
+        tries.with(&[("result", "given_up")], given_up);
+    }
+}
+
+impl Census {
+    fn add_to(&self, page: &mut Exposition, now_ms: i64) {
+        if let Some(crawls) = self.crawls {
+            let mut tasks = page.gauge("webfill_tasks", "Tasks, by state.");
+            tasks.with(&[("state", "queued")], crawls.queued);
+            tasks.with(&[("state", "leased")], crawls.leased);
+            tasks.with(&[("state", "done")], crawls.done);
+            page.gauge("webfill_crawls", "Crawls that are known.")
+                .value(crawls.crawls);
+            page.gauge(
+                "webfill_crawls_unfinished",
+                "Crawls with tasks that are queued or handed out.",
+            )
+            .value(crawls.unfinished);
+            page.gauge("webfill_crawls_paused", "Crawls that are paused.")
+                .value(crawls.paused);
+        }
+        if let Some(sites) = &self.sites {
+            let mut states = page.gauge("webfill_sites", "Sites, by state.");
+            for state in SITE_STATES {
+                let count = sites.by_state.get(state).copied().unwrap_or(0);
+                states.with(&[("state", state)], count);
+            }
+            let mut resting = page.gauge("webfill_sites_resting", "Sites that rest, by reason.");
+            for reason in RestReason::ALL {
+                let count = sites.resting.get(reason.as_str()).copied().unwrap_or(0);
+                resting.with(&[("reason", reason.as_str())], count);
+            }
+        }
+        if let Some(records) = self.records {
+            let missing = records.records.saturating_sub(records.resolved);
+            let mut states = page.gauge("webfill_records", "Records, by state.");
+            states.with(&[("state", "resolved")], records.resolved);
+            states.with(&[("state", "missing")], missing);
+        }
+        if let Some(notices) = self.notices {
+            page.gauge("webfill_notices_waiting", "Notices that wait for delivery.")
+                .value(notices.waiting);
+            let age_ms = notices.oldest_made_ms.map_or(0, |ms| (now_ms - ms).max(0));
+            page.gauge(
+                "webfill_notices_oldest_seconds",
+                "The age of the oldest notice that waits; 0: none does.",
+            )
+            .value(age_ms as f64 / 1_000.0);
+        }
+        if let Some(counted) = self.counted {
+            page.gauge(
+                "webfill_census_age_seconds",
+                "How long ago tasks, sites and records were counted.",
+            )
+            .value(counted.elapsed().as_secs_f64());
+        }
+    }
+}

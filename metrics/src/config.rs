@@ -1,0 +1,84 @@
+//! Where figures are served.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// Where each role serves its figures. It asks nobody who they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MetricsConfig {
+    /// The dispatcher's listener: `ADDRESS:PORT`, or `off`.
+    pub dispatcher: String,
+    /// The supervisor's, which tells of its workers as well.
+    pub supervisor: String,
+    /// Both may listen at addresses that other machines can reach.
+    pub allow_network: bool,
+}
+
+impl Default for MetricsConfig {
+    fn default() -> Self {
+        MetricsConfig {
+            dispatcher: "off".into(),
+            supervisor: "off".into(),
+            allow_network: false,
+        }
+    }
+}
+
+impl MetricsConfig {
+    /// The dispatcher's address; `None` if it is off.
+    pub fn dispatcher_address(&self) -> Result<Option<SocketAddr>, String> {
+        self.address("metrics.dispatcher", &self.dispatcher)
+    }
+
+    /// The supervisor's address; `None` if it is off.
+    pub fn supervisor_address(&self) -> Result<Option<SocketAddr>, String> {
+        self.address("metrics.supervisor", &self.supervisor)
+    }
+
+    fn address(&self, key: &str, text: &str) -> Result<Option<SocketAddr>, String> {
+        if text == "off" {
+            return Ok(None);
+        }
+        let address: SocketAddr = text.parse().map_err(|_| {
+            format!("{key} = \"{text}\": expected ADDRESS:PORT, such as 127.0.0.1:9464, or `off`")
+        })?;
+        match address.ip().is_loopback() || self.allow_network {
+            true => Ok(Some(address)),
+            false => Err(format!(
+                "{key} = \"{text}\": whoever reaches this address may read the figures: choose one of loopback, or set metrics.allow_network"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_machines_are_served_only_if_the_operator_says_so() {
+        let at = |listen: &str, allow_network| {
+            let config = MetricsConfig {
+                supervisor: listen.into(),
+                allow_network,
+                ..MetricsConfig::default()
+            };
+            config.supervisor_address()
+        };
+        assert_eq!(at("off", false), Ok(None));
+        for fine in ["127.0.0.1:9464", "127.9.9.9:1", "[::1]:80"] {
+            assert_eq!(at(fine, false), Ok(Some(fine.parse().unwrap())));
+        }
+        for open in ["0.0.0.0:9464", "10.0.0.1:9464", "[::]:9464"] {
+            let refusal = at(open, false).unwrap_err();
+            assert!(refusal.contains("metrics.allow_network"), "{refusal}");
+            assert_eq!(at(open, true), Ok(Some(open.parse().unwrap())));
+        }
+        for wrong in ["localhost", "9464", ""] {
+            let refusal = at(wrong, true).unwrap_err();
+            assert!(refusal.contains("metrics.supervisor"), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The text format of Prometheus, version 0.0.4: families of series, each with its help and its type.
+
+use std::fmt::{Display, Write};
+
+use webfill_wire::figures::Histogram;
+
+/// A page of figures that is being written.
+#[derive(Debug, Default)]
+pub struct Exposition {
+    text: String,
+}
+
+/// A family whose series are being written. All of them have the same label names.
+#[derive(Debug)]
+pub struct Family<'e> {
+    text: &'e mut String,
+    name: &'static str,
+}
+
+impl Exposition {
+    /// What only grows as long as the process lives. Its name ends in `_total`.
+    pub fn counter(&mut self, name: &'static str, help: &str) -> Family<'_> {
+        self.family(name, help, "counter")
+    }
+
+    /// What goes up and down.
+    pub fn gauge(&mut self, name: &'static str, help: &str) -> Family<'_> {
+        self.family(name, help, "gauge")
+    }
+
+    /// How long something has taken.
+    pub fn histogram(&mut self, name: &'static str, help: &str, told: &Histogram) {
+        let Family { text, name } = self.family(name, help, "histogram");
+        for (bound, count) in told.cumulative() {
+            line(text, name, "_bucket", &[("le", &bound.to_string())], &count);
+        }
+        line(text, name, "_bucket", &[("le", "+Inf")], &told.count());
+        line(text, name, "_sum", &[], &told.sum_seconds());
+        line(text, name, "_count", &[], &told.count());
+    }
+
+    fn family(&mut self, name: &'static str, help: &str, kind: &str) -> Family<'_> {
+        let text = &mut self.text;
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        write_to(
+            text,
+            format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"),
+        );
+        Family { text, name }
+    }
+
+    /// The page.
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
+
+impl Family<'_> {
+    /// The only series of the family, which has no labels.
+    pub fn value(self, value: impl Display) {
+        line(self.text, self.name, "", &[], &value);
+    }
+
+    /// One of several series.
+    pub fn with(&mut self, labels: &[(&str, &str)], value: impl Display) {
+        line(self.text, self.name, "", labels, &value);
+    }
+}
+
+fn line(text: &mut String, name: &str, ending: &str, labels: &[(&str, &str)], value: &dyn Display) {
+    write_to(text, format_args!("{name}{ending}"));
+    for (place, (label, content)) in labels.iter().enumerate() {
+        let before = if place == 0 { '{' } else { ',' };
+        let content = content
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n");
+        write_to(text, format_args!("{before}{label}=\"{content}\""));
+    }
+    let after = if labels.is_empty() { "" } else { "}" };
+    write_to(text, format_args!("{after} {value}\n"));
+}
+
+fn write_to(text: &mut String, what: std::fmt::Arguments<'_>) {
+    text.write_fmt(what).expect("a string takes everything");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn families_have_help_type_and_series_with_escaped_labels() {
+        let mut page = Exposition::default();
+        page.gauge("webfill_leases", "Tasks handed out.").value(7);
+        let mut pages = page.counter("webfill_pages_total", "Pages,\nby mapping.");
+        pages.with(&[("mapping", "a\"b\\c\nd"), ("state", "x")], 1);
+        pages.with(&[("mapping", "e"), ("state", "y")], 2.5);
+        let expected = "# HELP webfill_leases Tasks handed out.\n# TYPE webfill_leases gauge\n\
+            webfill_leases 7\n\
+            # HELP webfill_pages_total Pages,\\nby mapping.\n# TYPE webfill_pages_total counter\n\
+            webfill_pages_total{mapping=\"a\\\"b\\\\c\\nd\",state=\"x\"} 1\n\
+            webfill_pages_total{mapping=\"e\",state=\"y\"} 2.5\n";
+        assert_eq!(page.finish(), expected);
+    }
+
+    #[test]
+    fn the_buckets_of_a_histogram_hold_all_that_took_no_longer() {
+        let mut told = Histogram::default();
+        for ms in [1, 40, 40, 900_000] {
+            told.observe(Duration::from_millis(ms));
+        }
+        let mut page = Exposition::default();
+        page.histogram("webfill_fetch_seconds", "Time.", &told);
+        let page = page.finish();
+        for line in [
+            "webfill_fetch_seconds_bucket{le=\"0.001\"} 1",
+            "webfill_fetch_seconds_bucket{le=\"0.025\"} 1",
+            "webfill_fetch_seconds_bucket{le=\"0.05\"} 3",
+            "webfill_fetch_seconds_bucket{le=\"300\"} 3",
+            "webfill_fetch_seconds_bucket{le=\"+Inf\"} 4",
+            "webfill_fetch_seconds_sum 900.081",
+            "webfill_fetch_seconds_count 4",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}: {page}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The listener: `GET /metrics`, and nothing else. It changes nothing and carries no keys. On loopback it
+//! refuses, as the dispatcher's listener for requests does, names of other machines in `Host`, so that no
+//! foreign page can make a browser on this machine read the figures to it.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::sync::Semaphore;
+use webfill_startup::Fault;
+
+/// At most this many connections are served at once; further ones wait.
+const MOST_CONNECTIONS: usize = 16;
+
+/// The time limit for the head of a request; a connection that is kept open and silent ends then.
+const HEAD_WITHIN: Duration = Duration::from_secs(120);
+
+/// The text format's version 0.0.4.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+type Answer = Response<Full<Bytes>>;
+
+struct Service<F> {
+    is_loopback: bool,
+    page: F,
+}
+
+/// Starts to listen, and serves the page until the process ends. `setting` names the address in errors.
+pub fn serve<F>(address: SocketAddr, setting: &str, page: F) -> Result<(), Fault>
+where
+    F: Fn() -> String + Send + Sync + 'static,
+{
+    let cannot = |error: std::io::Error| {
+        Fault::error(format!(
+            "cannot serve figures at http://{address}/metrics: {error}; choose another address in {setting}, or `off`"
+        ))
+    };
+    let listener = TcpListener::bind(address).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(cannot)?;
+    let service = Arc::new(Service {
+        is_loopback: address.ip().is_loopback(),
+        page,
+    });
+    std::thread::Builder::new()
+        .name("metrics".into())
+        .spawn(move || runtime.block_on(accept(listener, service)))
+        .map_err(cannot)?;
+    Ok(())
+}
+
+async fn accept<F>(listener: TcpListener, service: Arc<Service<F>>)
+where
+    F: Fn() -> String + Send + Sync + 'static,
+{
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(event = "metrics_ended", %error, "no figures are served");
+            return;
+        }
+    };
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await;
+        let Ok((stream, _)) = listener.accept().await else {
+            // Most likely out of file descriptors: retry when some are free again.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let service = Arc::clone(&service);
+        tokio::spawn(async move {
+            let _place = place;
+            let answer_one = service_fn(|request| {
+                let answer = service.answer(&request);
+                async { Ok::<_, Infallible>(answer) }
+            });
+            // A client that has closed the connection needs no answer.
+            let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_WITHIN)
+                .serve_connection(TokioIo::new(stream), answer_one)
+                .await;
+        });
+    }
+}
+
+impl<F: Fn() -> String> Service<F> {
+    fn answer(&self, request: &Request<Incoming>) -> Answer {
+        let host = request.headers().get(HOST);
+        let host = host.and_then(|host| host.to_str().ok());
+        if self.is_loopback && !host.is_some_and(is_of_this_machine) {
+            return refused(403, "the Host header names another machine\n");
+        }
+        if request.headers().contains_key(ORIGIN) {
+            return refused(403, "pages in browsers may not ask (Origin header)\n");
+        }
+        if request.uri().path() != "/metrics" {
+            return refused(404, "nothing is here; there is GET /metrics\n");
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut answer = refused(405, "expected GET\n");
+            let allowed = HeaderValue::from_static("GET, HEAD");
+            answer.headers_mut().insert(ALLOW, allowed);
+            return answer;
+        }
+        text(StatusCode::OK, TEXT, (self.page)())
+    }
+}
+
+fn refused(status: u16, why: &'static str) -> Answer {
+    let status = StatusCode::from_u16(status).expect("it is a status");
+    text(status, "text/plain; charset=utf-8", why.into())
+}
+
+fn text(status: StatusCode, media_type: &'static str, text: String) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(text)));
+    *answer.status_mut() = status;
+    let media_type = HeaderValue::from_static(media_type);
+    answer.headers_mut().insert(CONTENT_TYPE, media_type);
+    answer
+}
+
+fn is_of_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let inner = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let address: Option<IpAddr> = inner.unwrap_or(name).parse().ok();
+    name.eq_ignore_ascii_case("localhost") || address.is_some_and(|ip| ip.is_loopback())
+}

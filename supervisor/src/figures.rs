@@ -1,0 +1,155 @@
+//! The sums of what workers have counted. A worker that has died keeps its share: its figures are added to
+//! those of the dead before its successor's replace them, so no sum goes back as long as the supervisor
+//! lives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_wire::figures::{
+    FieldTotals, MOST_MAPPINGS, OTHER_MAPPINGS, WorkerFigures, WorkerTotals,
+};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerSums {
+    /// Of processes that have died.
+    dead: WorkerTotals,
+    latest: BTreeMap<u16, WorkerFigures>,
+    /// The mappings that are counted apart, the first ones that there were.
+    mappings: BTreeSet<String>,
+}
+
+impl WorkerSums {
+    /// Takes what a worker has counted since its start. What a process tells late, after its successor has,
+    /// is of no use any more.
+    pub(crate) fn take(&mut self, figures: WorkerFigures) {
+        for name in figures.totals.fields.keys() {
+            if self.mappings.len() < MOST_MAPPINGS && name != OTHER_MAPPINGS {
+                self.mappings.insert(name.clone());
+            }
+        }
+        let Some(before) = self.latest.get(&figures.worker_index) else {
+            self.latest.insert(figures.worker_index, figures);
+            return;
+        };
+        if before.incarnation > figures.incarnation {
+            return;
+        }
+        if before.incarnation < figures.incarnation {
+            let before = before.totals.clone();
+            self.add(&before);
+        }
+        self.latest.insert(figures.worker_index, figures);
+    }
+
+    fn add(&mut self, totals: &WorkerTotals) {
+        let mut dead = std::mem::take(&mut self.dead);
+        self.add_to(&mut dead, totals);
+        self.dead = dead;
+    }
+
+    /// All workers together, dead ones included.
+    pub(crate) fn totals(&self) -> WorkerTotals {
+        let mut sum = self.dead.clone();
+        for figures in self.latest.values() {
+            self.add_to(&mut sum, &figures.totals);
+        }
+        sum
+    }
+
+    /// Whether a worker's store takes no writes.
+    pub(crate) fn is_store_away(&self) -> bool {
+        self.latest.values().any(|figures| figures.is_store_away)
+    }
+
+    fn add_to(&self, sum: &mut WorkerTotals, more: &WorkerTotals) {
+        add_counts(&mut sum.pages, &more.pages);
+        add_counts(&mut sum.answers, &more.answers);
+        sum.fetched_bytes = sum.fetched_bytes.saturating_add(more.fetched_bytes);
+        sum.robots = sum.robots.saturating_add(more.robots);
+        sum.fetch.add(&more.fetch);
+        sum.queue.add(&more.queue);
+        sum.save.add(&more.save);
+        for (mapping, fields) in &more.fields {
+            let name = match self.mappings.contains(mapping) {
+                true => mapping,
+                false => OTHER_MAPPINGS,
+            };
+            let FieldTotals { filled, empty } = sum.fields.entry(name.to_owned()).or_default();
+            *filled = filled.saturating_add(fields.filled);
+            *empty = empty.saturating_add(fields.empty);
+        }
+    }
+}
+
+fn add_counts<K: Ord + Copy>(sum: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
+    for (key, count) in more {
+        let so_far = sum.entry(*key).or_default();
+        *so_far = so_far.saturating_add(*count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use webfill_wire::Outcome;
+
+    use super::*;
+
+    fn figures(worker_index: u16, incarnation: u32, pages: u64) -> WorkerFigures {
+        let mut totals = WorkerTotals::default();
+        totals.pages.insert(Outcome::Ok, pages);
+        for _ in 0..pages {
+            totals.fetch.observe(Duration::from_millis(1));
+        }
+        WorkerFigures {
+            worker_index,
+            incarnation,
+            totals,
+            is_store_away: false,
+        }
+    }
+
+    fn pages(sums: &WorkerSums) -> u64 {
+        let totals = sums.totals();
+        assert_eq!(totals.fetch.count(), totals.pages[&Outcome::Ok]);
+        totals.pages[&Outcome::Ok]
+    }
+
+    #[test]
+    fn no_death_and_no_lost_or_late_frame_makes_a_sum_go_back() {
+        let mut sums = WorkerSums::default();
+        sums.take(figures(0, 1, 5));
+        sums.take(figures(1, 1, 2));
+        assert_eq!(pages(&sums), 7);
+        // One of a frame that was lost in between.
+        sums.take(figures(0, 1, 9));
+        assert_eq!(pages(&sums), 11);
+        sums.take(figures(0, 2, 1));
+        assert_eq!(pages(&sums), 12, "what the dead one had stays");
+        sums.take(figures(0, 1, 10));
+        assert_eq!(pages(&sums), 12, "it came too late");
+        sums.take(figures(0, 3, 0));
+        assert_eq!(pages(&sums), 12);
+    }
+
+    #[test]
+    fn the_mappings_of_all_workers_are_bounded_and_stay_what_they_are() {
+        let mut sums = WorkerSums::default();
+        let mut last = 0;
+        for worker in 0..40 {
+            let mut told = figures(worker, 1, 1);
+            for number in 0..MOST_MAPPINGS {
+                let name = format!("m{}", 1_000_000 - usize::from(worker) * 100 - number);
+                told.totals.fields.entry(name).or_default().filled = 1;
+            }
+            sums.take(told);
+            let fields = sums.totals().fields;
+            assert!(fields.len() <= MOST_MAPPINGS + 1);
+            assert_eq!(fields["m1000000"].filled, 1, "it came first");
+            let all: u64 = fields.values().map(|fields| fields.filled).sum();
+            assert_eq!(all, last + MOST_MAPPINGS as u64);
+            last = all;
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What a supervisor tells Prometheus: what its workers have counted, and how it is itself. The loop
+//! publishes it once a second; who asks gets what was published last.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use webfill_metrics::{Exposition, add_build, add_process};
+use webfill_startup::Fault;
+use webfill_wire::Outcome;
+use webfill_wire::figures::{WorkerFigures, WorkerTotals};
+use webfill_wire::socket::Traffic;
+
+use crate::config::SupervisorSetup;
+use crate::figures::WorkerSums;
+
+/// How often the loop publishes what it knows.
+const PUBLISH_EVERY: Duration = Duration::from_secs(1);
+
+/// The series that there are from the start, so that rates of the first ones are seen.
+const ANSWERS: [u8; 5] = [1, 2, 3, 4, 5];
+
+/// A worker, as far as people look at it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkerRow {
+    /// `None`: it does not run.
+    pub(crate) pid: Option<u32>,
+    pub(crate) is_ready: bool,
+}
+
+/// How the supervisor is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    /// By index.
+    pub(crate) workers: Vec<WorkerRow>,
+    pub(crate) worker_deaths: u64,
+    pub(crate) has_lease: bool,
+    pub(crate) is_disk_low: bool,
+    pub(crate) held: usize,
+    /// The frames of each socket, by name.
+    pub(crate) traffic: Vec<(&'static str, Traffic)>,
+}
+
+/// What is served.
+#[derive(Default)]
+struct Published {
+    totals: WorkerTotals,
+    is_store_away: bool,
+    state: State,
+}
+
+/// The side of the loop.
+pub(crate) struct Metrics {
+    /// `None`: nobody is told.
+    published: Option<Arc<Mutex<Published>>>,
+    sums: WorkerSums,
+    next: Instant,
+}
+
+impl Metrics {
+    /// Serves what is published, if that is wanted.
+    pub(crate) fn start(setup: &SupervisorSetup) -> Result<Metrics, Fault> {
+        let published = match setup.metrics {
+            Some(address) => {
+                let published = Arc::<Mutex<Published>>::default();
+                let served = Arc::clone(&published);
+                let page = move || served.lock().unwrap_or_else(PoisonError::into_inner).page();
+                webfill_metrics::serve(address, "metrics.supervisor", page)?;
+                Some(published)
+            }
+            None => None,
+        };
+        Ok(Metrics {
+            published,
+            sums: WorkerSums::default(),
+            next: Instant::now(),
+        })
+    }
+
+    pub(crate) fn take(&mut self, figures: WorkerFigures) {
+        self.sums.take(figures);
+    }
+
+    /// Publishes what is known, if it is time.
+    pub(crate) fn publish(&mut self, state: impl FnOnce() -> State) {
+        let now = Instant::now();
+        let Some(published) = self.published.as_ref().filter(|_| now >= self.next) else {
+            return;
+        };
+        self.next = now + PUBLISH_EVERY;
+        let fresh = Published {
+            totals: self.sums.totals(),
+            is_store_away: self.sums.is_store_away(),
+            state: state(),
+        };
+        *published.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+    }
+}
+
+impl Published {
+    fn page(&self) -> String {
+        let mut page = Exposition::default();
+        add_build(&mut page);
+        self.state.add_to(&mut page);
+        page.gauge(
+            "webfill_store_up",
+            "Whether the store takes writes of all workers.",
+        )
+        .value(u8::from(!self.is_store_away));
+        add_totals(&mut page, &self.totals);
+        page.finish()
+    }
+}
+
+impl State {
+    fn add_to(&self, page: &mut Exposition) {
+        let mut memory = page.gauge(
+            "webfill_process_resident_memory_bytes",
+            "Resident memory of the supervisor and of its workers.",
+        );
+        let own = [("process", "supervisor"), ("worker", "")];
+        add_process(&mut memory, &own, std::process::id());
+        for (index, worker) in self.workers.iter().enumerate() {
+            if let Some(pid) = worker.pid {
+                let labels = [("process", "worker"), ("worker", &*index.to_string())];
+                add_process(&mut memory, &labels, pid);
+            }
+        }
+        let mut workers = page.gauge("webfill_workers", "Worker processes, by state.");
+        let count = |state: fn(&WorkerRow) -> bool| {
+            self.workers.iter().filter(|worker| state(worker)).count()
+        };
+        workers.with(&[("state", "ready")], count(|worker| worker.is_ready));
+        let starting = count(|worker| worker.pid.is_some() && !worker.is_ready);
+        workers.with(&[("state", "starting")], starting);
+        workers.with(&[("state", "dead")], count(|worker| worker.pid.is_none()));
+        page.counter(
+            "webfill_worker_deaths_total",
+            "Worker processes that have died and were started again.",
+        )
+        .value(self.worker_deaths);
+        page.gauge(
+            "webfill_dispatcher_up",
+            "Whether the supervisor holds a lease of its dispatcher.",
+        )
+        .value(u8::from(self.has_lease));
+        page.gauge(
+            "webfill_disk_low",
+            "Whether it pauses because a disk has too little room.",
+        )
+        .value(u8::from(self.is_disk_low));
+        page.gauge(
+            "webfill_tasks_held",
+            "Tasks with the supervisor and its workers.",
+        )
+        .value(self.held);
+        let mut messages = page.counter("webfill_messages_total", "Frames, by socket.");
+        for (socket, traffic) in &self.traffic {
+            messages.with(&[("socket", socket), ("direction", "in")], traffic.received);
+            messages.with(&[("socket", socket), ("direction", "out")], traffic.sent);
+        }
+    }
+}
+
+fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
+    let mut pages = page.counter(
+        "webfill_pages_total",
+        "Pages that workers have stored, by outcome; attempts that are followed by a retry, too.",
+    );
+    for outcome in Outcome::ALL {
+        let count = totals.pages.get(outcome).copied().unwrap_or(0);
+        pages.with(&[("outcome", outcome.as_str())], count);
+    }
+    let mut answers = page.counter(
+        "webfill_responses_total",
+        "Answers to requests for pages, by class of their status.",
+    );
+    for class in ANSWERS {
+        let count = totals.answers.get(&class).copied().unwrap_or(0);
+        answers.with(&[("class", &format!("{class}xx"))], count);
+    }
+    page.counter(
+        "webfill_fetched_bytes_total",
+        "Bytes of the bodies of pages, after decompression.",
+    )
+    .value(totals.fetched_bytes);
+    page.counter("webfill_robots_fetches_total", "Requests for robots.txt.")
+        .value(totals.robots);
+    page.histogram(
+        "webfill_fetch_duration_seconds",
+        "From the beginning of a request for a page to the end of its answer.",
+        &totals.fetch,
+    );
+    page.histogram(
+        "webfill_queue_duration_seconds",
+        "From the arrival of a task at its worker to its request: waits for robots.txt, the site's delay, a slot.",
+        &totals.queue,
+    );
+    page.histogram(
+        "webfill_store_write_duration_seconds",
+        "Writes of batches of pages to the store, those that failed included.",
+        &totals.save,
+    );
+    let mut fields = page.counter(
+        "webfill_fields_total",
+        "Fields of mappings on their pages, by whether a value was found.",
+    );
+    for (mapping, told) in &totals.fields {
+        fields.with(&[("mapping", mapping), ("state", "filled")], told.filled);
+        fields.with(&[("mapping", mapping), ("state", "empty")], told.empty);
+    }
+}

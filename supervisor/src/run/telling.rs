@@ -1,0 +1,85 @@
+//! What the loop tells of itself: to the service manager, to people who wait, and to Prometheus.
+
+use webfill_startup::boot_clock::boot_ms;
+use webfill_wire::socket::{SocketName, Traffic};
+
+use super::{OUTCOMES, Process, TASKS, WORKER_OUTCOMES};
+use crate::metrics::{State, WorkerRow};
+use crate::worker_process::WorkerProcess;
+
+impl Process {
+    pub(super) fn tell_service_manager(&mut self, low_disk: Option<String>) {
+        if self.supervisor.is_draining() {
+            self.service_manager.stops();
+        }
+        let status = match (self.waits_for(), low_disk) {
+            _ if self.supervisor.is_draining() => "drains".to_owned(),
+            (Some(waits_for), _) => format!("waits: {waits_for}"),
+            (None, _) if !self.supervisor.has_lease(boot_ms()) => {
+                "waits: the dispatcher is silent".to_owned()
+            }
+            (None, Some(low_disk)) => format!("holds: {low_disk}"),
+            (None, None) => format!("workers: {}", self.workers.len()),
+        };
+        self.service_manager.turns(|| status);
+    }
+
+    /// What it waits for before it can work, in words.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        let dispatcher = &self.setup.tasks_endpoint;
+        if self.supervisor.is_welcome() {
+            let is_ready = self.workers.iter().any(WorkerProcess::is_ready);
+            let died = self.last_death.as_deref();
+            let died = died.map_or_else(String::new, |how| format!(", the last one ended: {how}"));
+            return (!is_ready).then(|| format!("no worker has opened the store yet{died}"));
+        }
+        let why = match (&self.refused, self.outbox.not_let_in()) {
+            (Some(refused), _) => refused.as_str(),
+            (None, _) if self.supervisor.is_name_taken() => {
+                "another supervisor has this name: start this one with another --id"
+            }
+            (None, Some(why)) => why,
+            (None, None) => "it does not answer",
+        };
+        Some(format!("the dispatcher at {dispatcher}: {why}"))
+    }
+
+    pub(super) fn publish_figures(&mut self, is_disk_low: bool) {
+        let (workers, supervisor, outbox) = (&self.workers, &self.supervisor, &self.outbox);
+        let worker_deaths = self.worker_deaths;
+        self.metrics.publish(|| State {
+            workers: workers.iter().map(row).collect(),
+            worker_deaths,
+            has_lease: supervisor.has_lease(boot_ms()),
+            is_disk_low,
+            held: supervisor.held(),
+            traffic: traffic_by_name(outbox.traffic()),
+        });
+    }
+}
+
+fn row(worker: &WorkerProcess) -> WorkerRow {
+    WorkerRow {
+        pid: worker.pid(),
+        is_ready: worker.is_ready(),
+    }
+}
+
+/// The sockets to all workers are one in the figures.
+fn traffic_by_name(
+    traffic: impl IntoIterator<Item = (SocketName, Traffic)>,
+) -> Vec<(&'static str, Traffic)> {
+    let names = ["tasks", "outcomes", "worker_outcomes", "worker_tasks"];
+    let mut named = names.map(|name| (name, Traffic::default()));
+    for (socket, frames) in traffic {
+        let place = match socket {
+            TASKS => 0,
+            OUTCOMES => 1,
+            WORKER_OUTCOMES => 2,
+            _ => 3,
+        };
+        named[place].1.received += frames.received;
+        named[place].1.sent += frames.sent;
+    }
+    named.to_vec()
+}

@@ -1,0 +1,261 @@
+//! Figures for Prometheus: they are what the sites' access log says, no death makes them go back, their
+//! number does not grow with the web, and a real Prometheus scrapes them, with the alarms and the dashboard
+//! that are delivered.
+
+mod prometheus;
+mod scraped;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::site::{page, status};
+
+use self::scraped::Scraped;
+use crate::clients::try_http_at;
+use crate::fleet::{Fleet, request, request_with, wait_for};
+
+const DISPATCHER: u16 = 9464;
+const SUPERVISOR: u16 = 9465;
+
+/// A dispatcher and a supervisor with a worker, both with figures.
+fn fleet_with_figures() -> Fleet {
+    let mut fleet = Fleet::unstarted(&[]);
+    let at = |port| format!("{}:{port}", fleet.host);
+    let (dispatcher, supervisor) = (at(DISPATCHER), at(SUPERVISOR));
+    fleet.set("METRICS_DISPATCHER", &dispatcher);
+    fleet.start_dispatcher();
+    fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &supervisor)]);
+    fleet
+}
+
+fn scrape(fleet: &Fleet, port: u16) -> Scraped {
+    Scraped::read(&text(fleet, port))
+}
+
+fn text(fleet: &Fleet, port: u16) -> String {
+    let (status, body) = ask(fleet, port, "GET /metrics HTTP/1.1", &fleet.host);
+    assert_eq!(status, 200, "{body}");
+    body
+}
+
+fn ask(fleet: &Fleet, port: u16, request: &str, host: &str) -> (u16, String) {
+    let host = format!("Host: {host}:{port}");
+    try_http_at((&fleet.host, port), &[request, &host], "").expect("an answer")
+}
+
+/// Crawls two sites with pages, a page that is gone and one that is disallowed.
+fn crawl_two_sites(fleet: &Fleet) {
+    let mut requests = Vec::new();
+    for host in ["one.example", "two.example"] {
+        let site = fleet.web.site(host);
+        site.otherwise(|request| match request.path.as_str() {
+            "/gone" => status(404).into(),
+            path => page(path).field("name", path).into(),
+        });
+        site.robots("User-agent: *\nDisallow: /secret\n");
+        let paths = (0..9).map(|number| format!("/{number}"));
+        let paths = paths.chain(["/gone".to_owned(), "/secret".to_owned()]);
+        requests.extend(paths.map(|path| request(&site.url(&path), "c")));
+    }
+    fleet.feed(&requests);
+    fleet.wait_until_done("c");
+}
+
+#[test]
+fn figures_are_what_the_access_log_says() {
+    let fleet = fleet_with_figures();
+    crawl_two_sites(&fleet);
+    let visits = fleet.web.visits();
+    let (pages, all) = (visits.pages().len() as f64, visits.len() as f64);
+    assert_eq!(pages, 20.0);
+    let told = wait_for("the supervisor has told all pages", || {
+        let told = scrape(&fleet, SUPERVISOR);
+        (told.sum("webfill_pages_total") == 22.0).then_some(told)
+    });
+    assert_eq!(told.of("webfill_pages_total{outcome=\"ok\"}"), 18.0);
+    assert_eq!(told.of("webfill_pages_total{outcome=\"http_error\"}"), 2.0);
+    assert_eq!(told.of("webfill_pages_total{outcome=\"disallowed\"}"), 2.0);
+    assert_eq!(told.of("webfill_responses_total{class=\"2xx\"}"), 18.0);
+    assert_eq!(told.of("webfill_responses_total{class=\"4xx\"}"), 2.0);
+    assert_eq!(told.of("webfill_robots_fetches_total"), all - pages);
+    for name in [
+        "webfill_fetch_duration_seconds",
+        "webfill_queue_duration_seconds",
+    ] {
+        assert_eq!(told.of(&format!("{name}_count")), pages, "{name}");
+        assert_eq!(told.of(&format!("{name}_bucket{{le=\"+Inf\"}}")), pages);
+        assert!(told.of(&format!("{name}_sum")) > 0.0);
+    }
+    assert!(told.of("webfill_fetched_bytes_total") > 18.0 * 20.0);
+    // Of four fields each page has two: its title and its name.
+    for state in ["filled", "empty"] {
+        let fields = format!("webfill_fields_total{{mapping=\"profile\",state=\"{state}\"}}");
+        assert_eq!(told.of(&fields), 18.0 * 2.0, "{state}");
+    }
+    assert_eq!(told.of("webfill_workers{state=\"ready\"}"), 1.0);
+    assert_eq!(told.of("webfill_dispatcher_up"), 1.0);
+    assert_eq!(told.of("webfill_store_up"), 1.0);
+
+    let told = wait_for("the dispatcher has counted all tasks", || {
+        let told = scrape(&fleet, DISPATCHER);
+        (told.get("webfill_tasks{state=\"done\"}") == Some(22.0)).then_some(told)
+    });
+    assert_eq!(told.of("webfill_tasks_ended_total{outcome=\"ok\"}"), 18.0);
+    assert_eq!(told.sum("webfill_tasks_ended_total"), 22.0);
+    assert_eq!(told.of("webfill_tasks_accepted_total"), 22.0);
+    assert_eq!(told.of("webfill_tasks_handed_out_total"), 22.0);
+    assert_eq!(told.of("webfill_leases"), 0.0);
+    assert_eq!(told.of("webfill_oldest_due_seconds"), 0.0);
+    assert_eq!(told.of("webfill_supervisors{state=\"connected\"}"), 1.0);
+    assert_eq!(told.of("webfill_crawls"), 1.0);
+    assert!(told.of("webfill_process_resident_memory_bytes{process=\"dispatcher\"}") > 1e6);
+}
+
+#[test]
+fn what_nobody_fetches_is_told_with_its_age_and_sites_that_rest_with_their_reason() {
+    let mut fleet = Fleet::unstarted(&[("RESTS_BLOCKED", "3600")]);
+    let (dispatcher, supervisor) = (DISPATCHER, SUPERVISOR);
+    let at = format!("{}:{dispatcher}", fleet.host);
+    fleet.set("METRICS_DISPATCHER", &at);
+    fleet.start_dispatcher();
+    let blocks = fleet.web.site("blocks.example");
+    blocks.otherwise(|_| status(403).into());
+    let requests: Vec<Value> = (0..9)
+        .map(|page| request(&blocks.url(&format!("/{page}")), "c"))
+        .collect();
+    fleet.feed(&requests);
+    let due = wait_for("the age of what is due grows", || {
+        let told = scrape(&fleet, dispatcher);
+        let age = told.get("webfill_oldest_due_seconds")?;
+        (age >= 1.5 && told.get("webfill_tasks{state=\"queued\"}") == Some(9.0)).then_some(age)
+    });
+    assert!(due < 60.0, "{due}");
+    let at = format!("{}:{supervisor}", fleet.host);
+    fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &at)]);
+    let told = wait_for("the site rests", || {
+        let told = scrape(&fleet, dispatcher);
+        (told.get("webfill_sites{state=\"resting\"}") == Some(1.0)).then_some(told)
+    });
+    assert_eq!(told.of("webfill_sites_resting{reason=\"blocked\"}"), 1.0);
+    assert_eq!(told.of("webfill_site_rests_total{reason=\"blocked\"}"), 1.0);
+    wait_for("nothing is due any more", || {
+        let told = scrape(&fleet, dispatcher);
+        (told.get("webfill_oldest_due_seconds") == Some(0.0)).then_some(())
+    });
+}
+
+#[test]
+fn a_killed_worker_makes_no_counter_go_back() {
+    let fleet = fleet_with_figures();
+    let site = fleet.web.site("one.example");
+    site.otherwise(|request| page(&request.path).field("name", "x").into());
+    fleet
+        .run(&["site", "one.example", "--delay", "0.02"])
+        .expect(0);
+    let requests: Vec<Value> = (0..300)
+        .map(|page| request(&site.url(&format!("/{page}")), "c"))
+        .collect();
+    fleet.feed(&requests);
+    let mut last = scrape(&fleet, SUPERVISOR);
+    for deaths in 1..=3 {
+        let before = last.sum("webfill_pages_total");
+        let mut follow = |what: &str, is_there: &dyn Fn(&Scraped) -> bool| {
+            wait_for(what, || {
+                let told = scrape(&fleet, SUPERVISOR);
+                told.assert_not_behind(&last);
+                last = told;
+                is_there(&last).then_some(())
+            });
+        };
+        follow("the worker has told more pages", &|told| {
+            told.sum("webfill_pages_total") > before
+        });
+        let worker = fleet.supervisor().of_role("worker").remove(0);
+        worker.signal(Signal::KILL);
+        follow("the death is told, and the next worker is ready", &|told| {
+            told.of("webfill_worker_deaths_total") == f64::from(deaths)
+                && told.of("webfill_workers{state=\"ready\"}") == 1.0
+        });
+    }
+    fleet.wait_until_done("c");
+    let told = scrape(&fleet, SUPERVISOR);
+    told.assert_not_behind(&last);
+    let fetched = told.of("webfill_fetch_duration_seconds_count");
+    assert!(fetched <= site.visits().pages().len() as f64);
+    let told = wait_for("the dispatcher has told all ends", || {
+        let told = scrape(&fleet, DISPATCHER);
+        (told.sum("webfill_tasks_ended_total") == 300.0).then_some(told)
+    });
+    assert_eq!(told.of("webfill_tasks_ended_total{outcome=\"ok\"}"), 300.0);
+    assert!(told.of("webfill_tasks_returned_total") >= 1.0);
+}
+
+#[test]
+fn the_number_of_series_does_not_grow_with_the_web() {
+    let fleet = fleet_with_figures();
+    let site = fleet.web.site("first.example");
+    site.otherwise(|_| page("T").into());
+    fleet.feed(&[request(&site.url("/"), "first")]);
+    fleet.wait_until_done("first");
+    let names = |port: u16| -> BTreeSet<String> { scrape(&fleet, port).names().collect() };
+    // What is counted in slices, and what workers tell, is there a moment later.
+    wait_for("everything is told", || {
+        let all = names(DISPATCHER);
+        let has = |name: &str| all.iter().any(|found| found.starts_with(name));
+        let pages = scrape(&fleet, SUPERVISOR).sum("webfill_pages_total");
+        (has("webfill_records{") && has("webfill_extraction_alarms") && pages == 1.0).then_some(())
+    });
+    let before = [names(DISPATCHER), names(SUPERVISOR)];
+    let requests: Vec<Value> = (0..3_000)
+        .map(|number| {
+            let site = format!("http://s{number}.example/");
+            request_with(&site, &format!("c{}", number % 100), json!({"maxdepth": 1}))
+        })
+        .collect();
+    requests.chunks(500).for_each(|some| fleet.feed(some));
+    let told = wait_for("all sites were counted", || {
+        let told = scrape(&fleet, DISPATCHER);
+        (told.sum("webfill_sites{") == 3_001.0).then_some(told)
+    });
+    assert_eq!(told.of("webfill_crawls"), 101.0);
+    wait_for("many sites were asked", || {
+        let told = scrape(&fleet, SUPERVISOR);
+        (told.sum("webfill_pages_total") > 100.0).then_some(())
+    });
+    let after = [names(DISPATCHER), names(SUPERVISOR)];
+    assert_eq!(before, after);
+    assert!(after.iter().map(BTreeSet::len).sum::<usize>() < 300);
+    let all = text(&fleet, DISPATCHER) + &text(&fleet, SUPERVISOR);
+    assert!(!all.contains("example"), "no label may name a site");
+}
+
+#[test]
+fn only_figures_are_served_and_only_to_this_machine() {
+    let fleet = fleet_with_figures();
+    let host = fleet.host.clone();
+    let status = |request: &str, host: &str| ask(&fleet, DISPATCHER, request, host).0;
+    assert_eq!(status("GET /metrics HTTP/1.1", &host), 200);
+    assert_eq!(status("GET /metrics HTTP/1.1", "evil.example"), 403);
+    assert_eq!(status("GET /status HTTP/1.1", &host), 404);
+    assert_eq!(status("POST /metrics HTTP/1.1", &host), 405);
+    let origin = format!("GET /metrics HTTP/1.1\r\nOrigin: http://{host}");
+    assert_eq!(status(&origin, &host), 403);
+    let (_, body) = ask(&fleet, DISPATCHER, "HEAD /metrics HTTP/1.1", &host);
+    assert_eq!(body, "");
+    let mut open = Fleet::unstarted(&[("METRICS_DISPATCHER", "0.0.0.0:9464")]);
+    let refused = open.dispatcher_role().finish().expect(2);
+    assert!(
+        refused.stderr.contains("metrics.allow_network"),
+        "{}",
+        refused.stderr
+    );
+    let at = format!("{host}:{DISPATCHER}");
+    open.set("METRICS_DISPATCHER", &at);
+    let refused = open.dispatcher_role().finish().expect(1);
+    assert!(
+        refused.stderr.contains("metrics.dispatcher"),
+        "{}",
+        refused.stderr
+    );
+}

@@ -1,0 +1,206 @@
+//! A real Prometheus, with what `deploy/monitoring/` holds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use webfill_test_needs::needs;
+
+use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_figures, text};
+use crate::clients::try_http_at;
+use crate::fleet::{Fleet, wait_for};
+
+const PORT: u16 = 9090;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+fn promtool(arguments: &[&str]) -> Command {
+    let mut command = Command::new(repository(".cache/prometheus/promtool"));
+    command.args(arguments);
+    command
+}
+
+/// Runs it to its end; what it printed.
+fn judged(mut command: Command) -> String {
+    let output = command.output().expect("promtool runs");
+    let told = [output.stdout, output.stderr].concat();
+    let told = String::from_utf8_lossy(&told).into_owned();
+    assert!(output.status.success(), "{command:?}: {told}");
+    told
+}
+
+/// Ends with the test.
+struct Prometheus {
+    child: Child,
+    host: String,
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Prometheus {
+    /// With the configuration that is delivered; only, it asks more often, and at our addresses.
+    fn start(fleet: &Fleet) -> Prometheus {
+        let host = &fleet.host;
+        let config = fs::read_to_string(repository("deploy/monitoring/prometheus.yml"));
+        let config = config.expect("it is delivered").replace("15s", "1s");
+        let ours = ["127.0.0.1:9464", "127.0.0.1:9465"];
+        assert!(ours.iter().all(|target| config.contains(target)));
+        let config = config.replace("\"127.0.0.1:946", &format!("\"{host}:946"));
+        let file = fleet.work.write("prometheus.yml", config);
+        let rules = repository("deploy/monitoring/webfill.rules.yml");
+        fs::copy(rules, fleet.work.path("webfill.rules.yml")).expect("a copy");
+        let child = Command::new(repository(".cache/prometheus/prometheus"))
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!(
+                "--storage.tsdb.path={}",
+                fleet.work.path("tsdb").display()
+            ))
+            .arg(format!("--web.listen-address={host}:{PORT}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("prometheus starts");
+        let host = host.clone();
+        let prometheus = Prometheus { child, host };
+        wait_for("prometheus is ready", || {
+            let answer = prometheus.answer("/-/ready");
+            (answer?.0 == 200).then_some(())
+        });
+        prometheus
+    }
+
+    fn answer(&self, path: &str) -> Option<(u16, String)> {
+        let head = [
+            &format!("GET {path} HTTP/1.0") as &str,
+            &format!("Host: {}:{PORT}", self.host),
+        ];
+        try_http_at((&self.host, PORT), &head, "").ok()
+    }
+
+    fn data(&self, path: &str) -> Value {
+        let (_, body) = self.answer(path).expect("it answers");
+        let answer: Value =
+            serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {body}"));
+        assert_eq!(answer["status"], "success", "{path}: {answer}");
+        answer["data"].clone()
+    }
+
+    /// The series that an expression yields, each with its value.
+    fn query(&self, expression: &str) -> Vec<f64> {
+        let encoded: String = expression
+            .bytes()
+            .map(|byte| format!("%{byte:02X}"))
+            .collect();
+        let data = self.data(&format!("/api/v1/query?query={encoded}"));
+        let series = data["result"].as_array().expect("a vector");
+        let value = |series: &Value| {
+            series["value"][1]
+                .as_str()
+                .and_then(|text| text.parse().ok())
+        };
+        series
+            .iter()
+            .map(|series| value(series).unwrap_or(f64::NAN))
+            .collect()
+    }
+}
+
+#[needs(prometheus)]
+#[test]
+fn prometheus_scrapes_a_fleet_and_knows_all_that_alarms_and_dashboard_name() {
+    let fleet = fleet_with_figures();
+    let prometheus = Prometheus::start(&fleet);
+    crawl_two_sites(&fleet);
+    for port in [DISPATCHER, SUPERVISOR] {
+        let page = fleet.work.write("page", text(&fleet, port));
+        let mut check = promtool(&["check", "metrics"]);
+        check.stdin(fs::File::open(page).expect("the page"));
+        assert_eq!(judged(check), "", "port {port}");
+    }
+    wait_for(
+        "both targets are up, and what they tell is what was fetched",
+        || {
+            let up = prometheus.query("sum(up{job=~\"webfill-.*\"})");
+            let pages = prometheus.query("sum(webfill_pages_total)");
+            let ended = prometheus.query("sum(webfill_tasks_ended_total)");
+            ([up, pages, ended] == [[2.0], [22.0], [22.0]]).then_some(())
+        },
+    );
+    let ok = prometheus.query("webfill_pages_total{outcome=\"ok\"}");
+    let fetches = prometheus.query("webfill_fetch_duration_seconds_count");
+    let pages = fleet.web.visits().pages().len() as f64;
+    assert_eq!((ok, fetches), (vec![18.0], vec![pages]));
+    let groups = prometheus.data("/api/v1/rules");
+    let groups = groups["groups"].as_array().expect("groups");
+    let rules = groups
+        .iter()
+        .flat_map(|group| group["rules"].as_array().expect("rules"));
+    let rules: Vec<&Value> = rules.collect();
+    assert!(rules.len() > 20);
+    let mut expressions = panels();
+    assert!(expressions.len() > 50);
+    wait_for("each expression of the dashboard yields something", || {
+        expressions.retain(|expression| prometheus.query(expression).is_empty());
+        match expressions.is_empty() {
+            true => Some(()),
+            false => {
+                eprintln!("nothing yet: {expressions:#?}");
+                None
+            }
+        }
+    });
+    for series in rules.iter().flat_map(|rule| named_in(&rule["query"])) {
+        let found = prometheus.query(&series);
+        assert!(!found.is_empty(), "{series}, which an alarm names");
+    }
+}
+
+/// The expressions of all panels, as Grafana asks them.
+fn panels() -> Vec<String> {
+    let file = fs::read_to_string(repository("deploy/monitoring/webfill.json"));
+    let dashboard: Value = serde_json::from_str(&file.expect("it is delivered")).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels
+        .iter()
+        .filter_map(|panel| panel["targets"].as_array());
+    let expressions = targets
+        .flatten()
+        .map(|target| target["expr"].as_str().expect("an expression"));
+    expressions
+        .map(|expression| expression.replace("$__rate_interval", "30s"))
+        .collect()
+}
+
+/// The names of series in an expression.
+fn named_in(expression: &Value) -> Vec<String> {
+    let expression = expression.as_str().expect("an expression");
+    let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let names = words.filter(|word| word.starts_with("webfill_"));
+    names.map(str::to_owned).collect()
+}
+
+#[needs(prometheus)]
+#[test]
+fn each_alarm_is_raised_by_what_it_is_for_and_by_nothing_else() {
+    let rules = repository("deploy/monitoring/webfill.rules.yml");
+    let checked = judged(promtool(&["check", "rules", &rules.display().to_string()]));
+    assert!(checked.contains("SUCCESS"), "{checked}");
+    let tests = repository("tests/prometheus/alarms.test.yml");
+    judged(promtool(&["test", "rules", &tests.display().to_string()]));
+    let (rules, tests) = [rules, tests].map(fs::read_to_string).into();
+    let (rules, tests) = (rules.expect("text"), tests.expect("text"));
+    for line in rules.lines() {
+        if let Some((_, alarm)) = line.split_once("- alert: ") {
+            assert!(tests.contains(&format!("alertname=\"{alarm}\"")), "{alarm}");
+        }
+    }
+}

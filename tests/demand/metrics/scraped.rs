@@ -1,0 +1,55 @@
+//! A page of figures, read as text: each series with its value.
+
+use std::collections::BTreeMap;
+
+/// Series by their names, labels included, as they are written.
+#[derive(Debug, Clone)]
+pub(super) struct Scraped(BTreeMap<String, f64>);
+
+impl Scraped {
+    pub(super) fn read(text: &str) -> Scraped {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let series = lines.map(|line| {
+            let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+            let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
+            (name.to_owned(), value)
+        });
+        Scraped(series.collect())
+    }
+
+    pub(super) fn names(self) -> impl Iterator<Item = String> {
+        self.0.into_keys()
+    }
+
+    pub(super) fn get(&self, series: &str) -> Option<f64> {
+        self.0.get(series).copied()
+    }
+
+    pub(super) fn of(&self, series: &str) -> f64 {
+        self.get(series)
+            .unwrap_or_else(|| panic!("{series} is not among {:#?}", self.0))
+    }
+
+    /// The sum of all series whose names begin like this.
+    pub(super) fn sum(&self, beginning: &str) -> f64 {
+        let found = self.0.range(beginning.to_owned()..);
+        let found = found.take_while(|(name, _)| name.starts_with(beginning));
+        found.map(|(_, value)| value).sum()
+    }
+
+    /// No counter, and no part of a histogram, is less than before, or gone.
+    pub(super) fn assert_not_behind(&self, before: &Scraped) {
+        let grows = |name: &str| {
+            let name = name.split('{').next().unwrap_or_default();
+            let endings = ["_total", "_bucket", "_count", "_sum"];
+            endings.iter().any(|ending| name.ends_with(ending))
+        };
+        for (name, value) in before.0.iter().filter(|(name, _)| grows(name)) {
+            assert!(
+                self.of(name) >= *value,
+                "{name}: {value}, then {}",
+                self.of(name)
+            );
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What a worker has counted, for its supervisor to serve. A worker is always of its supervisor's own
+//! build, because it is started from the same executable; so these frames are not messages of the wire's
+//! versions, may change with each build, and are told apart from messages by their first byte.
+//!
+//! A worker tells all that it has counted since its start, each time: a frame that is lost does no harm.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{self, CodecError};
+use crate::vocabulary::Outcome;
+
+/// The first byte of these frames, which is no version of messages that any build speaks.
+const FIGURES: u8 = 1;
+
+/// The upper bounds of a histogram's buckets, in seconds: from a write to a store to the rest of a slow
+/// site.
+pub const BOUNDS: [f64; 15] = [
+    0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+];
+
+/// At most this many mappings are counted apart; pages of all further ones are counted as those of
+/// [`OTHER_MAPPINGS`].
+pub const MOST_MAPPINGS: usize = 50;
+
+/// See [`MOST_MAPPINGS`].
+pub const OTHER_MAPPINGS: &str = "other";
+
+/// How many of something took how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Histogram {
+    /// By bucket; the last is for all that took longer than the last bound.
+    counts: [u64; BOUNDS.len() + 1],
+    sum_us: u64,
+}
+
+impl Histogram {
+    /// Counts one more.
+    pub fn observe(&mut self, took: Duration) {
+        let seconds = took.as_secs_f64();
+        let bucket = BOUNDS.partition_point(|bound| *bound < seconds);
+        self.counts[bucket] += 1;
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.sum_us = self.sum_us.saturating_add(us);
+    }
+
+    /// Adds those of another histogram.
+    pub fn add(&mut self, other: &Histogram) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count = count.saturating_add(more);
+        }
+        self.sum_us = self.sum_us.saturating_add(other.sum_us);
+    }
+
+    /// How many took no longer than each bound.
+    pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
+        let so_far = self.counts.iter().scan(0_u64, |sum, count| {
+            *sum = sum.saturating_add(*count);
+            Some(*sum)
+        });
+        BOUNDS.into_iter().zip(so_far)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        let counts = self.counts.iter();
+        counts.fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// How long all of them took together.
+    pub fn sum_seconds(&self) -> f64 {
+        self.sum_us as f64 / 1e6
+    }
+}
+
+/// The values that a mapping looks for on its pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FieldTotals {
+    pub filled: u64,
+    pub empty: u64,
+}
+
+/// What a worker has counted since its start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WorkerTotals {
+    /// Pages that were stored, by outcome; those of tasks that are tried again, too.
+    pub pages: BTreeMap<Outcome, u64>,
+    /// Answers to requests for pages, by the first digit of their status.
+    pub answers: BTreeMap<u8, u64>,
+    /// Bytes of bodies, after decompression.
+    pub fetched_bytes: u64,
+    /// Requests for robots.txt.
+    pub robots: u64,
+    /// From the beginning of a request for a page to the end of its answer.
+    pub fetch: Histogram,
+    /// From the arrival of a task at its worker to its first request for the page.
+    pub queue: Histogram,
+    /// Writes to the store.
+    pub save: Histogram,
+    /// By mapping.
+    pub fields: BTreeMap<String, FieldTotals>,
+}
+
+/// From a worker to its supervisor, on the socket of outcomes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerFigures {
+    pub worker_index: u16,
+    /// How often the worker's process was started.
+    pub incarnation: u32,
+    pub totals: WorkerTotals,
+    /// The store takes no writes now.
+    pub is_store_away: bool,
+}
+
+/// Encodes a frame.
+pub fn encode(figures: &WorkerFigures) -> Vec<u8> {
+    codec::encode_in(FIGURES, figures)
+}
+
+/// Reads a frame; `None` if it is something else.
+pub fn read(frame: &[u8]) -> Option<Result<WorkerFigures, CodecError>> {
+    let (first, body) = frame.split_first()?;
+    (*first == FIGURES).then(|| codec::decode_body(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{NO_VERSION, OLDEST_VERSION};
+    use crate::message::WorkerToSupervisor;
+
+    #[test]
+    fn figures_are_never_taken_for_a_message_nor_a_message_for_figures() {
+        assert!(FIGURES != NO_VERSION && FIGURES < OLDEST_VERSION);
+        let mut totals = WorkerTotals::default();
+        totals.pages.insert(Outcome::Ok, 7);
+        totals.fields.entry("shop".into()).or_default().filled = 3;
+        totals.fetch.observe(Duration::from_millis(7));
+        let sent = WorkerFigures {
+            worker_index: 1,
+            incarnation: 2,
+            totals,
+            is_store_away: true,
+        };
+        let frame = encode(&sent);
+        assert_eq!(read(&frame), Some(Ok(sent)));
+        assert!(codec::decode::<WorkerToSupervisor>(&frame).is_err());
+        assert!(matches!(read(&frame[..frame.len() - 1]), Some(Err(_))));
+        assert_eq!(read(&[OLDEST_VERSION, 1, 2]), None);
+        assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn a_bound_belongs_to_its_bucket() {
+        let mut told = Histogram::default();
+        told.observe(Duration::from_millis(50));
+        told.observe(Duration::from_micros(50_001));
+        let at = |bound: f64| {
+            let mut buckets = told.cumulative();
+            buckets.find(|(found, _)| *found == bound).unwrap().1
+        };
+        assert_eq!((at(0.025), at(0.05), at(0.1), told.count()), (0, 1, 2, 2));
+        let mut sum = told;
+        sum.add(&told);
+        assert_eq!(sum.count(), 4);
+        assert!((sum.sum_seconds() - 0.200_002).abs() < 1e-9);
+    }
+}

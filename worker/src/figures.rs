@@ -1,0 +1,153 @@
+//! What this worker has counted since its start, for its supervisor, which serves the sums of its workers
+//! to Prometheus. It is told with each heartbeat if something has changed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use webfill_mapping::MappingSet;
+use webfill_wire::Outcome;
+use webfill_wire::figures::{MOST_MAPPINGS, OTHER_MAPPINGS, WorkerTotals};
+
+use crate::task_result::TaskResult;
+
+/// Shared by the parts of a worker that live on its main thread.
+#[derive(Debug, Clone, Default)]
+pub struct Figures(Rc<RefCell<Counted>>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    totals: WorkerTotals,
+    is_store_away: bool,
+    has_changed: bool,
+    /// When each task came that has not been requested yet. They are no more than the credit that was
+    /// granted for them.
+    arrivals: HashMap<u64, Instant>,
+    /// How many fields each mapping in force has.
+    fields_of: HashMap<String, usize>,
+}
+
+impl Figures {
+    fn count(&self, count: impl FnOnce(&mut Counted)) {
+        let mut counted = self.0.borrow_mut();
+        counted.has_changed = true;
+        count(&mut counted);
+    }
+
+    /// What there is to tell, unless all of it was told before.
+    pub fn take_news(&self) -> Option<(WorkerTotals, bool)> {
+        let mut counted = self.0.borrow_mut();
+        let has_changed = std::mem::take(&mut counted.has_changed);
+        has_changed.then(|| (counted.totals.clone(), counted.is_store_away))
+    }
+
+    /// These mappings are in force.
+    pub fn use_mappings(&self, set: &MappingSet) {
+        let fields = set.fields_by_mapping().into_iter();
+        let fields = fields.map(|(name, fields)| (name.to_owned(), fields.len()));
+        self.0.borrow_mut().fields_of = fields.collect();
+    }
+
+    /// A task has come, and waits for its turn.
+    pub fn task_arrived(&self, task: u64) {
+        self.0.borrow_mut().arrivals.insert(task, Instant::now());
+    }
+
+    /// A task has ended, or goes back.
+    pub fn task_left(&self, task: u64) {
+        self.0.borrow_mut().arrivals.remove(&task);
+    }
+
+    /// A page was requested.
+    pub fn page_fetched(&self, result: &TaskResult, started: Instant) {
+        // Such a request is refused before it is sent.
+        if result.outcome == Outcome::UnsafeAddress {
+            return;
+        }
+        self.count(|counted| {
+            if let Some(arrived) = counted.arrivals.remove(&result.task.task) {
+                let waited = started.saturating_duration_since(arrived);
+                counted.totals.queue.observe(waited);
+            }
+            let totals = &mut counted.totals;
+            totals.fetch.observe(result.elapsed);
+            totals.fetched_bytes = totals.fetched_bytes.saturating_add(result.body_bytes);
+            if let Some(status) = result.status_code {
+                *totals.answers.entry((status / 100) as u8).or_default() += 1;
+            }
+        });
+    }
+
+    /// A robots.txt was requested.
+    pub fn robots_fetched(&self) {
+        self.count(|counted| counted.totals.robots += 1);
+    }
+
+    /// The store has taken writes, or, if it is away, has not.
+    pub fn store_answered(&self, took: Duration, is_away: bool) {
+        self.count(|counted| {
+            counted.totals.save.observe(took);
+            counted.is_store_away = is_away;
+        });
+    }
+
+    /// A page is stored.
+    pub fn page_saved(&self, result: &TaskResult) {
+        self.count(|counted| {
+            *counted.totals.pages.entry(result.outcome).or_default() += 1;
+            if let (Outcome::Ok, Some(mapping)) = (result.outcome, &result.mapping) {
+                counted.count_fields(mapping, result.fields.len());
+            }
+        });
+    }
+}
+
+impl Counted {
+    fn count_fields(&mut self, mapping: &str, filled: usize) {
+        let wanted = self.fields_of.get(mapping).copied().unwrap_or(filled);
+        let filled = filled.min(wanted);
+        let fields = &mut self.totals.fields;
+        let name = match fields.contains_key(mapping) || fields.len() < MOST_MAPPINGS {
+            true => mapping,
+            false => OTHER_MAPPINGS,
+        };
+        let totals = fields.entry(name.to_owned()).or_default();
+        totals.filled += filled as u64;
+        totals.empty += (wanted - filled) as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_beyond_the_bound_are_counted_together() {
+        let mut counted = Counted::default();
+        for number in 0..1_000 {
+            let name = format!("mapping{number}");
+            counted.fields_of.insert(name.clone(), 3);
+            counted.count_fields(&name, 2);
+        }
+        let fields = &counted.totals.fields;
+        assert_eq!(fields.len(), MOST_MAPPINGS + 1);
+        let other = fields[OTHER_MAPPINGS];
+        assert_eq!((other.filled, other.empty), (2 * 950, 950));
+        assert_eq!(
+            (fields["mapping7"].filled, fields["mapping7"].empty),
+            (2, 1)
+        );
+    }
+
+    #[test]
+    fn what_was_told_is_not_told_again() {
+        let figures = Figures::default();
+        assert_eq!(figures.take_news(), None);
+        figures.robots_fetched();
+        figures.store_answered(Duration::from_secs(1), true);
+        let (totals, is_store_away) = figures.take_news().unwrap();
+        assert_eq!((totals.robots, is_store_away), (1, true));
+        assert_eq!(figures.take_news(), None);
+    }
+}
