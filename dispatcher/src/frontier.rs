@@ -50,6 +50,7 @@ mod feed;
 mod forgiving;
 mod give_back;
 mod holding;
+mod journey_lines;
 mod lanes;
 mod lease;
 mod looking_again;
