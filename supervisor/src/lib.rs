@@ -10,6 +10,7 @@
 
 mod config;
 mod mappings;
+mod own_report;
 mod queue;
 mod readiness;
 mod recalls;

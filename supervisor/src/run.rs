@@ -14,10 +14,11 @@ use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::codec::{self, CodecError, OLDEST_VERSION};
 use webfill_wire::greeting::{self, Refusal, Versions};
 use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Sockets};
-use webfill_wire::{Credit, RefusalLog, SupervisorToDispatcher, WorkerToSupervisor};
+use webfill_wire::{Credit, REPORTS_SINCE, RefusalLog, SupervisorToDispatcher, WorkerToSupervisor};
 use webfill_worker::Now;
 
 use crate::config::SupervisorSetup;
+use crate::own_report::{Known, OwnReports};
 use crate::readiness::Readiness;
 use crate::supervisor::{OutgoingMessage, Supervisor, Terms};
 use crate::worker_process::{ProcessChange, WorkerProcess};
@@ -53,6 +54,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         service_manager,
         refused: None,
         last_death: None,
+        own_reports: OwnReports::default(),
     };
     process.start_workers()?;
     process.keep_time();
@@ -117,6 +119,7 @@ struct Process {
     refused: Option<String>,
     /// How a worker died last.
     last_death: Option<String>,
+    own_reports: OwnReports,
 }
 
 impl Process {
@@ -248,8 +251,34 @@ impl Process {
                 self.service_manager.ready();
             }
         }
+        self.tell_dispatcher(low_disk.as_deref());
         self.tell_service_manager(low_disk);
         Ok(())
+    }
+
+    /// Tells the dispatcher from time to time how this supervisor is doing. What is lost of it is told again.
+    fn tell_dispatcher(&mut self, low_disk: Option<&str>) {
+        let is_heard = self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms());
+        if self.version < REPORTS_SINCE || !is_heard {
+            return;
+        }
+        let session = self.supervisor.session_id();
+        let mut reports = std::mem::take(&mut self.own_reports);
+        let known = || Known {
+            session,
+            workers_ready: self.workers.iter().filter(|one| one.is_ready()).count(),
+            held: self.supervisor.held(),
+            waiting: self.supervisor.waiting(),
+            holds: low_disk.map(str::to_owned).or_else(|| self.waits_for()),
+        };
+        let workers = self.workers.iter().filter_map(WorkerProcess::pid);
+        let report = reports.next(known, workers, session, Instant::now());
+        self.own_reports = reports;
+        if let Some(report) = report {
+            let message = SupervisorToDispatcher::Report(report);
+            let frame = codec::encode_in(self.version, &message);
+            self.outbox.send_now(TASKS, frame);
+        }
     }
 
     fn tell_service_manager(&mut self, low_disk: Option<String>) {
@@ -376,6 +405,7 @@ impl Process {
             "worker died, it is started again"
         );
         self.last_death = Some(how.to_owned());
+        self.own_reports.worker_deaths += 1;
         self.supervisor.worker_died(worker_index as u16);
         if self.supervisor.is_draining() {
             // It is not started again, so its tasks are given back now.

@@ -79,6 +79,11 @@ impl WorkerProcess {
         self.process.is_some()
     }
 
+    /// The id of its process.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
     /// Whether it takes tasks.
     pub fn is_ready(&self) -> bool {
         self.ready

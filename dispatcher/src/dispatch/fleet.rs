@@ -16,10 +16,11 @@ use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
 use super::egress::Egress;
 use super::session::Session;
-use super::supervisor::Supervisor;
+use super::supervisor::{Particulars, Supervisor};
 use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
 
+mod particulars;
 mod ways_out;
 
 /// The longest request that a supervisor may announce: a day.
@@ -91,6 +92,7 @@ impl Fleet {
             egress: Egress::default(),
             clock_ahead_ms: 0,
             is_silent: false,
+            particulars: Particulars::default(),
         };
         self.supervisors.insert(kept.name, supervisor);
     }
@@ -127,6 +129,11 @@ impl Fleet {
     /// A greeted supervisor begins a session.
     pub(super) fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) {
         let (starved, egress) = self.take_out(&hello.supervisor);
+        let particulars = Particulars {
+            workers: hello.workers,
+            wire_version: peer.version,
+            ..Particulars::default()
+        };
         self.names.insert(peer.clone(), hello.supervisor.clone());
         let supervisor = Supervisor {
             instance: hello.instance,
@@ -137,6 +144,7 @@ impl Fleet {
             egress,
             clock_ahead_ms: 0,
             is_silent: false,
+            particulars,
         };
         self.supervisors
             .insert(hello.supervisor.clone(), supervisor);
