@@ -59,6 +59,7 @@ mod names;
 mod on_demand;
 pub mod outbox;
 mod pruning;
+mod queued_sites;
 mod recovery;
 mod reopen;
 mod resolved;
@@ -70,6 +71,7 @@ mod rules;
 mod schema;
 mod site_states;
 mod stored_urls;
+mod task_reports;
 
 mod application_limits;
 mod sites;
@@ -87,10 +89,12 @@ pub use self::error::FrontierError;
 pub use self::forgiving::Standing;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
 pub use self::pruning::{Detached, PruneWalk};
+pub use self::queued_sites::QueuedSite;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub use self::resting::{SiteReport, Trouble};
 pub use self::restore::Restored;
 pub use self::supervisors::SavedSupervisor;
+pub use self::task_reports::{Ahead, MOST_COUNTED, Stage, TaskReport};
 pub use self::unsaved_states::UnsavedState;
 pub use self::watches::{KeptWatch, RunUnderWay};
 

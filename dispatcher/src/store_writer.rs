@@ -19,6 +19,7 @@ use webfill_store::{
 };
 use webfill_wire::CrawlKey;
 
+use crate::backends::Backends;
 use crate::config::DispatcherSetup;
 use crate::frontier::Backfill;
 use crate::health::Health;
@@ -91,6 +92,7 @@ impl StoreWriter {
     pub fn start(
         setup: &DispatcherSetup,
         health: Health,
+        known: Backends,
         on_written: impl Fn(WriteResult) + Send + 'static,
     ) -> Result<StoreWriter, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -114,7 +116,13 @@ impl StoreWriter {
                     states: taken,
                     retention,
                 };
-                runtime.block_on(write_all(backends.store, &mut queue, health, on_written))
+                runtime.spawn(
+                    known
+                        .clone()
+                        .watch(Arc::clone(&backends.store), backends.cache),
+                );
+                let writes = write_all(backends.store, &mut queue, (health, known), on_written);
+                runtime.block_on(writes)
             })
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
         Ok(StoreWriter {
@@ -174,13 +182,15 @@ const RETRY: Duration = Duration::from_millis(500);
 async fn write_all(
     store: Arc<dyn Store>,
     queue: &mut Queue,
-    health: Health,
+    (health, known): (Health, Backends),
     on_written: impl Fn(WriteResult),
 ) {
     while let Some(entry) = queue.next(&*store).await {
         loop {
             let answer = write(&store, &entry).await;
-            health.note_store(answer.as_ref().is_err_and(StoreError::is_retry));
+            let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
+            health.note_store(is_away);
+            known.note_store(is_away);
             match answer {
                 Ok(Some(written)) => on_written(written),
                 Ok(None) => {}
