@@ -32,6 +32,8 @@ mod scrapy_cluster;
 mod service_manager;
 mod sitemaps;
 mod sites;
+mod telling;
 mod tenants;
+mod tracing;
 mod upgrades;
 mod watches;
