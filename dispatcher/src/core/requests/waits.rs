@@ -284,7 +284,10 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
     };
     let until = ends(held, now_ms);
     match held.by {
-        HeldFor::Leased => format!("{sites} {} being fetched from{such}", verb("is", "are")),
+        HeldFor::Leased => {
+            let verb = verb("has", "have");
+            format!("{sites} {verb} a task out, fetched now or at the end of its delay{such}")
+        }
         HeldFor::Turn => format!(
             "{sites} {} ready and {} for {its} turn{such}",
             verb("is", "are"),
@@ -399,7 +402,7 @@ mod tests {
         let part = sentence(&held(HeldFor::Leased, 3, 0, 0), false, 0);
         assert_eq!(
             part,
-            "3 sites of those looked at are being fetched from, such as a.org"
+            "3 sites of those looked at have a task out, fetched now or at the end of its delay, such as a.org"
         );
     }
 }

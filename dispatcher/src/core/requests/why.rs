@@ -266,7 +266,9 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
         _ => format!(", {} left", span(until_ms - now_ms)),
     };
     match by {
-        HeldFor::Leased => format!("another task of its site {name} is being fetched"),
+        HeldFor::Leased => format!(
+            "another task of its site {name} is out, fetched now or at the end of its delay"
+        ),
         HeldFor::Turn => format!("its site {name} is ready and waits for its turn"),
         HeldFor::Delay => format!(
             "its site {name} waits for its delay of {}{left}",
