@@ -1,6 +1,6 @@
 //! Actions: `info`, `stop`, `pause`, `resume`, `retry` and `prune` concern the crawls of one application,
 //! `status`, `reload` and `drain` the fleet, `site` the rules and the state of one site, `sites` the states
-//! of all, `watch_...` the watches ([`WatchAction`]). The
+//! of all, `why` one URL, `watch_...` the watches ([`WatchAction`]). The
 //! names of the first four are Scrapy Cluster's.
 
 use serde::Deserialize;
@@ -43,6 +43,8 @@ pub enum Action {
     Site(SiteAction),
     /// Lists the states of sites.
     Sites(SitesQuestion),
+    /// Tells where a URL is in the crawls that know it, and why.
+    Why(WhyQuestion),
     Watch(WatchAction),
 }
 
@@ -104,6 +106,18 @@ pub struct SitesQuestion {
     pub resting: bool,
     /// The `next` of the answer before.
     pub after: u64,
+}
+
+/// Which URL is asked about, and in which crawls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhyQuestion {
+    pub uuid: Option<String>,
+    /// As the client wrote it.
+    pub url: String,
+    /// Only crawls of this application.
+    pub app_id: Option<String>,
+    /// Only crawls of this id.
+    pub crawl_id: Option<String>,
 }
 
 impl SiteAction {
@@ -268,6 +282,24 @@ const SITES_KEYS: &[Key] = &[
     },
 ];
 
+const WHY_KEYS: &[Key] = &[
+    ACTION,
+    UUID,
+    Key {
+        name: "url",
+        required: true,
+        rule: Rule::Text(4 * webfill_urls::MAX_URL_BYTES),
+        meaning: "The URL that is asked about.",
+    },
+    Key {
+        name: "appid",
+        required: false,
+        rule: Rule::Id(200),
+        meaning: "Only crawls of this application.",
+    },
+    CRAWL_ID,
+];
+
 #[derive(Deserialize)]
 struct TypedSubject {
     appid: String,
@@ -286,7 +318,7 @@ struct TypedRetry {
 
 /// The names of all actions, for refusals.
 const ACTIONS: &str = "info, stop, pause, resume, retry, prune, status, reload, drain, site, sites, \
-     watch_add, watch_list, watch_show, watch_run, watch_pause, watch_resume, watch_remove";
+     why, watch_add, watch_list, watch_show, watch_run, watch_pause, watch_resume, watch_remove";
 
 /// Parses an object that has the key `action`.
 pub fn parse_action(request: Value) -> Result<Action, Refusal> {
@@ -309,6 +341,7 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         }
         "site" => site(&request).map(Action::Site),
         "sites" => sites(&request).map(Action::Sites),
+        "why" => why(&request).map(Action::Why),
         _ => match parse_watch_action(action, members(&request))? {
             Some(action) => Ok(Action::Watch(action)),
             None => Err(Refusal::new(
@@ -397,5 +430,15 @@ fn sites(request: &Value) -> Result<SitesQuestion, Refusal> {
         uuid: text(request, "uuid"),
         resting: request.get("resting") == Some(&Value::Bool(true)),
         after: request.get("after").and_then(Value::as_u64).unwrap_or(0),
+    })
+}
+
+fn why(request: &Value) -> Result<WhyQuestion, Refusal> {
+    check(WHY_KEYS, members(request), "$")?;
+    Ok(WhyQuestion {
+        uuid: text(request, "uuid"),
+        url: text(request, "url").unwrap_or_default(),
+        app_id: text(request, "appid"),
+        crawl_id: text(request, "crawlid"),
     })
 }

@@ -11,6 +11,7 @@
 //! | `{"action": "status"}` | a question about the fleet | [`Action`] |
 //! | `{"action": "site", "site", ...}` | rules and state of one site, set or shown | [`SiteAction`] |
 //! | `{"action": "sites", ...}` | the states of sites | [`SitesQuestion`] |
+//! | `{"action": "why", ...}` | where a URL is, and why | [`WhyQuestion`] |
 //! | `{"action": "watch_add", "watch": {...}}`, and others | the watches of a fleet | [`WatchAction`] |
 //! | `{"name", "schedule", "seeds", ...}` | a watch: a crawl that is run again and again | [`Watch`] |
 //!
@@ -52,7 +53,7 @@ mod tests;
 mod watch;
 
 pub use self::action::{
-    Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, parse_action,
+    Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, WhyQuestion, parse_action,
 };
 pub use self::batch::{Batch, CrawlOrder, MAX_REQUESTS, Seed};
 pub use self::crawl_request::{CrawlRequest, RequestParser, request_keys};

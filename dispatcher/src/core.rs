@@ -12,6 +12,7 @@
 
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, RefusalLog};
 
+use crate::backends::Backends;
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
@@ -27,6 +28,7 @@ mod handing_out;
 mod machines;
 mod notices;
 mod outcomes;
+mod paces;
 mod recalls;
 mod reloading;
 mod requests;
@@ -39,6 +41,7 @@ pub(crate) use self::figures::{CoreFigures, Deliveries};
 use self::handing_out::UnderservedCrawls;
 use self::notices::Notices;
 pub(crate) use self::notices::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
+use self::paces::Paces;
 use self::recalls::Recalls;
 use self::requests::{ClosingCrawls, Drains, ReopeningCrawls, RestsTold, WaitingAnswer};
 use self::site_states::SiteStateWrites;
@@ -111,6 +114,10 @@ pub struct Core {
     drains: Drains,
     /// The store does not keep up; the states of crawls are written later.
     pub(crate) store_is_behind: bool,
+    /// Whether the store and the cache answer, for people.
+    pub(crate) backends: Backends,
+    /// How fast crawls get on, for people.
+    paces: Paces,
     /// Mappings whose pages have changed, for people.
     pub(crate) layout_alarms: Option<StandingAlarms>,
     /// A disk has too little room, in words: nothing is handed out or fed.
@@ -174,6 +181,8 @@ impl Core {
             end_asked: None,
             drains: Drains::default(),
             store_is_behind: false,
+            backends: Backends::default(),
+            paces: Paces::default(),
             layout_alarms: None,
             low_disk: None,
             next_expiry_ms: None,
@@ -296,6 +305,8 @@ impl Core {
         let row = self
             .crawls
             .row(&mut self.frontier, crawl, going_on, now_ms)?;
+        let done = self.frontier.crawl_status(crawl)?.done;
+        self.paces.note(crawl, done, now_ms);
         self.store_writes.push(StoreWrite::Crawl(Box::new(row)));
         Ok(())
     }

@@ -44,6 +44,7 @@ mod schedule;
 mod session;
 mod site;
 mod supervisor;
+mod told;
 
 pub use self::egress::{CutOff, MachineFailures};
 pub use self::fleet::{FleetFigures, Greeting, HeartbeatReply, Presence};
@@ -51,6 +52,8 @@ pub use self::groups::GroupBounds;
 pub use self::leases::{LastRequest, Lease};
 pub use self::schedule::SURPLUS_RETURNS_AFTER_MS;
 pub use self::site::LOOKAHEAD_MS;
+pub use self::supervisor::Particulars;
+pub use self::told::SiteWait;
 
 /// Permission to hand out tasks of one site to one supervisor.
 #[derive(Debug, Clone, PartialEq)]

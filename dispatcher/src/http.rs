@@ -117,7 +117,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
 }
 
 /// The methods and paths, for the answer to an unknown path.
-const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /watches, GET /watches/NAME, POST /watches, POST /watches/NAME/run (or pause, resume, remove), GET /status, GET /schema, GET /healthz, GET /readyz";
+const PLACES: &str = "POST /feed, GET /info, GET /why, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /watches, GET /watches/NAME, POST /watches, POST /watches/NAME/run (or pause, resume, remove), GET /status, GET /schema, GET /healthz, GET /readyz";
 
 impl Service {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
@@ -134,7 +134,8 @@ impl Service {
                 "the frontier is being opened: try again in a few seconds",
             ),
             (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
-            (&Method::GET, "/info") => self.act(info_of(request.uri().query())).await,
+            (&Method::GET, "/info") => self.act(of_query("info", &request)).await,
+            (&Method::GET, "/why") => self.act(of_query("why", &request)).await,
             (&Method::POST, "/feed") => self.feed(request).await,
             (_, place) if is_of_watches(place) => self.answer_of_watches(request).await,
             (
@@ -144,7 +145,7 @@ impl Service {
                 let action = path.trim_start_matches('/').to_owned();
                 self.take_action(&action, request).await
             }
-            (_, "/healthz" | "/readyz" | "/schema" | "/status" | "/info") => {
+            (_, "/healthz" | "/readyz" | "/schema" | "/status" | "/info" | "/why") => {
                 refused(405, "expected GET")
             }
             (
@@ -205,10 +206,11 @@ fn refusal_status(told: &Value) -> u16 {
     }
 }
 
-/// The info action that a query string stands for.
-fn info_of(query: Option<&str>) -> Value {
-    let url = webfill_urls::Url::parse(&format!("http://localhost/?{}", query.unwrap_or_default()));
-    let mut action = json!({"action": "info"});
+/// The action that a query string stands for.
+fn of_query(action: &str, request: &Request<Incoming>) -> Value {
+    let query = request.uri().query().unwrap_or_default();
+    let url = webfill_urls::Url::parse(&format!("http://localhost/?{query}"));
+    let mut action = json!({"action": action});
     for (key, value) in url.iter().flat_map(|url| url.query_pairs()) {
         if !key.is_empty() && key != "action" {
             action[&*key] = value.into();

@@ -28,7 +28,13 @@ pub(crate) fn apply_word(
             Ok(())
         }
         Ok(FromSupervisor::Message(version, message)) => {
-            core.handle_supervisor_message(&Caller { peer, version }, message, now_ms)
+            let caller = Caller { peer, version };
+            let is_hello = matches!(message, SupervisorToDispatcher::Hello(_));
+            core.handle_supervisor_message(&caller, message, now_ms)?;
+            if let Some(address) = arrived.address.filter(|_| is_hello) {
+                core.note_address_of(&caller, address);
+            }
+            Ok(())
         }
         Ok(FromSupervisor::Foreign(greeting)) => {
             note_foreign(core, &greeting);

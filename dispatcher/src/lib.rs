@@ -11,6 +11,7 @@
 //! and messages instead of [`mod@run`].
 
 mod application_limits;
+mod backends;
 mod caller;
 mod change_reader;
 mod clock;
@@ -28,6 +29,7 @@ mod firehose;
 pub mod frontier;
 mod health;
 mod http;
+mod in_words;
 mod incoming;
 pub mod intake;
 pub mod local_crawl;

@@ -21,6 +21,7 @@ use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
 use self::opening::{frontier_fault, open};
 use self::sockets::{CONTROL, FEEDERS, FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
+use crate::backends::Backends;
 use crate::change_reader::ChangeReader;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
@@ -98,12 +99,15 @@ pub fn run(
         http::start(address, clock, pending_requests.clone(), health.clone())?;
     }
     let metrics = Metrics::start(&setup, health.clone(), clock)?;
-    let store_writer = StoreWriter::start(&setup, health.clone(), move |answer| {
-        let _ = written.send(Event::WriteResult(answer));
-    })?;
+    let backends = Backends::default();
+    let store_writer =
+        StoreWriter::start(&setup, health.clone(), backends.clone(), move |answer| {
+            let _ = written.send(Event::WriteResult(answer));
+        })?;
     // The frontier is opened before the sockets: whoever connects is answered at once.
     service_manager.say("opens the frontier".to_owned());
     let mut core = open(&setup, mappings, clock)?;
+    core.backends = backends;
     if let Some(metrics) = &metrics {
         metrics.begin_census(&setup.state)?;
     }

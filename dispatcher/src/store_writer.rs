@@ -20,6 +20,7 @@ use webfill_store::{
 };
 use webfill_wire::CrawlKey;
 
+use crate::backends::Backends;
 use crate::config::DispatcherSetup;
 use crate::frontier::Backfill;
 use crate::health::Health;
@@ -92,6 +93,7 @@ impl StoreWriter {
     pub fn start(
         setup: &DispatcherSetup,
         health: Health,
+        known: Backends,
         on_written: impl Fn(WriteResult) + Send + 'static,
     ) -> Result<StoreWriter, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -116,7 +118,13 @@ impl StoreWriter {
                     retention,
                     look_at: Instant::now() + LOOK_EVERY,
                 };
-                runtime.block_on(write_all(backends.store, &mut queue, health, on_written))
+                runtime.spawn(
+                    known
+                        .clone()
+                        .watch(Arc::clone(&backends.store), backends.cache),
+                );
+                let writes = write_all(backends.store, &mut queue, (health, known), on_written);
+                runtime.block_on(writes)
             })
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
         Ok(StoreWriter {
@@ -179,7 +187,7 @@ const RETRY: Duration = Duration::from_millis(500);
 async fn write_all(
     store: Arc<dyn Store>,
     queue: &mut Queue,
-    health: Health,
+    (health, known): (Health, Backends),
     on_written: impl Fn(WriteResult),
 ) {
     while let Some(entry) = queue.next(&*store, &health).await {
@@ -188,6 +196,7 @@ async fn write_all(
             let answer = write(&store, &entry).await;
             let is_away = answer.as_ref().is_err_and(StoreError::is_retry);
             health.note_store(is_away, began.elapsed());
+            known.note_store(is_away);
             queue.look_at = Instant::now() + LOOK_EVERY;
             match answer {
                 Ok(Some(written)) => on_written(written),

@@ -6,6 +6,7 @@ pub mod boot_clock;
 pub mod child;
 pub mod disk;
 pub mod exit;
+pub mod journey;
 pub mod log;
 pub mod service_manager;
 pub mod signals;

@@ -12,6 +12,7 @@ mod config;
 mod figures;
 mod mappings;
 mod metrics;
+mod own_report;
 mod queue;
 mod readiness;
 mod recalls;

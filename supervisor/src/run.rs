@@ -22,6 +22,7 @@ use webfill_worker::Now;
 
 use crate::config::SupervisorSetup;
 use crate::metrics::Metrics;
+use crate::own_report::OwnReports;
 use crate::readiness::Readiness;
 use crate::supervisor::{OutgoingMessage, Supervisor, Terms};
 use crate::worker_process::{ProcessChange, WorkerProcess};
@@ -60,6 +61,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         last_death: None,
         worker_deaths: 0,
         metrics,
+        own_reports: OwnReports::default(),
     };
     process.start_workers()?;
     process.keep_time();
@@ -126,6 +128,7 @@ struct Process {
     last_death: Option<String>,
     worker_deaths: u64,
     metrics: Metrics,
+    own_reports: OwnReports,
 }
 
 impl Process {
@@ -261,6 +264,7 @@ impl Process {
             }
         }
         self.publish_figures(low_disk.is_some());
+        self.tell_dispatcher(low_disk.as_deref());
         self.tell_service_manager(low_disk);
         Ok(())
     }

@@ -124,6 +124,16 @@ impl Supervisor {
         self.queue.len()
     }
 
+    /// The number of those of them that wait here for their worker.
+    pub fn waiting(&self) -> usize {
+        self.workers.iter().map(|worker| worker.waiting.len()).sum()
+    }
+
+    /// The number of the session with the dispatcher; 0 before the first hello.
+    pub fn session_id(&self) -> u64 {
+        self.session.id()
+    }
+
     fn send_to_dispatcher(&mut self, message: SupervisorToDispatcher) {
         self.outgoing.push(OutgoingMessage::ToDispatcher(message));
     }

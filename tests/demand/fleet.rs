@@ -241,6 +241,11 @@ impl Fleet {
         &self.supervisors[0].1
     }
 
+    pub(crate) fn supervisor_named(&self, name: &str) -> &Running {
+        let found = self.supervisors.iter().find(|(other, _)| other == name);
+        &found.expect("it runs").1
+    }
+
     pub(crate) fn has_dispatcher_ended(&mut self) -> bool {
         self.dispatcher.as_mut().expect("it runs").ended().is_some()
     }
@@ -267,8 +272,7 @@ impl Fleet {
     }
 
     pub(crate) fn signal_supervisor(&self, name: &str, signal: Signal) {
-        let found = self.supervisors.iter().find(|(other, _)| other == name);
-        found.expect("it runs").1.signal(signal);
+        self.supervisor_named(name).signal(signal);
     }
 
     pub(crate) fn assert_supervisors_run(&mut self) {

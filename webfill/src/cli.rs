@@ -18,12 +18,14 @@ use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
     PruneOptions, ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
+    WhyOptions,
 };
 use crate::extract::ExtractOptions;
 use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
 use crate::manual::ManualOptions;
 use crate::settings::limits::check_contact;
+use crate::trace::TraceOptions;
 use crate::watch_command::WatchCommand;
 pub use mapping::{MappingCommand, MappingTestOptions, TrialFormat};
 pub use roles::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
@@ -71,6 +73,10 @@ pub enum Command {
     Site(SiteOptions),
     /// List sites of a running fleet with their states: which rest until when, and why
     Sites(SitesOptions),
+    /// Tell where a URL is in the crawls of a running fleet, and why
+    Why(WhyOptions),
+    /// Tell the story of a URL, step by step, out of the dispatcher, the store and the logs
+    Trace(TraceOptions),
     /// Follow the firehose: what becomes of pages and crawls, one JSON object per line
     Dump(DumpOptions),
     /// Tell how the extractions of mappings are doing: which fields fall, since when

@@ -10,6 +10,7 @@ mod connection;
 mod drain;
 mod dump;
 mod feed;
+mod progress;
 mod prune;
 mod prune_store;
 mod reload;
@@ -19,6 +20,7 @@ mod sites;
 mod status;
 pub mod table;
 mod watches;
+mod why;
 
 pub use actions::{ActionOptions, CrawlOptions, info, pause, resume, stop};
 pub use connection::ConnectionOptions;
@@ -35,3 +37,4 @@ pub use watches::{
     WatchAddOptions, WatchListOptions, WatchNameOptions, WatchShowOptions, watch_add, watch_list,
     watch_pause, watch_remove, watch_resume, watch_run, watch_show,
 };
+pub use why::{WhyOptions, ask_why, why};

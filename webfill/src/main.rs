@@ -24,6 +24,7 @@ mod seeds;
 mod settings;
 mod stdout;
 mod summary;
+mod trace;
 mod watch_command;
 
 use std::process::ExitCode;
@@ -69,6 +70,8 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Reload(options) => demand::reload(options),
         Command::Site(options) => demand::site(options),
         Command::Sites(options) => demand::sites(options),
+        Command::Trace(options) => trace::run(options),
+        Command::Why(options) => demand::why(options),
         Command::Dump(options) => demand::dump(options),
         Command::Health(options) => health::run(options),
         Command::Changes(options) => changes::run(options),

@@ -157,6 +157,8 @@ pub struct Arrived {
     pub peer: Option<Peer>,
     /// The listed name of the sender's key, on a guarded server socket that does not publish.
     pub sender: Option<Arc<str>>,
+    /// The address that the sender calls from, on a router socket of a network.
+    pub address: Option<String>,
     /// The topic, on a subscribing socket.
     pub topic: Option<Vec<u8>>,
     pub frame: Vec<u8>,

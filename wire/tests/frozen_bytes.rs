@@ -114,6 +114,7 @@ fn freeze_supervisor_messages(mut frozen: Frozen) -> Frozen {
             session: 114,
             mappings: "hash".into(),
         },
+        SupervisorToDispatcher::Report(_) => SupervisorToDispatcher::Report(report()),
     });
     let outcomes = SupervisorOutcomes {
         supervisor: "vm-01".into(),

@@ -50,6 +50,7 @@ use crate::task_result::TaskResult;
 
 use self::address::NamesGivenBack;
 use self::rendering::{GivenBack, is_rendered_in_browser};
+use self::steps::log_step;
 
 pub use self::address::address_to_count;
 
@@ -61,6 +62,7 @@ mod rendering;
 mod robots_fetch;
 mod second_fetch;
 mod sitemaps;
+mod steps;
 mod turns;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
@@ -167,6 +169,7 @@ impl Journey {
         if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
             return self.return_counted_elsewhere(&task, address);
         }
+        log_step(&task, "begun", "its turn at the site has come");
         let (permission, rules) = self.permission(&task, &url, permit).await;
         let (delay, turn) = match permission {
             Permission::Allowed { delay, turn } => (delay, turn),
@@ -178,6 +181,7 @@ impl Journey {
                 return self.return_cut_short(site, &task, self.politeness.delay());
             }
         };
+        log_step(&task, "permitted", "robots.txt permits it");
         if sitemaps::is_list_of_sitemaps(&task, &crawl, &url) {
             let named = sitemaps::sitemaps_of(&url, rules.as_deref());
             return self.end_with_sitemaps(site, task, crawl, named).await;
@@ -198,6 +202,7 @@ impl Journey {
             return self.return_task(site, &task, Some(delay));
         };
         let request = Request::now(delay);
+        log_step(&task, "requested", "the page is requested");
         let user_agent = crawl.useragent.clone();
         let asked = PageRequest {
             url: &url,

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use webfill_startup::journey::{self, JOURNEY};
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, FEATURES_SINCE, Task};
 
 use super::Core;
@@ -224,6 +225,7 @@ impl Core {
         let mut crawls = Vec::new();
         let mut tasks = Vec::with_capacity(leased.len());
         for task in leased {
+            self.log_leased(grant, &task)?;
             if self.dispatch.note_crawl_told(&grant.supervisor, task.crawl) {
                 self.tell_features(&grant.supervisor, task.crawl)?;
                 crawls.push(self.crawls.settings(&mut self.frontier, task.crawl)?);
@@ -259,6 +261,23 @@ impl Core {
             tasks,
         };
         self.send_to_supervisor(&peer, message);
+        Ok(())
+    }
+
+    fn log_leased(&mut self, grant: &Grant, task: &Leased) -> Result<(), FrontierError> {
+        if journey::is_logged() {
+            tracing::debug!(
+                target: JOURNEY,
+                event = "leased",
+                task = task.task,
+                crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
+                url = task.url,
+                attempt = task.delivery.number,
+                supervisor = grant.supervisor,
+                wait_ms = grant.wait_ms,
+                "leased to a supervisor"
+            );
+        }
         Ok(())
     }
 

@@ -2,7 +2,6 @@
 //! failures are taken back: the sites are as they were, the tasks are queued again and go, with the
 //! sites, to other supervisors. If there is no other, everything waits until a probe is answered.
 
-use serde_json::{Value, json};
 use webfill_wire::{RecallScope, ReturnCause, TaskDone, TaskReturned};
 
 use super::Core;
@@ -91,29 +90,6 @@ impl Core {
                 "the clock of a supervisor's machine differs from the dispatcher's: times in the store are wrong by that much; run NTP on both, then restart the dispatcher if its clock was the wrong one"
             );
         }
-    }
-
-    /// The connected supervisors, for operators.
-    pub(super) fn supervisors_told(&self, now_ms: i64) -> Vec<Value> {
-        let seconds = |ms: i64| ms as f64 / 1_000.0;
-        let told = self.dispatch.supervisors().map(|(name, lane)| {
-            let cut_off = self.dispatch.cut_off(name);
-            let presence = self.dispatch.presence(name, now_ms);
-            json!({
-                "id": name,
-                "lane": lane,
-                "sites": self.dispatch.sites_of(name),
-                "done": presence.done,
-                "clock_ahead_s": seconds(self.dispatch.clock_ahead_ms(name)),
-                "draining": presence.is_draining,
-                "heard_ago_s": seconds(presence.heard_ago_ms),
-                "lost_in_s": presence.lost_in_ms.map(seconds),
-                "egress": if cut_off.is_some() { "cut_off" } else { "open" },
-                "cut_off_since": cut_off.map(|found| seconds(found.since_ms)),
-                "sign": cut_off.map(|found| &found.sign),
-            })
-        });
-        told.collect()
     }
 
     /// Since when and why no connected supervisor reaches the web, if that is so.

@@ -2,6 +2,7 @@
 //! backfills (stored pages that are applied to further records).
 
 use serde_json::json;
+use webfill_startup::journey::{self, JOURNEY};
 use webfill_wire::{
     CrawlKey, Delivery, Evidence, RecallScope, RestReason, ReturnCause, SupervisorOutcomes,
     TaskDone, TaskReturned,
@@ -49,13 +50,18 @@ impl Core {
             return Ok(());
         }
         let counted = match self.frontier.complete(done, now_ms)? {
-            Completion::Counted(counted) => counted,
+            Completion::Counted(counted) => {
+                self.log_end(done, "counted", "the outcome counts")?;
+                counted
+            }
             Completion::WillRetry => {
                 self.counters.retried += 1;
+                self.log_end(done, "will_retry", "it failed and is tried again later")?;
                 return self.end_lease(done, now_ms);
             }
             Completion::SiteRests(turn) => {
                 self.counters.retried += 1;
+                self.log_end(done, "put_back", "its site rests, it is queued again")?;
                 self.end_lease_at_resting_site(done, turn, now_ms)?;
                 return self.begin_rests(now_ms);
             }
@@ -74,6 +80,62 @@ impl Core {
         }
         self.announce_finished(counted.crawl, counted.url)?;
         self.apply_feed_tally(counted.crawl, counted.links, now_ms)
+    }
+
+    /// Logs how a lease has ended.
+    fn log_end(
+        &mut self,
+        done: &TaskDone,
+        event: &str,
+        said: &'static str,
+    ) -> Result<(), FrontierError> {
+        if !journey::is_logged() {
+            return Ok(());
+        }
+        let Some(task) = self.frontier.task(done.task)? else {
+            return Ok(());
+        };
+        tracing::debug!(
+            target: JOURNEY,
+            event,
+            task = done.task,
+            crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
+            url = task.url,
+            attempt = done.delivery.number,
+            outcome = done.outcome.as_str(),
+            status_code = done.status_code,
+            links = done.links.len(),
+            "{said}"
+        );
+        Ok(())
+    }
+
+    fn log_returned(
+        &mut self,
+        returned: &TaskReturned,
+        given_back: GivenBack,
+    ) -> Result<(), FrontierError> {
+        if !journey::is_logged() {
+            return Ok(());
+        }
+        let Some(task) = self.frontier.task(returned.task)? else {
+            return Ok(());
+        };
+        tracing::debug!(
+            target: JOURNEY,
+            event = "came_back",
+            task = returned.task,
+            crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
+            url = task.url,
+            attempt = returned.delivery.number,
+            cause = ?returned.cause,
+            "{}",
+            match given_back {
+                GivenBack::Requeued(_) => "it came back without an outcome and is queued again",
+                _ => "it came back without an outcome and has ended",
+            }
+        );
+        Ok(())
     }
 
     /// Logs an outcome whose lease was not in force.
@@ -206,6 +268,7 @@ impl Core {
             return Ok(());
         }
         self.counters.returned += 1;
+        self.log_returned(&returned, given_back)?;
         if let Some(address) = returned.address {
             self.dispatch.note_address(returned.task, address);
         }

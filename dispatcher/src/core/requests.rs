@@ -13,7 +13,10 @@ mod local_crawl;
 mod prune;
 mod retry;
 mod sites;
+mod status;
 mod waiting;
+mod waits;
+mod why;
 
 use serde_json::Value;
 use webfill_api::{Action, Refusal};
@@ -131,6 +134,7 @@ impl Core {
             }
             Action::Site(action) => self.control_site(client, action, now_ms),
             Action::Sites(question) => self.list_sites(&question, now_ms).map(Reply::Now),
+            Action::Why(question) => self.why(&question, now_ms),
             Action::Watch(action) => self.act_on_watches(action, now_ms).map(Reply::Now),
         }
     }

@@ -37,8 +37,16 @@ impl Core {
             SupervisorToDispatcher::AskMappings { session, mappings } => {
                 self.give_mappings(peer, session, &mappings);
             }
+            SupervisorToDispatcher::Report(report) => {
+                self.dispatch.note_report(peer, report, now_ms);
+            }
         }
         Ok(())
+    }
+
+    /// Where a supervisor that has said hello calls from.
+    pub(crate) fn note_address_of(&mut self, peer: &Caller, address: String) {
+        self.dispatch.note_address_of(peer, address);
     }
 
     fn greet(&mut self, peer: &Caller, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {

@@ -16,11 +16,12 @@ use webfill_wire::{CrawlKey, Credit, Hello, Lane, SupervisorHeartbeat};
 
 use super::egress::Egress;
 use super::session::Session;
-use super::supervisor::Supervisor;
+use super::supervisor::{Particulars, Supervisor};
 use crate::caller::Caller;
 use crate::frontier::{SavedSupervisor, SiteId};
 
 mod figures;
+mod particulars;
 mod ways_out;
 
 pub use figures::FleetFigures;
@@ -96,6 +97,7 @@ impl Fleet {
             egress: Egress::default(),
             clock_ahead_ms: 0,
             is_silent: false,
+            particulars: Particulars::default(),
         };
         self.supervisors.insert(kept.name, supervisor);
     }
@@ -132,6 +134,11 @@ impl Fleet {
     /// A greeted supervisor begins a session.
     pub(super) fn join(&mut self, hello: &Hello, peer: Caller, now_ms: i64) {
         let (starved, egress) = self.take_out(&hello.supervisor);
+        let particulars = Particulars {
+            workers: hello.workers,
+            wire_version: peer.version,
+            ..Particulars::default()
+        };
         self.names.insert(peer.clone(), hello.supervisor.clone());
         let supervisor = Supervisor {
             instance: hello.instance,
@@ -142,6 +149,7 @@ impl Fleet {
             egress,
             clock_ahead_ms: 0,
             is_silent: false,
+            particulars,
         };
         self.supervisors
             .insert(hello.supervisor.clone(), supervisor);

@@ -199,6 +199,7 @@ impl Dispatch {
         left: u64,
         next: Option<Turn>,
     ) {
+        let now_ms = grant.start_ms - i64::from(grant.wait_ms);
         let group = self.schedule.group_of(grant.site);
         for task in tasks {
             let lease = Lease {
@@ -207,6 +208,8 @@ impl Dispatch {
                 supervisor: grant.supervisor.clone(),
                 site: grant.site,
                 priority: task.priority,
+                crawl: task.crawl,
+                since_ms: now_ms,
             };
             self.add_lease(task.task, lease);
             self.schedule.charge(task.crawl, 1);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use webfill_wire::{Delivery, SiteClock};
+use webfill_wire::{CrawlKey, Delivery, SiteClock};
 
 use super::groups::Group;
 use super::{ClockUpdate, Dispatch};
@@ -15,6 +15,9 @@ pub struct Lease {
     pub supervisor: String,
     pub site: SiteId,
     pub priority: u8,
+    pub crawl: CrawlKey,
+    /// When it was made, or, if it is of before, when the dispatcher was started.
+    pub since_ms: i64,
     /// The group that it takes up room of; the site may be in another one by now.
     pub group: Option<Group>,
 }
@@ -101,6 +104,8 @@ impl Dispatch {
                 supervisor: owner.clone().unwrap_or_default(),
                 site: held.site,
                 priority: held.priority,
+                crawl: held.crawl,
+                since_ms: now_ms,
                 group: self.schedule.group_of(held.site),
             };
             self.add_lease(held.task, lease.clone());

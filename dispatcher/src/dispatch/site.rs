@@ -102,7 +102,7 @@ impl Site {
     }
 
     /// The delay as far as it is known.
-    fn delay_ms(&self, default_delay_ms: u32) -> u32 {
+    pub(super) fn delay_ms(&self, default_delay_ms: u32) -> u32 {
         let wanted = self.rule.delay_ms;
         let known = self.clock.delay_ms.or(wanted).unwrap_or(default_delay_ms);
         known.max(wanted.unwrap_or(0))

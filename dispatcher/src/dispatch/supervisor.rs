@@ -1,6 +1,6 @@
 //! One supervisor as the fleet knows it: its session, its lease, and whether it has a way out.
 
-use webfill_wire::Lane;
+use webfill_wire::{Lane, SupervisorReport};
 
 use super::egress::Egress;
 use super::session::{AvailableCredit, Session};
@@ -25,6 +25,20 @@ pub(super) struct Supervisor {
     pub(super) clock_ahead_ms: i64,
     /// It has not been heard of for most of its lease.
     pub(super) is_silent: bool,
+    pub(super) particulars: Particulars,
+}
+
+/// What people are told of a supervisor; nothing is decided by it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Particulars {
+    /// Where it calls from; `None`: by a Unix socket.
+    pub address: Option<String>,
+    /// How many worker processes it has.
+    pub workers: u16,
+    /// The version of messages that it is spoken to in.
+    pub wire_version: u8,
+    /// What it has told of itself last, and when.
+    pub report: Option<(SupervisorReport, i64)>,
 }
 
 impl Supervisor {

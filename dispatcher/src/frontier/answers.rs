@@ -139,6 +139,7 @@ pub struct HeldLease {
     pub delivery: Delivery,
     pub site: SiteId,
     pub priority: u8,
+    pub crawl: CrawlKey,
 }
 
 /// What a task's stored page and log lines need of it.

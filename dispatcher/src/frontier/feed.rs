@@ -16,7 +16,7 @@ use super::looks::Ranks;
 use super::names::Names;
 use super::schema::DONE;
 use super::stored_urls::shortened;
-use super::{Frontier, FrontierError, resolved, sites};
+use super::{Frontier, FrontierError, journey_lines, resolved, sites};
 use crate::excluded_sites::ExcludedSites;
 use crate::intake::{self, MAX_REDIRECTS, Refusal};
 use crate::seen::Seen;
@@ -175,6 +175,7 @@ impl FeedBatch<'_> {
             Err(refusal) => refusal,
         };
         let reason = refusal.reason();
+        journey_lines::log_not_taken(self.crawl, text, reason, context.parent);
         self.crawl.count_skipped(reason);
         *self.tally.skipped.entry(reason).or_default() += 1;
         Ok((reason != Reason::Duplicate).then_some(refusal))
@@ -357,6 +358,7 @@ impl FeedBatch<'_> {
         }
         self.seen.insert(key, task as u64);
         self.count_accepted(site, context.priority);
+        journey_lines::log_queued(self.crawl, task as u64, url, context);
         Ok(())
     }
 

@@ -24,7 +24,7 @@ impl Frontier {
             let sql = concat!(
                 "SELECT ",
                 epochs::delivery!(),
-                ", id, site, priority
+                ", id, site, priority, crawl
                  FROM task_rows AS tasks INDEXED BY tasks_leased WHERE state = 1"
             );
             let mut select = frontier.db.prepare_cached(sql)?;
@@ -34,6 +34,7 @@ impl Frontier {
                     delivery: epochs::read_delivery(row)?,
                     site: row.get(3)?,
                     priority: row.get(4)?,
+                    crawl: row.get(5)?,
                 })
             })?;
             let mut leases = leases.collect::<Result<Vec<_>>>()?;

@@ -26,6 +26,7 @@ mod retrying;
 mod serving_records;
 mod sharing;
 mod sitemaps;
+mod telling;
 
 /// A frontier's tables with nothing in them.
 pub(crate) fn empty_database() -> (TempDir, Connection) {

@@ -1,13 +1,44 @@
-//! What the loop tells of itself: to the service manager, to people who wait, and to Prometheus.
+//! What the loop tells of itself: to the dispatcher, to the service manager, to people who wait, and to Prometheus.
+
+use std::time::Instant;
 
 use webfill_startup::boot_clock::boot_ms;
+use webfill_wire::codec;
 use webfill_wire::socket::{SocketName, Traffic};
+use webfill_wire::{REPORTS_SINCE, SupervisorToDispatcher};
 
 use super::{OUTCOMES, Process, TASKS, WORKER_OUTCOMES};
 use crate::metrics::{State, WorkerRow};
+use crate::own_report::Known;
 use crate::worker_process::WorkerProcess;
 
 impl Process {
+    /// Tells the dispatcher from time to time how this supervisor is doing. What is lost of it is told again.
+    pub(super) fn tell_dispatcher(&mut self, low_disk: Option<&str>) {
+        let is_heard = self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms());
+        if self.version < REPORTS_SINCE || !is_heard {
+            return;
+        }
+        let session = self.supervisor.session_id();
+        let mut reports = std::mem::take(&mut self.own_reports);
+        let known = || Known {
+            session,
+            workers_ready: self.workers.iter().filter(|one| one.is_ready()).count(),
+            held: self.supervisor.held(),
+            waiting: self.supervisor.waiting(),
+            worker_deaths: self.worker_deaths,
+            holds: low_disk.map(str::to_owned).or_else(|| self.waits_for()),
+        };
+        let workers = self.workers.iter().filter_map(WorkerProcess::pid);
+        let report = reports.next(known, workers, session, Instant::now());
+        self.own_reports = reports;
+        if let Some(report) = report {
+            let message = SupervisorToDispatcher::Report(report);
+            let frame = codec::encode_in(self.version, &message);
+            self.outbox.send_now(TASKS, frame);
+        }
+    }
+
     pub(super) fn tell_service_manager(&mut self, low_disk: Option<String>) {
         if self.supervisor.is_draining() {
             self.service_manager.stops();

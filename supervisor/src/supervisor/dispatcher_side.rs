@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use webfill_startup::journey::JOURNEY;
 use webfill_wire::{
     CrawlKey, CrawlSettings, Credit, DispatcherToSupervisor, Hello, MappingSource, MappingsVersion,
     RecallScope, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, links,
@@ -279,6 +280,7 @@ impl Supervisor {
         for task in tasks {
             let worker_index = worker_index_for(&task.site, self.terms.workers);
             self.queue.hold(&task, worker_index, false);
+            self.log_received(&task, worker_index);
             self.workers[usize::from(worker_index)].waiting.push(task);
         }
         if self.draining || self.paused || are_recalled {
@@ -287,6 +289,21 @@ impl Supervisor {
         for worker_index in 0..self.workers.len() {
             self.send_waiting_tasks(worker_index);
         }
+    }
+
+    fn log_received(&self, task: &Task, worker_index: u16) {
+        let crawl = self.crawls.get(&task.crawl);
+        tracing::debug!(
+            target: JOURNEY,
+            event = "received",
+            task = task.task,
+            crawl_id = crawl.map(|(crawl, _)| crawl.crawl_id.as_str()),
+            url = task.url,
+            attempt = task.delivery.number,
+            supervisor = self.terms.id,
+            slot = worker_index,
+            "received, for this worker"
+        );
     }
 
     /// Sends the dispatcher the collected outcomes and the credit. Without a session, both wait for the

@@ -5,8 +5,9 @@
 //! of an earlier incarnation are ignored.
 
 use tracing::Span;
+use webfill_startup::journey::JOURNEY;
 use webfill_startup::log::task_span;
-use webfill_wire::{SupervisorToWorker, WorkerToSupervisor};
+use webfill_wire::{SupervisorToWorker, Task, WorkerToSupervisor};
 
 use super::Supervisor;
 use crate::worker_state::WorkerState;
@@ -21,6 +22,7 @@ impl Supervisor {
         }
         let tasks = std::mem::take(&mut worker.waiting);
         for task in &tasks {
+            self.log_sent(task, worker_index);
             self.queue.mark_sent(task.task);
             let worker = &mut self.workers[worker_index];
             if !worker.crawls.contains(&task.crawl)
@@ -36,6 +38,20 @@ impl Supervisor {
             }
         }
         self.send_to_worker(worker_index, SupervisorToWorker::Tasks(tasks));
+    }
+
+    fn log_sent(&self, task: &Task, worker_index: usize) {
+        let crawl = self.crawls.get(&task.crawl);
+        tracing::debug!(
+            target: JOURNEY,
+            event = "given_to_worker",
+            task = task.task,
+            crawl_id = crawl.map(|(crawl, _)| crawl.crawl_id.as_str()),
+            url = task.url,
+            attempt = task.delivery.number,
+            slot = worker_index,
+            "given to its worker"
+        );
     }
 
     pub fn take_from_worker(&mut self, message: WorkerToSupervisor) {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use webfill_startup::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
+use super::progress::progress_lines;
 use super::table::{cell, pairs, table, visible};
 use crate::stdout::tell;
 
@@ -126,12 +127,20 @@ fn info_for_people(answer: &Value) -> String {
         ("low_priority", "lowest priority"),
         ("expires", "expires"),
     ];
+    // What it waits for is told in sentences, if it is.
+    let is_told = answer["waits"]
+        .as_array()
+        .is_some_and(|waits| !waits.is_empty());
     let told: Vec<(&str, String)> = known
         .iter()
-        .filter(|(key, _)| answer.get(*key).is_some())
+        .filter(|(key, _)| answer.get(*key).is_some() && !(is_told && *key == "waiting_for"))
         .map(|(key, name)| (*name, cell(&answer[*key])))
         .collect();
-    let totals = pairs(&told);
+    let mut totals = pairs(&told);
+    let lines = progress_lines(answer);
+    if !lines.is_empty() {
+        totals = format!("{totals}\n\n{}", lines.join("\n"));
+    }
     match answer.get("crawlids").and_then(Value::as_object) {
         Some(crawls) if !crawls.is_empty() => {
             let rows: Vec<Vec<String>> = crawls.iter().map(crawl_row).collect();

@@ -1,10 +1,11 @@
-//! `webfill status`: the state of the fleet.
+//! `webfill status`: the state of the fleet, as tables and sentences.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use webfill_startup::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
+use super::progress::{progress_lines, time};
 use super::table::{cell, pairs, table, visible};
 use crate::stdout::tell;
 
@@ -27,12 +28,131 @@ pub fn status(options: StatusOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The answer for people, whatever members it has: plain values as pairs, lists of objects as tables,
-/// objects of numbers as a line.
+/// The answer for people: what is known of the fleet, then whatever else a dispatcher tells.
 fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
         return cell(answer);
     };
+    let mut answer = answer.clone();
+    let supervisors = answer.remove("supervisors");
+    let unfinished = answer.remove("unfinished");
+    for backend in ["store", "cache"] {
+        if let Some(told) = answer.get_mut(backend) {
+            *told = backend_in_words(told).into();
+        }
+    }
+    if let Some(Value::Number(at)) = answer.get("server_time") {
+        let at = time(&Value::Number(at.clone()));
+        answer.insert("server_time".into(), at.into());
+    }
+    answer.remove("action");
+    let mut parts = vec![whatever(&answer)];
+    match supervisors.as_ref().and_then(Value::as_array) {
+        Some(rows) if rows.is_empty() => parts.push("no supervisor is connected".into()),
+        Some(rows) => parts.push(format!("supervisors\n{}", supervisors_table(rows))),
+        None => {}
+    }
+    let crawls = unfinished.as_ref().and_then(Value::as_array);
+    let crawls = crawls.into_iter().flatten().map(crawl_in_words);
+    parts.extend(crawls);
+    parts.join("\n\n")
+}
+
+/// `up, 2.5 ms`
+fn backend_in_words(told: &Value) -> String {
+    match (&told["up"], &told["fault"]) {
+        (Value::Bool(true), _) => format!("up, {} ms", cell(&told["latency_ms"])),
+        (Value::Bool(false), why) => format!("down: {}", cell(why)),
+        _ => "not asked yet".into(),
+    }
+}
+
+const HEADS: [&str; 10] = [
+    "name", "state", "address", "webfill", "heard", "load", "sites", "leased", "workers", "memory",
+];
+
+fn supervisors_table(rows: &[Value]) -> String {
+    let lines: Vec<Vec<String>> = rows.iter().map(supervisor_row).collect();
+    let notes = rows.iter().filter_map(supervisor_note);
+    let notes: String = notes.map(|note| format!("\n  {note}")).collect();
+    table(&HEADS, &lines) + &notes
+}
+
+fn supervisor_row(told: &Value) -> Vec<String> {
+    let of = |part: &str, whole: &str| match (&told[part], &told[whole]) {
+        (Value::Null, Value::Null) => cell(&Value::Null),
+        (part, whole) => format!("{} of {}", cell(part), cell(whole)),
+    };
+    let heard = match told["heard_ago_s"].as_f64() {
+        Some(ago_s) => format!("{ago_s:.1} s ago"),
+        None => cell(&Value::Null),
+    };
+    let mib = |key: &str| told[key].as_f64().map(|bytes| bytes / f64::from(1 << 20));
+    let memory = match (mib("memory_bytes"), mib("workers_memory_bytes")) {
+        (Some(own), Some(workers)) => format!("{own:.0} + {workers:.0} MiB"),
+        _ => cell(&Value::Null),
+    };
+    let lane = match told["lane"].as_str() {
+        Some("http") | None => String::new(),
+        Some(lane) => format!(" ({})", visible(lane)),
+    };
+    vec![
+        cell(&told["id"]),
+        cell(&told["state"]) + &lane,
+        cell(&told["address"]),
+        cell(&told["webfill"]),
+        heard,
+        of("load", "cores"),
+        cell(&told["sites"]),
+        cell(&told["leased"]),
+        of("workers_ready", "workers"),
+        memory,
+    ]
+}
+
+/// What is to be said of a supervisor in a sentence.
+fn supervisor_note(told: &Value) -> Option<String> {
+    let name = cell(&told["id"]);
+    if let Some(lost_in_s) = told["lost_in_s"].as_f64() {
+        return Some(format!(
+            "{name} is not heard of: its tasks go to others in {:.0} s",
+            lost_in_s.max(0.0)
+        ));
+    }
+    if told["egress"] == "cut_off" {
+        let since = time(&told["cut_off_since"]);
+        return Some(format!(
+            "{name} does not reach the web since {since}: {}",
+            cell(&told["sign"])
+        ));
+    }
+    if let Some(why) = told["holds"].as_str() {
+        return Some(format!("{name} begins nothing: {}", visible(why)));
+    }
+    let deaths = told["worker_deaths"].as_u64().filter(|deaths| *deaths > 0);
+    deaths.map(|deaths| match deaths {
+        1 => format!("{name}: a worker has died and was started again"),
+        deaths => format!("{name}: workers have died {deaths} times and were started again"),
+    })
+}
+
+fn crawl_in_words(told: &Value) -> String {
+    let name = format!("{}/{}", cell(&told["appid"]), cell(&told["crawlid"]));
+    let state = format!(
+        "{name}: {}, {} pending, {} being fetched, {} done",
+        cell(&told["state"]),
+        cell(&told["pending"]),
+        cell(&told["leased"]),
+        cell(&told["done"]),
+    );
+    let lines = progress_lines(told).into_iter();
+    let lines: String = lines.map(|line| format!("\n  {line}")).collect();
+    state + &lines
+}
+
+/// Whatever members there are: plain values as pairs, lists of objects as tables, objects of numbers as a
+/// line.
+fn whatever(answer: &Map<String, Value>) -> String {
     let mut plain = Vec::new();
     let mut tables = Vec::new();
     for (key, value) in answer {
@@ -93,17 +213,52 @@ mod tests {
             "version": "0.1.0",
             "queued": 12,
             "outcomes": {"ok": 5, "timeout": 1},
-            "supervisors": [{"id": "vm-01", "held_tasks": 4}, {"id": "vm-02", "held_tasks": 11}],
+            "machines": [{"id": "vm-01", "held_tasks": 4}, {"id": "vm-02", "held_tasks": 11}],
         });
         let expected = "\
 version   0.1.0
 queued    12
 outcomes  5 ok, 1 timeout
 
-supervisors
+machines
 id     held tasks
 vm-01           4
 vm-02          11";
+        assert_eq!(format_answer(&answer), expected);
+    }
+
+    #[test]
+    fn a_fleet_is_told_as_a_table_and_its_crawls_in_sentences() {
+        let answer = json!({
+            "action": "status",
+            "store": {"up": true, "latency_ms": 2.5, "fault": null},
+            "cache": {"up": false, "fault": "no answer within 5 s"},
+            "supervisors": [
+                {"id": "one", "lane": "http", "state": "working", "address": "10.0.0.2", "webfill": "0.1.0",
+                 "heard_ago_s": 0.42, "load": 0.5, "cores": 2, "sites": 12, "leased": 4, "workers": 2,
+                 "workers_ready": 2, "memory_bytes": 31457280, "workers_memory_bytes": 94371840},
+                {"id": "old", "lane": "browser", "state": "silent", "address": null, "heard_ago_s": 9.0,
+                 "lost_in_s": 72.2, "sites": 1, "leased": 0},
+            ],
+            "unfinished": [{
+                "appid": "app", "crawlid": "c", "state": "running", "pending": 12, "leased": 1, "done": 5,
+                "waits": [{"for": "delay", "text": "12 sites wait for their delay"}],
+                "done_per_second": 0.5, "not_before": null, "estimated_end": null,
+            }],
+        });
+        let expected = "\
+store  up, 2.5 ms
+cache  down: no answer within 5 s
+
+supervisors
+name  state             address   webfill  heard      load      sites  leased  workers  memory
+one   working           10.0.0.2  0.1.0    0.4 s ago  0.5 of 2     12       4  2 of 2   30 + 90 MiB
+old   silent (browser)  -         -        9.0 s ago  -             1       0  -        -
+  old is not heard of: its tasks go to others in 72 s
+
+app/c: running, 12 pending, 1 being fetched, 5 done
+  12 sites wait for their delay
+  0.5 tasks a second";
         assert_eq!(format_answer(&answer), expected);
     }
 }

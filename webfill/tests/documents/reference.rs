@@ -25,6 +25,8 @@ fn every_flag_is_listed_with_its_default() {
         "dump",
         "feed",
         "info",
+        "why",
+        "trace",
         "retry",
         "site",
         "mapping test",

@@ -116,7 +116,13 @@ impl OpenSocket {
             },
             (Some(_), None) => return Ok(None),
         };
-        Ok(self.unpack(before, last.to_vec(), sender))
+        // Only who is answered is told apart by it; for others it would be looked up in vain.
+        let address = match self.spec.pattern {
+            Pattern::Router => last.gets("Peer-Address").map(str::to_owned),
+            _ => None,
+        };
+        let arrived = self.unpack(before, last.to_vec(), sender);
+        Ok(arrived.map(|arrived| Arrived { address, ..arrived }))
     }
 
     /// Separates the routing frames from the message.
@@ -146,6 +152,7 @@ impl OpenSocket {
             socket: self.spec.name,
             peer,
             sender,
+            address: None,
             topic,
             frame,
         })

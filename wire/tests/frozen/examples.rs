@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use webfill_wire::{
     AddressBounds, CrawlSettings, Credit, Delivery, Evidence, FailedAttempt, Feature, Follow,
     Hello, Lane, MappingSource, Outcome, RecallScope, ReturnCause, SiteClock, SupervisorHeartbeat,
-    Task, TaskDone, TaskReturned,
+    SupervisorReport, Task, TaskDone, TaskReturned,
 };
 
 pub fn features() -> Vec<Feature> {
@@ -149,5 +149,21 @@ pub fn heartbeat() -> SupervisorHeartbeat {
         credit: credit(),
         received: 103,
         outcomes_sent: 104,
+    }
+}
+
+pub fn report() -> SupervisorReport {
+    SupervisorReport {
+        session: 181,
+        webfill: "0.1.0".into(),
+        workers_ready: 182,
+        worker_deaths: 183,
+        memory_bytes: 184,
+        workers_memory_bytes: 185,
+        load_hundredths: 186,
+        cores: 187,
+        held: 188,
+        waiting: 189,
+        holds: Some("holds".into()),
     }
 }

@@ -14,6 +14,9 @@ use crate::outgoing::Client;
 /// At most this many crawls are listed in the answer about an application; totals count all.
 const MOST_TOLD: usize = 10_000;
 
+/// At most so many sites of a crawl are looked at for an answer about it.
+const MOST_SITES: usize = 10_000;
+
 impl Core {
     pub(super) fn info(&mut self, subject: &Subject, now_ms: i64) -> Result<Reply, FrontierError> {
         let answer = match &subject.crawl_id {
@@ -87,6 +90,7 @@ impl Core {
         if let Some(awaited) = self.awaited_by_crawl(crawl, now_ms)? {
             more["waiting_for"] = awaited.into();
         }
+        self.add_progress(&mut more, crawl, MOST_SITES, now_ms)?;
         Ok(action_answer("info", subject, self.spider_of(crawl)?, more))
     }
 
@@ -176,45 +180,6 @@ impl Core {
     ) -> Result<&'static str, FrontierError> {
         let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
         Ok(state.as_str())
-    }
-
-    pub(super) fn fleet_status(
-        &mut self,
-        uuid: Option<String>,
-        now_ms: i64,
-    ) -> Result<Reply, FrontierError> {
-        let tally = self.frontier.tally()?;
-        let mut answer = json!({
-            "action": "status",
-            "server_time": now_ms / 1_000,
-            "supervisors": self.supervisors_told(now_ms),
-            "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
-            "total_pending": tally.queued,
-            "leased": tally.leased,
-            "done": tally.done,
-            "pages": tally.pages,
-            "bytes": tally.bytes,
-            "discovered": tally.discovered,
-            "sites": {"waiting": tally.sites_waiting, "in_window": self.dispatch.sites_in_window()},
-            "draining": self.draining,
-            "messages": {"received": self.messages.received, "sent": self.messages.sent},
-        });
-        if let Some(shortage) = &self.low_disk {
-            answer["paused"] = shortage.as_str().into();
-        }
-        if let Some(alarms) = &self.layout_alarms
-            && !alarms.is_empty()
-        {
-            answer["alarms"] = alarms.to_vec().into();
-        }
-        let undelivered = self.undelivered_rows();
-        if !undelivered.is_empty() {
-            answer["undelivered"] = undelivered.into();
-        }
-        if let Some(uuid) = uuid {
-            answer["uuid"] = uuid.into();
-        }
-        Ok(Reply::Now(answer))
     }
 }
 

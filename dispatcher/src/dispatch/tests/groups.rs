@@ -310,6 +310,7 @@ fn leases_count_for_their_groups_after_a_restart() {
         delivery: Delivery::new(0, 1),
         site: SiteId(1),
         priority: 50,
+        crawl: 1,
     };
     let mut due = site_at(1, PUBLIC);
     due.clock.owner = Some("a".into());

@@ -87,6 +87,7 @@ fn restarted() -> Dispatch {
         delivery: Delivery::new(0, 3),
         site: SiteId(1),
         priority: 50,
+        crawl: 1,
     };
     let ownerless = dispatch.restore(vec![kept], vec![site(1, 0, Some("a"))], vec![lease], NOW);
     assert!(ownerless.is_empty());
@@ -151,6 +152,7 @@ fn a_lease_of_an_unknown_supervisor_comes_back_at_once() {
         delivery: Delivery::new(0, 3),
         site: SiteId(1),
         priority: 50,
+        crawl: 1,
     };
     let ownerless = dispatch.restore(vec![], vec![site(1, 0, Some("a"))], vec![lease], NOW);
     assert_eq!(ownerless.len(), 1);

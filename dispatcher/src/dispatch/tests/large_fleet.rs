@@ -179,6 +179,8 @@ fn hold_many(warm: &mut Warm) {
                 supervisor: owner.clone(),
                 site: SiteId(id),
                 priority: 50,
+                crawl: 1,
+                since_ms: 0,
                 group: None,
             };
             warm.dispatch.add_lease(id as TaskId * 100 + task, lease);

@@ -35,6 +35,7 @@ fn leases_survive_a_restart_with_their_sites_in_the_window() {
         delivery: leased.delivery,
         site: site.id,
         priority: 50,
+        crawl: 1,
     };
     assert_eq!(fixture.frontier.leases().unwrap(), [held]);
     let sites = fixture.frontier.leased_sites().unwrap();

@@ -1,0 +1,110 @@
+//! How fast crawls get on: how many tasks of each have ended lately. In memory only, for people; after a
+//! start it is unknown for a while.
+
+use std::collections::BTreeMap;
+
+use webfill_wire::CrawlKey;
+
+/// A pace is that of the last one to two of these.
+const SPAN_MS: i64 = 60_000;
+
+/// Nothing is told of a pace that was seen for less than this.
+const LEAST_MS: i64 = 10_000;
+
+/// What was noted longer ago than this says nothing about now.
+const FORGOTTEN_MS: i64 = 3 * SPAN_MS;
+
+/// At most so many crawls are followed; crawls beyond that have no pace.
+const MOST_CRAWLS: usize = 2_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Paces {
+    crawls: BTreeMap<CrawlKey, Followed>,
+}
+
+/// How many tasks of a crawl had ended at two times.
+#[derive(Debug, Clone, Copy)]
+struct Followed {
+    from: Mark,
+    between: Mark,
+    last_ms: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    done: u64,
+    at_ms: i64,
+}
+
+impl Paces {
+    /// So many tasks of a crawl have ended by now.
+    pub(super) fn note(&mut self, crawl: CrawlKey, done: u64, now_ms: i64) {
+        let mark = Mark {
+            done,
+            at_ms: now_ms,
+        };
+        let begun = Followed {
+            from: mark,
+            between: mark,
+            last_ms: now_ms,
+        };
+        if !self.crawls.contains_key(&crawl) && self.crawls.len() >= MOST_CRAWLS {
+            self.crawls
+                .retain(|_, followed| now_ms - followed.last_ms < FORGOTTEN_MS);
+            if self.crawls.len() >= MOST_CRAWLS {
+                return;
+            }
+        }
+        let followed = self.crawls.entry(crawl).or_insert(begun);
+        // Tasks that are queued again are not done any more.
+        if done < followed.between.done || now_ms - followed.last_ms > FORGOTTEN_MS {
+            *followed = begun;
+        }
+        if now_ms - followed.between.at_ms >= SPAN_MS {
+            followed.from = followed.between;
+            followed.between = mark;
+        }
+        followed.last_ms = now_ms;
+    }
+
+    /// How many tasks of a crawl end in a second lately, if so many have ended by now.
+    pub(super) fn per_second(&self, crawl: CrawlKey, done: u64, now_ms: i64) -> Option<f64> {
+        let followed = self.crawls.get(&crawl)?;
+        let passed_ms = now_ms - followed.from.at_ms;
+        let ended = done.checked_sub(followed.from.done)?;
+        (passed_ms >= LEAST_MS).then(|| ended as f64 * 1_000.0 / passed_ms as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_is_that_of_the_last_minutes() {
+        let mut paces = Paces::default();
+        assert_eq!(paces.per_second(1, 0, 0), None);
+        for second in 0..600 {
+            let per_second = if second < 300 { 10 } else { 2 };
+            let done = second.min(300) as u64 * 10 + (second.max(300) - 300) as u64 * 2;
+            paces.note(1, done, second * 1_000);
+            let told = paces.per_second(1, done, second * 1_000);
+            match second {
+                0..10 => assert_eq!(told, None),
+                10..300 | 430.. => assert_eq!(told, Some(f64::from(per_second))),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_queued_again_begins_a_pace_anew_and_so_does_a_long_rest() {
+        let mut paces = Paces::default();
+        paces.note(1, 100, 0);
+        paces.note(1, 50, 5_000);
+        assert_eq!(paces.per_second(1, 50, 9_000), None);
+        assert_eq!(paces.per_second(1, 60, 15_000), Some(1.0));
+        paces.note(1, 60, 15_000 + FORGOTTEN_MS + 1);
+        assert_eq!(paces.per_second(1, 60, 15_000 + FORGOTTEN_MS + 2), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! The answer to `status`: the fleet, machine by machine, the store, and what the crawls wait for.
+//!
+//! The cost is bounded, whatever the number of URLs: the crawls told of share one number of sites that are
+//! looked at, and no task is.
+
+use serde_json::{Value, json};
+use webfill_wire::CrawlKey;
+
+use super::Reply;
+use crate::core::Core;
+use crate::dispatch::{Particulars, Presence};
+use crate::frontier::FrontierError;
+use crate::in_words::seconds;
+
+/// Of so many crawls it is told what they wait for: those that were opened last.
+const MOST_CRAWLS: usize = 20;
+
+/// At most so many sites of all of them are looked at.
+const MOST_SITES: usize = 10_000;
+
+impl Core {
+    pub(super) fn fleet_status(
+        &mut self,
+        uuid: Option<String>,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        let tally = self.frontier.tally()?;
+        let (store, cache) = self.backends.told();
+        let mut answer = json!({
+            "action": "status",
+            "webfill": env!("CARGO_PKG_VERSION"),
+            "server_time": now_ms / 1_000,
+            "supervisors": self.supervisors_told(now_ms),
+            "store": store,
+            "cache": cache,
+            "crawls": {"known": tally.crawls, "running": tally.unfinished, "paused": tally.paused},
+            "unfinished": self.unfinished_told(now_ms)?,
+            "total_pending": tally.queued,
+            "leased": tally.leased,
+            "done": tally.done,
+            "pages": tally.pages,
+            "bytes": tally.bytes,
+            "discovered": tally.discovered,
+            "sites": {"waiting": tally.sites_waiting, "in_window": self.dispatch.sites_in_window()},
+            "draining": self.draining,
+            "messages": {"received": self.messages.received, "sent": self.messages.sent},
+        });
+        if let Some(shortage) = &self.low_disk {
+            answer["paused"] = shortage.as_str().into();
+        }
+        if let Some(alarms) = &self.layout_alarms
+            && !alarms.is_empty()
+        {
+            answer["alarms"] = alarms.to_vec().into();
+        }
+        let undelivered = self.undelivered_rows();
+        if !undelivered.is_empty() {
+            answer["undelivered"] = undelivered.into();
+        }
+        if let Some(uuid) = uuid {
+            answer["uuid"] = uuid.into();
+        }
+        Ok(Reply::Now(answer))
+    }
+
+    /// The crawls that have something left, those that were opened last first.
+    fn unfinished_told(&mut self, now_ms: i64) -> Result<Vec<Value>, FrontierError> {
+        let crawls = self.frontier.unfinished(MOST_CRAWLS)?;
+        let most_sites = MOST_SITES / crawls.len().max(1);
+        let mut told = Vec::with_capacity(crawls.len());
+        for crawl in crawls {
+            let status = self.frontier.crawl_status(crawl)?;
+            let spec = self.frontier.spec(crawl)?;
+            let mut one = json!({
+                "appid": spec.app_id,
+                "crawlid": spec.crawl_id,
+                "pending": status.queued,
+                "leased": status.leased,
+                "done": status.done,
+            });
+            one["state"] = self.state_name(crawl, now_ms)?.into();
+            self.add_progress(&mut one, crawl, most_sites, now_ms)?;
+            told.push(one);
+        }
+        Ok(told)
+    }
+
+    /// Adds what a crawl waits for, its pace, when it may be done, and what of it is out longest.
+    pub(super) fn add_progress(
+        &mut self,
+        told: &mut Value,
+        crawl: CrawlKey,
+        most_sites: usize,
+        now_ms: i64,
+    ) -> Result<(), FrontierError> {
+        let progress = self.progress(crawl, most_sites, now_ms)?;
+        told["waits"] = progress.waits.into();
+        told["done_per_second"] = progress.per_second.into();
+        told["not_before"] = progress.not_before_ms.map(seconds).into();
+        told["estimated_end"] = progress.end_ms.map(seconds).into();
+        let oldest = self.dispatch.oldest_lease(crawl);
+        let oldest = oldest.map(|(task, lease)| (task, lease.supervisor.clone(), lease.since_ms));
+        if let Some((task, supervisor, since_ms)) = oldest
+            && let Some(sketch) = self.frontier.task(task)?
+        {
+            told["oldest_lease"] = json!({
+                "task": task,
+                "url": sketch.url,
+                "supervisor": supervisor,
+                "since": seconds(since_ms),
+            });
+        }
+        Ok(())
+    }
+
+    /// The connected supervisors, for operators.
+    pub(super) fn supervisors_told(&self, now_ms: i64) -> Vec<Value> {
+        let told = self.dispatch.supervisors().map(|(name, lane)| {
+            let cut_off = self.dispatch.cut_off(name);
+            let presence = self.dispatch.presence(name, now_ms);
+            let particulars = self.dispatch.particulars(name);
+            let mut told = json!({
+                "id": name,
+                "lane": lane,
+                "sites": self.dispatch.sites_of(name),
+                "done": presence.done,
+                "clock_ahead_s": seconds(self.dispatch.clock_ahead_ms(name)),
+                "draining": presence.is_draining,
+                "heard_ago_s": seconds(presence.heard_ago_ms),
+                "lost_in_s": presence.lost_in_ms.map(seconds),
+                "egress": if cut_off.is_some() { "cut_off" } else { "open" },
+                "cut_off_since": cut_off.map(|found| seconds(found.since_ms)),
+                "sign": cut_off.map(|found| &found.sign),
+                "leased": self.dispatch.leased_to(name),
+                "state": state_of(presence, cut_off.is_some(), particulars),
+            });
+            if let Some(particulars) = particulars {
+                add_particulars(&mut told, particulars, now_ms);
+            }
+            told
+        });
+        told.collect()
+    }
+}
+
+/// What a supervisor does, in one word.
+fn state_of(
+    presence: Presence,
+    is_cut_off: bool,
+    particulars: Option<&Particulars>,
+) -> &'static str {
+    let report = particulars.and_then(|found| found.report.as_ref());
+    let report = report.map(|(report, _)| report);
+    if presence.lost_in_ms.is_some() {
+        "silent"
+    } else if presence.is_draining {
+        "draining"
+    } else if is_cut_off {
+        "cut_off"
+    } else if report.is_some_and(|report| report.workers_ready == 0) {
+        "starting"
+    } else if report.is_some_and(|report| report.holds.is_some()) {
+        "holds"
+    } else {
+        "working"
+    }
+}
+
+/// Adds where a supervisor is and what it has told of itself; what it has not told is null.
+fn add_particulars(told: &mut Value, particulars: &Particulars, now_ms: i64) {
+    told["address"] = particulars.address.as_deref().into();
+    told["wire_version"] = particulars.wire_version.into();
+    told["workers"] = particulars.workers.into();
+    let report = particulars.report.as_ref();
+    let of = |value: fn(&webfill_wire::SupervisorReport) -> Value| {
+        report.map_or(Value::Null, |(report, _)| value(report))
+    };
+    told["webfill"] = of(|report| report.webfill.as_str().into());
+    told["workers_ready"] = of(|report| report.workers_ready.into());
+    told["worker_deaths"] = of(|report| report.worker_deaths.into());
+    told["memory_bytes"] = of(|report| report.memory_bytes.into());
+    told["workers_memory_bytes"] = of(|report| report.workers_memory_bytes.into());
+    told["load"] = of(|report| (f64::from(report.load_hundredths) / 100.0).into());
+    told["cores"] = of(|report| report.cores.into());
+    told["held"] = of(|report| report.held.into());
+    told["waiting"] = of(|report| report.waiting.into());
+    told["holds"] = of(|report| report.holds.as_deref().into());
+    told["told_ago_s"] = report.map(|(_, at_ms)| seconds(now_ms - at_ms)).into();
+}

@@ -1,0 +1,408 @@
+//! What a crawl waits for, in sentences with numbers: the fleet, the crawl itself, and its sites by what holds
+//! them. And when what is queued may be done, as far as that can be known.
+//!
+//! The cost is bounded: of a crawl only so many sites are looked at, and no task.
+
+use serde_json::{Value, json};
+use webfill_store::CrawlState;
+use webfill_wire::{CrawlKey, RestReason};
+
+use crate::core::Core;
+use crate::dispatch::SiteWait;
+use crate::frontier::{FrontierError, QueuedSite};
+use crate::in_words::{because, counted, moment, seconds, span};
+use crate::site_state::UNTIL_WOKEN_MS;
+
+/// What holds the tasks of a crawl at a site. The order is that in which they are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum HeldFor {
+    Leased,
+    Turn,
+    Delay,
+    Group,
+    Room,
+    Aside,
+    Retry,
+    Rest(RestReason),
+    Block,
+    Limit,
+    /// What holds the whole crawl.
+    Crawl,
+}
+
+impl HeldFor {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            HeldFor::Leased => "fetch",
+            HeldFor::Turn => "turn",
+            HeldFor::Delay => "delay",
+            HeldFor::Group => "address",
+            HeldFor::Room => "room",
+            HeldFor::Aside => "machine",
+            HeldFor::Retry => "retry",
+            HeldFor::Rest(_) => "rest",
+            HeldFor::Block => "block",
+            HeldFor::Limit => "limit",
+            HeldFor::Crawl => "crawl",
+        }
+    }
+
+    /// Whether time alone does not end it.
+    fn has_no_end(self) -> bool {
+        matches!(self, HeldFor::Limit | HeldFor::Crawl)
+    }
+}
+
+/// How a crawl gets on.
+pub(super) struct Progress {
+    pub(super) waits: Vec<Value>,
+    pub(super) per_second: Option<f64>,
+    /// The delays of its sites allow no sooner end of what is queued.
+    pub(super) not_before_ms: Option<i64>,
+    pub(super) end_ms: Option<i64>,
+}
+
+/// Sites that are held for the same.
+struct Held {
+    by: HeldFor,
+    sites: u64,
+    example: String,
+    /// Of a rest: since when.
+    since_ms: i64,
+    /// The first and the last end.
+    first_ms: i64,
+    last_ms: i64,
+}
+
+impl Core {
+    /// What a crawl waits for, its pace, and when what is queued may be done; looks at so many of its sites.
+    pub(super) fn progress(
+        &mut self,
+        crawl: CrawlKey,
+        most_sites: usize,
+        now_ms: i64,
+    ) -> Result<Progress, FrontierError> {
+        let mut waits = self.waits_of_fleet(now_ms);
+        waits.extend(self.waits_of_crawl(crawl, now_ms)?);
+        let is_held = !waits.is_empty();
+        let sites = self.frontier.queued_sites(crawl, most_sites)?;
+        let is_whole = sites.len() < most_sites;
+        let mut held: Vec<Held> = Vec::new();
+        let mut slowest_ms = Some(now_ms);
+        for site in &sites {
+            let (by, until_ms, delay_ms) = self.held_for(site, now_ms);
+            add(&mut held, by, site, until_ms);
+            let spans_ms = i64::from(delay_ms).saturating_mul(site.queued as i64 - 1);
+            let ends_ms = until_ms.max(now_ms).saturating_add(spans_ms);
+            let is_endless = by.has_no_end() || until_ms >= UNTIL_WOKEN_MS;
+            slowest_ms = slowest_ms
+                .map(|so_far| so_far.max(ends_ms))
+                .filter(|_| !is_endless);
+        }
+        held.sort_by_key(|held| held.by);
+        let of_sites = held.iter().filter(|held| held.by != HeldFor::Crawl);
+        waits.extend(of_sites.map(|held| told_of_sites(held, is_whole, now_ms)));
+        let status = self.frontier.crawl_status(crawl)?;
+        let per_second = self.paces.per_second(crawl, status.done, now_ms);
+        let not_before_ms = slowest_ms.filter(|_| !is_held && status.queued > 0);
+        let left = (status.queued + status.leased) as f64;
+        let at_pace = per_second.filter(|pace| *pace > 0.0);
+        let end_ms = at_pace.and_then(|pace| {
+            let by_pace_ms = now_ms.saturating_add((left * 1_000.0 / pace) as i64);
+            not_before_ms.map(|least_ms| least_ms.max(by_pace_ms))
+        });
+        Ok(Progress {
+            waits,
+            per_second,
+            not_before_ms: not_before_ms.filter(|_| is_whole),
+            end_ms,
+        })
+    }
+
+    /// What nothing at all is handed out for.
+    pub(super) fn waits_of_fleet(&self, now_ms: i64) -> Vec<Value> {
+        let mut waits = Vec::new();
+        let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
+        if let Some(why) = self.holds(now_ms) {
+            add("dispatcher", format!("nothing is handed out: {why}"));
+        }
+        if let Some(why) = self.backends.store_fault() {
+            add("store", format!("pages wait for the store: {why}"));
+        }
+        let mut supervisors = self.dispatch.supervisors().peekable();
+        if supervisors.peek().is_none() {
+            add(
+                "supervisor",
+                "it waits for a supervisor: none is connected".into(),
+            );
+        } else if supervisors.all(|(name, _)| self.dispatch.presence(name, now_ms).is_draining) {
+            add(
+                "supervisor",
+                "it waits for a supervisor: all that are connected drain".into(),
+            );
+        } else if let Some(cut_off) = self.all_cut_off() {
+            let since = moment(cut_off.since_ms, now_ms);
+            let text = format!(
+                "no supervisor reaches the web since {since}: {}",
+                cut_off.sign
+            );
+            add("egress", text);
+        }
+        waits
+    }
+
+    /// What no task of the crawl is handed out for.
+    pub(super) fn waits_of_crawl(
+        &mut self,
+        crawl: CrawlKey,
+        now_ms: i64,
+    ) -> Result<Vec<Value>, FrontierError> {
+        let mut waits = Vec::new();
+        let mut add = |what: &str, text: String| waits.push(json!({"for": what, "text": text}));
+        let status = self.frontier.crawl_status(crawl)?;
+        let spec = self.frontier.spec(crawl)?;
+        let (app, id, most_pages) = (spec.app_id.clone(), spec.crawl_id.clone(), spec.max_pages);
+        match self.crawls.state(&mut self.frontier, crawl, true, now_ms)? {
+            CrawlState::Stopped => add("stopped", "it was stopped for good".into()),
+            CrawlState::Expired => add("expired", "it has expired".into()),
+            CrawlState::Paused => {
+                let text = format!("it is paused: `webfill resume {app} {id}` goes on");
+                add("paused", text);
+            }
+            _ => {}
+        }
+        if let Some(most) = most_pages.filter(|most| status.pages + status.leased >= *most) {
+            let text = match status.leased {
+                0 => format!("its limit of {} is reached", counted(most, "page")),
+                _ => format!(
+                    "what is being fetched takes it to its limit of {}",
+                    counted(most, "page")
+                ),
+            };
+            add("page_limit", text);
+        }
+        if let Some(lane) = self.frontier.lane_awaited(crawl)? {
+            let text = format!("it waits for a supervisor of lane {lane}: none is connected");
+            add("lane", text);
+        }
+        if status.queued > 0 && self.frontier.awaits_allowance(&app) {
+            add(
+                "application_limits",
+                "it waits for the limits of its application".into(),
+            );
+        }
+        Ok(waits)
+    }
+
+    /// What holds a crawl's tasks at a site, until when (0: not known), and the site's delay.
+    pub(super) fn held_for(&self, site: &QueuedSite, now_ms: i64) -> (HeldFor, i64, u32) {
+        let default_ms = self.dispatch.default_delay_ms();
+        let by_hand = site.rule_delay_ms;
+        let stored_ms = site.delay_ms.or(by_hand).unwrap_or(default_ms);
+        let stored_ms = stored_ms.max(by_hand.unwrap_or(0));
+        let window = self.dispatch.site_wait(site.id, now_ms);
+        let delay_ms = window.map_or(stored_ms, |(_, delay_ms)| delay_ms);
+        if let Some((SiteWait::Leased, _)) = window {
+            return (HeldFor::Leased, 0, delay_ms);
+        }
+        if site.pages_left == Some(0) {
+            return (HeldFor::Limit, 0, delay_ms);
+        }
+        if site.block_until_ms > now_ms {
+            return (HeldFor::Block, site.block_until_ms, delay_ms);
+        }
+        if let Some((reason, _)) = site.rest.filter(|_| site.rest_until_ms > now_ms) {
+            return (HeldFor::Rest(reason), site.rest_until_ms, delay_ms);
+        }
+        if site.is_held {
+            return match site.next_try_ms {
+                Some(at_ms) => (HeldFor::Retry, at_ms, delay_ms),
+                None => (HeldFor::Crawl, 0, delay_ms),
+            };
+        }
+        let (by, until_ms) = match window.map(|(wait, _)| wait) {
+            Some(SiteWait::Time { until_ms }) => (HeldFor::Delay, until_ms),
+            Some(SiteWait::Group) => (HeldFor::Group, 0),
+            Some(SiteWait::Aside { until_ms }) => (HeldFor::Aside, until_ms),
+            Some(SiteWait::Room) => (HeldFor::Room, 0),
+            Some(SiteWait::Turn | SiteWait::Leased) => (HeldFor::Turn, 0),
+            None if site.due_at_ms > now_ms => (HeldFor::Delay, site.due_at_ms),
+            None => (HeldFor::Turn, 0),
+        };
+        (by, until_ms, delay_ms)
+    }
+}
+
+fn add(held: &mut Vec<Held>, by: HeldFor, site: &QueuedSite, until_ms: i64) {
+    let since_ms = site.rest.map_or(0, |(_, since_ms)| since_ms);
+    let Some(known) = held.iter_mut().find(|held| held.by == by) else {
+        held.push(Held {
+            by,
+            sites: 1,
+            example: site.name.clone(),
+            since_ms,
+            first_ms: until_ms,
+            last_ms: until_ms,
+        });
+        return;
+    };
+    known.sites += 1;
+    known.first_ms = known.first_ms.min(until_ms);
+    known.last_ms = known.last_ms.max(until_ms);
+}
+
+fn told_of_sites(held: &Held, is_whole: bool, now_ms: i64) -> Value {
+    let time = |at_ms: i64| (at_ms > 0 && at_ms < UNTIL_WOKEN_MS).then(|| seconds(at_ms));
+    let mut told = json!({
+        "for": held.by.as_str(),
+        "sites": held.sites,
+        "example": held.example,
+        "text": sentence(held, is_whole, now_ms),
+    });
+    if held.first_ms > 0 {
+        told["first"] = time(held.first_ms).into();
+        told["last"] = time(held.last_ms).into();
+    }
+    if let HeldFor::Rest(reason) = held.by {
+        told["reason"] = reason.as_str().into();
+    }
+    told
+}
+
+/// `12 sites wait for their delay, such as a.example: the first for 3 s, the last for 15 min`
+fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
+    let one = held.sites == 1;
+    let (site, its) = (&held.example, if one { "its" } else { "their" });
+    let verb = |single: &'static str, several: &'static str| if one { single } else { several };
+    let sites = match is_whole {
+        true => counted(held.sites, "site"),
+        false => format!("{} of those looked at", counted(held.sites, "site")),
+    };
+    let such = match one {
+        true => format!(" ({site})"),
+        false => format!(", such as {site}"),
+    };
+    let until = ends(held, now_ms);
+    match held.by {
+        HeldFor::Leased => {
+            let verb = verb("has", "have");
+            format!("{sites} {verb} a task out, fetched now or at the end of its delay{such}")
+        }
+        HeldFor::Turn => format!(
+            "{sites} {} ready and {} for {its} turn{such}",
+            verb("is", "are"),
+            verb("waits", "wait")
+        ),
+        HeldFor::Delay => format!(
+            "{sites} {} for {its} delay{such}{until}",
+            verb("waits", "wait")
+        ),
+        HeldFor::Group => format!(
+            "{sites} {} for others of {its} address or provider{such}",
+            verb("waits", "wait")
+        ),
+        HeldFor::Room => format!(
+            "{sites} {} for room at {its} supervisor{such}",
+            verb("waits", "wait")
+        ),
+        HeldFor::Aside => format!(
+            "{sites} {} because {its} supervisor does not reach the web{such}{until}",
+            verb("waits", "wait")
+        ),
+        HeldFor::Retry => format!(
+            "{sites} {} until what has failed there is tried again{such}{until}",
+            verb("waits", "wait")
+        ),
+        HeldFor::Rest(reason) if one => {
+            let since = moment(held.since_ms, now_ms);
+            format!(
+                "1 site rests since {since} because {}{such}{until}",
+                because(reason)
+            )
+        }
+        HeldFor::Rest(reason) => {
+            format!(
+                "{sites} rest, each because {}{such}{until}",
+                because(reason)
+            )
+        }
+        HeldFor::Block => format!("{sites} {} blocked by hand{such}{until}", verb("is", "are")),
+        HeldFor::Limit => format!(
+            "{sites} {} reached {its} limit of pages{such}: `webfill site {site} --limit N` raises it",
+            verb("has", "have")
+        ),
+        HeldFor::Crawl => format!("{sites} {} held with the crawl{such}", verb("is", "are")),
+    }
+}
+
+/// When they end.
+fn ends(held: &Held, now_ms: i64) -> String {
+    if held.first_ms >= UNTIL_WOKEN_MS {
+        return format!(
+            ": until somebody wakes {}",
+            if held.sites == 1 { "it" } else { "them" }
+        );
+    }
+    if held.first_ms <= 0 {
+        return String::new();
+    }
+    let first = span(held.first_ms - now_ms);
+    match held.last_ms {
+        _ if held.sites == 1 => format!(", {first} left"),
+        last_ms if last_ms >= UNTIL_WOKEN_MS => {
+            format!(": the first for {first}, some until somebody wakes them")
+        }
+        last_ms => format!(
+            ": the first for {first}, the last for {}",
+            span(last_ms - now_ms)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(by: HeldFor, sites: u64, first_ms: i64, last_ms: i64) -> Held {
+        Held {
+            by,
+            sites,
+            example: "a.org".into(),
+            since_ms: 0,
+            first_ms,
+            last_ms,
+        }
+    }
+
+    #[test]
+    fn what_sites_wait_for_is_said_with_numbers() {
+        let said = |held: Held| sentence(&held, true, 1_000);
+        assert_eq!(
+            said(held(HeldFor::Delay, 12, 4_000, 901_000)),
+            "12 sites wait for their delay, such as a.org: the first for 3 s, the last for 15 min"
+        );
+        assert_eq!(
+            said(held(
+                HeldFor::Rest(RestReason::Blocked),
+                1,
+                10_801_000,
+                10_801_000
+            )),
+            "1 site rests since 00:00:00 UTC because it blocks (a.org), about 3 h left"
+        );
+        let forever = UNTIL_WOKEN_MS;
+        assert_eq!(
+            said(held(HeldFor::Rest(RestReason::Blocked), 2, 5_000, forever)),
+            "2 sites rest, each because it blocks, such as a.org: the first for 4 s, some until somebody wakes them"
+        );
+        assert_eq!(
+            said(held(HeldFor::Turn, 1, 0, 0)),
+            "1 site is ready and waits for its turn (a.org)"
+        );
+        let part = sentence(&held(HeldFor::Leased, 3, 0, 0), false, 0);
+        assert_eq!(
+            part,
+            "3 sites of those looked at have a task out, fetched now or at the end of its delay, such as a.org"
+        );
+    }
+}

@@ -1,0 +1,338 @@
+//! Where a URL is now, and why: `webfill why`. In each crawl that the question is about, the URL is looked up
+//! as intake looks it up; one that nobody knows is judged as if it was fed.
+
+use serde_json::{Value, json};
+use webfill_api::{Refusal, WhyQuestion};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::Reply;
+use super::waits::HeldFor;
+use crate::core::Core;
+use crate::frontier::{Ahead, FrontierError, MOST_COUNTED, QueuedSite, Stage, TaskReport};
+use crate::in_words::{because, counted, moment, seconds, span};
+use crate::site_state::UNTIL_WOKEN_MS;
+
+/// A question without a crawl looks into at most so many of them, those that were opened last.
+const MOST_CRAWLS: usize = 1_000;
+
+/// For a URL that nobody knows, so many crawls are asked what they would say to it.
+const MOST_JUDGED: usize = 10;
+
+impl Core {
+    pub(super) fn why(
+        &mut self,
+        question: &WhyQuestion,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        let url = match webfill_urls::canonical(&question.url, None) {
+            Ok(url) => url.to_string(),
+            Err(refusal) => return Ok(Refusal::new("$.url", refusal).into()),
+        };
+        let (app, id) = (question.app_id.as_deref(), question.crawl_id.as_deref());
+        let crawls = self.frontier.crawls_named(app, id, MOST_CRAWLS)?;
+        let mut told = Vec::new();
+        for crawl in &crawls {
+            if let Some(task) = self.frontier.task_of_url(*crawl, &url)? {
+                told.push(self.tell_task(&task, now_ms)?);
+            }
+        }
+        if told.is_empty() {
+            for crawl in crawls.iter().take(MOST_JUDGED) {
+                told.push(self.tell_unknown(*crawl, &question.url, now_ms)?);
+            }
+        }
+        let mut answer = json!({
+            "action": "why",
+            "server_time": now_ms / 1_000,
+            "url": url,
+            "crawls": told,
+            "crawls_looked_at": crawls.len(),
+            "left_out": crawls.len() == MOST_CRAWLS,
+        });
+        if let Some(uuid) = &question.uuid {
+            answer["uuid"] = uuid.as_str().into();
+        }
+        Ok(Reply::Now(answer))
+    }
+
+    /// What is known of a task, with the sentence that says why.
+    fn tell_task(&mut self, task: &TaskReport, now_ms: i64) -> Result<Value, FrontierError> {
+        let spec = self.frontier.spec(task.crawl)?;
+        let mut told = json!({
+            "appid": spec.app_id,
+            "crawlid": spec.crawl_id,
+            "task": task.id,
+            "site": task.site_name,
+            "depth": task.depth,
+            "priority": task.priority,
+            "deliveries": task.deliveries,
+            "parent": task.parent,
+            "records": {"total": task.records, "resolved": task.resolved},
+            "tries": tries_told(task),
+        });
+        let text = match task.stage {
+            Stage::Done {
+                outcome,
+                status_code,
+                at_ms,
+            } => {
+                told["state"] = "ended".into();
+                told["outcome"] = outcome.as_str().into();
+                told["status_code"] = status_code.into();
+                told["ended"] = at_ms.map(seconds).into();
+                self.why_ended(task, (outcome, status_code, at_ms), now_ms)?
+            }
+            Stage::Leased => {
+                told["state"] = "leased".into();
+                let lease = self.dispatch.lease_told(task.id);
+                let supervisor = lease.map(|lease| lease.supervisor.clone());
+                let since_ms = lease.map(|lease| lease.since_ms);
+                told["supervisor"] = supervisor.as_deref().into();
+                told["since"] = since_ms.map(seconds).into();
+                why_leased(task, supervisor.as_deref(), since_ms, now_ms)
+            }
+            Stage::Queued { not_before_ms } => {
+                told["state"] = "queued".into();
+                let ahead = self.frontier.ahead_of(task)?;
+                told["ahead"] = json!({"own": ahead.own, "others": ahead.others});
+                if not_before_ms > 0 {
+                    told["not_before"] = seconds(not_before_ms).into();
+                }
+                let whys = self.why_queued(task, ahead, now_ms)?;
+                let first = whys.first().cloned();
+                told["waits_for"] = first.map(|(what, _)| what).into();
+                let whys: Vec<String> = whys.into_iter().map(|(_, text)| text).collect();
+                format!("it is queued: {}", whys.join("; "))
+            }
+        };
+        told["text"] = text.into();
+        Ok(told)
+    }
+
+    fn why_ended(
+        &mut self,
+        task: &TaskReport,
+        (outcome, status_code, at_ms): (Outcome, Option<u16>, Option<i64>),
+        now_ms: i64,
+    ) -> Result<String, FrontierError> {
+        let status = status_code.map_or(String::new(), |code| format!(" (status {code})"));
+        let at = at_ms.map_or(String::new(), |at_ms| {
+            format!(" at {}", moment(at_ms, now_ms))
+        });
+        let is_needless = task.records > 0 && task.resolved == task.records;
+        let why = match outcome {
+            Outcome::Stopped if is_needless => {
+                ", because all records that wanted it were complete".into()
+            }
+            Outcome::Stopped => ", because its crawl was stopped".into(),
+            Outcome::Expired => ", because its crawl had expired".into(),
+            Outcome::Disallowed => ": robots.txt disallows it".into(),
+            Outcome::Crashed => {
+                format!(": it has killed {}", counted(task.deaths.into(), "worker"))
+            }
+            _ => String::new(),
+        };
+        let deliveries = match task.deliveries {
+            0 => ", without being handed out".into(),
+            n => format!(", after {}", deliveries(n)),
+        };
+        Ok(format!(
+            "it ended with `{outcome}`{status}{at}{why}{deliveries}"
+        ))
+    }
+
+    /// Why a task is not handed out, the most important first: the fleet, its crawl, itself, its site.
+    fn why_queued(
+        &mut self,
+        task: &TaskReport,
+        ahead: Ahead,
+        now_ms: i64,
+    ) -> Result<Vec<(String, String)>, FrontierError> {
+        let mut held = self.waits_of_fleet(now_ms);
+        held.extend(self.waits_of_crawl(task.crawl, now_ms)?);
+        let text = |wait: &Value, key: &str| wait[key].as_str().unwrap_or_default().to_owned();
+        let mut whys: Vec<(String, String)> = held
+            .iter()
+            .map(|wait| match wait["for"].as_str() {
+                Some("paused" | "stopped" | "expired" | "page_limit" | "lane") => {
+                    let said = text(wait, "text").replacen("it ", "its crawl ", 1);
+                    (
+                        text(wait, "for"),
+                        said.replacen("its limit", "the crawl's limit", 1),
+                    )
+                }
+                _ => (text(wait, "for"), text(wait, "text")),
+            })
+            .collect();
+        let not_before_ms = match task.stage {
+            Stage::Queued { not_before_ms } => not_before_ms,
+            Stage::Leased | Stage::Done { .. } => 0,
+        };
+        if let Some(last) = task.failed_attempts.last().filter(|_| not_before_ms > 0) {
+            whys.push((
+                "retry".into(),
+                format!(
+                    "it has failed {}, last with `{}`, and is tried again at {}, {} left",
+                    times(task.failed_attempts.len()),
+                    last.outcome,
+                    moment(not_before_ms, now_ms),
+                    span(not_before_ms - now_ms),
+                ),
+            ));
+        }
+        if let Some(site) = self.frontier.queued_site(task.crawl, task.site)? {
+            let (by, until_ms, delay_ms) = self.held_for(&site, now_ms);
+            let is_told = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !whys.is_empty();
+            if !is_told {
+                let said = why_site(&site, by, until_ms, delay_ms, now_ms);
+                whys.push((by.as_str().into(), said));
+            }
+        }
+        if not_before_ms == 0 {
+            whys.push(("queue".into(), why_ahead(ahead)));
+        }
+        Ok(whys)
+    }
+
+    /// What a crawl would say to a URL that it does not know.
+    fn tell_unknown(
+        &mut self,
+        crawl: CrawlKey,
+        url: &str,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let judged = self.frontier.judge_as_seed(crawl, url)?;
+        let state = self.state_name(crawl, now_ms)?;
+        let spec = self.frontier.spec(crawl)?;
+        let mut told = json!({
+            "appid": spec.app_id,
+            "crawlid": spec.crawl_id,
+            "state": "unknown",
+            "reason": judged.as_ref().err().map(|refusal| refusal.reason().as_str()),
+        });
+        let text = match judged {
+            Err(refusal) => format!(
+                "never taken in: its scope refuses it, `{}`: {}",
+                refusal.reason(),
+                refusal.why()
+            ),
+            Ok(_) => format!(
+                "never heard of: its scope would take it, but it was not fed, and no page up to depth {} \
+                 that was read has a link to it that is followed (the crawl is {state})",
+                spec.max_depth.saturating_sub(1),
+            ),
+        };
+        told["text"] = text.into();
+        Ok(told)
+    }
+}
+
+fn tries_told(task: &TaskReport) -> Vec<Value> {
+    let tries = task.failed_attempts.iter();
+    tries
+        .map(|attempt| {
+            json!({
+                "outcome": attempt.outcome,
+                "status_code": attempt.status_code,
+                "ended": seconds(attempt.ended_at_ms),
+            })
+        })
+        .collect()
+}
+
+fn why_leased(
+    task: &TaskReport,
+    supervisor: Option<&str>,
+    since_ms: Option<i64>,
+    now_ms: i64,
+) -> String {
+    let whom = supervisor
+        .filter(|name| !name.is_empty())
+        .unwrap_or("a supervisor");
+    let since = since_ms.map_or(String::new(), |ms| {
+        format!(" since {}, for {}", moment(ms, now_ms), span(now_ms - ms))
+    });
+    format!(
+        "it is leased to {whom}{since}, by its {}",
+        ordinal(task.deliveries)
+    )
+}
+
+fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms: i64) -> String {
+    let name = &site.name;
+    let left = match until_ms {
+        ..=0 => String::new(),
+        UNTIL_WOKEN_MS.. => format!(", until somebody wakes it (`webfill site {name} --wake`)"),
+        _ => format!(", {} left", span(until_ms - now_ms)),
+    };
+    match by {
+        HeldFor::Leased => format!(
+            "another task of its site {name} is out, fetched now or at the end of its delay"
+        ),
+        HeldFor::Turn => format!("its site {name} is ready and waits for its turn"),
+        HeldFor::Delay => format!(
+            "its site {name} waits for its delay of {}{left}",
+            span(delay_ms.into())
+        ),
+        HeldFor::Group => format!("its site {name} waits for others of its address or provider"),
+        HeldFor::Room => format!("its site {name} waits for room at its supervisor"),
+        HeldFor::Aside => format!("the supervisor of its site {name} does not reach the web{left}"),
+        HeldFor::Retry => {
+            format!("all of the crawl that is queued at its site {name} is tried again later{left}")
+        }
+        HeldFor::Rest(reason) => {
+            let since = site.rest.map_or(String::new(), |(_, since_ms)| {
+                format!(" since {}", moment(since_ms, now_ms))
+            });
+            format!(
+                "its site {name} rests{since} because {}{left}",
+                because(reason)
+            )
+        }
+        HeldFor::Block => format!("its site {name} is blocked by hand{left}"),
+        HeldFor::Limit => format!(
+            "its site {name} has reached its limit of pages (`webfill site {name} --limit N` raises it)"
+        ),
+        HeldFor::Crawl => format!("its site {name} hands out nothing of the crawl for now"),
+    }
+}
+
+fn why_ahead(ahead: Ahead) -> String {
+    let own = match ahead.own {
+        0 => "it is the next of its crawl there".into(),
+        MOST_COUNTED.. => format!("{MOST_COUNTED} others of its crawl or more go before it there"),
+        1 => "1 other of its crawl goes before it there".into(),
+        n => format!("{n} others of its crawl go before it there"),
+    };
+    match ahead.others {
+        0 => own,
+        n => format!(
+            "{own}, and {} of other crawls there take turns with them",
+            counted(n, "task")
+        ),
+    }
+}
+
+fn deliveries(n: u32) -> String {
+    match n {
+        1 => "1 delivery".into(),
+        n => format!("{n} deliveries"),
+    }
+}
+
+fn ordinal(n: u32) -> String {
+    match (n % 10, n % 100) {
+        (1, rest) if rest != 11 => format!("{n}st delivery"),
+        (2, rest) if rest != 12 => format!("{n}nd delivery"),
+        (3, rest) if rest != 13 => format!("{n}rd delivery"),
+        _ => format!("{n}th delivery"),
+    }
+}
+
+fn times(n: usize) -> String {
+    match n {
+        1 => "once".into(),
+        2 => "twice".into(),
+        n => format!("{n} times"),
+    }
+}

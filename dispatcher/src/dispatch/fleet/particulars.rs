@@ -1,0 +1,43 @@
+//! What the fleet knows of its supervisors for people.
+
+use webfill_wire::SupervisorReport;
+
+use super::Fleet;
+use crate::caller::Caller;
+use crate::dispatch::supervisor::Particulars;
+
+/// The most characters of a text in a report that are kept.
+const MOST_CHARACTERS: usize = 300;
+
+impl Fleet {
+    /// A supervisor has told of itself. One that is not of its session is ignored.
+    pub(in crate::dispatch) fn note_report(
+        &mut self,
+        peer: &Caller,
+        mut report: SupervisorReport,
+        now_ms: i64,
+    ) {
+        let Some(supervisor) = self.session(peer, report.session) else {
+            return;
+        };
+        report.webfill = beginning(&report.webfill);
+        report.holds = report.holds.as_deref().map(beginning);
+        supervisor.particulars.report = Some((report, now_ms));
+    }
+
+    /// Where a connected supervisor calls from.
+    pub(in crate::dispatch) fn note_address(&mut self, peer: &Caller, address: String) {
+        let name = self.names.get(peer);
+        if let Some(supervisor) = name.and_then(|name| self.supervisors.get_mut(name)) {
+            supervisor.particulars.address = Some(address);
+        }
+    }
+
+    pub(in crate::dispatch) fn particulars(&self, name: &str) -> Option<&Particulars> {
+        self.supervisors.get(name).map(|found| &found.particulars)
+    }
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(MOST_CHARACTERS).collect()
+}

@@ -1,0 +1,118 @@
+//! The sites at which a crawl has something queued, with what holds it there: for people who ask why a crawl
+//! does not go on.
+
+use rusqlite::{OptionalExtension, Result, Row, params};
+use webfill_wire::{CrawlKey, RestReason};
+
+use super::answers::SiteId;
+use super::site_states::read_reason;
+use super::{Frontier, FrontierError};
+
+/// A site at which a crawl has something queued, as it is stored: the clock of one in the window may have
+/// moved on since.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueuedSite {
+    pub id: SiteId,
+    pub name: String,
+    /// Tasks of the crawl.
+    pub queued: u64,
+    /// The site passes the crawl over: it is paused, or all that it has here waits to be tried again.
+    pub is_held: bool,
+    pub due_at_ms: i64,
+    /// The delay between two requests, as far as it is known.
+    pub delay_ms: Option<u32>,
+    /// The delay that was set by hand.
+    pub rule_delay_ms: Option<u32>,
+    /// No request before, by hand; 0: at any time.
+    pub block_until_ms: i64,
+    /// How many tasks may still be handed out.
+    pub pages_left: Option<u64>,
+    /// It rests until then; 0: it is open.
+    pub rest_until_ms: i64,
+    /// Why it rests, and since when.
+    pub rest: Option<(RestReason, i64)>,
+    /// When one of the tasks that failed here is tried again, if all that is queued waits for that.
+    pub next_try_ms: Option<i64>,
+}
+
+/// Among so many tasks of a site the one that is tried again first is looked for.
+const TRIES_LOOKED_AT: i64 = 10;
+
+impl Frontier {
+    /// Sites at which a crawl has something queued, at most `most` of them: a crawl may have a million.
+    pub fn queued_sites(
+        &mut self,
+        crawl: CrawlKey,
+        most: usize,
+    ) -> std::result::Result<Vec<QueuedSite>, FrontierError> {
+        self.guarded("see what holds a crawl's tasks", |frontier| {
+            let sql = format!("{} LIMIT ?2", select_queued_sites());
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            let sites = select.query_map(params![crawl, most as i64], read)?;
+            sites.collect()
+        })
+    }
+
+    /// One of them; `None` if the crawl has nothing queued there.
+    pub fn queued_site(
+        &mut self,
+        crawl: CrawlKey,
+        site: SiteId,
+    ) -> std::result::Result<Option<QueuedSite>, FrontierError> {
+        self.guarded("see what holds a crawl's tasks at a site", |frontier| {
+            let sql = format!("{} AND crawl_sites.site = ?2", select_queued_sites());
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            select.query_row(params![crawl, site], read).optional()
+        })
+    }
+
+    /// Crawls that have something queued or leased, those that were opened last first.
+    pub fn unfinished(&mut self, most: usize) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
+        self.guarded("list the crawls that go on", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT id FROM crawls INDEXED BY crawls_unfinished
+                       WHERE queued + leased > 0 ORDER BY id DESC LIMIT ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            select.query_map([most as i64], |row| row.get(0))?.collect()
+        })
+    }
+}
+
+/// The statement that selects the sites at which a crawl has something queued; conditions may follow.
+fn select_queued_sites() -> String {
+    format!(
+        "SELECT sites.id, name, crawl_sites.queued, crawl_sites.top_priority = 0, due_at_ms,
+             delay_ms, rule_delay_ms, block_until_ms, pages_left, rest_until_ms, since_ms,
+             iif(crawl_sites.top_priority > 0, NULL, (
+                 SELECT min(not_before_ms) FROM (
+                     SELECT not_before_ms FROM task_rows
+                     WHERE task_rows.site = crawl_sites.site AND task_rows.crawl = ?1
+                         AND state = 0 AND not_before_ms > 0 LIMIT {TRIES_LOOKED_AT}))),
+             reason
+         FROM crawl_sites JOIN sites ON sites.id = crawl_sites.site
+         LEFT JOIN site_states ON site_states.site = sites.id
+         WHERE crawl_sites.crawl = ?1 AND crawl_sites.queued > 0"
+    )
+}
+
+fn read(row: &Row<'_>) -> Result<QueuedSite> {
+    let since_ms: Option<i64> = row.get(10)?;
+    let rest = match since_ms {
+        Some(since_ms) => Some((read_reason(row, 12)?, since_ms)),
+        None => None,
+    };
+    Ok(QueuedSite {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        queued: row.get::<_, i64>(2)? as u64,
+        is_held: row.get(3)?,
+        due_at_ms: row.get(4)?,
+        delay_ms: row.get(5)?,
+        rule_delay_ms: row.get(6)?,
+        block_until_ms: row.get(7)?,
+        pages_left: row.get::<_, Option<i64>>(8)?.map(|left| left as u64),
+        rest_until_ms: row.get(9)?,
+        rest,
+        next_try_ms: row.get(11)?,
+    })
+}

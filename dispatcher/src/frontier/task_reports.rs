@@ -1,0 +1,222 @@
+//! What is known of one task, and of a URL in a crawl: for people who ask why it does not come, or what has
+//! become of it. Each question costs a few look-ups, however much is queued.
+
+use rusqlite::{OptionalExtension, Result, Row, ToSql, params};
+use webfill_urls::Url;
+use webfill_wire::{CrawlKey, FailedAttempt, Outcome};
+
+use super::answers::{SiteId, TaskId};
+use super::retries::{failed_attempts, read_outcome};
+use super::schema::{LEASED, QUEUED};
+use super::{Frontier, FrontierError};
+use crate::intake::{self, Refusal};
+
+/// A task, as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskReport {
+    pub id: TaskId,
+    pub crawl: CrawlKey,
+    pub site: SiteId,
+    pub site_name: String,
+    pub stage: Stage,
+    pub priority: u8,
+    pub depth: u16,
+    /// How often it was handed out.
+    pub deliveries: u32,
+    /// How many workers it has killed.
+    pub deaths: u32,
+    /// In a run of a watch the lowest goes first; 0: none.
+    pub rank: i64,
+    pub url: String,
+    /// The page that the link was found on.
+    pub parent: Option<String>,
+    /// The records that want its page, and how many of them are complete.
+    pub records: u64,
+    pub resolved: u64,
+    /// Attempts that failed and were followed by another, the oldest first.
+    pub failed_attempts: Vec<FailedAttempt>,
+}
+
+/// Where a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// `not_before_ms`: when it is tried again; 0: it does not wait for that.
+    Queued {
+        not_before_ms: i64,
+    },
+    Leased,
+    Done {
+        outcome: Outcome,
+        status_code: Option<u16>,
+        at_ms: Option<i64>,
+    },
+}
+
+/// What is queued before a task at its site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ahead {
+    /// Tasks of the same crawl; counted up to [`MOST_COUNTED`].
+    pub own: u64,
+    /// Tasks of other crawls with which it takes turns, or that go first.
+    pub others: u64,
+}
+
+/// At most so many tasks ahead of one are counted.
+pub const MOST_COUNTED: u64 = 10_000;
+
+impl Frontier {
+    /// The crawls that a question is about, those that were opened last first: of an application, with an id,
+    /// or all.
+    pub fn crawls_named(
+        &mut self,
+        app_id: Option<&str>,
+        crawl_id: Option<&str>,
+        most: usize,
+    ) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
+        self.guarded("look for crawls", |frontier| {
+            let sql = "SELECT id FROM crawls WHERE app_id <> '' AND (?1 IS NULL OR app_id = ?1)
+                           AND (?2 IS NULL OR crawl_id = ?2)
+                       ORDER BY id DESC LIMIT ?3";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let values = params![app_id, crawl_id, most as i64];
+            select.query_map(values, |row| row.get(0))?.collect()
+        })
+    }
+
+    /// The latest task of a canonical URL in a crawl.
+    pub fn task_of_url(
+        &mut self,
+        crawl: CrawlKey,
+        url: &str,
+    ) -> std::result::Result<Option<TaskReport>, FrontierError> {
+        let task = self.guarded("look for a URL", |frontier| {
+            let key = frontier.seen.key(crawl, url);
+            frontier.seen.task_of(&frontier.db, key)
+        })?;
+        let Some(task) = task else {
+            return Ok(None);
+        };
+        let report = self.task_report(task)?;
+        // The index knows URLs by their hashes, and goes on to know those of pruned crawls.
+        Ok(report.filter(|report| report.crawl == crawl && report.url == url))
+    }
+
+    pub fn task_report(
+        &mut self,
+        task: TaskId,
+    ) -> std::result::Result<Option<TaskReport>, FrontierError> {
+        self.guarded("read a task", |frontier| {
+            let sql = "SELECT t.id, t.crawl, t.site, name, t.state, t.priority, t.depth, t.attempt,
+                           t.deaths, t.outcome, t.status_code, t.done_at_ms, t.not_before_ms, t.rank,
+                           t.url, parent.url,
+                           (SELECT count(*) FROM task_records WHERE task = t.id),
+                           (SELECT count(*) FROM task_records JOIN records ON records.id = record
+                            WHERE task = t.id AND resolved = 1)
+                       FROM tasks t JOIN sites ON sites.id = t.site
+                       LEFT JOIN tasks parent ON parent.id = t.parent WHERE t.id = ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let report = select.query_row([task as i64], read).optional()?;
+            let Some(mut report) = report else {
+                return Ok(None);
+            };
+            report.failed_attempts = failed_attempts(&frontier.db, task)?;
+            Ok(Some(report))
+        })
+    }
+
+    /// What goes before a queued task at its site, by the order in which tasks are handed out.
+    pub fn ahead_of(&mut self, task: &TaskReport) -> std::result::Result<Ahead, FrontierError> {
+        let is_ranked = self.spec(task.crawl)?.run_began_ms.is_some();
+        self.guarded("count what goes before a task", |frontier| {
+            let place: (&dyn ToSql, &dyn ToSql) = (&task.site, &task.crawl);
+            let count = |more: &str, value: &dyn ToSql, most: u64| {
+                let sql = format!(
+                    "SELECT count(*) FROM (SELECT 1 FROM task_rows WHERE site = ?1 AND crawl = ?2
+                     AND state = 0 AND not_before_ms = 0 AND {more} LIMIT ?5)"
+                );
+                let mut select = frontier.db.prepare_cached(&sql)?;
+                let (id, most) = (task.id as i64, most as i64);
+                select.query_row(params![place.0, place.1, value, id, most], |row| {
+                    row.get::<_, i64>(0).map(|n| n as u64)
+                })
+            };
+            let conditions = match (is_ranked, task.rank) {
+                (false, _) => vec![
+                    ("priority > ?3", i64::from(task.priority)),
+                    ("priority = ?3 AND id < ?4", i64::from(task.priority)),
+                ],
+                (true, 0) => vec![
+                    ("rank <> 0 AND ?3 = 0", 0),
+                    ("rank = 0 AND priority > ?3", i64::from(task.priority)),
+                    (
+                        "rank = 0 AND priority = ?3 AND id < ?4",
+                        i64::from(task.priority),
+                    ),
+                ],
+                (true, rank) => vec![
+                    ("rank <> 0 AND rank < ?3", rank),
+                    ("rank <> 0 AND rank = ?3 AND id < ?4", rank),
+                ],
+            };
+            let mut own = 0;
+            for (condition, value) in conditions {
+                own += count(condition, &value, MOST_COUNTED - own)?;
+            }
+            let sql = "SELECT total(queued) FROM (
+                           SELECT queued FROM crawl_sites WHERE site = ?1 AND top_priority >= ?2
+                               AND top_priority > 0 AND crawl <> ?3 LIMIT ?4)";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let most = MOST_COUNTED as i64;
+            let values = params![task.site, task.priority, task.crawl, most];
+            let others: f64 = select.query_row(values, |row| row.get(0))?;
+            let others = others as u64;
+            Ok(Ahead { own, others })
+        })
+    }
+
+    /// Judges a URL as if it was fed to a crawl, by the code that judges what is: its canonical form, or why
+    /// it is refused. Whether it was seen before, and the budget of its site, are not looked at.
+    pub fn judge_as_seed(
+        &mut self,
+        crawl: CrawlKey,
+        text: &str,
+    ) -> std::result::Result<std::result::Result<Url, Refusal>, FrontierError> {
+        self.crawl(crawl)?;
+        let known = self
+            .crawls
+            .get(&crawl)
+            .ok_or(FrontierError::UnknownCrawl(crawl))?;
+        Ok(intake::judge(text, None, &known.scope, &self.excluded))
+    }
+}
+
+fn read(row: &Row<'_>) -> Result<TaskReport> {
+    let stage = match row.get::<_, i64>(4)? {
+        QUEUED => Stage::Queued {
+            not_before_ms: row.get(12)?,
+        },
+        LEASED => Stage::Leased,
+        _ => Stage::Done {
+            outcome: read_outcome(row, 9)?,
+            status_code: row.get(10)?,
+            at_ms: row.get(11)?,
+        },
+    };
+    Ok(TaskReport {
+        id: row.get::<_, i64>(0)? as u64,
+        crawl: row.get(1)?,
+        site: row.get(2)?,
+        site_name: row.get(3)?,
+        stage,
+        priority: row.get(5)?,
+        depth: row.get(6)?,
+        deliveries: row.get(7)?,
+        deaths: row.get(8)?,
+        rank: row.get(13)?,
+        url: row.get(14)?,
+        parent: row.get(15)?,
+        records: row.get::<_, i64>(16)? as u64,
+        resolved: row.get::<_, i64>(17)? as u64,
+        failed_attempts: Vec::new(),
+    })
+}

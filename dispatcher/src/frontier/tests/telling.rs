@@ -1,0 +1,141 @@
+use super::*;
+
+#[test]
+fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
+    let of = |fixture: &mut Fixture, url: &str| {
+        let crawl = fixture.crawl;
+        fixture.frontier.task_of_url(crawl, url).unwrap()
+    };
+    assert_eq!(of(&mut fixture, "http://a.org/4"), None);
+    let last = of(&mut fixture, "http://a.org/3").unwrap();
+    assert_eq!(last.stage, Stage::Queued { not_before_ms: 0 });
+    assert_eq!(
+        (last.site_name.as_str(), last.depth, last.deliveries),
+        ("a.org", 0, 0)
+    );
+    let ahead = |own| Ahead { own, others: 0 };
+    assert_eq!(fixture.frontier.ahead_of(&last).unwrap(), ahead(2));
+    let leased = fixture.lease_all();
+    let first = of(&mut fixture, "http://a.org/1").unwrap();
+    assert_eq!((first.stage, first.deliveries), (Stage::Leased, 1));
+    fixture.done(&leased[0], &["/linked"]);
+    let first = of(&mut fixture, "http://a.org/1").unwrap();
+    let done = Stage::Done {
+        outcome: Outcome::Ok,
+        status_code: Some(200),
+        at_ms: Some(0),
+    };
+    assert_eq!(first.stage, done);
+    let linked = of(&mut fixture, "http://a.org/linked").unwrap();
+    assert_eq!(
+        (linked.parent.as_deref(), linked.depth),
+        (Some("http://a.org/1"), 1)
+    );
+    assert_eq!(fixture.frontier.ahead_of(&linked).unwrap(), ahead(0));
+    // Another crawl knows nothing of it, and stands before it at the site.
+    let other = CrawlSpec::new("app", "other");
+    let other = fixture.frontier.open_crawl(&other).unwrap();
+    assert_eq!(
+        fixture
+            .frontier
+            .task_of_url(other, "http://a.org/1")
+            .unwrap(),
+        None
+    );
+    let candidate = Candidate {
+        url: "http://a.org/",
+        depth: 0,
+        priority: None,
+        parent: None,
+        records: &[],
+        attrs: None,
+    };
+    fixture.frontier.feed(other, &[candidate], 0).unwrap();
+    let expected = Ahead { own: 0, others: 1 };
+    assert_eq!(fixture.frontier.ahead_of(&linked).unwrap(), expected);
+    let both = fixture
+        .frontier
+        .crawls_named(Some("app"), None, 10)
+        .unwrap();
+    assert_eq!(both, [other, fixture.crawl]);
+    let one = fixture
+        .frontier
+        .crawls_named(None, Some("other"), 10)
+        .unwrap();
+    assert_eq!(one, [other]);
+    assert_eq!(
+        fixture.frontier.unfinished(10).unwrap(),
+        [other, fixture.crawl]
+    );
+}
+
+#[test]
+fn a_url_that_nobody_knows_is_judged_as_if_it_was_fed() {
+    let mut fixture = fixture_with(|spec| spec.allowed_domains = vec!["a.org".into()]);
+    let mut judge = |text: &str| {
+        let judged = fixture.frontier.judge_as_seed(fixture.crawl, text).unwrap();
+        judged.map_err(|refusal| refusal.reason())
+    };
+    assert_eq!(judge("http://a.org/x").unwrap().as_str(), "http://a.org/x");
+    assert_eq!(judge("http://b.org/x"), Err(Reason::OutOfDomain));
+    assert_eq!(judge("http://a.org/x.jpg"), Err(Reason::DeniedExtension));
+}
+
+#[test]
+fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for() {
+    let mut fixture = fixture();
+    fixture.feed(&[
+        "http://a.org/1",
+        "http://a.org/2",
+        "http://b.org/",
+        "http://c.org/",
+    ]);
+    let rule = SiteRule {
+        delay_ms: Some(7_000),
+        pages_left: Some(0),
+        ..SiteRule::default()
+    };
+    fixture.frontier.set_site_rule("b.org", &rule).unwrap();
+    let sites = fixture.frontier.queued_sites(fixture.crawl, 10).unwrap();
+    let told: Vec<(&str, u64, Option<u64>, Option<u32>)> = sites
+        .iter()
+        .map(|site| {
+            (
+                site.name.as_str(),
+                site.queued,
+                site.pages_left,
+                site.rule_delay_ms,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("a.org", 2, None, None),
+            ("b.org", 1, Some(0), Some(7_000)),
+            ("c.org", 1, None, None),
+        ]
+    );
+    assert_eq!(
+        fixture
+            .frontier
+            .queued_sites(fixture.crawl, 2)
+            .unwrap()
+            .len(),
+        2
+    );
+    let one = fixture
+        .frontier
+        .queued_site(fixture.crawl, sites[1].id)
+        .unwrap();
+    assert_eq!(one.as_ref(), Some(&sites[1]));
+    let leased = fixture.lease_all();
+    for task in &leased {
+        fixture.done(task, &[]);
+    }
+    // The limit of b.org held its only task back.
+    let left = fixture.frontier.queued_sites(fixture.crawl, 10).unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+}

@@ -1,0 +1,89 @@
+//! Times, numbers and reasons as people say them.
+
+use webfill_store::iso_time;
+use webfill_wire::RestReason;
+
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+/// How long a span is, about.
+pub(crate) fn span(ms: i64) -> String {
+    let about = |unit_ms: i64| (ms + unit_ms / 2) / unit_ms;
+    if ms < 1_000 {
+        "less than a second".into()
+    } else if ms < 2 * MINUTE_MS {
+        format!("{} s", about(1_000))
+    } else if ms < 2 * HOUR_MS {
+        format!("{} min", about(MINUTE_MS))
+    } else if ms < 2 * DAY_MS {
+        format!("about {} h", about(HOUR_MS))
+    } else {
+        format!("about {} days", about(DAY_MS))
+    }
+}
+
+/// A time, without its date if it is near.
+pub(crate) fn moment(at_ms: i64, now_ms: i64) -> String {
+    let text = iso_time(at_ms);
+    let (date, time) = text.split_once('T').unwrap_or((&text, ""));
+    match (at_ms - now_ms).abs() {
+        0..HOUR_MS => format!("{} UTC", time.get(..8).unwrap_or(time)),
+        HOUR_MS..DAY_MS => format!("{} UTC", time.get(..5).unwrap_or(time)),
+        _ => format!("{date} {} UTC", time.get(..5).unwrap_or(time)),
+    }
+}
+
+/// Seconds since the epoch, as the answers have times.
+pub(crate) fn seconds(ms: i64) -> f64 {
+    ms as f64 / 1_000.0
+}
+
+/// `1 site`, `2 sites`.
+pub(crate) fn counted(n: u64, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    }
+}
+
+/// What a site does that rests for this reason.
+pub(crate) fn because(reason: RestReason) -> &'static str {
+    match reason {
+        RestReason::Robots => "its robots.txt cannot be had",
+        RestReason::Unreachable => "it does not answer",
+        RestReason::Dns => "its name does not resolve",
+        RestReason::Busy => "it asks for fewer requests",
+        RestReason::Blocked => "it blocks",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_the_unit_that_people_would_choose() {
+        for (ms, told) in [
+            (0, "less than a second"),
+            (1_400, "1 s"),
+            (90_000, "90 s"),
+            (12 * MINUTE_MS, "12 min"),
+            (3 * HOUR_MS + 10 * MINUTE_MS, "about 3 h"),
+            (4 * DAY_MS, "about 4 days"),
+        ] {
+            assert_eq!(span(ms), told);
+        }
+    }
+
+    #[test]
+    fn a_time_has_its_date_only_if_it_is_another_day() {
+        let noon_ms = 12 * HOUR_MS;
+        assert_eq!(moment(noon_ms + 5_000, noon_ms), "12:00:05 UTC");
+        assert_eq!(moment(noon_ms + 3 * HOUR_MS, noon_ms), "15:00 UTC");
+        assert_eq!(
+            moment(noon_ms + 40 * HOUR_MS, noon_ms),
+            "1970-01-03 04:00 UTC"
+        );
+    }
+}

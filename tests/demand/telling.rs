@@ -1,0 +1,292 @@
+//! A fleet in which something stands still, and what it says of it: `status`, `info`, `why`.
+
+use serde_json::{Value, json};
+use webfill_tests::site::{page, status};
+
+use crate::clients::get;
+use crate::fleet::{APP, Fleet, request, request_with, wait_for};
+
+/// Two supervisors, and a crawl for each reason to wait.
+fn standing_still() -> Fleet {
+    let mut fleet = Fleet::with(&[("RESTS_BLOCKED", "10800")]);
+    fleet.add_supervisor("two");
+    let site = |host: &str| {
+        let site = fleet.web.site(host);
+        site.otherwise(|request| page(&request.path).into());
+        site
+    };
+    let refuses = site("blocks.example");
+    refuses.otherwise(|_| status(403).into());
+    for host in ["limited.example", "halted.example", "scripts.example"] {
+        site(host);
+    }
+    let slow = site("slow.example");
+    slow.robots("User-agent: *\nCrawl-delay: 900\n");
+    let urls = |host: &str, numbers: std::ops::Range<u32>| -> Vec<String> {
+        numbers
+            .map(|number| format!("http://{host}/{number}"))
+            .collect()
+    };
+    let feed = |host: &str, numbers: std::ops::Range<u32>, crawl: &str| {
+        let requests = urls(host, numbers).into_iter();
+        let requests: Vec<Value> = requests.map(|url| request(&url, crawl)).collect();
+        fleet.feed(&requests);
+    };
+    let order = |args: &[&str]| {
+        fleet.run(args).expect(0);
+    };
+    feed("slow.example", 0..4, "slow");
+    feed("blocks.example", 0..9, "blocked");
+    order(&["site", "limited.example", "--limit", "0"]);
+    feed("limited.example", 0..4, "limited");
+    let scripts = urls("scripts.example", 0..4).into_iter();
+    let browser = json!({"spiderid": "browser"});
+    let scripts = scripts.map(|url| request_with(&url, "scripts", browser.clone()));
+    fleet.feed(&scripts.collect::<Vec<_>>());
+    order(&["site", "halted.example", "--block-until", "2h"]);
+    feed("halted.example", 0..4, "halted");
+    order(&["pause", APP, "halted"]);
+    order(&["site", "halted.example", "--block-until", "none"]);
+    fleet
+}
+
+/// What `status` says of a crawl.
+fn unfinished<'a>(status: &'a Value, crawl: &str) -> Option<&'a Value> {
+    let crawls = status["unfinished"].as_array().expect("a list");
+    crawls.iter().find(|told| told["crawlid"] == crawl)
+}
+
+/// The wait of a crawl that is for this.
+fn wait_of(told: &Value, what: &str) -> Option<Value> {
+    let waits = told["waits"].as_array()?;
+    waits.iter().find(|wait| wait["for"] == what).cloned()
+}
+
+/// Waits until `status` says that the crawl waits for this.
+fn awaited(fleet: &Fleet, crawl: &str, what: &str) -> Value {
+    wait_for(&format!("{crawl} waits for {what}"), || {
+        let status = fleet.json(&["status"]);
+        wait_of(unfinished(&status, crawl)?, what)
+    })
+}
+
+#[test]
+fn status_says_who_is_there_and_what_each_crawl_waits_for() {
+    let fleet = standing_still();
+    let rest = awaited(&fleet, "blocked", "rest");
+    assert_eq!(
+        (&rest["sites"], &rest["reason"]),
+        (&json!(1), &json!("blocked"))
+    );
+    assert_eq!(rest["example"], "blocks.example");
+    let text = rest["text"].as_str().expect("a sentence");
+    assert!(text.starts_with("1 site rests since "), "{text}");
+    assert!(
+        text.ends_with("because it blocks (blocks.example), about 3 h left"),
+        "{text}"
+    );
+    let delay = awaited(&fleet, "slow", "delay");
+    let text = delay["text"].as_str().expect("a sentence");
+    assert!(
+        text.starts_with("1 site waits for its delay (slow.example), 15 min"),
+        "{text}"
+    );
+    awaited(&fleet, "limited", "limit");
+    awaited(&fleet, "scripts", "lane");
+    awaited(&fleet, "halted", "paused");
+
+    let told = wait_for("both have told of themselves", || {
+        let status = fleet.json(&["status"]);
+        let supervisors = status["supervisors"].as_array()?.clone();
+        let are_ready = |one: &Value| one["workers_ready"] == 1;
+        let is_asked = status["store"]["up"] == true && status["cache"]["up"] == true;
+        (supervisors.len() == 2 && supervisors.iter().all(are_ready) && is_asked).then_some(status)
+    });
+    for supervisor in told["supervisors"].as_array().expect("a list") {
+        assert_eq!(supervisor["state"], "working", "{supervisor}");
+        assert_eq!(supervisor["webfill"], told["webfill"], "{supervisor}");
+        assert_eq!(supervisor["wire_version"], 9, "{supervisor}");
+        let address = supervisor["address"].as_str().unwrap_or_default();
+        assert!(address.starts_with("127."), "{supervisor}");
+        for memory in ["memory_bytes", "workers_memory_bytes"] {
+            let bytes = supervisor[memory].as_u64().expect("a number");
+            assert!((1 << 20..1 << 32).contains(&bytes), "{supervisor}");
+        }
+        assert!(supervisor["cores"].as_u64() > Some(0), "{supervisor}");
+        assert_eq!(supervisor["worker_deaths"], 0, "{supervisor}");
+    }
+    assert!(told["store"]["latency_ms"].as_f64() > Some(0.0), "{told}");
+    // Nobody can know when it ends: somebody has to do something first.
+    for crawl in ["limited", "scripts", "halted"] {
+        let told = unfinished(&told, crawl).expect("it is listed");
+        assert_eq!(told["estimated_end"], Value::Null, "{told}");
+        assert_eq!(told["not_before"], Value::Null, "{told}");
+    }
+    // Two more wait behind the next, each for its delay.
+    let slow = unfinished(&told, "slow").expect("it is listed");
+    let least_s =
+        slow["not_before"].as_f64().expect("a time") - told["server_time"].as_f64().unwrap();
+    assert!((2_600.0..2_705.0).contains(&least_s), "{slow}");
+
+    let told = fleet.run(&["status"]).expect(0).stdout;
+    for sentence in [
+        "because it blocks (blocks.example), about 3 h left",
+        "1 site waits for its delay (slow.example), 15 min left",
+        "it is paused: `webfill resume testapp halted` goes on",
+        "it waits for a supervisor of lane browser: none is connected",
+        "1 site has reached its limit of pages (limited.example)",
+        "one   working",
+        "two   working",
+        "1 of 1",
+    ] {
+        assert!(told.contains(sentence), "`{sentence}` is not in:\n{told}");
+    }
+    let told = fleet.run(&["info", APP, "slow"]).expect(0).stdout;
+    assert!(
+        told.contains("1 site waits for its delay (slow.example)"),
+        "{told}"
+    );
+    assert!(told.contains("is not done before"), "{told}");
+}
+
+/// The sentence of `webfill why` about a URL in the only crawl that knows it.
+fn why(fleet: &Fleet, url: &str) -> Value {
+    let answer = fleet.json(&["why", url]);
+    let crawls = answer["crawls"].as_array().expect("a list");
+    assert_eq!(crawls.len(), 1, "{answer}");
+    crawls[0].clone()
+}
+
+#[track_caller]
+fn says(told: &Value, parts: &[&str]) {
+    let text = told["text"].as_str().expect("a sentence");
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}
+
+#[test]
+fn why_says_where_a_url_is_and_what_it_waits_for() {
+    let fleet = standing_still();
+    awaited(&fleet, "blocked", "rest");
+    awaited(&fleet, "slow", "delay");
+    let first = why(&fleet, "http://slow.example/0");
+    assert_eq!(
+        (&first["state"], &first["outcome"]),
+        (&json!("ended"), &json!("ok")),
+        "{first}"
+    );
+    says(
+        &first,
+        &["it ended with `ok` (status 200) at ", "after 1 delivery"],
+    );
+    // As people type it, not as it is stored.
+    let last = why(&fleet, "HTTP://slow.example:80/3#top");
+    assert_eq!(
+        (&last["state"], &last["waits_for"]),
+        (&json!("queued"), &json!("delay")),
+        "{last}"
+    );
+    assert_eq!(last["ahead"], json!({"own": 2, "others": 0}));
+    says(
+        &last,
+        &[
+            "its site slow.example waits for its delay of 15 min, 15 min left",
+            "2 others of its crawl go before it there",
+        ],
+    );
+    says(
+        &why(&fleet, "http://blocks.example/2"),
+        &[
+            "its site blocks.example rests since ",
+            "because it blocks, about 3 h left",
+        ],
+    );
+    says(
+        &why(&fleet, "http://limited.example/0"),
+        &["limited.example has reached its limit"],
+    );
+    let scripts = why(&fleet, "http://scripts.example/0");
+    assert_eq!(scripts["waits_for"], "lane", "{scripts}");
+    says(
+        &scripts,
+        &["its crawl waits for a supervisor of lane browser"],
+    );
+    says(
+        &why(&fleet, "http://halted.example/0"),
+        &["its crawl is paused"],
+    );
+
+    // Nobody knows these.
+    let of_crawl = |url: &str, crawl: &str| {
+        let answer = fleet.json(&["why", url, "--app", APP, "--crawl", crawl]);
+        answer["crawls"][0].clone()
+    };
+    let unheard = of_crawl("http://elsewhere.example/", "slow");
+    assert_eq!(
+        (&unheard["state"], &unheard["reason"]),
+        (&json!("unknown"), &Value::Null)
+    );
+    says(&unheard, &["never heard of", "its scope would take it"]);
+    let narrow = json!({"allowed_domains": ["slow.example"]});
+    fleet.feed(&[request_with("http://slow.example/0", "slow", narrow)]);
+    let refused = of_crawl("http://elsewhere.example/", "slow");
+    assert_eq!(refused["reason"], "out_of_domain", "{refused}");
+    says(
+        &refused,
+        &["its scope refuses it", "outside the allowed domains"],
+    );
+
+    // After a stop.
+    fleet.run(&["stop", APP, "limited"]).expect(0);
+    says(
+        &why(&fleet, "http://limited.example/0"),
+        &[
+            "it ended with `stopped`",
+            "because its crawl was stopped",
+            "without being handed out",
+        ],
+    );
+    let told = fleet
+        .run(&["why", "http://limited.example/0"])
+        .expect(0)
+        .stdout;
+    assert!(
+        told.starts_with("testapp/limited: it ended with `stopped`"),
+        "{told}"
+    );
+    let (status, told) = get(&fleet, "/why?url=http://limited.example/0");
+    assert_eq!(
+        (status, &told["crawls"][0]["outcome"]),
+        (200, &json!("stopped")),
+        "{told}"
+    );
+    let wrong = fleet.run(&["why", "no URL"]).expect(1);
+    assert!(wrong.stderr.contains("$.url"), "{}", wrong.stderr);
+}
+
+#[test]
+fn why_says_who_has_a_url_that_is_out() {
+    let mut fleet = Fleet::start();
+    fleet.add_supervisor("two");
+    let site = fleet.web.site("a.example");
+    site.serve("/", page("T"));
+    site.latency(std::time::Duration::from_secs(20));
+    fleet.feed(&[request("http://a.example/", "c")]);
+    let leased = wait_for("it is leased", || {
+        Some(why(&fleet, "http://a.example/")).filter(|told| told["state"] == "leased")
+    });
+    let supervisor = leased["supervisor"].as_str().expect("a name");
+    assert!(["one", "two"].contains(&supervisor), "{leased}");
+    says(
+        &leased,
+        &[
+            &format!("it is leased to {supervisor} since "),
+            "by its 1st delivery",
+        ],
+    );
+    let status = fleet.json(&["status"]);
+    let told = unfinished(&status, "c").expect("it is listed");
+    assert_eq!(told["oldest_lease"]["url"], "http://a.example/", "{told}");
+    assert_eq!(told["oldest_lease"]["supervisor"], supervisor, "{told}");
+}

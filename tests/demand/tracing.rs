@@ -1,0 +1,159 @@
+//! The story of a URL, out of the logs of several machines that were collected in one folder.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::site::page;
+use webfill_tests::workplace::files_under;
+
+use crate::fleet::{Fleet, request, wait_for};
+
+/// Copies the logs of all processes into one folder, as one would collect them from machines.
+fn collected(fleet: &Fleet) -> std::path::PathBuf {
+    let folder = fleet.work.path("collected");
+    for file in files_under(&fleet.work.path("state")) {
+        let name = file
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        if file.is_symlink() || !name.ends_with(".log") {
+            continue;
+        }
+        let machine = file.ancestors().nth(2).and_then(|path| path.file_name());
+        let place = folder.join(machine.expect("a state folder"));
+        fs::create_dir_all(&place).expect("a folder");
+        fs::copy(&file, place.join(name)).expect("a copy");
+    }
+    folder
+}
+
+/// The events of a story, each with the number of its delivery, in order.
+fn events(told: &Value) -> Vec<(String, Option<u64>)> {
+    let steps = told["steps"].as_array().expect("a list");
+    steps
+        .iter()
+        .map(|step| {
+            let event = step["event"].as_str().expect("a word");
+            (event.to_owned(), step["delivery"].as_u64())
+        })
+        .collect()
+}
+
+#[test]
+fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
+    let mut fleet = Fleet::with(&[("LOG_LEVEL", "info,journey=debug")]);
+    fleet.add_supervisor("two");
+    let site = fleet.web.site("a.example");
+    site.serve("/", page("T").mapped_link("/next"));
+    site.serve("/next", page("N"));
+    let slow = site.latency(Duration::from_secs(3));
+    let url = slow.url("/");
+    fleet.feed(&[request(&url, "c")]);
+    fleet
+        .web
+        .log()
+        .wait_until("the page is being fetched", |visits| {
+            visits.of_path("/").len() == 1
+        });
+    let told = fleet.json(&["why", &url]);
+    let holder = told["crawls"][0]["supervisor"]
+        .as_str()
+        .expect("it is leased")
+        .to_owned();
+    for worker in fleet.supervisor_named(&holder).of_role("worker") {
+        worker.signal(Signal::KILL);
+    }
+    fleet.wait_until_done("c");
+
+    let folder = collected(&fleet);
+    let folder = folder.display().to_string();
+    let store = fleet.store_uri();
+    let trace = ["trace", &url, "--logs", &folder, "--store", &store];
+    // The last lines may be on their way to their files.
+    let told = wait_for("the story is whole", || {
+        collected(&fleet);
+        let told = fleet.json(&trace);
+        let is_whole = events(&told).iter().any(|(event, _)| event == "counted");
+        is_whole.then_some(told)
+    });
+    let found = events(&told);
+    let expected = [
+        ("queued", None),
+        ("leased", Some(1)),
+        ("received", Some(1)),
+        ("given_to_worker", Some(1)),
+        ("begun", Some(1)),
+        ("permitted", Some(1)),
+        ("requested", Some(1)),
+        ("came_back", Some(1)),
+        ("leased", Some(2)),
+        ("received", Some(2)),
+        ("given_to_worker", Some(2)),
+        ("begun", Some(2)),
+        ("permitted", Some(2)),
+        ("requested", Some(2)),
+        ("ended", Some(2)),
+        ("counted", Some(2)),
+    ];
+    for step in &expected {
+        let times = found
+            .iter()
+            .filter(|(event, number)| (event.as_str(), *number) == *step);
+        assert_eq!(times.count(), 1, "{step:?} in {found:#?}");
+    }
+    let place = |step: &(&str, Option<u64>)| {
+        let place = found
+            .iter()
+            .position(|(event, number)| (event.as_str(), *number) == *step);
+        place.expect("it is there")
+    };
+    for pair in expected.windows(2) {
+        assert!(place(&pair[0]) < place(&pair[1]), "{pair:?} in {found:#?}");
+    }
+    // The page of the store stands where it was requested.
+    let stored = ("page", Some(2));
+    assert!(place(&("leased", Some(2))) < place(&stored), "{found:#?}");
+    assert_eq!(told["crawls"][0]["outcome"], "ok");
+    assert_eq!(told["missing"], json!([]), "{told}");
+    let steps = told["steps"].as_array().expect("a list");
+    assert!(steps.iter().all(|step| step["crawlid"] == "c"), "{told}");
+
+    let text = fleet.run(&trace).expect(0).stdout;
+    for part in [
+        "testapp/c: it ended with `ok` (status 200)",
+        "fed, in scope and new: queued",
+        "came back without an outcome and is queued again",
+        "robots.txt permits it",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    // A link, told by the page that it was found on, and a URL that nobody took in.
+    let next = fleet.json(&[
+        "trace",
+        &site.url("/next"),
+        "--logs",
+        &folder,
+        "--store",
+        &store,
+    ]);
+    let steps = next["steps"].as_array().expect("a list");
+    let queued = steps.iter().find(|step| step["event"] == "queued");
+    assert!(
+        queued.is_none_or(|step| step["more"]["parent"].is_u64()),
+        "{next}"
+    );
+
+    // Without a dispatcher the logs and the store tell what they know.
+    fleet.kill_dispatcher();
+    let trace = [&trace[..], &["--app", "testapp", "--crawl", "c"]].concat();
+    let told = fleet.json(&trace);
+    assert_eq!(events(&told), found);
+    let missing = told["missing"][0].as_str().expect("a sentence");
+    assert!(
+        missing.starts_with("what the dispatcher knows: "),
+        "{missing}"
+    );
+}

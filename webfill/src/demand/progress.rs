@@ -1,0 +1,95 @@
+//! How a crawl gets on, in sentences: what it waits for, its pace, its end, and what of it is out longest.
+
+use serde_json::Value;
+use webfill_store::iso_time;
+
+use super::table::{cell, visible};
+
+/// A line for each thing that is known.
+pub(super) fn progress_lines(told: &Value) -> Vec<String> {
+    let waits = told["waits"].as_array().into_iter().flatten();
+    let mut lines: Vec<String> = waits.map(|wait| cell(&wait["text"])).collect();
+    lines.extend(pace(told));
+    if let Value::Object(oldest) = &told["oldest_lease"] {
+        let part = |key: &str| oldest.get(key).map(cell).unwrap_or_default();
+        let since = oldest.get("since").map(time).unwrap_or_default();
+        lines.push(format!(
+            "out longest: {} at {} since {since}",
+            part("url"),
+            part("supervisor"),
+        ));
+    }
+    lines
+}
+
+/// `0.5 tasks a second: what is pending now may be done at ...`
+fn pace(told: &Value) -> Option<String> {
+    let per_second = told["done_per_second"].as_f64();
+    let pace = per_second.map(|pace| match pace {
+        pace if pace >= 0.095 => format!("{} tasks a second", rounded(pace)),
+        pace if pace > 0.0 => format!("{} tasks an hour", rounded(pace * 3_600.0)),
+        _ => "nothing has ended lately".into(),
+    });
+    let end = match (told["estimated_end"].as_f64(), told["not_before"].as_f64()) {
+        (Some(_), _) => Some(format!(
+            "what is pending now may be done by {}",
+            time(&told["estimated_end"])
+        )),
+        (None, Some(_)) => Some(format!(
+            "by the delays of its sites what is pending now is not done before {}",
+            time(&told["not_before"])
+        )),
+        (None, None) => None,
+    };
+    match (pace, end) {
+        (Some(pace), Some(end)) => Some(format!("{pace}: {end}")),
+        (one, other) => one.or(other),
+    }
+}
+
+fn rounded(number: f64) -> String {
+    match number {
+        number if number >= 9.95 => format!("{number:.0}"),
+        number => format!("{}", (number * 10.0).round() / 10.0),
+    }
+}
+
+/// Seconds since the epoch as a time.
+pub(super) fn time(seconds: &Value) -> String {
+    match seconds.as_f64() {
+        Some(seconds) => visible(&iso_time((seconds * 1_000.0) as i64)),
+        None => cell(&Value::Null),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_end_is_told_only_if_it_can_be_known() {
+        let said = |pace, not_before, end| {
+            let told =
+                json!({"done_per_second": pace, "not_before": not_before, "estimated_end": end});
+            progress_lines(&told).join("; ")
+        };
+        assert_eq!(said(json!(null), json!(null), json!(null)), "");
+        assert_eq!(
+            said(json!(0.0), json!(null), json!(null)),
+            "nothing has ended lately"
+        );
+        assert_eq!(
+            said(json!(12.3), json!(1), json!(60)),
+            "12 tasks a second: what is pending now may be done by 1970-01-01T00:01:00.000Z"
+        );
+        assert_eq!(
+            said(json!(null), json!(60), json!(null)),
+            "by the delays of its sites what is pending now is not done before 1970-01-01T00:01:00.000Z"
+        );
+        assert_eq!(
+            said(json!(0.01), json!(null), json!(null)),
+            "36 tasks an hour"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! `webfill trace`: the story of one URL in the order of time, out of what the dispatcher knows of it, the
+//! page in the store, and the logs of all processes, which may come from many machines.
+//!
+//! Lines belong to the story if they name the URL, or one of its tasks together with its crawl. How much they
+//! tell depends on what was logged: `log.level = "info,journey=debug"` logs each step.
+
+mod logs;
+mod steps;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::{StoreUri, open_existing, page_id};
+
+use self::logs::{TaskName, read_logs};
+use self::steps::{Step, in_words};
+use crate::demand::{ConnectionOptions, ask_why};
+use crate::settings::Settings;
+use crate::stdout::tell;
+
+#[derive(Debug, Args)]
+pub struct TraceOptions {
+    /// The URL, as it was fed or is linked
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Only in crawls of this application
+    #[arg(long, value_name = "APPID")]
+    pub app: Option<String>,
+    /// Only in crawls of this id
+    #[arg(long, value_name = "CRAWLID")]
+    pub crawl: Option<String>,
+    /// Folder of log files, of one machine or collected from many [default: this machine's]
+    #[arg(long, value_name = "DIR")]
+    pub logs: Option<PathBuf>,
+    /// The store that has the page [default: the settings']
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
+    let settings = Settings::load(options.connection.config.as_deref())?;
+    let url = webfill_urls::canonical(&options.url, None)
+        .map_err(|refusal| Fault::usage(format!("`{}`: {refusal}", options.url)))?
+        .to_string();
+    let mut missing = Vec::new();
+    let (app, crawl) = (options.app.as_deref(), options.crawl.as_deref());
+    let crawls = match ask_why(&options.connection, &url, app, crawl) {
+        Ok(answer) => answer["crawls"].as_array().cloned().unwrap_or_default(),
+        Err(fault) => {
+            missing.push(format!("what the dispatcher knows: {fault}"));
+            Vec::new()
+        }
+    };
+    let folder = options.logs.unwrap_or_else(|| settings.log_folder());
+    let tasks: Vec<TaskName> = crawls.iter().filter_map(TaskName::of_crawl).collect();
+    let mut steps = match read_logs(&folder, &url, crawl, tasks) {
+        Ok(steps) => steps,
+        Err(error) => {
+            missing.push(format!("the logs in {}: {error}", folder.display()));
+            Vec::new()
+        }
+    };
+    let named = named_crawls(&crawls, app, crawl);
+    let store = options.store.unwrap_or_else(|| settings.store.clone());
+    match stored_pages(&store, &named, &url) {
+        Ok(pages) => steps.extend(pages.iter().map(Step::of_page)),
+        Err(fault) => missing.push(format!("the page in the store: {fault}")),
+    }
+    steps.sort_by(|one, other| one.order().cmp(&other.order()));
+    if !steps.iter().any(|step| step.event == "leased") {
+        let what = "each step, which is logged with log.level = \"info,journey=debug\"";
+        missing.push(what.into());
+    }
+    match options.json {
+        true => {
+            let steps: Vec<Value> = steps.iter().map(Step::told).collect();
+            tell(json!({"url": url, "crawls": crawls, "steps": steps, "missing": missing}))?;
+        }
+        false => tell(in_words(&url, &crawls, &steps, &missing))?,
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The crawls whose pages are looked for: those that know the URL, or the one that was named.
+fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec<(String, String)> {
+    let known = crawls.iter().filter_map(|told| {
+        let text = |key: &str| told[key].as_str().map(str::to_owned);
+        Some((text("appid")?, text("crawlid")?))
+    });
+    let mut named: Vec<(String, String)> = known.collect();
+    if let (true, Some(app), Some(crawl)) = (named.is_empty(), app, crawl) {
+        named.push((app.to_owned(), crawl.to_owned()));
+    }
+    named
+}
+
+/// The pages that the store has of a URL in these crawls.
+fn stored_pages(store: &str, crawls: &[(String, String)], url: &str) -> Result<Vec<Value>, Fault> {
+    if crawls.is_empty() {
+        return Ok(Vec::new());
+    }
+    let uri: StoreUri = store.parse().map_err(Fault::usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Fault::error)?;
+    runtime.block_on(async {
+        let store = open_existing(&uri).await.map_err(Fault::error)?;
+        let ids = crawls.iter().map(|(app, crawl)| page_id(app, crawl, url));
+        let mut pages = Vec::new();
+        let mut keep = |page: Value| {
+            pages.push(page);
+            Ok(())
+        };
+        store
+            .pages(ids.collect(), &mut keep)
+            .await
+            .map_err(Fault::error)?;
+        Ok(pages)
+    })
+}

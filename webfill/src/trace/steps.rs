@@ -1,0 +1,193 @@
+//! The steps of a story, and how they are told.
+
+use serde_json::{Map, Value, json};
+use webfill_store::parse_iso_time;
+
+use crate::demand::table::{table, visible};
+
+/// Members of a line that are told in places of their own, or of no use to people.
+const TOLD_ELSEWHERE: [&str; 10] = [
+    "timestamp",
+    "level",
+    "target",
+    "event",
+    "message",
+    "span",
+    "task",
+    "crawl_id",
+    "url",
+    "attempt",
+];
+
+/// Something that has happened to the URL.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    /// ISO 8601.
+    pub(super) at: String,
+    /// Where it was noted: a process, or the store.
+    pub(super) process: String,
+    pub(super) event: String,
+    pub(super) crawl_id: Option<String>,
+    pub(super) task: Option<u64>,
+    /// The number of the delivery.
+    pub(super) delivery: Option<u64>,
+    pub(super) message: String,
+    /// What else is known of it.
+    pub(super) more: Map<String, Value>,
+    /// Its place among the lines that were found.
+    place: usize,
+}
+
+impl Step {
+    pub(super) fn of_line(process: String, line: &Value, place: usize) -> Step {
+        let of = |key: &str| match &line[key] {
+            Value::Null => &line["span"][key],
+            own => own,
+        };
+        let text = |key: &str| of(key).as_str().unwrap_or_default().to_owned();
+        let members = line.as_object().into_iter().flatten();
+        let more = members.filter(|(key, _)| !TOLD_ELSEWHERE.contains(&key.as_str()));
+        Step {
+            at: text("timestamp"),
+            process,
+            event: text("event"),
+            crawl_id: of("crawl_id").as_str().map(str::to_owned),
+            task: of("task").as_u64(),
+            delivery: of("attempt").as_u64(),
+            message: text("message"),
+            more: more
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+            place,
+        }
+    }
+
+    /// The page as the store has it now.
+    pub(super) fn of_page(page: &Value) -> Step {
+        let known = [
+            "outcome",
+            "status_code",
+            "final_url",
+            "mapping",
+            "worker",
+            "bytes",
+            "elapsed_ms",
+        ];
+        let more = known.iter().filter(|key| !page[**key].is_null());
+        Step {
+            at: page["started_at"].as_str().unwrap_or_default().to_owned(),
+            process: "store".into(),
+            event: "page".into(),
+            crawl_id: page["crawl_id"].as_str().map(str::to_owned),
+            task: None,
+            delivery: page["attempts"].as_u64(),
+            message: "the page that the store has was requested".into(),
+            more: more
+                .map(|key| ((*key).to_owned(), page[*key].clone()))
+                .collect(),
+            place: usize::MAX,
+        }
+    }
+
+    /// In the order of time; what has one time, in the order in which it was found.
+    pub(super) fn order(&self) -> (i64, usize) {
+        (parse_iso_time(&self.at).unwrap_or(0), self.place)
+    }
+
+    pub(super) fn told(&self) -> Value {
+        json!({
+            "at": self.at,
+            "process": self.process,
+            "event": self.event,
+            "crawlid": self.crawl_id,
+            "task": self.task,
+            "delivery": self.delivery,
+            "text": self.message,
+            "more": self.more,
+        })
+    }
+
+    fn sentence(&self) -> String {
+        let mut parts = vec![visible(&self.message)];
+        for (key, value) in &self.more {
+            let value = match value {
+                Value::Null => continue,
+                Value::String(text) => visible(text),
+                other => visible(&other.to_string()),
+            };
+            parts.push(format!("{} {value}", key.replace('_', " ")));
+        }
+        parts.retain(|part| !part.is_empty());
+        parts.join(", ")
+    }
+}
+
+/// The story as a table, behind what is known of the URL now.
+pub(super) fn in_words(url: &str, crawls: &[Value], steps: &[Step], missing: &[String]) -> String {
+    let mut parts = vec![visible(url)];
+    for told in crawls {
+        let text = |key: &str| visible(told[key].as_str().unwrap_or_default());
+        parts.push(format!(
+            "{}/{}: {}",
+            text("appid"),
+            text("crawlid"),
+            text("text")
+        ));
+    }
+    if !steps.is_empty() {
+        let rows: Vec<Vec<String>> = steps.iter().map(row).collect();
+        let heads = ["time", "by", "crawl", "delivery", "event", "what"];
+        parts.push(format!("\n{}", table(&heads, &rows)));
+    }
+    let missing = missing
+        .iter()
+        .map(|what| format!("\nmissing: {}", visible(what)));
+    parts.extend(missing);
+    parts.join("\n")
+}
+
+fn row(step: &Step) -> Vec<String> {
+    vec![
+        visible(&step.at),
+        visible(&step.process),
+        step.crawl_id.as_deref().map_or("-".into(), visible),
+        step.delivery
+            .map_or("-".into(), |number| number.to_string()),
+        visible(&step.event),
+        step.sentence(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_story_is_told_in_the_order_of_time() {
+        let line = json!({
+            "timestamp": "2026-11-23T10:00:01.5Z", "level": "DEBUG", "event": "leased", "task": 7, "crawl_id": "c",
+            "attempt": 2, "supervisor": "one", "message": "leased", "url": "http://a.org/",
+        });
+        let leased = Step::of_line("dispatcher".into(), &line, 3);
+        let page = json!({"started_at": "2026-11-23T10:00:01.2Z", "outcome": "ok", "attempts": 2, "crawl_id": "c"});
+        let page = Step::of_page(&page);
+        assert!(page.order() < leased.order());
+        let known = [json!({"appid": "a", "crawlid": "c", "text": "it ended with `ok`"})];
+        let told = in_words(
+            "http://a.org/",
+            &known,
+            &[page, leased],
+            &["nothing".into()],
+        );
+        let expected = "\
+http://a.org/
+a/c: it ended with `ok`
+
+time                    by          crawl  delivery  event   what
+2026-11-23T10:00:01.2Z  store       c             2  page    the page that the store has was requested, outcome ok
+2026-11-23T10:00:01.5Z  dispatcher  c             2  leased  leased, supervisor one
+
+missing: nothing";
+        assert_eq!(told, expected);
+    }
+}
