@@ -297,6 +297,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 socket: open.spec.name,
                 peer: None,
                 sender: None,
+                address: None,
                 topic: None,
                 frame: Vec::new(),
             });
