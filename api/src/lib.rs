@@ -52,7 +52,8 @@ mod tests;
 mod watch;
 
 pub use self::action::{
-    Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, parse_action,
+    Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, action_names,
+    parse_action,
 };
 pub use self::batch::{Batch, CrawlOrder, MAX_REQUESTS, Seed};
 pub use self::crawl_request::{CrawlRequest, RequestParser, request_keys};

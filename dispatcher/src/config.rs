@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use webfill_startup::disk::Disks;
+use webfill_startup::log::audit::AuditFile;
 use webfill_store::{MappingOrder, RetentionConfig, StoreUri};
 use webfill_wire::keys::ServerKeys;
 
@@ -118,6 +119,8 @@ pub struct DispatcherSetup {
     pub keys: Option<ServerKeys>,
     /// The state folder.
     pub state: PathBuf,
+    /// Where what clients do is written; `None`: nobody but the process that has started it is a client.
+    pub audit: Option<AuditFile>,
     /// The disks that must have room.
     pub disks: Disks,
     pub store: StoreUri,

@@ -12,6 +12,7 @@
 
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, RefusalLog};
 
+use crate::audit::Audited;
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
@@ -76,6 +77,7 @@ pub struct Core {
     reloads_asked: Vec<ReloadAsked>,
     outgoing: Vec<OutgoingMessage>,
     store_writes: Vec<StoreWrite>,
+    audited: Vec<Audited>,
     /// Until then hellos are not answered.
     quiet_until_ms: i64,
     /// When [`on_tick`](Core::on_tick) last ran.
@@ -146,6 +148,7 @@ impl Core {
             reloads_asked: Vec::new(),
             outgoing: Vec::new(),
             store_writes: Vec::new(),
+            audited: Vec::new(),
             last_tick_ms: now_ms,
             next_check_ms: now_ms,
             crawls_at_ms: now_ms,
@@ -230,6 +233,7 @@ impl Core {
         Ok(Committed {
             outgoing: std::mem::take(&mut self.outgoing),
             store_writes: std::mem::take(&mut self.store_writes),
+            audited: std::mem::take(&mut self.audited),
         })
     }
 

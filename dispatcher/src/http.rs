@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
 use webfill_startup::Fault;
+use webfill_wire::keys::Rights;
 
 use self::answers::{Answer, json_answer, raw_json, refused};
 pub(crate) use self::pending_requests::PendingRequests;
@@ -32,6 +33,7 @@ use self::watches::is_of_watches;
 use crate::clock::SteadyClock;
 use crate::control::Asked;
 use crate::health::Health;
+use crate::requester::{Way, Who};
 
 /// At most this many connections are served at once; further ones wait.
 const MOST_CONNECTIONS: usize = 64;
@@ -91,7 +93,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
-        let (stream, _) = match listener.accept().await {
+        let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(_) => {
                 // Most likely out of file descriptors: retry when some are free again.
@@ -103,8 +105,8 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
         tokio::spawn(async move {
             let _place = place;
             let serve_one = service_fn(move |request| {
-                let service = Arc::clone(&service);
-                async move { Ok::<_, std::convert::Infallible>(service.answer(request).await) }
+                let visit = Visit::new(Arc::clone(&service), from);
+                async move { Ok::<_, std::convert::Infallible>(visit.answer(request).await) }
             });
             // A client that has closed the connection needs no answer.
             let _ = http1::Builder::new()
@@ -119,17 +121,37 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
 /// The methods and paths, for the answer to an unknown path.
 const PLACES: &str = "POST /feed, GET /info, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /watches, GET /watches/NAME, POST /watches, POST /watches/NAME/run (or pause, resume, remove), GET /status, GET /schema, GET /healthz, GET /readyz";
 
-impl Service {
+/// A request, and whom it comes from.
+struct Visit {
+    service: Arc<Service>,
+    who: Who,
+    rights: Rights,
+}
+
+impl Visit {
+    fn new(service: Arc<Service>, from: SocketAddr) -> Visit {
+        let who = Who {
+            name: None,
+            address: Some(from.ip().to_string().into()),
+            way: Way::Http,
+        };
+        Visit {
+            service,
+            who,
+            rights: Rights::ALL,
+        }
+    }
+
     async fn answer(&self, request: Request<Incoming>) -> Answer {
         if let Err((status, why)) = guard::judge(request.method(), request.headers()) {
             return refused(status, why);
         }
         let path = request.uri().path().to_owned();
         match (request.method(), &*path) {
-            (&Method::GET, "/healthz") => of_health(self.health.healthz()),
-            (&Method::GET, "/readyz") => of_health(self.health.readyz()),
+            (&Method::GET, "/healthz") => of_health(self.service.health.healthz()),
+            (&Method::GET, "/readyz") => of_health(self.service.health.readyz()),
             (&Method::GET, "/schema") => raw_json(200, SCHEMA.to_owned()),
-            _ if !self.health.is_open() => refused(
+            _ if !self.service.health.is_open() => refused(
                 503,
                 "the frontier is being opened: try again in a few seconds",
             ),
@@ -158,7 +180,7 @@ impl Service {
 
     /// An action whose name is in the path.
     async fn take_action(&self, action: &str, request: Request<Incoming>) -> Answer {
-        let body = match body::read_whole(request.into_body(), &self.large_bodies).await {
+        let body = match body::read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
@@ -184,8 +206,16 @@ impl Service {
         }
     }
 
+    /// The dispatcher's answer; `None` if its loop has ended.
+    async fn asked(&self, asked: Asked) -> Option<Value> {
+        let pending = &self.service.pending_requests;
+        pending
+            .ask(self.who.clone(), self.rights.clone(), asked)
+            .await
+    }
+
     async fn ask(&self, asked: Asked) -> Answer {
-        match self.pending_requests.ask(asked).await {
+        match self.asked(asked).await {
             Some(told) if told.get("error").is_some() => json_answer(refusal_status(&told), told),
             Some(told) => json_answer(200, told),
             None => refused(503, "the dispatcher does not answer"),

@@ -11,6 +11,7 @@
 //! and messages instead of [`mod@run`].
 
 mod application_limits;
+mod audit;
 mod caller;
 mod change_reader;
 mod clock;
@@ -37,10 +38,12 @@ mod outgoing;
 mod postponed;
 mod reload;
 mod request_reader;
+mod requester;
 mod rest_table;
 mod retention;
 mod retry_table;
 pub mod revisit;
+mod rights;
 mod run;
 pub mod run_changes;
 pub mod scope;
@@ -51,6 +54,7 @@ mod watch_sources;
 
 pub use crate::core::{Core, CoreSettings};
 pub use application_limits::ApplicationLimits;
+pub use audit::Audited;
 pub use caller::Caller;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
 pub use dispatch::GroupBounds;
@@ -58,6 +62,7 @@ pub use feeders::FeederSetup;
 pub use mappings::Mappings;
 pub use outgoing::{Client, Committed, OutgoingMessage};
 pub use reload::{ReadAgain, Reloaded};
+pub use requester::{Requester, Way, Who};
 pub use rest_table::RestTable;
 pub use retry_table::RetryTable;
 pub use run::run;

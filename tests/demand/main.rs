@@ -3,6 +3,7 @@
 //! Python.
 
 mod actions;
+mod audit;
 mod backups;
 mod browser;
 mod clients;
@@ -14,6 +15,7 @@ mod full_disk;
 mod guide;
 mod health;
 mod intake;
+mod keyed;
 mod keys;
 mod lanes;
 mod machine;
@@ -27,6 +29,7 @@ mod reopening;
 mod rest;
 mod resting;
 mod retries;
+mod rights;
 mod same_requests;
 mod scrapy_cluster;
 mod service_manager;

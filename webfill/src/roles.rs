@@ -66,6 +66,10 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         true => None,
         false => Some(feeder_setup(&settings, &state)?),
     };
+    let audit = match options.local {
+        true => None,
+        false => Some(log::open_audit(&settings.log_folder(), &settings.log)?),
+    };
     let setup = DispatcherSetup {
         feeders,
         ends_alone: !options.local,
@@ -75,6 +79,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         http: http.filter(|_| !options.local),
         keys,
         state: state.path().to_owned(),
+        audit,
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,
         retention: settings.retention,

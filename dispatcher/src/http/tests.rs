@@ -22,7 +22,7 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     let answers = pending_requests.clone();
     std::thread::spawn(move || {
         for request in asked {
-            let Client::Http(number) = request.client else {
+            let Client::Http(number) = request.requester.client else {
                 panic!("nobody else asks");
             };
             answers.answer(number, answer(request.asked.unwrap()));

@@ -8,6 +8,7 @@ use crate::reload::ReloadEnded;
 impl Process {
     pub(super) fn begin_reloads(&mut self) {
         if signals::take_reload() {
+            self.core.audit_signal("reload", self.clock.now_ms());
             self.core.ask_reload(None, None);
         }
         for asked in self.core.take_reloads_asked() {

@@ -115,6 +115,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("log.level", Kind::Text),
     ("log.keep", Kind::Whole),
     ("log.max_mib", Kind::Whole),
+    ("log.audit_keep", Kind::Whole),
 ];
 
 pub(super) const PREFIX: &str = "WEBFILL_";
