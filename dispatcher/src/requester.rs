@@ -31,6 +31,8 @@ pub enum Way {
     #[default]
     Socket,
     Http,
+    /// By HTTP, with a token.
+    Token,
     Signal,
 }
 
@@ -41,6 +43,7 @@ impl Way {
             Way::Key => "key",
             Way::Socket => "socket",
             Way::Http => "http",
+            Way::Token => "token",
             Way::Signal => "signal",
         }
     }

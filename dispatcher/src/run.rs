@@ -33,7 +33,7 @@ use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::FrontierError;
 use crate::health::Health;
-use crate::http::{self, PendingRequests};
+use crate::http::{self, InForce, PendingRequests};
 use crate::incoming;
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
@@ -88,8 +88,15 @@ pub fn run(
     });
     let health = Health::new();
     check_ports(&setup.endpoints)?;
+    let protection = InForce::new(setup.protection.clone());
     if let Some(address) = setup.http {
-        http::start(address, clock, pending_requests.clone(), health.clone())?;
+        http::start(
+            address,
+            clock,
+            pending_requests.clone(),
+            health.clone(),
+            protection.clone(),
+        )?;
     }
     let store_writer = StoreWriter::start(&setup, health.clone(), move |answer| {
         let _ = written.send(Event::WriteResult(answer));
@@ -162,6 +169,7 @@ pub fn run(
         extraction_health,
         content_changes: Some(content_changes),
         pending_requests,
+        protection,
         health,
         service_manager,
         refused_reload: None,
@@ -208,6 +216,8 @@ struct Process {
     content_changes: Option<ContentChanges>,
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
+    /// What protects requests by HTTP.
+    protection: InForce,
     health: Health,
     service_manager: ServiceManager,
     /// Why the last reload has changed nothing.

@@ -14,6 +14,7 @@ mod fleet;
 mod full_disk;
 mod guide;
 mod health;
+mod https;
 mod intake;
 mod keyed;
 mod keys;

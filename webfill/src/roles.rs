@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use webfill_dispatcher::frontier::Restored;
-use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings};
+use webfill_dispatcher::{
+    DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings, Protection,
+};
 use webfill_mapping::MappingSet;
 use webfill_notices::Rights;
 use webfill_startup::disk::Disks;
@@ -47,6 +49,14 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     if !options.local {
         check_reach(&ports.tasks, keys.is_some())?;
     }
+    let protection = match options.local {
+        true => Protection::default(),
+        false => settings
+            .dispatcher
+            .http_files()
+            .map_err(Fault::usage)?
+            .read()?,
+    };
     let mappings = load_mappings(&settings.mappings)?;
     let state = StateFolder::open(&settings.state, "dispatcher")?;
     install_signal_handlers(options.local);
@@ -77,6 +87,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         endpoints,
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
+        protection,
         keys,
         state: state.path().to_owned(),
         audit,

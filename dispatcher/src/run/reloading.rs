@@ -23,6 +23,7 @@ impl Process {
                 let order = reloaded.mapping_order.clone();
                 self.extraction_health.set_mappings(order.0.clone());
                 self.store_writer.set_mapping_order(order);
+                self.protection.replace(reloaded.protection.clone());
                 self.refused_reload = None;
             }
             Err(fault) => self.refused_reload = Some(fault.message.clone()),
