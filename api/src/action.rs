@@ -320,6 +320,11 @@ struct TypedRetry {
 const ACTIONS: &str = "info, stop, pause, resume, retry, prune, status, reload, drain, site, sites, \
      why, watch_add, watch_list, watch_show, watch_run, watch_pause, watch_resume, watch_remove";
 
+/// The names of all actions.
+pub fn action_names() -> impl Iterator<Item = &'static str> {
+    ACTIONS.split(", ")
+}
+
 /// Parses an object that has the key `action`.
 pub fn parse_action(request: Value) -> Result<Action, Refusal> {
     let Some(action) = request.get("action").and_then(Value::as_str) else {

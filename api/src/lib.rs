@@ -53,7 +53,8 @@ mod tests;
 mod watch;
 
 pub use self::action::{
-    Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, WhyQuestion, parse_action,
+    Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, WhyQuestion,
+    action_names, parse_action,
 };
 pub use self::batch::{Batch, CrawlOrder, MAX_REQUESTS, Seed};
 pub use self::crawl_request::{CrawlRequest, RequestParser, request_keys};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use webfill_startup::disk::Disks;
+use webfill_startup::log::audit::AuditFile;
 use webfill_store::{MappingOrder, RetentionConfig, StoreUri};
 use webfill_wire::keys::ServerKeys;
 
@@ -13,6 +14,7 @@ use crate::application_limits::ApplicationLimits;
 use crate::dispatch::GroupBounds;
 use crate::feeders::FeederSetup;
 use crate::frontier::Restored;
+use crate::http::{HttpFiles, Protection};
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
@@ -24,8 +26,14 @@ pub struct DispatcherConfig {
     pub listen: String,
     /// The tasks socket's port; outcomes, control and firehose are the next three.
     pub port: u16,
-    /// Where requests by HTTP are taken, `ADDRESS:PORT` on loopback, or `off`.
+    /// Where requests by HTTP are taken, `ADDRESS:PORT`, or `off`; beyond loopback with TLS and tokens.
     pub http: String,
+    /// The certificate of HTTP and those that lead to its authority, in a PEM file.
+    pub http_certificate: Option<PathBuf>,
+    /// The certificate's key, in a PEM file.
+    pub http_key: Option<PathBuf>,
+    /// The tokens of those who may ask by HTTP.
+    pub http_tokens: Option<PathBuf>,
     /// Sites held in memory at once; all others wait on disk.
     pub window_sites: usize,
     /// Memory of the seen index, in MiB.
@@ -42,6 +50,9 @@ impl Default for DispatcherConfig {
             listen: "127.0.0.1".into(),
             port: 5555,
             http: "127.0.0.1:8080".into(),
+            http_certificate: None,
+            http_key: None,
+            http_tokens: None,
             window_sites: 20_000,
             seen_memory_mib: 64,
             lease: 10.0,
@@ -55,8 +66,23 @@ impl DispatcherConfig {
         (self.lease * 1_000.0).ceil() as u64
     }
 
-    /// The address for requests by HTTP; `None` if it is off. Only loopback, because HTTP requests
-    /// carry no keys.
+    /// The files that protect HTTP.
+    pub fn http_files(&self) -> Result<HttpFiles, String> {
+        let tls = match (&self.http_certificate, &self.http_key) {
+            (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
+            (None, None) => None,
+            _ => {
+                return Err(
+                    "dispatcher.http_certificate and dispatcher.http_key belong together: one of them is not set"
+                        .into(),
+                );
+            }
+        };
+        let tokens = self.http_tokens.clone();
+        Ok(HttpFiles { tls, tokens })
+    }
+
+    /// The address for requests by HTTP; `None` if it is off. Beyond loopback only with TLS and tokens.
     pub fn http_address(&self) -> Result<Option<SocketAddr>, String> {
         if self.http == "off" {
             return Ok(None);
@@ -66,10 +92,12 @@ impl DispatcherConfig {
             .http
             .parse()
             .map_err(|_| wrong("expected ADDRESS:PORT, such as 127.0.0.1:8080, or `off`"))?;
-        match address.ip().is_loopback() {
+        let files = self.http_files()?;
+        let is_protected = files.tls.is_some() && files.tokens.is_some();
+        match address.ip().is_loopback() || is_protected {
             true => Ok(Some(address)),
             false => Err(wrong(
-                "only an address of loopback: whoever reaches it may do everything",
+                "other machines reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose an address of loopback",
             )),
         }
     }
@@ -116,10 +144,14 @@ pub struct DispatcherSetup {
     pub http: Option<SocketAddr>,
     /// Where its figures are served, if they are.
     pub metrics: Option<SocketAddr>,
+    /// What protects them.
+    pub protection: Protection,
     /// Required if other machines can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.
     pub state: PathBuf,
+    /// Where what clients do is written; `None`: nobody but the process that has started it is a client.
+    pub audit: Option<AuditFile>,
     /// The disks that must have room.
     pub disks: Disks,
     pub store: StoreUri,
@@ -153,7 +185,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn http_is_only_for_this_machine() {
+    fn http_is_for_other_machines_only_with_tls_and_tokens() {
+        let with = |certificate: bool, key: bool, tokens: bool| {
+            let file = |is_set: bool| is_set.then(|| PathBuf::from("file"));
+            let config = DispatcherConfig {
+                http: "0.0.0.0:8443".into(),
+                http_certificate: file(certificate),
+                http_key: file(key),
+                http_tokens: file(tokens),
+                ..DispatcherConfig::default()
+            };
+            config.http_address().is_ok()
+        };
+        for bits in 0..8 {
+            let [certificate, key, tokens] = [1, 2, 4].map(|bit| bits & bit != 0);
+            let is_protected = certificate && key && tokens;
+            assert_eq!(with(certificate, key, tokens), is_protected, "{bits}");
+        }
+    }
+
+    #[test]
+    fn http_without_protection_is_only_for_this_machine() {
         let at = |http: &str| {
             let http = http.to_owned();
             DispatcherConfig {

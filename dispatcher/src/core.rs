@@ -12,6 +12,7 @@
 
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, RefusalLog};
 
+use crate::audit::Audited;
 use crate::backends::Backends;
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
@@ -90,6 +91,7 @@ pub struct Core {
     outgoing: Vec<OutgoingMessage>,
     messages: Messages,
     store_writes: Vec<StoreWrite>,
+    audited: Vec<Audited>,
     /// Until then hellos are not answered.
     quiet_until_ms: i64,
     /// When [`on_tick`](Core::on_tick) last ran.
@@ -168,6 +170,7 @@ impl Core {
             outgoing: Vec::new(),
             messages: Messages::default(),
             store_writes: Vec::new(),
+            audited: Vec::new(),
             last_tick_ms: now_ms,
             next_check_ms: now_ms,
             crawls_at_ms: now_ms,
@@ -256,6 +259,7 @@ impl Core {
         Ok(Committed {
             outgoing: std::mem::take(&mut self.outgoing),
             store_writes: std::mem::take(&mut self.store_writes),
+            audited: std::mem::take(&mut self.audited),
         })
     }
 

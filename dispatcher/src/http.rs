@@ -1,8 +1,8 @@
 //! Requests by HTTP: the same JSON as on the control socket, for clients without ZeroMQ.
 //!
-//! HTTP requests carry no keys, so the server listens on loopback only. To keep foreign pages in a
-//! browser on the same machine out, it refuses `Host` names that are not this machine's, any
-//! `Origin` header, and bodies whose type is not JSON. One thread serves all connections; it only
+//! HTTP requests carry no keys: beyond loopback the server listens only with TLS and tokens
+//! ([`protection`]). To keep foreign pages in a browser out, it refuses any `Origin` header, bodies whose
+//! type is not JSON and, where no token is asked for, `Host` names that are not this machine's. One thread serves all connections; it only
 //! reads and waits, and the dispatcher's loop carries the requests out.
 
 mod answers;
@@ -10,28 +10,40 @@ mod body;
 mod feed;
 mod guard;
 mod pending_requests;
+mod protection;
+mod tls;
+mod tokens;
 mod watches;
+mod wrong_tokens;
 
-use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::time::Duration;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
+use hyper::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request};
+use hyper::{HeaderMap, Method, Request};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
 use webfill_startup::Fault;
+use webfill_wire::RefusalLog;
+use webfill_wire::keys::Rights;
 
-use self::answers::{Answer, json_answer, raw_json, refused};
+use self::answers::{Answer, json_answer, raw_json, refused, with_header};
 pub(crate) use self::pending_requests::PendingRequests;
+pub(crate) use self::protection::InForce;
+pub use self::protection::{HttpFiles, Protection};
 use self::watches::is_of_watches;
+use self::wrong_tokens::WrongTokens;
 use crate::clock::SteadyClock;
 use crate::control::Asked;
 use crate::health::Health;
+use crate::requester::{Way, Who};
 
 /// At most this many connections are served at once; further ones wait.
 const MOST_CONNECTIONS: usize = 64;
@@ -46,6 +58,9 @@ struct Service {
     clock: SteadyClock,
     /// Limits how many large bodies are read at once.
     large_bodies: Semaphore,
+    protection: InForce,
+    wrong_tokens: WrongTokens,
+    refusals: Mutex<RefusalLog>,
 }
 
 /// Starts to listen, and serves until the process ends. Returns the address.
@@ -54,6 +69,7 @@ pub(crate) fn start(
     clock: SteadyClock,
     pending_requests: PendingRequests,
     health: Health,
+    protection: InForce,
 ) -> Result<SocketAddr, Fault> {
     let cannot = |error: std::io::Error| {
         Fault::error(format!(
@@ -72,6 +88,9 @@ pub(crate) fn start(
         health,
         clock,
         large_bodies: Semaphore::new(body::MOST_LARGE),
+        protection,
+        wrong_tokens: WrongTokens::default(),
+        refusals: Mutex::default(),
     });
     std::thread::Builder::new()
         .name("http".into())
@@ -91,7 +110,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
-        let (stream, _) = match listener.accept().await {
+        let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(_) => {
                 // Most likely out of file descriptors: retry when some are free again.
@@ -102,34 +121,116 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
         let service = Arc::clone(&service);
         tokio::spawn(async move {
             let _place = place;
-            let serve_one = service_fn(move |request| {
-                let service = Arc::clone(&service);
-                async move { Ok::<_, std::convert::Infallible>(service.answer(request).await) }
-            });
-            // A client that has closed the connection needs no answer.
-            let _ = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_WITHIN)
-                .serve_connection(TokioIo::new(stream), serve_one)
-                .await;
+            match service.protection.get().tls {
+                None => serve_connection(stream, service, from).await,
+                Some(config) => {
+                    if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
+                        serve_connection(stream, service, from).await;
+                    }
+                }
+            }
         });
     }
+}
+
+async fn serve_connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    service: Arc<Service>,
+    from: SocketAddr,
+) {
+    let serve_one = service_fn(move |request| {
+        let visit = Visit::new(Arc::clone(&service), from.ip());
+        async move { Ok::<_, std::convert::Infallible>(visit.answer(request).await) }
+    });
+    // A client that has closed the connection needs no answer.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .serve_connection(TokioIo::new(stream), serve_one)
+        .await;
 }
 
 /// The methods and paths, for the answer to an unknown path.
 const PLACES: &str = "POST /feed, GET /info, GET /why, POST /stop, POST /pause, POST /resume, POST /retry, POST /prune, POST /site, POST /reload, GET /watches, GET /watches/NAME, POST /watches, POST /watches/NAME/run (or pause, resume, remove), GET /status, GET /schema, GET /healthz, GET /readyz";
 
-impl Service {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        if let Err((status, why)) = guard::judge(request.method(), request.headers()) {
+/// A request, and whom it comes from.
+struct Visit {
+    service: Arc<Service>,
+    from: IpAddr,
+    who: Who,
+    rights: Rights,
+}
+
+impl Visit {
+    fn new(service: Arc<Service>, from: IpAddr) -> Visit {
+        let who = Who {
+            name: None,
+            address: Some(from.to_string().into()),
+            way: Way::Http,
+        };
+        Visit {
+            service,
+            from,
+            who,
+            rights: Rights::ALL,
+        }
+    }
+
+    /// Finds out who asks, if a token is asked for; returns the refusal of those who have none.
+    fn admit(&mut self, headers: &HeaderMap) -> Result<(), Answer> {
+        let Some(tokens) = self.service.protection.get().tokens else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        if self.service.wrong_tokens.are_too_many(self.from, now) {
+            let answer = refused(
+                429,
+                "too many wrong tokens from there: try again in a minute",
+            );
+            let seconds = wrong_tokens::PERIOD.as_secs().to_string();
+            return Err(with_header(answer, RETRY_AFTER, &seconds));
+        }
+        let unauthorised = |why| Err(with_header(refused(401, why), WWW_AUTHENTICATE, "Bearer"));
+        let Some(token) = guard::bearer_token(headers) else {
+            return unauthorised("expected a token, as `Authorization: Bearer TOKEN`");
+        };
+        let Some(bearer) = tokens.bearer(token) else {
+            self.service.wrong_tokens.count(self.from, now);
+            self.note_wrong_token();
+            return unauthorised("the token is not on the list");
+        };
+        self.who.name = Some(Arc::clone(&bearer.name));
+        self.who.way = Way::Token;
+        self.rights = bearer.rights.clone();
+        Ok(())
+    }
+
+    fn note_wrong_token(&self) {
+        let refusals = self.service.refusals.lock();
+        let mut refusals = refusals.unwrap_or_else(PoisonError::into_inner);
+        if refusals.record_if_new(&format!("token {}", self.from)) {
+            tracing::warn!(
+                event = "token_refused",
+                address = %self.from,
+                "a request by HTTP was refused: its token is not on the list"
+            );
+        }
+    }
+
+    async fn answer(mut self, request: Request<Incoming>) -> Answer {
+        if let Err(refusal) = self.admit(request.headers()) {
+            return refusal;
+        }
+        let has_token = self.who.way == Way::Token;
+        if let Err((status, why)) = guard::judge(request.method(), request.headers(), has_token) {
             return refused(status, why);
         }
         let path = request.uri().path().to_owned();
         match (request.method(), &*path) {
-            (&Method::GET, "/healthz") => of_health(self.health.healthz()),
-            (&Method::GET, "/readyz") => of_health(self.health.readyz()),
+            (&Method::GET, "/healthz") => of_health(self.service.health.healthz()),
+            (&Method::GET, "/readyz") => of_health(self.service.health.readyz()),
             (&Method::GET, "/schema") => raw_json(200, SCHEMA.to_owned()),
-            _ if !self.health.is_open() => refused(
+            _ if !self.service.health.is_open() => refused(
                 503,
                 "the frontier is being opened: try again in a few seconds",
             ),
@@ -159,7 +260,7 @@ impl Service {
 
     /// An action whose name is in the path.
     async fn take_action(&self, action: &str, request: Request<Incoming>) -> Answer {
-        let body = match body::read_whole(request.into_body(), &self.large_bodies).await {
+        let body = match body::read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
@@ -185,8 +286,16 @@ impl Service {
         }
     }
 
+    /// The dispatcher's answer; `None` if its loop has ended.
+    async fn asked(&self, asked: Asked) -> Option<Value> {
+        let pending = &self.service.pending_requests;
+        pending
+            .ask(self.who.clone(), self.rights.clone(), asked)
+            .await
+    }
+
     async fn ask(&self, asked: Asked) -> Answer {
-        match self.pending_requests.ask(asked).await {
+        match self.asked(asked).await {
             Some(told) if told.get("error").is_some() => json_answer(refusal_status(&told), told),
             Some(told) => json_answer(200, told),
             None => refused(503, "the dispatcher does not answer"),

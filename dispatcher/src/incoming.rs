@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use webfill_wire::greeting::{self, FromSupervisor, Greeting, Versions};
-use webfill_wire::keys;
+use webfill_wire::keys::{self, Entry};
 use webfill_wire::socket::{Arrived, Outbox, Peer};
 use webfill_wire::{SupervisorOutcomes, SupervisorToDispatcher, codec};
 
@@ -66,9 +66,9 @@ pub(crate) fn apply_outcomes(
 }
 
 /// The name of the sender's key; without keys, what distinguishes its connection.
-fn sender_of(sender: &Option<Arc<str>>, peer: &Peer) -> String {
-    if let Some(name) = sender {
-        return name.to_string();
+fn sender_of(sender: &Option<Arc<Entry>>, peer: &Peer) -> String {
+    if let Some(entry) = sender {
+        return entry.name.to_string();
     }
     let mut hex = String::new();
     for byte in peer {
@@ -109,8 +109,8 @@ fn note_foreign(core: &mut Core, greeting: &Greeting) {
 }
 
 /// Whether a supervisor uses a name that its key does not allow.
-fn is_impostor(core: &mut Core, sender: &Option<Arc<str>>, supervisor: &str) -> bool {
-    let Some(name) = sender else {
+fn is_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -> bool {
+    let Some(name) = sender.as_ref().map(|entry| &*entry.name) else {
         return false;
     };
     let is_impostor = !keys::may_be_called(name, supervisor);
@@ -121,7 +121,7 @@ fn is_impostor(core: &mut Core, sender: &Option<Arc<str>>, supervisor: &str) -> 
     {
         tracing::warn!(
             event = "message_refused",
-            name = &**name,
+            name,
             supervisor,
             "a supervisor goes by a name that is not its key's: start it with --id NAME, or --id NAME:ANYTHING where several share the key"
         );

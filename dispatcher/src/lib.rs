@@ -11,6 +11,7 @@
 //! and messages instead of [`mod@run`].
 
 mod application_limits;
+mod audit;
 mod backends;
 mod caller;
 mod change_reader;
@@ -40,10 +41,12 @@ mod outgoing;
 mod postponed;
 mod reload;
 mod request_reader;
+mod requester;
 mod rest_table;
 mod retention;
 mod retry_table;
 pub mod revisit;
+mod rights;
 mod run;
 pub mod run_changes;
 pub mod scope;
@@ -54,13 +57,16 @@ mod watch_sources;
 
 pub use crate::core::{Core, CoreSettings};
 pub use application_limits::ApplicationLimits;
+pub use audit::Audited;
 pub use caller::Caller;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
 pub use dispatch::GroupBounds;
 pub use feeders::FeederSetup;
+pub use http::{HttpFiles, Protection};
 pub use mappings::Mappings;
 pub use outgoing::{Client, Committed, OutgoingMessage};
 pub use reload::{ReadAgain, Reloaded};
+pub use requester::{Requester, Way, Who};
 pub use rest_table::RestTable;
 pub use retry_table::RetryTable;
 pub use run::run;

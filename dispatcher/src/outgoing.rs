@@ -4,6 +4,7 @@ use serde_json::Value;
 use webfill_wire::DispatcherToSupervisor;
 use webfill_wire::socket::Peer;
 
+use crate::audit::Audited;
 use crate::caller::Caller;
 use crate::firehose::FinishedPage;
 use crate::store_writer::StoreWrite;
@@ -41,4 +42,6 @@ pub enum OutgoingMessage {
 pub struct Committed {
     pub outgoing: Vec<OutgoingMessage>,
     pub store_writes: Vec<StoreWrite>,
+    /// What clients have done or were refused, to be written before the answers leave.
+    pub audited: Vec<Audited>,
 }

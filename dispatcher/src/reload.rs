@@ -9,6 +9,7 @@ use webfill_startup::Fault;
 use webfill_store::MappingOrder;
 
 use crate::excluded_sites::ExcludedSites;
+use crate::http::Protection;
 use crate::mappings::Mappings;
 use crate::outgoing::Client;
 use crate::rest_table::RestTable;
@@ -23,6 +24,8 @@ pub struct Reloaded {
     pub retries: RetryTable,
     pub rests: RestTable,
     pub excluded: ExcludedSites,
+    /// Certificate and tokens of HTTP, out of the same files as at the start.
+    pub protection: Protection,
     /// The names of the settings that have other values than before.
     pub changed: Vec<String>,
     /// Those that have other values, too, but only after a restart.

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use crate::clock::SteadyClock;
 use crate::control::{self, Asked};
 use crate::outgoing::Client;
+use crate::requester::Requester;
 use webfill_api::Refusal;
 use webfill_startup::Fault;
 
@@ -18,7 +19,7 @@ const MOST_WAITING_BYTES: usize = 256 << 20;
 
 /// A client's request as it was read: valid, or with the reason why it is refused.
 pub(crate) struct ClientRequest {
-    pub(crate) client: Client,
+    pub(crate) requester: Requester,
     pub(crate) asked: Result<Asked, Refusal>,
     /// Released when the request is dropped.
     _share: BufferShare,
@@ -48,10 +49,10 @@ impl Drop for BufferShare {
 
 impl ClientRequest {
     /// A request that was read by another thread.
-    pub(crate) fn read(client: Client, asked: Result<Asked, Refusal>) -> ClientRequest {
+    pub(crate) fn read(requester: Requester, asked: Result<Asked, Refusal>) -> ClientRequest {
         let _share = BufferShare::take(&Arc::default(), 0);
         ClientRequest {
-            client,
+            requester,
             asked,
             _share,
         }
@@ -60,7 +61,7 @@ impl ClientRequest {
 
 /// The thread's handle; it ends when this is dropped.
 pub(crate) struct RequestReader {
-    frames: mpsc::Sender<(Client, Vec<u8>, BufferShare)>,
+    frames: mpsc::Sender<(Requester, Vec<u8>, BufferShare)>,
     taken: Arc<AtomicUsize>,
 }
 
@@ -81,34 +82,34 @@ impl RequestReader {
     }
 
     /// Queues a frame without blocking.
-    pub(crate) fn enqueue(&self, client: Client, mut frame: Vec<u8>) {
+    pub(crate) fn enqueue(&self, requester: Requester, mut frame: Vec<u8>) {
         if self.taken.load(Ordering::Relaxed) > MOST_WAITING_BYTES {
             // An empty frame is refused when it is read, so the answers keep their order.
             frame.clear();
         }
         let share = BufferShare::take(&self.taken, frame.len());
         // The thread ends only with this handle.
-        let _ = self.frames.send((client, frame, share));
+        let _ = self.frames.send((requester, frame, share));
     }
 }
 
 fn read_all(
-    arrived: &mpsc::Receiver<(Client, Vec<u8>, BufferShare)>,
+    arrived: &mpsc::Receiver<(Requester, Vec<u8>, BufferShare)>,
     clock: SteadyClock,
     is_private: bool,
     on_read: impl Fn(ClientRequest),
 ) {
-    for (client, frame, share) in arrived {
+    for (requester, frame, share) in arrived {
         let asked = match frame.is_empty() {
             true => Err(Refusal::new(
                 "$",
                 "nothing to read, or too much at once: wait for the answers before going on",
             )),
             false => control::read(&frame, clock.now_ms())
-                .and_then(|asked| permitted(asked, &client, is_private)),
+                .and_then(|asked| permitted(asked, &requester.client, is_private)),
         };
         on_read(ClientRequest {
-            client,
+            requester,
             asked,
             _share: share,
         });
@@ -140,12 +141,15 @@ mod tests {
         });
         let reader = reader.unwrap();
         for (peer, frame) in [(1, &b"rubbish"[..]), (2, b"[]"), (3, b"")] {
-            reader.enqueue(Client::Socket(vec![peer]), frame.to_vec());
+            reader.enqueue(Client::Socket(vec![peer]).into(), frame.to_vec());
         }
         let taken = Arc::clone(&reader.taken);
         drop(reader);
         let requests: Vec<ClientRequest> = requests.iter().collect();
-        let peers: Vec<Client> = requests.iter().map(|one| one.client.clone()).collect();
+        let peers: Vec<Client> = requests
+            .iter()
+            .map(|one| one.requester.client.clone())
+            .collect();
         assert_eq!(peers, [1, 2, 3].map(|peer| Client::Socket(vec![peer])));
         let read: Vec<bool> = requests.iter().map(|one| one.asked.is_ok()).collect();
         assert_eq!(read, [false, true, false]);
@@ -165,7 +169,7 @@ mod tests {
             let (read, requests) = mpsc::channel();
             let on_read = move |request| read.send(request).unwrap();
             let reader = RequestReader::start(SteadyClock::start(), is_private, on_read).unwrap();
-            reader.enqueue(client, end.clone());
+            reader.enqueue(client.into(), end.clone());
             assert_eq!(requests.recv().unwrap().asked.is_ok(), is_read);
         }
     }
@@ -178,7 +182,7 @@ mod tests {
         reader
             .taken
             .store(MOST_WAITING_BYTES + 1, Ordering::Relaxed);
-        reader.enqueue(Client::Socket(vec![1]), b"[]".to_vec());
+        reader.enqueue(Client::Socket(vec![1]).into(), b"[]".to_vec());
         let refusal = requests.recv().unwrap().asked.unwrap_err();
         assert!(refusal.message.contains("too much"), "{}", refusal.message);
     }

@@ -21,6 +21,7 @@ use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
 use self::opening::{frontier_fault, open};
 use self::sockets::{CONTROL, FEEDERS, FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
+use crate::audit::AuditLog;
 use crate::backends::Backends;
 use crate::change_reader::ChangeReader;
 use crate::clock::SteadyClock;
@@ -33,7 +34,7 @@ use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::FrontierError;
 use crate::health::Health;
-use crate::http::{self, PendingRequests};
+use crate::http::{self, InForce, PendingRequests};
 use crate::incoming;
 use crate::mappings::Mappings;
 use crate::metrics::Metrics;
@@ -41,6 +42,7 @@ use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::postponed::Postponed;
 use crate::reload::{ReadAgain, ReloadEnded, Reloader};
 use crate::request_reader::{ClientRequest, RequestReader};
+use crate::requester::Requester;
 use crate::store_writer::{StoreWriter, WriteResult};
 
 /// An event that the loop reacts to.
@@ -95,8 +97,15 @@ pub fn run(
     });
     let health = Health::new();
     check_ports(&setup.endpoints)?;
+    let protection = InForce::new(setup.protection.clone());
     if let Some(address) = setup.http {
-        http::start(address, clock, pending_requests.clone(), health.clone())?;
+        http::start(
+            address,
+            clock,
+            pending_requests.clone(),
+            health.clone(),
+            protection.clone(),
+        )?;
     }
     let metrics = Metrics::start(&setup, health.clone(), clock)?;
     let backends = Backends::default();
@@ -119,12 +128,20 @@ pub fn run(
     let subscriptions = Subscriptions::default();
     let heard = subscriptions.clone();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
-        match (frame.socket, frame.peer) {
+        let asks = |client| {
+            let (sender, address) = (frame.sender.as_deref(), frame.address.clone());
+            Requester::on_socket(client, sender, address)
+        };
+        match (frame.socket, frame.peer.clone()) {
             (FIREHOSE, _) => heard.apply_frame(&frame.frame),
-            (CONTROL, Some(peer)) => request_reader.enqueue(Client::Socket(peer), frame.frame),
-            (FEEDERS, Some(peer)) => request_reader.enqueue(Client::Feeder(peer), frame.frame),
-            (_, peer) => {
-                let _ = events.send(Event::Frame(Arrived { peer, ..frame }));
+            (CONTROL, Some(peer)) => {
+                request_reader.enqueue(asks(Client::Socket(peer)), frame.frame);
+            }
+            (FEEDERS, Some(peer)) => {
+                request_reader.enqueue(asks(Client::Feeder(peer)), frame.frame);
+            }
+            _ => {
+                let _ = events.send(Event::Frame(frame));
             }
         }
     })
@@ -162,11 +179,13 @@ pub fn run(
         clock,
         disks: setup.disks,
         outbox: sockets.outbox(),
+        audit: setup.audit.map(AuditLog::new),
         store_writer,
         firehose,
         extraction_health,
         content_changes: Some(content_changes),
         pending_requests,
+        protection,
         health,
         metrics,
         service_manager,
@@ -205,6 +224,8 @@ struct Process {
     clock: SteadyClock,
     disks: Disks,
     outbox: Outbox,
+    /// See [`DispatcherSetup::audit`].
+    audit: Option<AuditLog>,
     store_writer: StoreWriter,
     firehose: Firehose,
     extraction_health: ExtractionHealth,
@@ -212,6 +233,8 @@ struct Process {
     content_changes: Option<ContentChanges>,
     /// Requests by HTTP that wait for their answers.
     pending_requests: PendingRequests,
+    /// What protects requests by HTTP.
+    protection: InForce,
     health: Health,
     metrics: Option<Metrics>,
     service_manager: ServiceManager,
@@ -231,6 +254,7 @@ impl Process {
             self.apply_events(batch)?;
             if signals::asked() >= Asked::Drain {
                 if self.ends_alone {
+                    self.core.audit_signal("end", self.clock.now_ms());
                     return self.end_alone();
                 }
                 self.core.drain();
@@ -329,7 +353,7 @@ impl Process {
                 Event::Frame(frame) => self.apply_frame(frame, now_ms),
                 Event::Request(request) => {
                     self.core
-                        .handle_request(request.client, request.asked, now_ms)
+                        .handle_request(request.requester, request.asked, now_ms)
                 }
                 Event::Reload(ended) => {
                     self.finish_reload(ended);
@@ -365,8 +389,11 @@ impl Process {
         }
     }
 
-    /// Sends the messages and store writes of a commit.
+    /// Sends the messages and store writes of a commit, once the audit log has what was done.
     fn send(&mut self, committed: Committed) {
+        if let Some(audit) = &mut self.audit {
+            audit.write(committed.audited);
+        }
         for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToSupervisor(caller, message) => {

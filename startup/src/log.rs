@@ -15,9 +15,11 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use self::audit::AuditFile;
 use self::file::LogFiles;
 use crate::exit::Fault;
 
+pub mod audit;
 mod file;
 
 /// How much is logged and how long it is kept.
@@ -32,6 +34,8 @@ pub struct LogConfig {
     pub keep: usize,
     /// The most MiB of a file.
     pub max_mib: u64,
+    /// Files kept of the audit log, the current one included.
+    pub audit_keep: usize,
 }
 
 impl Default for LogConfig {
@@ -41,6 +45,7 @@ impl Default for LogConfig {
             level: "info".into(),
             keep: 7,
             max_mib: 100,
+            audit_keep: 400,
         }
     }
 }
@@ -100,6 +105,16 @@ pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuar
         .try_init()
         .map_err(|error| Fault::error(format!("logging was started twice: {error}")))?;
     Ok(guard)
+}
+
+/// Opens the audit log of a dispatcher, in the folder of its logs.
+pub fn open_audit(folder: &Path, config: &LogConfig) -> Result<AuditFile, Fault> {
+    AuditFile::open(folder, config.max_mib, config.audit_keep).map_err(|error| {
+        Fault::usage(format!(
+            "cannot write the audit log in {}: {error}",
+            folder.display()
+        ))
+    })
 }
 
 #[cfg(test)]

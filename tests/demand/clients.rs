@@ -1,8 +1,10 @@
 //! Clients of a fleet that are not webfill: libzmq on the control socket and the firehose, and
 //! hand-written HTTP.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -18,12 +20,37 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn connect(endpoint: &str) -> Client {
+        let client = Client::unconnected();
+        client.socket.connect(endpoint).expect("an endpoint");
+        client
+    }
+
+    /// With the keys in a folder.
+    pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Client {
+        let client = Client::unconnected();
+        let read = |name: &str| {
+            let text = fs::read_to_string(folder.join(name)).expect("a key");
+            let key = text.trim().trim_start_matches("secret ");
+            zmq::z85_decode(key).expect("Z85")
+        };
+        let options = [
+            client.socket.set_curve_serverkey(&read("dispatcher.pub")),
+            client.socket.set_curve_publickey(&read("client.pub")),
+            client.socket.set_curve_secretkey(&read("client.key")),
+            client.socket.connect(endpoint),
+        ];
+        options
+            .into_iter()
+            .for_each(|set| set.expect("a valid option"));
+        client
+    }
+
+    fn unconnected() -> Client {
         let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
         socket.set_linger(0).expect("an option");
         socket
             .set_rcvtimeo(WAIT.as_millis() as i32)
             .expect("an option");
-        socket.connect(endpoint).expect("an endpoint");
         Client { socket }
     }
 

@@ -3,91 +3,10 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use webfill_tests::run::{Finished, Run, Running};
-use webfill_tests::site::{Web, page};
-use webfill_tests::workplace::Workplace;
+use webfill_tests::site::page;
 
 use crate::fleet::{APP, request, wait_for};
-
-/// A dispatcher with keys on an address of its own, and its clients.
-struct Keyed {
-    web: Web,
-    work: Workplace,
-    host: String,
-}
-
-impl Keyed {
-    fn new() -> Keyed {
-        let [.., high, low] = std::process::id().to_be_bytes();
-        let keyed = Keyed {
-            web: Web::start(),
-            work: Workplace::new(),
-            host: format!("127.240.{high}.{low}"),
-        };
-        keyed.keys(&["new", "dispatcher"], "keys");
-        keyed
-    }
-
-    fn keys(&self, args: &[&str], folder: &str) -> Finished {
-        let run = Run::new(["keys"])
-            .args(args)
-            .arg("--keys")
-            .arg(self.work.path(folder));
-        run.finish().expect(0)
-    }
-
-    /// Makes a folder of keys of a role; lets them in if wanted. Returns the public key.
-    fn member(&self, role: &str, name: &str, let_in: bool) -> String {
-        let trusted = self.work.path("keys/dispatcher.pub");
-        let trusted = trusted.to_str().expect("plain");
-        let made = self.keys(&["new", role, "--dispatcher-key", trusted], name);
-        let public = made.stdout.trim().to_owned();
-        if let_in {
-            self.keys(&["add", role, name, &public], "keys");
-        }
-        public
-    }
-
-    /// A supervisor with the keys in the folder of its name.
-    fn supervisor(&self, name: &str) -> Run {
-        let dispatcher = format!("tcp://{}:5555", self.host);
-        self.role("supervisor", name).args([
-            "--dispatcher",
-            &dispatcher,
-            "--id",
-            name,
-            "--workers",
-            "1",
-        ])
-    }
-
-    fn dispatcher(&self) -> Running {
-        let role = self.role("dispatcher", "keys");
-        let mut running = role.args(["--listen", &self.host]).start();
-        running.wait_for_stderr("ready");
-        running
-    }
-
-    fn role(&self, role: &str, folder: &str) -> Run {
-        let store = format!("sqlite:{}", self.work.path("store.db").display());
-        Run::new([role, "--store", &store, "--state"])
-            .arg(self.work.path(&format!("state/{role}")))
-            .arg("--keys")
-            .arg(self.work.path(folder))
-            .env("WEBFILL_POLITENESS_DELAY", "0.02")
-            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
-            .env("WEBFILL_DISPATCHER_HTTP", "off")
-    }
-
-    fn command(&self, args: &[&str], keys: Option<&str>) -> Run {
-        let dispatcher = format!("tcp://{}:5555", self.host);
-        let run = Run::new(args).args(["--dispatcher", &dispatcher]);
-        match keys {
-            Some(folder) => run.arg("--keys").arg(self.work.path(folder)),
-            None => run,
-        }
-    }
-}
+use crate::keyed::Keyed;
 
 #[test]
 fn clients_with_keys_feed_act_and_listen_and_strangers_do_not() {

@@ -3,6 +3,7 @@
 //! Python.
 
 mod actions;
+mod audit;
 mod backups;
 mod browser;
 mod clients;
@@ -13,7 +14,9 @@ mod fleet;
 mod full_disk;
 mod guide;
 mod health;
+mod https;
 mod intake;
+mod keyed;
 mod keys;
 mod lanes;
 mod machine;
@@ -29,6 +32,7 @@ mod reopening;
 mod rest;
 mod resting;
 mod retries;
+mod rights;
 mod rolling;
 mod same_requests;
 mod scrapy_cluster;

@@ -57,7 +57,7 @@ const TICK: Duration = Duration::from_millis(20);
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// Milliseconds since the epoch.
-fn since(text: &str) -> Result<i64, String> {
+pub fn since(text: &str) -> Result<i64, String> {
     let midnight = || parse_iso_time(&format!("{text}T00:00:00Z"));
     if let Some(at_ms) = parse_iso_time(text).or_else(midnight) {
         return Ok(at_ms);

@@ -11,6 +11,7 @@ use webfill_startup::ExitStatus;
 use webfill_store::DatasetName;
 use webfill_wire::{Follow, Lane, Outcome};
 
+use crate::audit::AuditOptions;
 use crate::backup::BackupOptions;
 use crate::changes::ChangesOptions;
 use crate::crawl::{FailOn, WatchedRun};
@@ -89,6 +90,8 @@ pub enum Command {
     Extract(ExtractOptions),
     /// Copy the dispatcher's file and the store into a folder, while the fleet is at work
     Backup(BackupOptions),
+    /// Tell who has fed, changed or been refused what
+    Audit(AuditOptions),
     /// Check, try and describe mappings
     #[command(subcommand)]
     Mapping(MappingCommand),

@@ -5,6 +5,7 @@
 //! | `ROLE.key` | the secret key; only its owner may read the file |
 //! | `ROLE.pub` | the public key |
 //! | `allowed` | for a dispatcher: the public keys that may connect, with their roles |
+//! | `audit.log` | for a dispatcher: who has changed that list |
 //! | `dispatcher.pub` | for supervisors and clients: the key of the dispatcher that they trust |
 
 use std::fs;
@@ -50,6 +51,11 @@ impl KeyFolder {
 
     pub fn list_file(&self) -> PathBuf {
         self.path.join("allowed")
+    }
+
+    /// Who has changed the list.
+    pub fn audit_file(&self) -> PathBuf {
+        self.path.join("audit.log")
     }
 
     /// The keys for a dispatcher.

@@ -1,16 +1,19 @@
 //! `webfill keys`: makes keys, and edits a dispatcher's list of allowed keys. A running dispatcher
-//! applies a changed list at once.
+//! applies a changed list at once. Who has changed it is in the folder's audit log.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Role, is_name, parse};
+use webfill_store::iso_time;
+use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Rights, Role, is_name, parse};
 use webfill_wire::socket::new_key_pair;
 
+use crate::feeding::now_ms;
 use crate::keys::{DISPATCHER, KeyFolder, SECRET_MARK, read_public, require_curve};
 use crate::stdout::tell;
 
@@ -38,6 +41,12 @@ pub enum KeysCommand {
         /// The public key, or the file that holds it
         #[arg(value_name = "KEY|FILE")]
         key: String,
+        /// Only for these applications; of a client's key
+        #[arg(long, value_name = "ID", value_delimiter = ',')]
+        apps: Vec<String>,
+        /// Only to read; of a client's key
+        #[arg(long)]
+        read_only: bool,
         #[command(flatten)]
         folder: FolderOption,
     },
@@ -49,7 +58,7 @@ pub enum KeysCommand {
         #[command(flatten)]
         folder: FolderOption,
     },
-    /// Show who is let in: role, name, public key
+    /// Show who is let in: role, name, public key, and to what a client is bound
     List {
         #[command(flatten)]
         folder: FolderOption,
@@ -81,8 +90,13 @@ pub fn run(command: KeysCommand) -> Result<ExitStatus, Fault> {
             role,
             name,
             key,
+            apps,
+            read_only,
             folder,
-        } => add(role, &name, &key, &folder.open())?,
+        } => {
+            let rights = Rights::new(&apps, read_only).map_err(Fault::usage)?;
+            add(role, &name, &key, &rights, &folder.open())?;
+        }
         KeysCommand::Revoke { key, folder } => revoke(&key, &folder.open())?,
         KeysCommand::List { folder } => list(&folder.open())?,
     }
@@ -168,7 +182,18 @@ fn trust(folder: &KeyFolder, dispatcher: PublicKey) -> Result<(), Fault> {
     create(&file, &format!("{dispatcher}\n"), 0o444)
 }
 
-fn add(role: Role, name: &str, key: &str, folder: &KeyFolder) -> Result<(), Fault> {
+fn add(
+    role: Role,
+    name: &str,
+    key: &str,
+    rights: &Rights,
+    folder: &KeyFolder,
+) -> Result<(), Fault> {
+    if role != Role::Client && *rights != Rights::ALL {
+        return Err(Fault::usage(
+            "--apps and --read-only are for the key of a client: a supervisor has no other rights than its own",
+        ));
+    }
     let key = public_key(key)?;
     change(folder, |text, entries| {
         for entry in entries {
@@ -179,7 +204,12 @@ fn add(role: Role, name: &str, key: &str, folder: &KeyFolder) -> Result<(), Faul
                 )));
             }
         }
-        Ok(format!("{text}{role} {name} {key}\n"))
+        let line = format!("{role} {name} {key} {rights}");
+        let deed = json!({
+            "action": "keys_add", "role": role.as_str(), "name": name,
+            "key": key.to_string(), "rights": rights.to_string(),
+        });
+        Ok((deed, format!("{text}{}\n", line.trim_end())))
     })
 }
 
@@ -197,14 +227,19 @@ fn revoke(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
         let key = found.key.to_string();
         let is_other = |line: &&str| line.split_whitespace().nth(2) != Some(&key);
         let left = text.lines().filter(is_other);
-        Ok(left.map(|line| format!("{line}\n")).collect())
+        let deed = json!({
+            "action": "keys_revoke", "role": found.role.as_str(), "name": &*found.name, "key": key,
+        });
+        Ok((deed, left.map(|line| format!("{line}\n")).collect()))
     })
 }
 
 fn list(folder: &KeyFolder) -> Result<(), Fault> {
     let mut out = String::new();
     for entry in entries(folder, &read_list(folder)?)? {
-        out += &format!("{:<10}  {:<24}  {}\n", entry.role, entry.name, entry.key);
+        let (role, name, key) = (entry.role, &entry.name, entry.key);
+        let line = format!("{role:<10}  {name:<24}  {key}  {}", entry.rights);
+        out += &format!("{}\n", line.trim_end());
     }
     match std::io::stdout().write_all(out.as_bytes()) {
         // An error means that the reader has closed the pipe.
@@ -217,7 +252,7 @@ fn list(folder: &KeyFolder) -> Result<(), Fault> {
 /// serialises changes by several users.
 fn change(
     folder: &KeyFolder,
-    edit: impl FnOnce(&str, &[Entry]) -> Result<String, Fault>,
+    edit: impl FnOnce(&str, &[Entry]) -> Result<(Value, String), Fault>,
 ) -> Result<(), Fault> {
     let turn = File::open(folder.path()).map_err(|error| {
         Fault::usage(format!(
@@ -228,13 +263,51 @@ fn change(
     turn.lock()
         .map_err(|error| cannot_write(folder.path(), &error))?;
     let text = read_list(folder)?;
-    let changed = edit(&text, &entries(folder, &text)?)?;
+    let (deed, changed) = edit(&text, &entries(folder, &text)?)?;
     let list = folder.list_file();
     let new = folder.path().join("allowed.new");
     // Left by an interrupted change.
     let _ = fs::remove_file(&new);
     create(&new, &changed, 0o644)?;
+    // Before the list, so that no change is in force that nobody is named for.
+    audit(folder, &deed)?;
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
+}
+
+/// Adds a line to the folder's audit log. It is on the disk when this returns.
+fn audit(folder: &KeyFolder, deed: &Value) -> Result<(), Fault> {
+    let path = folder.audit_file();
+    let mut line =
+        json!({"timestamp": iso_time(now_ms()), "who": user(), "by": "user", "result": "done"});
+    if let (Value::Object(line), Value::Object(deed)) = (&mut line, deed) {
+        line.extend(deed.clone());
+    }
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o640)
+        .open(&path)
+        .and_then(|mut file| {
+            file.write_all(format!("{line}\n").as_bytes())?;
+            file.sync_all()
+        })
+        .map_err(|error| cannot_write(&path, &error))
+}
+
+/// The user who runs this process, by name if the machine knows one; behind `sudo`, both users.
+fn user() -> String {
+    let uid = fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid());
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = users.lines().find_map(|line| {
+        let mut parts = line.split(':');
+        let name = parts.next()?;
+        (parts.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    });
+    let user = named.unwrap_or_else(|| uid.to_string());
+    match std::env::var("SUDO_USER") {
+        Ok(behind) if behind != user => format!("{user}, for {behind}"),
+        _ => user,
+    }
 }
 
 fn read_list(folder: &KeyFolder) -> Result<String, Fault> {

@@ -1,5 +1,6 @@
 //! The `webfill` command: parses the command line, runs the subcommand, and returns its exit status.
 
+mod audit;
 mod backup;
 mod changes;
 mod cli;
@@ -78,6 +79,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Export(options) => export::run(options),
         Command::Extract(options) => extract::run(options),
         Command::Backup(options) => backup::run(options),
+        Command::Audit(options) => audit::run(options),
         Command::Mapping(command) => mapping_command::run(command),
         Command::Keys(command) => keys_command::run(command),
         Command::Watch(command) => watch_command::run(command),

@@ -37,6 +37,9 @@ pub fn read_again(
             Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
             None => ExcludedSites::default(),
         };
+        // The files of the start: others need a restart, because they may not protect what listens now.
+        let protection = in_force.dispatcher.http_files().map_err(Fault::usage)?;
+        let protection = protection.read()?;
         let differing = differing(&in_force, &settings)?;
         let (changed, needs_restart) = differing.into_iter().partition(|name| is_changeable(name));
         in_force.mappings.clone_from(&settings.mappings);
@@ -50,6 +53,7 @@ pub fn read_again(
             retries: settings.retries,
             rests: settings.rests,
             excluded,
+            protection,
             changed,
             needs_restart,
         })

@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use webfill_dispatcher::frontier::Restored;
-use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings};
+use webfill_dispatcher::{
+    DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings, Protection,
+};
 use webfill_mapping::MappingSet;
 use webfill_notices::Rights;
 use webfill_startup::disk::Disks;
@@ -47,6 +49,14 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     if !options.local {
         check_reach(&ports.tasks, keys.is_some())?;
     }
+    let protection = match options.local {
+        true => Protection::default(),
+        false => settings
+            .dispatcher
+            .http_files()
+            .map_err(Fault::usage)?
+            .read()?,
+    };
     let mappings = load_mappings(&settings.mappings)?;
     let state = StateFolder::open(&settings.state, "dispatcher")?;
     install_signal_handlers(options.local);
@@ -68,6 +78,10 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         true => None,
         false => Some(feeder_setup(&settings, &state)?),
     };
+    let audit = match options.local {
+        true => None,
+        false => Some(log::open_audit(&settings.log_folder(), &settings.log)?),
+    };
     let setup = DispatcherSetup {
         feeders,
         ends_alone: !options.local,
@@ -76,8 +90,10 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
         metrics: metrics.filter(|_| !options.local),
+        protection,
         keys,
         state: state.path().to_owned(),
+        audit,
         store: settings.store_uri()?,
         cache: settings.cache_uri()?,
         retention: settings.retention,

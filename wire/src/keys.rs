@@ -1,17 +1,19 @@
 //! CURVE keys: how processes on a network authenticate each other.
 //!
 //! Every such process has a key pair. The dispatcher has an [`AllowList`] of the public keys that it
-//! admits, each with a name and a [`Role`]. Supervisors and clients have the dispatcher's public key,
+//! admits, each with a name and a [`Role`], and perhaps bounded [`Rights`]. Supervisors and clients have the dispatcher's public key,
 //! so that they cannot be tricked into talking to an impostor. Keys are written in Z85: 40 printable
 //! characters for 32 bytes. Secret keys never appear in logs or error messages.
 
 mod allow_list;
+mod rights;
 mod z85;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use allow_list::{AllowList, AllowListError, Entry, HEADING, parse};
+pub use rights::Rights;
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;

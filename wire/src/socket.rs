@@ -29,7 +29,7 @@ pub use curve::{CurveError, has_curve, key_pair_of, new_key_pair};
 pub use endpoint::is_local;
 pub use options::PUBLISHED_AHEAD;
 
-use crate::keys::{ClientKeys, Role, ServerKeys};
+use crate::keys::{ClientKeys, Entry, Role, ServerKeys};
 use thread::{Command, Commands, SocketThread};
 
 /// Names a socket within its process.
@@ -91,7 +91,8 @@ pub enum Place {
 pub enum Guard {
     /// Not at all; for Unix sockets and loopback only.
     None,
-    /// Admits the keys of the allow-list that have the role.
+    /// Admits the keys of the allow-list that have the role. A publishing socket does not admit keys that
+    /// are bound to applications: subscriptions are prefixes, so that one to `a` would bring all of `ab`.
     Serve(ServerKeys, Role),
     /// Connects only to the owner of one key, and authenticates with its own.
     Call(ClientKeys),
@@ -155,9 +156,9 @@ pub struct Arrived {
     pub socket: SocketName,
     /// The sender, on a router socket; needed to answer.
     pub peer: Option<Peer>,
-    /// The listed name of the sender's key, on a guarded server socket that does not publish.
-    pub sender: Option<Arc<str>>,
-    /// The address that the sender calls from, on a router socket of a network.
+    /// The entry of the sender's key, on a guarded server socket that does not publish.
+    pub sender: Option<Arc<Entry>>,
+    /// Where the sender is, on a router socket: its address, or `:USER:GROUP:PROCESS` of a Unix socket.
     pub address: Option<String>,
     /// The topic, on a subscribing socket.
     pub topic: Option<Vec<u8>>,

@@ -79,7 +79,7 @@ impl Server {
         let arrived = self.arrived.recv_timeout(WAIT).expect("a message");
         (
             String::from_utf8(arrived.frame).unwrap(),
-            arrived.sender.expect("a sender").to_string(),
+            arrived.sender.expect("a sender").name.to_string(),
             arrived.peer.expect("a peer"),
         )
     }

@@ -27,10 +27,13 @@ pub(super) use self::local_crawl::RestsTold;
 pub(super) use self::retry::ReopeningCrawls;
 pub(super) use self::waiting::WaitingAnswer;
 use super::Core;
+use crate::audit::{Audited, Deed, DeedEnd};
 use crate::control::Asked;
 use crate::frontier::FrontierError;
 use crate::local_crawl::LocalRequest;
 use crate::outgoing::{Client, OutgoingMessage};
+use crate::requester::{Requester, Way, Who};
+use crate::rights;
 
 /// When a request is answered.
 enum Reply {
@@ -46,37 +49,74 @@ impl From<Refusal> for Reply {
 }
 
 impl Core {
-    /// Carries out a request, or answers with the reason why it was refused when it was read.
+    /// Carries out a request, or answers with the reason why it was refused, by its sender's rights or
+    /// when it was read.
     pub fn handle_request(
         &mut self,
-        client: Client,
+        requester: impl Into<Requester>,
         asked: Result<Asked, Refusal>,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let reply = match asked {
-            Ok(asked) => self.carry_out(&client, asked, now_ms),
-            Err(refusal) => Ok(refusal.into()),
+        let requester = requester.into();
+        let (deed, reply) = match asked {
+            Err(refusal) => (None, Ok(refusal.into())),
+            Ok(asked) => match rights::judge(&asked, &requester.rights) {
+                Err(refusal) => (Deed::of(&asked), Ok(refusal.into())),
+                Ok(()) => {
+                    let changes = rights::changes_something(&asked);
+                    let deed = if changes { Deed::of(&asked) } else { None };
+                    (deed, self.carry_out(&requester, asked, now_ms))
+                }
+            },
         };
         let answer = match reply {
             Ok(Reply::Now(answer)) => answer,
-            Ok(Reply::Later) => return Ok(()),
+            Ok(Reply::Later) => {
+                self.audit(requester.who, deed, DeedEnd::Begun, now_ms);
+                return Ok(());
+            }
             Err(FrontierError::UnknownCrawl(crawl)) => {
                 Refusal::new("crawl", FrontierError::UnknownCrawl(crawl)).answer()
             }
             Err(FrontierError::Scope(error)) => Refusal::new("spec", error).answer(),
             Err(fault) => return Err(fault),
         };
+        let deed = deed.map(|mut deed| {
+            deed.count_answer(&answer);
+            deed
+        });
+        self.audit(requester.who, deed, DeedEnd::of_answer(&answer), now_ms);
         self.outgoing
-            .push(OutgoingMessage::ToClient(client, answer));
+            .push(OutgoingMessage::ToClient(requester.client, answer));
         Ok(())
+    }
+
+    /// What a signal has this process do.
+    pub(crate) fn audit_signal(&mut self, action: &'static str, now_ms: i64) {
+        let who = Who {
+            way: Way::Signal,
+            ..Who::default()
+        };
+        self.audit(who, Some(Deed::plain(action)), DeedEnd::Begun, now_ms);
+    }
+
+    fn audit(&mut self, who: Who, deed: Option<Deed>, end: DeedEnd, now_ms: i64) {
+        let at_ms = self.wall_ms(now_ms);
+        self.audited.extend(deed.map(|deed| Audited {
+            at_ms,
+            who,
+            deed,
+            end,
+        }));
     }
 
     fn carry_out(
         &mut self,
-        client: &Client,
+        requester: &Requester,
         asked: Asked,
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
+        let client = &requester.client;
         match asked {
             Asked::Local(request)
                 if request.is_of_feeders() && !matches!(client, Client::Feeder(_)) =>
@@ -98,7 +138,7 @@ impl Core {
             Asked::Feed { .. } if self.low_disk.is_some() => Ok(self.no_room()),
             Asked::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
             Asked::Feed { batch, whole } => self.take_batch(batch, whole, now_ms).map(Reply::Now),
-            Asked::Act(action) => self.act(client, action, now_ms),
+            Asked::Act(action) => self.act(requester, action, now_ms),
         }
     }
 
@@ -113,10 +153,11 @@ impl Core {
 
     fn act(
         &mut self,
-        client: &Client,
+        requester: &Requester,
         action: Action,
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
+        let client = &requester.client;
         match action {
             Action::Info(subject) => self.info(&subject, now_ms),
             Action::Stop(subject) => self.stop(client, subject),
@@ -135,7 +176,9 @@ impl Core {
             Action::Site(action) => self.control_site(client, action, now_ms),
             Action::Sites(question) => self.list_sites(&question, now_ms).map(Reply::Now),
             Action::Why(question) => self.why(&question, now_ms),
-            Action::Watch(action) => self.act_on_watches(action, now_ms).map(Reply::Now),
+            Action::Watch(action) => self
+                .act_on_watches(action, &requester.rights, now_ms)
+                .map(Reply::Now),
         }
     }
 

@@ -10,8 +10,9 @@ use webfill_api::{Batch, Question, Refusal, RequestParser};
 use super::answers::{Answer, json_answer, refused};
 use super::body::{next_piece, read_whole};
 use super::guard::{MediaType, media_type};
-use super::{Service, refusal_status};
+use super::{Visit, refusal_status};
 use crate::control::Asked;
+use crate::rights;
 
 /// Lines that are handed to the dispatcher together.
 const BATCH: usize = 1_000;
@@ -22,7 +23,7 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 /// Refused lines that the answer lists; further ones are only counted.
 const MAX_REPORTED: usize = 100;
 
-impl Service {
+impl Visit {
     pub(super) async fn feed(&self, request: Request<Incoming>) -> Answer {
         if media_type(request.headers()) == Some(MediaType::JsonLines) {
             let lines = Lines::new(self);
@@ -30,11 +31,11 @@ impl Service {
                 Ok(told) | Err(told) => told,
             };
         }
-        let body = match read_whole(request.into_body(), &self.large_bodies).await {
+        let body = match read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
-        let question = webfill_api::parse_question(&body, self.clock.now_ms());
+        let question = webfill_api::parse_question(&body, self.service.clock.now_ms());
         drop(body);
         match question {
             Ok(Question::Feed(batch)) => self.ask(Asked::Feed { batch, whole: true }).await,
@@ -49,7 +50,7 @@ impl Service {
 
 /// A stream of lines under way.
 struct Lines<'a> {
-    service: &'a Service,
+    visit: &'a Visit,
     parser: RequestParser,
     batch: Batch,
     /// Lines read so far.
@@ -61,10 +62,10 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn new(service: &Service) -> Lines<'_> {
+    fn new(visit: &Visit) -> Lines<'_> {
         Lines {
-            service,
-            parser: RequestParser::new(service.clock.now_ms()),
+            visit,
+            parser: RequestParser::new(visit.service.clock.now_ms()),
             batch: Batch::default(),
             count: 0,
             accepted: 0,
@@ -107,7 +108,14 @@ impl Lines<'_> {
             return;
         }
         let parsed = webfill_api::parse_line(line).and_then(|value| self.parser.parse(value, "$"));
-        match parsed {
+        let permitted =
+            parsed.and_then(
+                |request| match self.visit.rights.permit_app(&request.app_id) {
+                    true => Ok(request),
+                    false => Err(rights::of_others("$.appid")),
+                },
+            );
+        match permitted {
             Ok(request) => self.batch.add(request, self.count),
             Err(refusal) => {
                 self.note_refused(json!({
@@ -135,7 +143,7 @@ impl Lines<'_> {
             batch,
             whole: false,
         };
-        let Some(mut answer) = self.service.pending_requests.ask(asked).await else {
+        let Some(mut answer) = self.visit.asked(asked).await else {
             return Err(refused(503, "the dispatcher does not answer"));
         };
         if answer.get("error").is_some() {

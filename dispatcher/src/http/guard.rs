@@ -4,16 +4,20 @@
 use std::net::IpAddr;
 
 use hyper::Method;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 
 /// Judges a request by its headers. A foreign page can make a browser send a form or text to this
 /// server, but it cannot suppress `Origin`, choose another `Host`, or send JSON without a preflight
-/// request.
+/// request. With a token it may come to any name: a page that has made its own name lead here has none.
 ///
 /// Returns the status and the text of a refusal.
-pub(super) fn judge(method: &Method, headers: &HeaderMap) -> Result<(), (u16, &'static str)> {
+pub(super) fn judge(
+    method: &Method,
+    headers: &HeaderMap,
+    has_token: bool,
+) -> Result<(), (u16, &'static str)> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    if !host.is_some_and(is_of_this_machine) {
+    if !has_token && !host.is_some_and(is_of_this_machine) {
         return Err((
             403,
             "the Host header names another machine: ask at localhost or its address",
@@ -29,6 +33,13 @@ pub(super) fn judge(method: &Method, headers: &HeaderMap) -> Result<(), (u16, &'
         ));
     }
     Ok(())
+}
+
+/// The token of a request, if it has one in the form of RFC 6750.
+pub(super) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +79,7 @@ mod tests {
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        judge(&method, &map).map_or_else(|(status, _)| status, |()| 200)
+        judge(&method, &map, false).map_or_else(|(status, _)| status, |()| 200)
     }
 
     #[test]
@@ -95,6 +106,26 @@ mod tests {
             assert_eq!(status(Method::GET, &[("host", host)]), 403, "{host}");
         }
         assert_eq!(status(Method::GET, &[]), 403);
+    }
+
+    #[test]
+    fn a_token_is_read_and_lets_any_name_of_the_machine_be_used() {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, "crawler.example:8443".parse().unwrap());
+        assert!(judge(&Method::GET, &headers, true).is_ok());
+        assert_eq!(bearer_token(&headers), None);
+        for (header, token) in [
+            ("Bearer abc", Some("abc")),
+            ("bearer  abc ", Some("abc")),
+            ("Basic abc", None),
+            ("Bearer ", None),
+            ("Bearer", None),
+        ] {
+            headers.insert(AUTHORIZATION, header.parse().unwrap());
+            assert_eq!(bearer_token(&headers), token, "{header}");
+        }
+        headers.insert(ORIGIN, "https://crawler.example".parse().unwrap());
+        assert!(judge(&Method::GET, &headers, true).is_err());
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
+use webfill_wire::keys::Rights;
 
 use crate::control::Asked;
 use crate::outgoing::Client;
 use crate::request_reader::ClientRequest;
+use crate::requester::{Requester, Who};
 
 /// Shared by the HTTP thread, which asks, and the dispatcher's loop, which answers.
 #[derive(Clone)]
@@ -60,7 +62,7 @@ impl PendingRequests {
     }
 
     /// Sends a request to the loop and waits for the answer; `None` if the loop has ended.
-    pub(super) async fn ask(&self, asked: Asked) -> Option<Value> {
+    pub(super) async fn ask(&self, who: Who, rights: Rights, asked: Asked) -> Option<Value> {
         let (sender, answer) = oneshot::channel();
         let number = {
             let mut open = self.open();
@@ -73,7 +75,12 @@ impl PendingRequests {
             pending_requests: self,
             number,
         };
-        (self.on_request)(ClientRequest::read(Client::Http(number), Ok(asked)));
+        let requester = Requester {
+            client: Client::Http(number),
+            rights,
+            who,
+        };
+        (self.on_request)(ClientRequest::read(requester, Ok(asked)));
         answer.await.ok()
     }
 

@@ -22,14 +22,15 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     let answers = pending_requests.clone();
     std::thread::spawn(move || {
         for request in asked {
-            let Client::Http(number) = request.client else {
+            let Client::Http(number) = request.requester.client else {
                 panic!("nobody else asks");
             };
             answers.answer(number, answer(request.asked.unwrap()));
         }
     });
     let any = "127.0.0.1:0".parse().unwrap();
-    start(any, SteadyClock::start(), pending_requests, turning()).unwrap()
+    let open = InForce::default();
+    start(any, SteadyClock::start(), pending_requests, turning(), open).unwrap()
 }
 
 /// Accepts every batch and tells everything else as it was read.
@@ -219,6 +220,7 @@ fn a_loop_that_has_ended_is_told() {
         SteadyClock::start(),
         pending_requests,
         turning(),
+        InForce::default(),
     )
     .unwrap();
     let asking = std::thread::spawn(move || get(to, "/status").0);
@@ -233,7 +235,14 @@ fn before_the_frontier_is_open_only_health_is_told() {
     let pending_requests = PendingRequests::new(|_| panic!("nobody can answer"));
     let any = "127.0.0.1:0".parse().unwrap();
     let health = Health::new();
-    let to = start(any, SteadyClock::start(), pending_requests, health).unwrap();
+    let to = start(
+        any,
+        SteadyClock::start(),
+        pending_requests,
+        health,
+        InForce::default(),
+    )
+    .unwrap();
     for path in ["/healthz", "/readyz", "/status", "/info?appid=a&uuid=u"] {
         let (status, told) = get(to, path);
         assert_eq!(status, 503, "{path}");

@@ -5,14 +5,14 @@ use hyper::{Method, Request};
 use serde_json::{Value, json};
 
 use super::answers::{Answer, refused};
-use super::{Service, body};
+use super::{Visit, body};
 
 /// Whether a path is a place of watches.
 pub(super) fn is_of_watches(path: &str) -> bool {
     path == "/watches" || path.starts_with("/watches/")
 }
 
-impl Service {
+impl Visit {
     pub(super) async fn answer_of_watches(&self, request: Request<Incoming>) -> Answer {
         let path = request.uri().path().to_owned();
         let place: Vec<&str> = path.split('/').skip(2).collect();
@@ -38,7 +38,7 @@ impl Service {
 
     /// The body is the watch.
     async fn add_watch(&self, request: Request<Incoming>) -> Answer {
-        let body = match body::read_whole(request.into_body(), &self.large_bodies).await {
+        let body = match body::read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };

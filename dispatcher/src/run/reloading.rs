@@ -8,6 +8,7 @@ use crate::reload::ReloadEnded;
 impl Process {
     pub(super) fn begin_reloads(&mut self) {
         if signals::take_reload() {
+            self.core.audit_signal("reload", self.clock.now_ms());
             self.core.ask_reload(None, None);
         }
         for asked in self.core.take_reloads_asked() {
@@ -22,6 +23,7 @@ impl Process {
                 let order = reloaded.mapping_order.clone();
                 self.extraction_health.set_mappings(order.0.clone());
                 self.store_writer.set_mapping_order(order);
+                self.protection.replace(reloaded.protection.clone());
                 self.refused_reload = None;
             }
             Err(fault) => self.refused_reload = Some(fault.message.clone()),

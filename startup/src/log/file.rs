@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const DAY_S: u64 = 86_400;
 
 /// The place of a file in the order of a log: its day since the epoch, and its number on that day.
-type Place = (u64, u32);
+pub(super) type Place = (u64, u32);
 
 /// Writes a log, in files of limited size and number.
 pub(super) struct LogFiles {
@@ -31,11 +31,7 @@ impl LogFiles {
         max_bytes: u64,
         keep: usize,
     ) -> io::Result<LogFiles> {
-        let today = today();
-        let newest = files(folder, name)?.pop().map(|(place, _)| place);
-        let place = newest
-            .filter(|(day, _)| *day >= today)
-            .unwrap_or((today, 1));
+        let place = place_today(folder, name)?;
         let (file, bytes) = append(&folder.join(file_name(name, place)))?;
         let mut log = LogFiles {
             folder: folder.to_owned(),
@@ -58,37 +54,50 @@ impl LogFiles {
         Ok(())
     }
 
-    /// Points the link to the newest file, and removes the oldest ones. What cannot be done is tried
-    /// again with the next file: no line is lost by it.
+    /// What cannot be done is tried again with the next file: no line is lost by it.
     fn settle(&mut self) {
-        let link = self.folder.join(format!("{}.log", self.name));
-        let new = self
-            .folder
-            .join(format!("{}.log.{}", self.name, std::process::id()));
-        // Relative to its folder, so that it leads to the file from every other one.
-        if symlink(file_name(&self.name, self.place), &new).is_ok()
-            && std::fs::rename(&new, &link).is_err()
-        {
-            let _ = std::fs::remove_file(&new);
-        }
-        let found = files(&self.folder, &self.name).unwrap_or_default();
-        let surplus = found.len().saturating_sub(self.keep);
-        for (_, path) in &found[..surplus] {
-            let _ = std::fs::remove_file(path);
-        }
+        settle(&self.folder, &self.name, self.place, self.keep);
     }
 
     /// Where the next line goes.
     fn next_place(&self, line_bytes: u64) -> Place {
-        let (day, number) = self.place;
-        let today = today();
         let is_full = self.bytes > 0 && self.bytes + line_bytes > self.max_bytes;
-        match is_full {
-            _ if today > day => (today, 1),
-            true => (day, number + 1),
-            false => self.place,
-        }
+        next_place(self.place, is_full)
     }
+}
+
+/// Points the link to the newest file, and removes the oldest ones.
+pub(super) fn settle(folder: &Path, name: &str, newest: Place, keep: usize) {
+    let link = folder.join(format!("{name}.log"));
+    let new = folder.join(format!("{name}.log.{}", std::process::id()));
+    // Relative to its folder, so that it leads to the file from every other one.
+    if symlink(file_name(name, newest), &new).is_ok() && std::fs::rename(&new, &link).is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    let found = files(folder, name).unwrap_or_default();
+    let surplus = found.len().saturating_sub(keep);
+    for (_, path) in &found[..surplus] {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// The file after this one: another one each day, and when one is full.
+pub(super) fn next_place((day, number): Place, is_full: bool) -> Place {
+    let today = today();
+    match is_full {
+        _ if today > day => (today, 1),
+        true => (day, number + 1),
+        false => (day, number),
+    }
+}
+
+/// Where a log goes on when it is opened: in the newest file of today, if there is one.
+pub(super) fn place_today(folder: &Path, name: &str) -> io::Result<Place> {
+    let today = today();
+    let newest = files(folder, name)?.pop().map(|(place, _)| place);
+    Ok(newest
+        .filter(|(day, _)| *day >= today)
+        .unwrap_or((today, 1)))
 }
 
 impl Write for LogFiles {
@@ -114,7 +123,7 @@ fn append(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, bytes))
 }
 
-fn file_name(name: &str, (day, number): Place) -> String {
+pub(super) fn file_name(name: &str, (day, number): Place) -> String {
     let date = date(day);
     match number {
         1 => format!("{name}.{date}.log"),
@@ -123,7 +132,7 @@ fn file_name(name: &str, (day, number): Place) -> String {
 }
 
 /// The files of a log, oldest first.
-fn files(folder: &Path, name: &str) -> io::Result<Vec<(Place, PathBuf)>> {
+pub(super) fn files(folder: &Path, name: &str) -> io::Result<Vec<(Place, PathBuf)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();

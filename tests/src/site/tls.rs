@@ -48,6 +48,22 @@ impl Certificates {
         self.folder.path().join("server.pem")
     }
 
+    /// A certificate of the same key for an address, which was valid until yesterday.
+    pub fn expired(&self, address: &str) -> PathBuf {
+        let script = "printf 'subjectAltName=IP:%s\\n' \"$1\" >expired.extensions && \
+            openssl req -new -key server.key -subj /CN=expired -out expired.csr && \
+            openssl x509 -req -in expired.csr -CA ca.pem -CAkey ca.key -set_serial 0x77 -days -1 \
+                -extfile expired.extensions -out expired.pem";
+        let made = Command::new("sh")
+            .args(["-c", script, "sh", address])
+            .current_dir(self.folder.path())
+            .output()
+            .expect("sh runs");
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{said}");
+        self.folder.path().join("expired.pem")
+    }
+
     pub fn key(&self) -> PathBuf {
         self.folder.path().join("server.key")
     }

@@ -18,7 +18,7 @@ pub struct DispatcherOptions {
     /// The tasks socket's port; outcomes, control and firehose are the next three [default: 5555]
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
-    /// Where requests by HTTP are taken, on loopback, or `off` [default: 127.0.0.1:8080]
+    /// Where requests by HTTP are taken, or `off`; beyond loopback with TLS and tokens [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
     /// Folder of the dispatcher's files and logs [default: .webfill]

@@ -164,6 +164,11 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
         ("disk.floor_mib", settings.disk.floor_mib, 0..=1 << 40),
         ("log.keep", settings.log.keep as u64, 1..=100_000),
         ("log.max_mib", settings.log.max_mib, 1..=1 << 20),
+        (
+            "log.audit_keep",
+            settings.log.audit_keep as u64,
+            1..=100_000,
+        ),
     ];
     for (key, number, range) in numbers {
         if !range.contains(&number) {

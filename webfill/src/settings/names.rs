@@ -31,6 +31,9 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("dispatcher.listen", Kind::Text),
     ("dispatcher.port", Kind::Whole),
     ("dispatcher.http", Kind::Text),
+    ("dispatcher.http_certificate", Kind::Text),
+    ("dispatcher.http_key", Kind::Text),
+    ("dispatcher.http_tokens", Kind::Text),
     ("dispatcher.window_sites", Kind::Whole),
     ("dispatcher.seen_memory_mib", Kind::Whole),
     ("dispatcher.lease", Kind::Number),
@@ -118,6 +121,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("log.level", Kind::Text),
     ("log.keep", Kind::Whole),
     ("log.max_mib", Kind::Whole),
+    ("log.audit_keep", Kind::Whole),
 ];
 
 pub(super) const PREFIX: &str = "WEBFILL_";

@@ -30,6 +30,7 @@ fn every_flag_is_listed_with_its_default() {
         "retry",
         "site",
         "mapping test",
+        "audit",
         "keys new",
         "dispatcher",
         "supervisor",

@@ -1,4 +1,5 @@
-//! The allow-list of public keys: a text file with one `ROLE NAME KEY` per line.
+//! The allow-list of public keys: a text file with one `ROLE NAME KEY` per line, and behind the key of a
+//! client perhaps its [`Rights`].
 //!
 //! The file may be changed at any time. Its metadata is checked before each batch of messages (one
 //! `stat` call), so that a removed key is refused from its next message on. If the changed file has a
@@ -10,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{PublicKey, Role, is_name};
+use super::{PublicKey, Rights, Role, is_name};
 
 /// The first line of every list; a file without it is refused.
 pub const HEADING: &str = "# webfill: who is let in, one `ROLE NAME KEY` per line";
@@ -21,6 +22,7 @@ pub struct Entry {
     pub role: Role,
     pub name: Arc<str>,
     pub key: PublicKey,
+    pub rights: Rights,
 }
 
 /// Why a file cannot be used as the list.
@@ -51,7 +53,7 @@ pub enum ListFault {
 pub struct AllowList {
     path: PathBuf,
     stamp: Option<Stamp>,
-    entries: HashMap<PublicKey, Entry>,
+    entries: HashMap<PublicKey, Arc<Entry>>,
 }
 
 /// File metadata that changes when the file is written or replaced.
@@ -85,7 +87,7 @@ impl AllowList {
     }
 
     /// The entry of a key, if it is on the list.
-    pub fn entry(&self, key: &PublicKey) -> Option<&Entry> {
+    pub fn entry(&self, key: &PublicKey) -> Option<&Arc<Entry>> {
         self.entries.get(key)
     }
 
@@ -110,7 +112,7 @@ impl AllowList {
         self.entries.is_empty()
     }
 
-    fn read(&self) -> Result<HashMap<PublicKey, Entry>, AllowListError> {
+    fn read(&self) -> Result<HashMap<PublicKey, Arc<Entry>>, AllowListError> {
         let path = || self.path.clone();
         let text =
             std::fs::read_to_string(&self.path).map_err(|source| AllowListError::Unreadable {
@@ -123,7 +125,7 @@ impl AllowList {
         })?;
         Ok(entries
             .into_iter()
-            .map(|entry| (entry.key, entry))
+            .map(|entry| (entry.key, Arc::new(entry)))
             .collect())
     }
 }
@@ -173,23 +175,28 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, ListFault> {
 
 fn entry(line: &str) -> Result<Entry, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [role, name, key] = words[..] else {
+    let [role, name, key, rights @ ..] = &words[..] else {
         return Err(format!(
             "expected `ROLE NAME KEY`, found {} words",
             words.len()
         ));
     };
+    let role: Role = role.parse()?;
+    if role != Role::Client && !rights.is_empty() {
+        return Err(format!("only a client's key has rights: `{}`", rights[0]));
+    }
     if !is_name(name) {
         return Err(format!(
             "`{name}` is no name: 1 to 64 letters, digits, or - _ ."
         ));
     }
     Ok(Entry {
-        role: role.parse()?,
-        name: name.into(),
+        role,
+        name: (*name).into(),
         key: key
             .parse()
             .map_err(|error| format!("the key of {name}: {error}"))?,
+        rights: Rights::parse(rights)?,
     })
 }
 
@@ -221,6 +228,25 @@ mod tests {
         );
         assert_eq!((entries[1].role, entries[1].key), (Role::Client, key(2)));
         assert_eq!(parse(&format!("{HEADING}\n")).unwrap(), []);
+    }
+
+    #[test]
+    fn a_client_may_be_bound_to_applications_and_to_reading() {
+        let text = list(&[
+            format!("client all {}", key(1)),
+            format!("client shop {} apps=shop,blog read-only", key(2)),
+        ]);
+        let entries = parse(&text).unwrap();
+        assert_eq!(entries[0].rights, Rights::ALL);
+        assert!(entries[1].rights.is_read_only() && !entries[1].rights.permit_app("news"));
+        for wrong in [
+            format!("client shop {} apps", key(2)),
+            format!("client shop {} readonly", key(2)),
+            format!("supervisor vm {} read-only", key(2)),
+        ] {
+            let fault = parse(&list(&[wrong])).unwrap_err().to_string();
+            assert!(fault.starts_with("line 2: "), "{fault}");
+        }
     }
 
     #[test]

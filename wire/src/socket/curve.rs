@@ -2,6 +2,8 @@
 
 use libc::{c_char, c_int, c_void};
 
+use super::Pattern;
+use super::door::Admission;
 use crate::keys::{ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys};
 
 /// libzmq's ZMQ_ZAP_ENFORCE_DOMAIN, which the `zmq` crate does not know. Without it a CURVE server
@@ -55,12 +57,17 @@ pub fn key_pair_of(secret: SecretKey) -> Result<KeyPair, CurveError> {
 )]
 pub struct CurveError;
 
-/// Makes a server socket that admits only peers with this role. Its ZAP domain is the role's name,
-/// which tells the ZAP handler ([`super::door`]) the role that a peer needs.
-pub(super) fn serve(socket: &mut zmq::Socket, keys: &ServerKeys, role: Role) -> zmq::Result<()> {
+/// Makes a server socket that admits only peers with this role. Its ZAP domain tells the ZAP handler
+/// ([`super::door`]) what a peer needs.
+pub(super) fn serve(
+    socket: &mut zmq::Socket,
+    keys: &ServerKeys,
+    role: Role,
+    pattern: Pattern,
+) -> zmq::Result<()> {
     socket.set_curve_server(true)?;
     socket.set_curve_secretkey(keys.own.secret.bytes())?;
-    socket.set_zap_domain(role.as_str())?;
+    socket.set_zap_domain(Admission::to(role, pattern).domain())?;
     enforce_domain(socket)
 }
 
@@ -118,7 +125,7 @@ mod tests {
                     own: server.clone(),
                     allowed,
                 };
-                serve(&mut pull, &keys, Role::Supervisor).unwrap();
+                serve(&mut pull, &keys, Role::Supervisor, Pattern::Pull).unwrap();
             } else {
                 pull.set_curve_server(true).unwrap();
                 pull.set_curve_secretkey(server.secret.bytes()).unwrap();

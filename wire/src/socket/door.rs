@@ -8,7 +8,8 @@
 
 use std::sync::Arc;
 
-use crate::keys::{AllowList, PublicKey, Role};
+use super::Pattern;
+use crate::keys::{AllowList, Entry, PublicKey, Role};
 use crate::refusal_log::RefusalLog;
 
 /// The endpoint at which libzmq expects the ZAP handler.
@@ -29,10 +30,54 @@ pub(super) struct Door {
     allowed: AllowList,
 }
 
+/// What a peer's key needs at a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    Role(Role),
+    /// The role, and not to be bound to applications.
+    Unbound(Role),
+}
+
+impl Admission {
+    /// What a socket of this pattern demands.
+    pub(super) fn to(role: Role, pattern: Pattern) -> Admission {
+        match pattern {
+            Pattern::Publish => Admission::Unbound(role),
+            _ => Admission::Role(role),
+        }
+    }
+
+    /// Its name, by which libzmq repeats it at each handshake.
+    pub(super) fn domain(self) -> &'static str {
+        match self {
+            Admission::Role(role) => role.as_str(),
+            Admission::Unbound(Role::Client) => "client, unbound",
+            Admission::Unbound(Role::Supervisor) => "supervisor, unbound",
+        }
+    }
+
+    /// `None` for a domain that no socket of ours has: nobody is admitted there.
+    fn of_domain(domain: &[u8]) -> Option<Admission> {
+        let of_role = |role| [Admission::Role(role), Admission::Unbound(role)];
+        let mut all = Role::ALL.into_iter().flat_map(of_role);
+        all.find(|admission| admission.domain().as_bytes() == domain)
+    }
+
+    /// Why a listed key does not get in, if it does not.
+    fn refusal(self, entry: &Entry) -> Option<&'static str> {
+        let (Admission::Role(role) | Admission::Unbound(role)) = self;
+        if entry.role != role {
+            return Some("its key has another role");
+        }
+        let is_excluded = matches!(self, Admission::Unbound(_)) && entry.rights.is_bound();
+        is_excluded.then_some("its key is bound to applications, and subscribers hear of all")
+    }
+}
+
 /// libzmq's ZAP request for one handshake.
 struct HandshakeRequest<'a> {
     request: &'a [u8],
-    /// The name of the role that the socket is for.
+    /// The name of the socket's [`Admission`].
     domain: &'a [u8],
     address: &'a [u8],
     mechanism: &'a [u8],
@@ -111,43 +156,40 @@ impl Door {
     ) -> Option<PublicKey> {
         let key = request.key.filter(|_| request.mechanism == b"CURVE");
         let entry = key.and_then(|key| self.allowed.entry(&key));
+        let admission = Admission::of_domain(request.domain);
+        let why = match (entry, admission) {
+            (Some(entry), Some(admission)) => match admission.refusal(entry) {
+                None => return Some(entry.key),
+                Some(why) => why,
+            },
+            _ => "its key is not on the list",
+        };
         let wanted = String::from_utf8_lossy(request.domain);
-        if let Some(entry) = entry
-            && entry.role.as_str() == wanted
-        {
-            return Some(entry.key);
-        }
         let key = key.map(|key| key.to_string()).unwrap_or_default();
         let address = String::from_utf8_lossy(request.address);
         if refusal_log.record_if_new(&format!("handshake {wanted} {key} {address}")) {
-            match entry {
-                Some(entry) => tracing::warn!(
-                    event = "peer_refused", %address, key, name = &*entry.name,
-                    role = %entry.role, wanted = %wanted,
-                    "a peer was refused: its key has another role"
-                ),
-                None => tracing::warn!(
-                    event = "peer_refused", %address, key, wanted = %wanted,
-                    "a peer was refused: its key is not on the list"
-                ),
-            }
+            let name = entry.map(|entry| &*entry.name);
+            let role = entry.map(|entry| entry.role.as_str());
+            tracing::warn!(
+                event = "peer_refused", %address, key, name, role, wanted = %wanted,
+                "a peer was refused: {why}"
+            );
         }
         None
     }
 
-    /// The key and the listed name of a message's sender, if the key is still on the list with this
-    /// role. Otherwise the refusal is logged.
+    /// The entry of a message's sender, if its key is still on the list with this role. Otherwise the
+    /// refusal is logged.
     pub(super) fn sender_of(
         &self,
         role: Role,
         message: &mut zmq::Message,
         refusal_log: &mut RefusalLog,
-    ) -> Option<(PublicKey, Arc<str>)> {
+    ) -> Option<Arc<Entry>> {
         let user = message.gets("User-Id").unwrap_or_default();
         let key = user.parse::<PublicKey>().ok();
-        let entry = key.and_then(|key| self.listed_name(role, &key));
-        if let (Some(key), Some(name)) = (key, entry) {
-            return Some((key, Arc::clone(name)));
+        if let Some(entry) = key.and_then(|key| self.listed(role, &key)) {
+            return Some(Arc::clone(entry));
         }
         let key = key.map(|key| key.to_string()).unwrap_or_default();
         let address = message.gets("Peer-Address").unwrap_or_default();
@@ -160,10 +202,9 @@ impl Door {
         None
     }
 
-    /// The listed name of a key, if it is on the list with this role.
-    pub(super) fn listed_name(&self, role: Role, key: &PublicKey) -> Option<&Arc<str>> {
-        let entry = self.allowed.entry(key)?;
-        (entry.role == role).then_some(&entry.name)
+    /// The entry of a key, if it is on the list with this role.
+    pub(super) fn listed(&self, role: Role, key: &PublicKey) -> Option<&Arc<Entry>> {
+        self.allowed.entry(key).filter(|entry| entry.role == role)
     }
 }
 

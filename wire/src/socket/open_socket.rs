@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::door::Door;
 use super::handshakes::Handshakes;
 use super::{Arrived, Guard, Pattern, Peer, SocketSpec};
-use crate::keys::{PublicKey, Role};
+use crate::keys::{Entry, PublicKey, Role};
 use crate::refusal_log::RefusalLog;
 
 pub(super) struct OpenSocket {
@@ -93,7 +93,7 @@ impl OpenSocket {
             return false;
         };
         let key = peer.and_then(|peer| Route::of(peer)?.key);
-        key.is_none_or(|key| door.listed_name(role, &key).is_none())
+        key.is_none_or(|key| door.listed(role, &key).is_none())
     }
 
     /// Receives the next message. `None` if its sender is refused.
@@ -108,6 +108,10 @@ impl OpenSocket {
             before.push(last.to_vec());
             last = self.socket.recv_msg(zmq::DONTWAIT)?;
         }
+        let address = match self.spec.pattern {
+            Pattern::Router => last.gets("Peer-Address").map(str::to_owned),
+            _ => None,
+        };
         let sender = match (self.role(), door) {
             (None, _) => None,
             (Some(role), Some(door)) => match door.sender_of(role, &mut last, refusal_log) {
@@ -115,11 +119,6 @@ impl OpenSocket {
                 None => return Ok(None),
             },
             (Some(_), None) => return Ok(None),
-        };
-        // Only who is answered is told apart by it; for others it would be looked up in vain.
-        let address = match self.spec.pattern {
-            Pattern::Router => last.gets("Peer-Address").map(str::to_owned),
-            _ => None,
         };
         let arrived = self.unpack(before, last.to_vec(), sender);
         Ok(arrived.map(|arrived| Arrived { address, ..arrived }))
@@ -130,9 +129,9 @@ impl OpenSocket {
         &self,
         before: Vec<Vec<u8>>,
         frame: Vec<u8>,
-        sender: Option<(PublicKey, Arc<str>)>,
+        sender: Option<Arc<Entry>>,
     ) -> Option<Arrived> {
-        let (key, sender) = sender.unzip();
+        let key = sender.as_ref().map(|sender| sender.key);
         let peer = match self.spec.pattern {
             Pattern::Router => {
                 let route = Route {

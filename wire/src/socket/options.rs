@@ -50,7 +50,7 @@ pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Res
     }
     match &spec.guard {
         Guard::None => Ok(()),
-        Guard::Serve(keys, role) => curve::serve(socket, keys, *role),
+        Guard::Serve(keys, role) => curve::serve(socket, keys, *role, spec.pattern),
         Guard::Call(keys) => curve::call(socket, keys),
     }
 }

@@ -83,7 +83,10 @@ impl World {
         let Ok(Action::Watch(action)) = parse_action(action) else {
             panic!("it is one of watches")
         };
-        let answer = self.core.act_on_watches(action, now_ms).unwrap();
+        let answer = self
+            .core
+            .act_on_watches(action, &webfill_wire::keys::Rights::ALL, now_ms)
+            .unwrap();
         self.commit(now_ms);
         answer
     }

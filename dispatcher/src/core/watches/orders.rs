@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, RunEnd, Watch, WatchAction, WatchOrder};
+use webfill_wire::keys::Rights;
 
 use super::{MOST_FAILURES, Watched};
 use crate::core::Core;
@@ -11,22 +12,29 @@ use crate::frontier::{FrontierError, KeptWatch};
 const MOST_WATCHES: usize = 1_000;
 
 impl Core {
-    /// Carries out an action on watches; the answer may be a refusal.
+    /// Carries out an action on watches; the answer may be a refusal. To a key that is bound to
+    /// applications, there are only their watches.
     pub(in crate::core) fn act_on_watches(
         &mut self,
         action: WatchAction,
+        rights: &Rights,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
         if !self.watches.are_attended {
             return Ok(Refusal::new("$.action", "this dispatcher has no watches").answer());
         }
         let name = action.order.name();
+        if let Some(watch) = watch_named(&action.order)
+            && !self.is_permitted(watch, rights)
+        {
+            return Ok(no_such_watch().answer());
+        }
         // Whatever it is may change what is due.
         self.watches.look_at_ms = now_ms;
         let wall_ms = self.wall_ms(now_ms);
         let done = match action.order {
             WatchOrder::Add(watch) => self.add_watch(*watch, wall_ms)?,
-            WatchOrder::List => Ok(self.list_watches(wall_ms)),
+            WatchOrder::List => Ok(self.list_watches(rights, wall_ms)),
             WatchOrder::Show(watch, runs) => self.show_watch(&watch, runs, wall_ms)?,
             WatchOrder::Run(watch) => self.ask_run(&watch)?,
             WatchOrder::Pause(watch) => self.pause_watch(&watch, true, wall_ms)?,
@@ -99,9 +107,18 @@ impl Core {
         Ok(Ok(told))
     }
 
-    fn list_watches(&self, now_ms: i64) -> Value {
+    /// One that could not be read at the start has no application that is known.
+    fn is_permitted(&self, watch: &str, rights: &Rights) -> bool {
+        match self.watches.by_name.get(watch) {
+            Some(watched) => rights.permit_app(&watched.watch.app),
+            None => !rights.is_bound(),
+        }
+    }
+
+    fn list_watches(&self, rights: &Rights, now_ms: i64) -> Value {
         let watches = self.watches.by_name.values();
-        let watches: Vec<Value> = watches.map(|watched| told(watched, now_ms)).collect();
+        let permitted = watches.filter(|watched| rights.permit_app(&watched.watch.app));
+        let watches: Vec<Value> = permitted.map(|watched| told(watched, now_ms)).collect();
         json!({"watches": watches})
     }
 
@@ -177,6 +194,18 @@ impl Core {
             true => Ok(Ok(json!({"name": name}))),
             false => Ok(Err(no_such_watch())),
         }
+    }
+}
+
+/// The watch that an order names, if it must be there already.
+fn watch_named(order: &WatchOrder) -> Option<&str> {
+    match order {
+        WatchOrder::Add(_) | WatchOrder::List => None,
+        WatchOrder::Show(name, _)
+        | WatchOrder::Run(name)
+        | WatchOrder::Pause(name)
+        | WatchOrder::Resume(name)
+        | WatchOrder::Remove(name) => Some(name),
     }
 }
 

@@ -4,6 +4,7 @@ mod first_run;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use webfill_api::{Action, parse_action};
+use webfill_wire::keys::Rights;
 
 use crate::control;
 use crate::core::{Core, CoreSettings};
@@ -50,7 +51,10 @@ impl World {
         let Ok(Action::Watch(action)) = parse_action(action) else {
             panic!("it is one of watches")
         };
-        let answer = self.core.act_on_watches(action, now_ms).unwrap();
+        let answer = self
+            .core
+            .act_on_watches(action, &Rights::ALL, now_ms)
+            .unwrap();
         drop(self.core.commit(now_ms).unwrap());
         answer
     }

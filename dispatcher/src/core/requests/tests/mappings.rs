@@ -36,6 +36,7 @@ fn ask(version: &str) -> SupervisorToDispatcher {
 fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_startup::Fault>) {
     let found = found.map(|mappings| {
         Box::new(Reloaded {
+            protection: Default::default(),
             mappings,
             mapping_order: Default::default(),
             retries: Default::default(),

@@ -1,0 +1,209 @@
+//! The audit log: who has fed, changed or been refused what. The core says what was done; it is written
+//! after the commit and before the answers leave, so that what was answered is in the log even if the
+//! process is killed at once.
+//!
+//! Feeds are many: those of one sender within a second become one line, which grows while the second
+//! lasts ([`AuditFile`]). So do repeated refusals. What was done besides is a line each, and is synced.
+//! Questions that were answered are not in it.
+
+mod deed;
+
+use serde_json::{Map, Value, json};
+use webfill_startup::log::audit::AuditFile;
+use webfill_store::iso_time;
+
+pub(crate) use self::deed::Deed;
+use crate::requester::{Way, Who};
+
+/// Something that was done or refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audited {
+    /// When, by the wall clock.
+    pub(crate) at_ms: i64,
+    pub(crate) who: Who,
+    pub(crate) deed: Deed,
+    pub(crate) end: DeedEnd,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum DeedEnd {
+    Done,
+    /// It was begun, and is answered when it is in force everywhere.
+    Begun,
+    Refused {
+        path: String,
+        why: String,
+    },
+}
+
+impl DeedEnd {
+    /// What an answer says of it.
+    pub(crate) fn of_answer(answer: &Value) -> DeedEnd {
+        let Some(error) = answer.get("error") else {
+            return DeedEnd::Done;
+        };
+        let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
+        DeedEnd::Refused {
+            path: text("path"),
+            why: text("message"),
+        }
+    }
+}
+
+impl Audited {
+    /// Whether the two are told in one line, if they are of one second.
+    fn is_like(&self, other: &Audited) -> bool {
+        self.who == other.who && self.deed.is_like(&other.deed) && self.end == other.end
+    }
+
+    /// Whether it is told together with others of its second.
+    fn is_summed(&self) -> bool {
+        self.deed.is_feed() || matches!(self.end, DeedEnd::Refused { .. })
+    }
+
+    fn line(&self, times: u64) -> String {
+        let mut line = Map::new();
+        line.insert("timestamp".into(), iso_time(self.at_ms).into());
+        line.insert("action".into(), self.deed.action().into());
+        line.insert("who".into(), json!(self.who.name.as_deref()));
+        line.insert("address".into(), json!(self.who.address.as_deref()));
+        line.insert("by".into(), self.who.way.as_str().into());
+        let result = match &self.end {
+            DeedEnd::Done => "done",
+            DeedEnd::Begun => "begun",
+            DeedEnd::Refused { .. } => "refused",
+        };
+        line.insert("result".into(), result.into());
+        if let DeedEnd::Refused { path, why } = &self.end {
+            line.insert("path".into(), path.as_str().into());
+            line.insert("why".into(), why.as_str().into());
+        }
+        if times > 1 {
+            line.insert("times".into(), times.into());
+        }
+        self.deed.tell(&mut line);
+        line.retain(|_, value| !value.is_null());
+        Value::Object(line).to_string() + "\n"
+    }
+}
+
+/// Lines that could not be written yet take this much memory at most; further ones are counted.
+const MOST_UNWRITTEN_BYTES: usize = 1 << 20;
+
+/// At most this many sums are kept open in a second; further ones are lines of their own.
+const MOST_SUMS: usize = 1_000;
+
+/// The log as the dispatcher's loop writes it.
+pub(crate) struct AuditLog {
+    file: AuditFile,
+    /// The second of the sums.
+    second: i64,
+    sums: Vec<(Audited, u64)>,
+    /// Lines for good that the file does not have yet.
+    unwritten: String,
+    /// How many lines found no room among those.
+    lost: u64,
+    is_failing: bool,
+}
+
+impl AuditLog {
+    pub(crate) fn new(file: AuditFile) -> AuditLog {
+        AuditLog {
+            file,
+            second: 0,
+            sums: Vec::new(),
+            unwritten: String::new(),
+            lost: 0,
+            is_failing: false,
+        }
+    }
+
+    /// Writes what a turn of the loop has done. A log that cannot be written stops nothing: its lines are
+    /// kept for a while and tried again, and how many were lost is a line of its own.
+    pub(crate) fn write(&mut self, turn: Vec<Audited>) {
+        let Some(first) = turn.first() else {
+            if self.is_failing {
+                self.write_lines(false);
+            }
+            return;
+        };
+        let second = first.at_ms.div_euclid(1_000);
+        if second != self.second && !self.is_failing {
+            self.begin_second(second);
+        }
+        let mut sync = false;
+        for audited in turn {
+            if audited.is_summed() && self.add_to_sums(&audited) {
+                continue;
+            }
+            sync |= !audited.is_summed();
+            self.add_line(&audited.line(1));
+        }
+        self.write_lines(sync);
+    }
+
+    fn begin_second(&mut self, second: i64) {
+        match self.file.settle_open() {
+            Ok(()) => {
+                self.sums.clear();
+                self.second = second;
+            }
+            Err(error) => self.note_failure(&error),
+        }
+    }
+
+    /// Returns whether it is among the sums.
+    fn add_to_sums(&mut self, audited: &Audited) -> bool {
+        let mut sums = self.sums.iter_mut();
+        if let Some((sum, times)) = sums.find(|(sum, _)| sum.is_like(audited)) {
+            sum.deed.add(&audited.deed);
+            *times += 1;
+            return true;
+        }
+        let has_room = self.sums.len() < MOST_SUMS;
+        if has_room {
+            self.sums.push((audited.clone(), 1));
+        }
+        has_room
+    }
+
+    fn add_line(&mut self, line: &str) {
+        match self.unwritten.len() + line.len() <= MOST_UNWRITTEN_BYTES {
+            true => self.unwritten += line,
+            false => self.lost += 1,
+        }
+    }
+
+    fn write_lines(&mut self, sync: bool) {
+        let mut lines = self.unwritten.clone();
+        if self.lost > 0 {
+            let told =
+                json!({"action": "audit_lost", "by": Way::Socket.as_str(), "lines": self.lost});
+            lines += &format!("{told}\n");
+        }
+        let sums = self.sums.iter();
+        let open: String = sums.map(|(sum, times)| sum.line(*times)).collect();
+        match self.file.write(lines.as_bytes(), open.as_bytes(), sync) {
+            Ok(()) => {
+                self.unwritten.clear();
+                self.lost = 0;
+                self.is_failing = false;
+            }
+            Err(error) => self.note_failure(&error),
+        }
+    }
+
+    fn note_failure(&mut self, error: &std::io::Error) {
+        if !std::mem::replace(&mut self.is_failing, true) {
+            tracing::error!(
+                event = "audit_not_written",
+                %error,
+                "the audit log cannot be written, trying on"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+use std::path::PathBuf;
+
+use super::*;
+
+struct World {
+    folder: tempfile::TempDir,
+    log: AuditLog,
+}
+
+impl World {
+    fn new() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let log = AuditLog::new(AuditFile::open(folder.path(), 100, 3).unwrap());
+        World { folder, log }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("audit.log")
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.path()).unwrap();
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().unwrap()
+    }
+}
+
+fn who(name: &str) -> Who {
+    Who {
+        name: Some(name.into()),
+        address: Some("10.0.0.7".into()),
+        way: Way::Key,
+    }
+}
+
+fn fed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audited {
+    let one = json!({"url": "http://a.org/", "appid": "app", "crawlid": crawl_id});
+    let text = json!([one, one, one]).to_string();
+    let asked = crate::control::read(text.as_bytes(), 0).unwrap();
+    let mut deed = Deed::of(&asked).unwrap();
+    deed.count_answer(&json!({"accepted": accepted}));
+    Audited {
+        at_ms,
+        who: who(name),
+        deed,
+        end: DeedEnd::Done,
+    }
+}
+
+fn did(at_ms: i64, action: &'static str) -> Audited {
+    Audited {
+        at_ms,
+        who: who("feeder"),
+        deed: Deed::plain(action),
+        end: DeedEnd::Done,
+    }
+}
+
+#[test]
+fn feeds_of_one_second_are_one_line_for_each_sender() {
+    let mut world = World::new();
+    for turn in 0..100 {
+        let at_ms = 5_000 + turn * 8;
+        world
+            .log
+            .write(vec![fed(at_ms, "a", "c1", 2), fed(at_ms, "b", "c1", 3)]);
+        world.log.write(vec![fed(at_ms, "a", "c2", 3)]);
+        // Whatever is answered now is told now.
+        let so_far = world.lines();
+        assert_eq!(so_far.len(), 2, "{so_far:?}");
+        assert_eq!(so_far[0]["accepted"], 5 * (turn + 1));
+    }
+    world.log.write(vec![fed(6_000, "a", "c1", 1)]);
+    let lines = world.lines();
+    assert_eq!(lines.len(), 3);
+    let told = json!({
+        "timestamp": iso_time(5_000), "action": "feed", "who": "a", "address": "10.0.0.7",
+        "by": "key", "result": "done", "times": 200, "accepted": 500, "refused": 100,
+        "crawls": [{"appid": "app", "crawlid": "c1"}, {"appid": "app", "crawlid": "c2"}],
+    });
+    assert_eq!(lines[0], told);
+    assert_eq!(
+        (&lines[1]["who"], &lines[1]["accepted"]),
+        (&json!("b"), &json!(300))
+    );
+    assert_eq!(lines[2]["accepted"], 1);
+}
+
+#[test]
+fn each_action_is_a_line_and_the_same_refusals_of_a_second_are_one() {
+    let mut world = World::new();
+    let refused = |at_ms| Audited {
+        end: DeedEnd::of_answer(&json!({"error": {"path": "$.appid", "message": "not yours"}})),
+        ..did(at_ms, "stop")
+    };
+    world.log.write(vec![
+        fed(7_000, "a", "c", 1),
+        did(7_000, "pause"),
+        refused(7_000),
+    ]);
+    world.log.write(vec![
+        did(7_100, "pause"),
+        refused(7_100),
+        fed(7_100, "a", "c", 1),
+    ]);
+    let lines = world.lines();
+    let told: Vec<(&str, Option<u64>)> = lines
+        .iter()
+        .map(|line| (line["action"].as_str().unwrap(), line["times"].as_u64()))
+        .collect();
+    let expected = [
+        ("pause", None),
+        ("pause", None),
+        ("feed", Some(2)),
+        ("stop", Some(2)),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(
+        (&lines[3]["path"], &lines[3]["why"]),
+        (&json!("$.appid"), &json!("not yours"))
+    );
+}
+
+#[test]
+fn so_many_crawls_are_named_and_no_more() {
+    let mut world = World::new();
+    for crawl in 0..100 {
+        world
+            .log
+            .write(vec![fed(8_000, "a", &format!("c{crawl}"), 1)]);
+    }
+    let lines = world.lines();
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0]["crawls"].as_array().unwrap().len(), 20);
+    assert_eq!(
+        (&lines[0]["more_crawls"], &lines[0]["accepted"]),
+        (&json!(true), &json!(100))
+    );
+}

@@ -1,0 +1,48 @@
+//! TLS for HTTP beyond this machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// The first byte of whoever begins TLS.
+const HANDSHAKE: u8 = 22;
+
+/// What somebody is told who speaks plain HTTP here.
+const PLAIN: &str = "{\"error\":{\"path\":\"$\",\"message\":\"this is the place of https\"}}\n";
+
+/// The connection once its handshake is done; `None` if it fails, or takes longer.
+pub(super) async fn accept(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    within: Duration,
+) -> Option<TlsStream<TcpStream>> {
+    let accepted = async {
+        let mut first = [0];
+        match stream.peek(&mut first).await {
+            Ok(1) if first == [HANDSHAKE] => TlsAcceptor::from(config).accept(stream).await.ok(),
+            Ok(1) => {
+                refuse_plain(stream).await;
+                None
+            }
+            _ => None,
+        }
+    };
+    tokio::time::timeout(within, accepted).await.ok()?
+}
+
+/// What was sent is read first: a connection that is closed with unread bytes loses the answer.
+async fn refuse_plain(mut stream: TcpStream) {
+    let mut head = [0; 4_096];
+    let _ = stream.read(&mut head).await;
+    let answer = format!(
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{PLAIN}",
+        PLAIN.len()
+    );
+    let _ = stream.write_all(answer.as_bytes()).await;
+    let _ = stream.shutdown().await;
+}

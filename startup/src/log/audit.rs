@@ -1,0 +1,173 @@
+//! The files of the audit log: `audit.DATE.log`, of which `audit.log` is a link to the newest, as of every
+//! log. Unlike a log it is written before [`AuditFile::write`] returns, whatever the level of logging.
+//!
+//! The last lines may still change: a caller who sums up what happens within a second passes the sums as
+//! they stand, and they take the place of the ones before. They only ever grow, so that the file is at
+//! each moment what was written last, and a process that is killed leaves its last sums in it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::file::{Place, file_name, files, next_place, place_today, settle};
+
+/// The name of the log.
+const NAME: &str = "audit";
+
+/// The file that is written.
+#[derive(Debug)]
+pub struct AuditFile {
+    folder: PathBuf,
+    max_bytes: u64,
+    keep: usize,
+    place: Place,
+    file: File,
+    /// Where the lines begin that may still change.
+    settled: u64,
+    /// The length of those.
+    open: u64,
+}
+
+impl AuditFile {
+    /// Goes on in the newest file of today, if there is one.
+    pub fn open(folder: &Path, max_mib: u64, keep: usize) -> io::Result<AuditFile> {
+        std::fs::create_dir_all(folder)?;
+        let place = place_today(folder, NAME)?;
+        let (file, settled) = open_at_end(&folder.join(file_name(NAME, place)))?;
+        settle(folder, NAME, place, keep.max(1));
+        Ok(AuditFile {
+            folder: folder.to_owned(),
+            max_bytes: max_mib << 20,
+            keep: keep.max(1),
+            place,
+            file,
+            settled,
+            open: 0,
+        })
+    }
+
+    /// Writes lines for good, and behind them lines that the next call replaces. `sync`: they are on the
+    /// disk when this returns. After an error nothing counts as written.
+    pub fn write(&mut self, lines: &[u8], open: &[u8], sync: bool) -> io::Result<()> {
+        let both = [lines, open].concat();
+        self.file.write_all_at(&both, self.settled)?;
+        if sync {
+            self.file.sync_data()?;
+        }
+        self.settled += lines.len() as u64;
+        self.open = open.len() as u64;
+        Ok(())
+    }
+
+    /// The last lines do not change any more. Begins another file if it is time.
+    pub fn settle_open(&mut self) -> io::Result<()> {
+        self.settled += std::mem::take(&mut self.open);
+        let place = next_place(self.place, self.settled >= self.max_bytes);
+        if place != self.place {
+            let (file, settled) = open_at_end(&self.folder.join(file_name(NAME, place)))?;
+            (self.file, self.settled, self.place) = (file, settled, place);
+            settle(&self.folder, NAME, place, self.keep);
+        }
+        Ok(())
+    }
+}
+
+/// The files of the audit log in a folder, oldest first.
+pub fn audit_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let found = files(folder, NAME)?;
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// A line that was cut off, by a loss of power, is ended.
+fn open_at_end(path: &Path) -> io::Result<(File, u64)> {
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o640)
+        .open(path)?;
+    let end = file.seek(SeekFrom::End(0))?;
+    if end == 0 {
+        return Ok((file, 0));
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::Start(end - 1))?;
+    file.read_exact(&mut last)?;
+    if last == *b"\n" {
+        return Ok((file, end));
+    }
+    file.write_all_at(b"\n", end)?;
+    Ok((file, end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let folder = format!("webfill-audit-{name}-{}", std::process::id());
+            Folder(std::env::temp_dir().join(folder))
+        }
+
+        fn text(&self) -> String {
+            std::fs::read_to_string(self.0.join("audit.log")).unwrap()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_last_lines_take_the_place_of_those_before() {
+        let folder = Folder::new("open");
+        let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
+        audit.write(b"", b"fed 1\n", false).unwrap();
+        assert_eq!(folder.text(), "fed 1\n");
+        audit.write(b"stop\n", b"fed 20\n", true).unwrap();
+        assert_eq!(folder.text(), "stop\nfed 20\n");
+        audit.settle_open().unwrap();
+        audit.write(b"drain\n", b"", true).unwrap();
+        assert_eq!(folder.text(), "stop\nfed 20\ndrain\n");
+        drop(audit);
+        // What another process finds, it keeps.
+        let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
+        audit.write(b"", b"fed 3\n", false).unwrap();
+        assert_eq!(folder.text(), "stop\nfed 20\ndrain\nfed 3\n");
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_does_not_spoil_the_next_one() {
+        let folder = Folder::new("cut");
+        let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
+        audit.write(b"one\ntw", b"", false).unwrap();
+        drop(audit);
+        let mut audit = AuditFile::open(&folder.0, 1, 3).unwrap();
+        audit.write(b"three\n", b"", false).unwrap();
+        assert_eq!(folder.text(), "one\ntw\nthree\n");
+    }
+
+    #[test]
+    fn a_full_file_is_followed_by_another_and_few_are_kept() {
+        let folder = Folder::new("full");
+        let mut audit = AuditFile::open(&folder.0, 0, 2).unwrap();
+        for line in ["a\n", "b\n", "c\n"] {
+            audit.write(line.as_bytes(), b"", false).unwrap();
+            audit.settle_open().unwrap();
+        }
+        audit.write(b"d\n", b"", false).unwrap();
+        let files = audit_files(&folder.0).unwrap();
+        let texts = files
+            .iter()
+            .map(|file| std::fs::read_to_string(file).unwrap());
+        assert_eq!(texts.collect::<Vec<_>>(), ["c\n", "d\n"]);
+        assert_eq!(folder.text(), "d\n", "the link leads to the newest");
+    }
+}

@@ -1,0 +1,181 @@
+//! The audit log: who has done what, judged by its files and by `webfill audit`.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::run::Run;
+
+use crate::clients::Client;
+use crate::fleet::{Fleet, action, request, wait_for};
+use crate::keyed::Keyed;
+
+/// What `webfill audit` tells of a fleet.
+fn audit(state: &std::path::Path, args: &[&str]) -> Vec<Value> {
+    let run = Run::new(
+        [
+            &["audit", "--json", "--state"],
+            &[state.to_str().expect("plain")][..],
+            args,
+        ]
+        .concat(),
+    );
+    let told = run.finish().expect(0).stdout;
+    let lines = told.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().expect("JSON")
+}
+
+#[test]
+fn who_did_what_is_told_by_name_and_address() {
+    let keyed = Keyed::new();
+    keyed.member("client", "chief", true);
+    let public = keyed.member("client", "shop", false);
+    keyed.keys(
+        &["add", "client", "shop", &public, "--apps", "shop"],
+        "keys",
+    );
+    let dispatcher = keyed.dispatcher();
+    let (chief, shop) = (keyed.client("chief"), keyed.client("shop"));
+    let one = |app: &str, n: u32| json!({"url": format!("http://a.example/{n}"), "appid": app, "crawlid": "c"});
+    assert_eq!(
+        shop.ask(&json!([one("shop", 1), one("shop", 2)]))["accepted"],
+        2
+    );
+    chief.ask(&json!({"action": "site", "site": "a.example", "delay": 7}));
+    chief.ask(&json!({"action": "site", "site": "a.example"}));
+    chief.ask(&json!({"action": "status"}));
+    shop.ask(&json!({"action": "stop", "appid": "shopping", "crawlid": "c"}));
+    shop.ask(&json!({"action": "stop", "appid": "shop", "crawlid": "c"}));
+    chief.ask(&json!({"action": "reload"}));
+    dispatcher.signal(Signal::HUP);
+    let state = keyed.work.path("state/dispatcher");
+    wait_for("the signal is told", || {
+        let told = audit(&state, &["--what", "reload"]);
+        told.iter().any(|line| line["by"] == "signal").then_some(())
+    });
+    keyed.keys(&["revoke", "shop"], "keys");
+
+    let keys = keyed.work.path("keys");
+    let told = audit(&state, &["--keys", keys.to_str().expect("plain")]);
+    let short = |line: &Value| {
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        let who = if line["by"] == "user" {
+            "user".into()
+        } else {
+            text("who")
+        };
+        (text("action"), who, text("result"))
+    };
+    let mut told_short: Vec<_> = told.iter().map(short).collect();
+    // What is summed up stands behind the actions of its second.
+    told_short.sort();
+    let mut expected = [
+        ("keys_add", "user", "done"),
+        ("keys_add", "user", "done"),
+        ("feed", "shop", "done"),
+        ("site", "chief", "begun"),
+        ("stop", "shop", "refused"),
+        ("stop", "shop", "begun"),
+        ("reload", "chief", "begun"),
+        ("reload", "", "begun"),
+        ("keys_revoke", "user", "done"),
+    ]
+    .map(|(action, who, result)| (action.to_owned(), who.to_owned(), result.to_owned()));
+    expected.sort();
+    assert_eq!(told_short, expected, "{told:#?}");
+    let of = |action: &str, result: &str| {
+        let found = told
+            .iter()
+            .find(|line| line["action"] == action && line["result"] == result);
+        found.expect("it is told").clone()
+    };
+    let fed = of("feed", "done");
+    assert_eq!(
+        (&fed["accepted"], &fed["by"], &fed["address"]),
+        (&json!(2), &json!("key"), &json!("127.0.0.1")),
+        "{fed}"
+    );
+    assert_eq!(fed["crawls"], json!([{"appid": "shop", "crawlid": "c"}]));
+    assert_eq!(of("stop", "refused")["path"], "$.appid");
+    assert_eq!(of("site", "begun")["delay_ms"], 7_000);
+    assert_eq!(of("keys_revoke", "done")["name"], "shop");
+    let own = audit(
+        &state,
+        &["--who", "shop", "--what", "stop", "--since", "1h"],
+    );
+    assert_eq!(own.len(), 2, "{own:#?}");
+    assert!(audit(&state, &["--since", "2100-01-01"]).is_empty());
+    let dispatcher_log = keyed.work.logs();
+    assert!(!format!("{dispatcher_log:?}").contains("audit_not_written"));
+}
+
+/// Whatever is answered is in the log, however soon the dispatcher dies: feeds of many clients at once,
+/// which are summed up, and actions among them.
+#[test]
+fn what_was_answered_is_in_the_log_of_a_killed_dispatcher() {
+    let mut fleet = Fleet::dispatcher_only(&[("LOG_LEVEL", "off")]);
+    let mut answered = 0;
+    for round in 0..4 {
+        let (fed, gone) = (AtomicU64::new(0), AtomicBool::new(false));
+        let began = Instant::now();
+        let paused = std::thread::scope(|scope| {
+            for client in 0..3 {
+                let (fleet, fed, gone) = (&fleet, &fed, &gone);
+                scope.spawn(move || {
+                    let connection = Client::connect(&fleet.control());
+                    for n in 0.. {
+                        let url = format!("http://a.example/{round}/{client}/{n}");
+                        let is_gone = || gone.load(Ordering::Relaxed);
+                        match connection.ask_unless(&request(&url, "killed"), is_gone) {
+                            Some(answer) if answer["accepted"] == 1 => {
+                                fed.fetch_add(1, Ordering::Relaxed);
+                            }
+                            _ => return,
+                        }
+                    }
+                });
+            }
+            wait_for("enough is fed", || {
+                (fed.load(Ordering::Relaxed) > 200
+                    && began.elapsed() > Duration::from_millis(1_200))
+                .then_some(())
+            });
+            let connection = Client::connect(&fleet.control());
+            let paused = connection.ask(&action("pause", Some("killed")));
+            connection.ask(&action("resume", Some("killed")));
+            fleet.dispatcher().signal(Signal::KILL);
+            gone.store(true, Ordering::Relaxed);
+            paused
+        });
+        assert_eq!(paused["state"], "paused", "{paused}");
+        answered += fed.into_inner();
+        fleet.kill_dispatcher();
+        let told = audit(&fleet.dispatcher_state, &[]);
+        let feeds = told.iter().filter(|line| line["action"] == "feed");
+        let lines = feeds.clone().count();
+        let accepted: u64 = feeds.filter_map(|line| line["accepted"].as_u64()).sum();
+        assert!(accepted >= answered, "{accepted} of {answered} are told");
+        assert!(
+            lines as u64 * 10 < accepted,
+            "{lines} lines of {accepted} feeds"
+        );
+        let actions = |name: &str| told.iter().filter(|line| line["action"] == name).count();
+        assert_eq!(
+            (actions("pause"), actions("resume")),
+            (round + 1, round + 1)
+        );
+        fleet.start_dispatcher();
+    }
+}
+
+#[test]
+fn a_folder_without_an_audit_log_is_told() {
+    let fleet = Fleet::unstarted(&[]);
+    let folder = fleet.work.path("empty/logs");
+    fs::create_dir_all(&folder).expect("a folder");
+    let run = Run::new(["audit", "--state"]).arg(fleet.work.path("empty"));
+    let said = run.finish().expect(2);
+    assert!(said.one_sentence().contains("--state"), "{}", said.stderr);
+}

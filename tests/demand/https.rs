@@ -1,0 +1,308 @@
+//! HTTP with TLS and tokens, asked by curl.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use webfill_tests::site::Certificates;
+
+use crate::fleet::{Fleet, HTTP, request};
+
+const HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line\n";
+const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
+const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
+/// Of [`SHOP`].
+const SHOP_DIGEST: &str = "sha256:DIGEST";
+
+/// A dispatcher with TLS and tokens, and what its clients need.
+struct Guarded {
+    fleet: Fleet,
+    certificates: Certificates,
+}
+
+impl Guarded {
+    fn start() -> Guarded {
+        let files = |work: &Path| ["http.pem", "http.key", "tokens"].map(|name| work.join(name));
+        let folder = Fleet::unstarted(&[]).work;
+        let [certificate, key, tokens] = files(&folder.path(""));
+        let text = |path: &PathBuf| path.to_str().expect("plain").to_owned();
+        let settings = [text(&certificate), text(&key), text(&tokens)];
+        let mut fleet = Fleet::unstarted(&[
+            ("DISPATCHER_HTTP_CERTIFICATE", &settings[0]),
+            ("DISPATCHER_HTTP_KEY", &settings[1]),
+            ("DISPATCHER_HTTP_TOKENS", &settings[2]),
+        ]);
+        fleet.work = folder;
+        fleet.dispatcher_state = fleet.work.path("state/dispatcher-0");
+        let certificates = Certificates::make(&[&fleet.host]);
+        let mut guarded = Guarded {
+            fleet,
+            certificates,
+        };
+        guarded.show(&guarded.certificates.certificate());
+        guarded.list(&format!(
+            "chief {CHIEF}\nshop {SHOP_DIGEST} apps=shop read-only\n"
+        ));
+        guarded.fleet.start_dispatcher();
+        guarded
+    }
+
+    /// Puts a certificate in place, and the key of all of them.
+    fn show(&self, certificate: &Path) {
+        let key = fs::read(self.certificates.key()).expect("a key");
+        self.put("http.key", &key);
+        self.put("http.pem", &fs::read(certificate).expect("a certificate"));
+    }
+
+    fn list(&self, tokens: &str) {
+        let digest = sha256(SHOP);
+        let text = format!("{HEADING}{tokens}").replace("DIGEST", &digest);
+        self.put("tokens", text.as_bytes());
+    }
+
+    fn put(&self, name: &str, content: &[u8]) {
+        let path = self.fleet.work.path(name);
+        let _ = fs::remove_file(&path);
+        fs::write(&path, content).expect("our own");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).expect("our own");
+    }
+
+    fn curl(&self, scheme: &str, path: &str, more: &[&str]) -> Output {
+        let url = format!("{scheme}://{}:{HTTP}{path}", self.fleet.host);
+        Command::new("curl")
+            .args([
+                "--silent",
+                "--show-error",
+                "--max-time",
+                "30",
+                "--noproxy",
+                "*",
+            ])
+            .args(["--write-out", "\n%{http_code}", "--cacert"])
+            .arg(self.certificates.authority())
+            .args(more)
+            .arg(url)
+            .output()
+            .expect("curl is installed")
+    }
+
+    /// The status and the answer, with a token.
+    fn ask(&self, token: &str, path: &str, more: &[&str]) -> (u16, Value) {
+        let header = format!("Authorization: Bearer {token}");
+        answer(&self.curl("https", path, &[&["--header", &header], more].concat()))
+    }
+}
+
+fn answer(output: &Output) -> (u16, Value) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (body, status) = text.rsplit_once('\n').expect("a status");
+    let status = status.parse().expect("a number");
+    let body = serde_json::from_str(body.trim());
+    let error = String::from_utf8_lossy(&output.stderr);
+    (status, body.unwrap_or_else(|_| panic!("{text} {error}")))
+}
+
+fn sha256(text: &str) -> String {
+    let script = format!("printf %s {text} | sha256sum");
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .output()
+        .expect("sha256sum");
+    String::from_utf8_lossy(&output.stdout)[..64].to_owned()
+}
+
+#[test]
+fn only_those_with_a_token_are_answered_and_by_tls_alone() {
+    let guarded = Guarded::start();
+    for path in ["/status", "/healthz", "/nowhere"] {
+        let (status, told) = answer(&guarded.curl("https", path, &[]));
+        assert_eq!(
+            (status, &told["error"]["path"]),
+            (401, &json!("$")),
+            "{path}: {told}"
+        );
+    }
+    assert_eq!(guarded.ask("wrong", "/status", &[]).0, 401);
+    let (status, told) = guarded.ask(CHIEF, "/status", &[]);
+    assert_eq!((status, &told["action"]), (200, &json!("status")), "{told}");
+    let plain = guarded.curl(
+        "http",
+        "/status",
+        &["--header", &format!("Authorization: Bearer {CHIEF}")],
+    );
+    let (status, told) = answer(&plain);
+    assert_eq!(status, 400, "{told}");
+    assert!(
+        told["error"]["message"]
+            .as_str()
+            .is_some_and(|why| why.contains("https"))
+    );
+
+    // A token has rights as a key has.
+    assert_eq!(guarded.ask(SHOP, "/info?appid=shop", &[]).0, 200);
+    for (path, place) in [("/info?appid=other", "$.appid"), ("/status", "$.action")] {
+        let (status, told) = guarded.ask(SHOP, path, &[]);
+        assert_eq!(
+            (status, &told["error"]["path"]),
+            (400, &json!(place)),
+            "{told}"
+        );
+    }
+    let feed = |kind: &'static str, body: String| {
+        let header = format!("Content-Type: {kind}");
+        guarded.ask(
+            SHOP,
+            "/feed",
+            &["--header", &header, "--data-binary", &body],
+        )
+    };
+    let one = json!({"url": "http://a.example/", "appid": "shop", "crawlid": "c"}).to_string();
+    let (status, told) = feed("application/json", one.clone());
+    assert_eq!(
+        (status, &told["error"]["path"]),
+        (400, &json!("$")),
+        "{told}"
+    );
+    let (status, told) = feed("application/x-ndjson", one);
+    assert_eq!(
+        (status, &told["error"]["path"]),
+        (400, &json!("$")),
+        "{told}"
+    );
+
+    let audit = webfill_tests::run::Run::new(["audit", "--json", "--who", "shop", "--state"])
+        .arg(&guarded.fleet.dispatcher_state);
+    let told = audit.finish().expect(0).stdout;
+    let told: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert!(!told.is_empty());
+    for line in &told {
+        assert_eq!(
+            (&line["by"], &line["result"]),
+            (&json!("token"), &json!("refused")),
+            "{line}"
+        );
+        assert_eq!(line["address"], "127.0.0.1", "{line}");
+    }
+    let logs = format!("{:?}", guarded.fleet.work.logs());
+    assert!(
+        !logs.contains(CHIEF) && !logs.contains(SHOP),
+        "a token is in a log"
+    );
+}
+
+#[test]
+fn an_address_that_guesses_tokens_is_shut_out() {
+    let guarded = Guarded::start();
+    assert_eq!(guarded.ask(CHIEF, "/status", &[]).0, 200);
+    let statuses: Vec<u16> = (0..12)
+        .map(|guess| guarded.ask(&format!("guess-{guess}"), "/status", &[]).0)
+        .collect();
+    assert_eq!(statuses, [&[401; 10][..], &[429; 2]].concat());
+    assert_eq!(
+        guarded.ask(CHIEF, "/status", &[]).0,
+        429,
+        "nothing more is looked at"
+    );
+    let told = guarded.fleet.told("token_refused");
+    assert_eq!(told.len(), 1, "once a minute");
+    assert_eq!(told[0]["address"], "127.0.0.1");
+    // From elsewhere it goes on.
+    let other = ["--interface", "127.0.0.2"];
+    assert_eq!(guarded.ask(CHIEF, "/status", &other).0, 200);
+}
+
+#[test]
+fn certificate_and_tokens_are_renewed_by_a_reload() {
+    let guarded = Guarded::start();
+    let reload = || guarded.fleet.run(&["reload"]);
+    let expired = guarded.certificates.expired(&guarded.fleet.host);
+    guarded.show(&expired);
+    reload().expect(0);
+    let refused = guarded.curl("https", "/status", &[]);
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && why.contains("expired"),
+        "{why}"
+    );
+
+    guarded.show(&guarded.certificates.certificate());
+    guarded.list(&format!("shop {SHOP_DIGEST}\n"));
+    assert!(
+        !guarded.curl("https", "/status", &[]).status.success(),
+        "not read yet"
+    );
+    reload().expect(0);
+    assert_eq!(
+        guarded.ask(CHIEF, "/status", &[]).0,
+        401,
+        "it was taken off"
+    );
+    assert_eq!(
+        guarded.ask(SHOP, "/status", &[]).0,
+        200,
+        "it is bound no more"
+    );
+
+    // What has a fault changes nothing.
+    guarded.put("http.pem", b"rubbish");
+    let said = reload().expect(1).stderr;
+    assert!(said.contains("http.pem"), "{said}");
+    assert_eq!(guarded.ask(SHOP, "/status", &[]).0, 200);
+}
+
+#[test]
+fn without_tls_and_tokens_no_other_machine_is_served() {
+    let refuses = |settings: &[(&str, &str)], words: &[&str]| {
+        let fleet = Fleet::unstarted(settings);
+        let run = fleet.dispatcher_role().instead("--http", "10.0.0.1:8080");
+        let refused = run.finish().expect(2);
+        for word in words {
+            assert!(refused.one_sentence().contains(word), "{}", refused.stderr);
+        }
+        assert!(!fleet.dispatcher_state.exists(), "nothing was opened");
+    };
+    refuses(
+        &[],
+        &["dispatcher.http = ", "http_certificate", "http_tokens"],
+    );
+    refuses(&[("DISPATCHER_HTTP_TOKENS", "tokens")], &["TLS"]);
+    refuses(&[("DISPATCHER_HTTP_KEY", "key")], &["belong together"]);
+    let guarded = Guarded::start();
+    let path = |name: &str| {
+        guarded
+            .fleet
+            .work
+            .path(name)
+            .to_str()
+            .expect("plain")
+            .to_owned()
+    };
+    let (certificate, key, tokens) = (path("http.pem"), path("http.key"), path("tokens"));
+    let open = fs::Permissions::from_mode(0o444);
+    fs::set_permissions(&tokens, open).expect("our own");
+    let settings = [
+        ("DISPATCHER_HTTP_CERTIFICATE", &*certificate),
+        ("DISPATCHER_HTTP_KEY", &key),
+        ("DISPATCHER_HTTP_TOKENS", &tokens),
+    ];
+    refuses(&settings, &["tokens is open to others"]);
+    let swapped = [
+        settings[0],
+        ("DISPATCHER_HTTP_KEY", &*certificate),
+        settings[2],
+    ];
+    refuses(&swapped, &["cannot use"]);
+    // What a client feeds is not lost by all that.
+    assert_eq!(
+        guarded
+            .fleet
+            .client()
+            .ask(&request("http://a.example/", "c"))["accepted"],
+        1
+    );
+}

@@ -1,0 +1,118 @@
+//! A fleet with keys on a loopback address of its own.
+
+use std::fs;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use serde_json::Value;
+use webfill_tests::run::{Finished, Run, Running};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::{Workplace, files_under};
+
+use crate::clients::Client;
+use crate::fleet::wait_for;
+
+/// A dispatcher with keys on an address of its own, and its clients.
+pub(crate) struct Keyed {
+    pub(crate) web: Web,
+    pub(crate) work: Workplace,
+    pub(crate) host: String,
+}
+
+impl Keyed {
+    pub(crate) fn new() -> Keyed {
+        static FLEETS: AtomicU8 = AtomicU8::new(240);
+        let number = FLEETS.fetch_add(1, Ordering::Relaxed);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let keyed = Keyed {
+            web: Web::start(),
+            work: Workplace::new(),
+            host: format!("127.{number}.{high}.{low}"),
+        };
+        keyed.keys(&["new", "dispatcher"], "keys");
+        keyed
+    }
+
+    pub(crate) fn keys(&self, args: &[&str], folder: &str) -> Finished {
+        let run = Run::new(["keys"])
+            .args(args)
+            .arg("--keys")
+            .arg(self.work.path(folder));
+        run.finish().expect(0)
+    }
+
+    /// Makes a folder of keys of a role; lets them in if wanted. Returns the public key.
+    pub(crate) fn member(&self, role: &str, name: &str, let_in: bool) -> String {
+        let trusted = self.work.path("keys/dispatcher.pub");
+        let trusted = trusted.to_str().expect("plain");
+        let made = self.keys(&["new", role, "--dispatcher-key", trusted], name);
+        let public = made.stdout.trim().to_owned();
+        if let_in {
+            self.keys(&["add", role, name, &public], "keys");
+        }
+        public
+    }
+
+    /// A supervisor with the keys in the folder of its name.
+    pub(crate) fn supervisor(&self, name: &str) -> Run {
+        let dispatcher = format!("tcp://{}:5555", self.host);
+        self.role("supervisor", name).args([
+            "--dispatcher",
+            &dispatcher,
+            "--id",
+            name,
+            "--workers",
+            "1",
+        ])
+    }
+
+    pub(crate) fn dispatcher(&self) -> Running {
+        let role = self.role("dispatcher", "keys");
+        let mut running = role.args(["--listen", &self.host]).start();
+        running.wait_for_stderr("ready");
+        running
+    }
+
+    pub(crate) fn role(&self, role: &str, folder: &str) -> Run {
+        let store = format!("sqlite:{}", self.work.path("store.db").display());
+        Run::new([role, "--store", &store, "--state"])
+            .arg(self.work.path(&format!("state/{role}")))
+            .arg("--keys")
+            .arg(self.work.path(folder))
+            .env("WEBFILL_POLITENESS_DELAY", "0.02")
+            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+            .env("WEBFILL_DISPATCHER_HTTP", "off")
+    }
+
+    pub(crate) fn command(&self, args: &[&str], keys: Option<&str>) -> Run {
+        let dispatcher = format!("tcp://{}:5555", self.host);
+        let run = Run::new(args).args(["--dispatcher", &dispatcher]);
+        match keys {
+            Some(folder) => run.arg("--keys").arg(self.work.path(folder)),
+            None => run,
+        }
+    }
+
+    /// A connection to the control socket with the keys in a client's folder, by libzmq itself.
+    pub(crate) fn client(&self, folder: &str) -> Client {
+        Client::with_keys(
+            &format!("tcp://{}:5557", self.host),
+            &self.work.path(folder),
+        )
+    }
+
+    /// What is in the dispatcher's log of this event and with this text, once something is.
+    pub(crate) fn wait_until_told(&self, event: &str, text: &str) -> Value {
+        wait_for(&format!("the dispatcher tells {event}: {text}"), || {
+            let files = files_under(&self.work.path("state/dispatcher/logs"));
+            let texts = files
+                .iter()
+                .filter_map(|file| fs::read_to_string(file).ok());
+            let lines: String = texts.collect();
+            let told = lines
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            let mut told = told.filter(|line: &Value| line["event"] == event);
+            told.find(|line| line.to_string().contains(text))
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! `webfill audit`: who has fed, changed or been refused what, by the audit logs of a dispatcher and of its
+//! folder of keys. It reads files and asks nobody.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use clap::Args;
+use serde_json::Value;
+use webfill_startup::log::audit::audit_files;
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::parse_iso_time;
+
+use crate::changes::since;
+use crate::keys::KeyFolder;
+use crate::settings::Settings;
+
+#[derive(Debug, Args)]
+pub struct AuditOptions {
+    /// Only what was done since then: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub since: Option<i64>,
+    /// Only what this one did: the name of a key or token, or of a user
+    #[arg(long, value_name = "NAME")]
+    pub who: Option<String>,
+    /// Only this action, such as feed, stop, site, reload, drain, watch_add, keys_add
+    #[arg(long, value_name = "ACTION")]
+    pub what: Option<String>,
+    /// A JSON object per line, as it is in the log
+    #[arg(long)]
+    pub json: bool,
+    /// Folder of the dispatcher's files and logs [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// The dispatcher's folder of keys
+    #[arg(long, value_name = "DIR")]
+    pub keys: Option<PathBuf>,
+    /// The dispatcher's settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// A line of a log, with its time.
+type Told = (i64, Value);
+
+/// Runs the command.
+pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
+    let mut settings = Settings::load(options.config.as_deref())?;
+    settings.state = options.state.clone().unwrap_or(settings.state);
+    settings.keys = options.keys.clone().or(settings.keys);
+    let folder = settings.log_folder();
+    let files = audit_files(&folder)
+        .map_err(|error| cannot_read(&folder, &error, "name the dispatcher's folder by --state"))?;
+    let of_keys = settings
+        .keys
+        .map(|keys| KeyFolder::new(&keys).audit_file())
+        .filter(|file| file.exists());
+    if files.is_empty() && of_keys.is_none() {
+        return Err(Fault::usage(format!(
+            "no audit log is in {}: name the dispatcher's folder by --state",
+            folder.display()
+        )));
+    }
+    let mut of_keys = lines_of(of_keys.into_iter().collect())?.peekable();
+    let mut out = std::io::stdout().lock();
+    let recent = files.into_iter().filter(|file| options.may_hold(file));
+    for told in lines_of(recent.collect())? {
+        while let Some(earlier) = next_before(&mut of_keys, told.0) {
+            if !options.show(&earlier, &mut out)? {
+                return Ok(ExitStatus::Done);
+            }
+        }
+        if !options.show(&told, &mut out)? {
+            return Ok(ExitStatus::Done);
+        }
+    }
+    for told in of_keys {
+        if !options.show(&told, &mut out)? {
+            break;
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn next_before(lines: &mut Peekable<impl Iterator<Item = Told>>, at_ms: i64) -> Option<Told> {
+    lines.next_if(|(own_ms, _)| *own_ms < at_ms)
+}
+
+/// The lines of files, one after the other. One that is being written, or was cut off, is left out.
+fn lines_of(files: Vec<PathBuf>) -> Result<impl Iterator<Item = Told>, Fault> {
+    let opened = files
+        .into_iter()
+        .filter_map(|path| match File::open(&path) {
+            // The dispatcher has removed it meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            opened => {
+                Some(opened.map_err(|error| cannot_read(&path, &error, "read it as its owner")))
+            }
+        });
+    let opened: Vec<File> = opened.collect::<Result<_, Fault>>()?;
+    let lines = opened
+        .into_iter()
+        .flat_map(|file| BufReader::new(file).lines().map_while(Result::ok));
+    Ok(lines.filter_map(|line| {
+        let line: Value = serde_json::from_str(&line).ok()?;
+        let at_ms = line["timestamp"].as_str().and_then(parse_iso_time);
+        Some((at_ms.unwrap_or_default(), line))
+    }))
+}
+
+impl AuditOptions {
+    /// A file that was last written before the asked time has nothing that is asked for.
+    fn may_hold(&self, file: &Path) -> bool {
+        let modified = file.metadata().and_then(|file| file.modified()).ok();
+        let since_epoch = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let written_ms = since_epoch.map_or(i64::MAX, |at| at.as_millis() as i64);
+        self.since.is_none_or(|since_ms| written_ms >= since_ms)
+    }
+
+    /// Prints a line that is asked for. Returns false when nobody reads any more.
+    fn show(&self, (at_ms, line): &Told, out: &mut impl Write) -> Result<bool, Fault> {
+        let is = |key: &str, wanted: &Option<String>| {
+            wanted.is_none() || line[key].as_str() == wanted.as_deref()
+        };
+        if self.since.is_some_and(|since_ms| *at_ms < since_ms)
+            || !is("who", &self.who)
+            || !is("action", &self.what)
+        {
+            return Ok(true);
+        }
+        let shown = match self.json {
+            true => line.to_string(),
+            false => sentence(line),
+        };
+        match writeln!(out, "{shown}") {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(Fault::error(error)),
+            Ok(()) => Ok(true),
+        }
+    }
+}
+
+/// The members that every line shows in their places.
+const PLACED: [&str; 6] = ["timestamp", "action", "who", "address", "by", "result"];
+
+/// A line for people: when, who from where, what, what became of it, and what it concerned.
+fn sentence(line: &Value) -> String {
+    let text = |key: &str| line[key].as_str();
+    let who = text("who").or(text("by")).unwrap_or("-");
+    let from = text("address").map_or(String::new(), |address| format!(" ({address})"));
+    let mut words = vec![
+        text("timestamp").unwrap_or("-").to_owned(),
+        format!("{who}{from}"),
+        text("action").unwrap_or("-").to_owned(),
+        text("result").unwrap_or_default().to_owned(),
+    ];
+    let members = line.as_object().into_iter().flatten();
+    let further = members.filter(|(key, _)| !PLACED.contains(&key.as_str()));
+    words.extend(further.map(|(key, value)| format!("{key}={}", shown(key, value))));
+    words.retain(|word| !word.is_empty());
+    words.join("  ")
+}
+
+fn shown(key: &str, value: &Value) -> String {
+    match (key, value) {
+        ("crawls", Value::Array(crawls)) => {
+            let names = crawls.iter().map(|crawl| {
+                let text = |key: &str| crawl[key].as_str().unwrap_or_default();
+                format!("{}/{}", text("appid"), text("crawlid"))
+            });
+            names.collect::<Vec<_>>().join(",")
+        }
+        (_, Value::String(text)) if text.contains(char::is_whitespace) => format!("\"{text}\""),
+        (_, Value::String(text)) => text.clone(),
+        (_, other) => other.to_string(),
+    }
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error, advice: &str) -> Fault {
+    Fault::usage(format!("cannot read {}: {error}; {advice}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_when_who_what_and_what_became_of_it() {
+        let line = json!({
+            "timestamp": "2026-11-23T08:00:00Z", "action": "feed", "who": "feeder",
+            "address": "10.0.0.7", "by": "key", "result": "done", "accepted": 5,
+            "crawls": [{"appid": "shop", "crawlid": "monday"}],
+        });
+        let expected =
+            "2026-11-23T08:00:00Z  feeder (10.0.0.7)  feed  done  accepted=5  crawls=shop/monday";
+        assert_eq!(sentence(&line), expected);
+        let line = json!({"timestamp": "T", "action": "reload", "by": "signal", "result": "begun"});
+        assert_eq!(sentence(&line), "T  signal  reload  begun");
+        let line = json!({"timestamp": "T", "action": "stop", "who": "a", "result": "refused", "why": "not yours"});
+        assert_eq!(sentence(&line), "T  a  stop  refused  why=\"not yours\"");
+    }
+}

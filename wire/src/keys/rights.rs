@@ -1,0 +1,138 @@
+//! Rights of a client's key or token: how a list bounds what its owner may do. A list names them behind
+//! the key, as `apps=a,b` and `read-only`; without them the owner may do whatever a client may.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// What the owner of a client's key or token may do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rights {
+    /// The only applications that it may ask about, feed and change; `None`: all.
+    apps: Option<Arc<BTreeSet<String>>>,
+    /// It may ask, and change nothing.
+    read_only: bool,
+}
+
+const APPS: &str = "apps=";
+const READ_ONLY: &str = "read-only";
+
+impl Rights {
+    /// Whatever a client may.
+    pub const ALL: Rights = Rights {
+        apps: None,
+        read_only: false,
+    };
+
+    /// Only these applications, if any are named.
+    pub fn new(apps: &[String], read_only: bool) -> Result<Rights, String> {
+        if let Some(wrong) = apps.iter().find(|app| !is_app(app)) {
+            return Err(format!(
+                "`{wrong}` is no application: 1 to 200 characters, without white space, `,` and `/`"
+            ));
+        }
+        let apps: BTreeSet<String> = apps.iter().cloned().collect();
+        Ok(Rights {
+            apps: (!apps.is_empty()).then(|| Arc::new(apps)),
+            read_only,
+        })
+    }
+
+    /// Reads the words of a list.
+    pub fn parse(words: &[&str]) -> Result<Rights, String> {
+        let (mut apps, mut read_only) = (None, false);
+        for word in words {
+            match word.strip_prefix(APPS) {
+                Some(named) if apps.is_none() => {
+                    let named: Vec<String> = named.split(',').map(str::to_owned).collect();
+                    apps = Some(named);
+                }
+                None if *word == READ_ONLY && !read_only => read_only = true,
+                _ => {
+                    return Err(format!(
+                        "`{word}` is no right: expected `apps=A,B` or `read-only`, once each"
+                    ));
+                }
+            }
+        }
+        Rights::new(&apps.unwrap_or_default(), read_only)
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Whether they end at the border of an application: what concerns all of them is not its owner's.
+    pub fn is_bound(&self) -> bool {
+        self.apps.is_some()
+    }
+
+    pub fn permit_app(&self, app_id: &str) -> bool {
+        self.apps.as_ref().is_none_or(|apps| apps.contains(app_id))
+    }
+}
+
+fn is_app(app: &str) -> bool {
+    let fits = |c: char| !c.is_whitespace() && !c.is_control() && !",/".contains(c);
+    (1..=200).contains(&app.chars().count()) && app.chars().all(fits)
+}
+
+/// The words of a list; nothing for [`Rights::ALL`].
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let apps = self.apps.as_ref().map(|apps| {
+            let apps: Vec<&str> = apps.iter().map(String::as_str).collect();
+            format!("{APPS}{}", apps.join(","))
+        });
+        let read_only = self.read_only.then(|| READ_ONLY.to_owned());
+        let words: Vec<String> = apps.into_iter().chain(read_only).collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_are_read_as_they_are_written() {
+        for (words, shown) in [
+            (&[][..], ""),
+            (&["read-only"], "read-only"),
+            (&["apps=b,a"], "apps=a,b"),
+            (&["read-only", "apps=shop:1"], "apps=shop:1 read-only"),
+        ] {
+            let rights = Rights::parse(words).unwrap();
+            assert_eq!(rights.to_string(), shown);
+            let again: Vec<&str> = shown.split_whitespace().collect();
+            assert_eq!(Rights::parse(&again).unwrap(), rights);
+        }
+        assert_eq!(Rights::parse(&[]).unwrap(), Rights::ALL);
+    }
+
+    #[test]
+    fn a_word_that_is_no_right_does_not_open_anything() {
+        for wrong in [
+            &["readonly"][..],
+            &["apps"],
+            &["apps="],
+            &["apps=a,"],
+            &["apps=a/b"],
+            &["apps=a", "apps=b"],
+            &["read-only", "read-only"],
+            &["Read-Only"],
+        ] {
+            assert!(Rights::parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_named_applications_are_permitted() {
+        let bound = Rights::parse(&["apps=a,b"]).unwrap();
+        assert!(bound.is_bound() && bound.permit_app("a") && bound.permit_app("b"));
+        for other in ["ab", "c", "", "A"] {
+            assert!(!bound.permit_app(other), "{other}");
+        }
+        assert!(!Rights::ALL.is_bound() && Rights::ALL.permit_app("whatever"));
+    }
+}
