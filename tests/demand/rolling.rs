@@ -59,7 +59,7 @@ impl Machines {
         wait_for("all are welcome", || {
             (machines.sites_of_each().len() == SUPERVISORS).then_some(())
         });
-        machines.feed(110);
+        machines.feed(90);
         machines.wait_for_pages(SITES * 2);
         machines
     }
