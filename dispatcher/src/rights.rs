@@ -51,6 +51,10 @@ fn need_of(action: &Action) -> Need<'_> {
         Action::Retry(retry) => Need::to_change(Reach::App(&retry.subject.app_id)),
         Action::Prune(prune) => Need::to_change(Reach::App(&prune.subject.app_id)),
         Action::Status { .. } | Action::Sites(_) => Need::to_read(Reach::Fleet),
+        Action::Why(question) => Need::to_read(match &question.app_id {
+            Some(app_id) => Reach::App(app_id),
+            None => Reach::Fleet,
+        }),
         Action::Reload { .. } | Action::Drain { .. } => Need::to_change(Reach::Fleet),
         Action::Site(site) => Need {
             change: site.changes_something(),

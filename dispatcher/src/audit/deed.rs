@@ -95,6 +95,7 @@ impl Deed {
             Action::Drain { supervisor, .. } => ("drain", json!({"supervisor": supervisor})),
             Action::Site(site) => ("site", about_site(site)),
             Action::Sites(_) => ("sites", json!({})),
+            Action::Why(_) => ("why", json!({})),
             Action::Watch(watch) => (watch.order.name(), about_watch(&watch.order)),
         };
         let about = match about {
