@@ -45,7 +45,7 @@ lay_out() {
     cp etl-mappings/schema.json "$stage/schemas/mapping.schema.json"
     cp docs/*.schema.json "$stage/schemas"
     cp -r deploy/machine "$stage"
-    cp -r deploy/{crawler-page.html,cloud-init,ansible,container,monitoring,roll} etl-mappings "$stage/examples"
+    cp -r deploy/{crawler-page.html,cloud-init,ansible,container,mongodb,monitoring,roll} etl-mappings "$stage/examples"
     # The places of a system, instead of those of the folder that a person works in.
     sed -e 's|^#store = .*|store = "sqlite:/var/lib/webfill/store/webfill.db"|' \
         -e 's|^#state = .*|state = "/var/lib/webfill/dispatcher"|' \

@@ -170,6 +170,16 @@ mod tests {
             ),
             (json!({"action": "sites"}), READS, Reach::Fleet),
             (
+                json!({"action": "why", "url": "http://a.org/"}),
+                READS,
+                Reach::Fleet,
+            ),
+            (
+                json!({"action": "why", "url": "http://a.org/", "appid": "a"}),
+                READS,
+                own,
+            ),
+            (
                 json!({"action": "watch_add", "watch": added}),
                 CHANGES,
                 Reach::Fleet,

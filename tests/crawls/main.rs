@@ -37,6 +37,7 @@ mod mongodb_many_records;
 mod mongodb_queries;
 mod mongodb_records;
 mod mongodb_records_refused;
+mod mongodb_roles;
 mod nights;
 mod notices;
 mod one_at_a_time;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use webfill_tests::Signal;
 use webfill_tests::process::Process;
-use webfill_tests::regulator::{Changes, NIGHTS, Notices, Regulator};
+use webfill_tests::regulator::{Change, Changes, NIGHTS, Notices, Regulator};
 use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
@@ -40,7 +40,7 @@ struct Watched {
     /// All that was told so far.
     all: Changes,
     /// What a run has recorded and not delivered any more, because it was killed in between.
-    owed: Changes,
+    owed: Vec<Change>,
 }
 
 impl Watched {
@@ -52,7 +52,7 @@ impl Watched {
             resolve: resolve.filter(|one| one != "--resolve").collect(),
             notices: Notices::default(),
             all: Changes::new(),
-            owed: Changes::new(),
+            owed: Vec::new(),
         }
     }
 
@@ -79,22 +79,26 @@ impl Watched {
     /// One night: what is told is what is true, and what the last one owed. A run may owe only if it was killed
     /// once its end was recorded.
     fn night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Teller) {
-        let mut expected = self.regulator.next_night();
-        expected.append(&mut self.owed);
+        let changes = self.regulator.next_night();
+        let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
         self.end_rests();
         let before = self.told().len();
         let teller = run(self);
         let told = self.told();
-        let told = self.notices.news(&told[before..]);
-        let missed: Changes = expected.difference(&told).cloned().collect();
-        let wrong: Changes = told.difference(&expected).cloned().collect();
+        let mut wrong = Vec::new();
+        for change in self.notices.news(&told[before..]) {
+            match missed.iter().position(|missed| *missed == change) {
+                Some(at) => drop(missed.swap_remove(at)),
+                None => wrong.push(change.clone()),
+            }
+            self.all.insert(change);
+        }
         assert!(
             (missed.is_empty() || teller.was_killed) && wrong.is_empty(),
             "night {number}: missed {missed:#?}, told wrongly {wrong:#?} by {:?}: {}",
             self.last_run(),
             teller.said
         );
-        self.all.extend(told);
         self.owed = missed;
     }
 

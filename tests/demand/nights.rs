@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_tests::receiver::Receiver;
-use webfill_tests::regulator::{BLOCKED_NIGHT, BULLETIN, Changes, NIGHTS, Notices, Regulator};
+use webfill_tests::regulator::{
+    BLOCKED_NIGHT, BULLETIN, Change, Changes, NIGHTS, Notices, Regulator,
+};
 
 use crate::fleet::{Fleet, wait_for};
 
@@ -32,7 +34,7 @@ fn add(fleet: &Fleet, seeds: &[String], receivers: [&Receiver; 2]) {
 }
 
 /// What a receiver was told that it was not told before.
-fn news(receiver: &Receiver, notices: &mut Notices) -> Changes {
+fn news(receiver: &Receiver, notices: &mut Notices) -> Vec<Change> {
     let lines = receiver.delivered().into_iter();
     let lines: Vec<String> = lines.map(|posted| posted.json().to_string()).collect();
     notices.news(&lines.join("\n"))
@@ -70,7 +72,9 @@ fn a_fleet_tells_what_has_changed_on_each_of_ten_nights_though_its_dispatcher_di
         for (receiver, notices) in receivers.iter().zip(&mut notices) {
             let mut told = Changes::new();
             wait_for(&format!("night {number} is told"), || {
-                told.extend(news(receiver, notices));
+                for change in news(receiver, notices) {
+                    assert!(told.insert(change.clone()), "told twice: {change:?}");
+                }
                 (told.len() >= expected.len()).then_some(())
             });
             assert_eq!(told, expected, "night {number}");

@@ -38,6 +38,11 @@ fn actions() -> Vec<(Value, bool, bool)> {
             true,
         ),
         (json!({"action": "sites"}), false, true),
+        (
+            json!({"action": "why", "url": "http://a.test/"}),
+            false,
+            true,
+        ),
         (json!({"action": "watch_add", "watch": added}), true, true),
         (json!({"action": "watch_list"}), false, false),
         (watch("watch_show"), false, false),

@@ -62,10 +62,14 @@ impl Documents {
 
     /// The answer to a command on this database.
     pub fn run(&self, command: Document) -> Document {
-        let answer = self
-            .runtime
-            .block_on(async { self.database.run_command(command.clone()).await });
+        let answer = self.try_run(command.clone());
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+
+    /// The answer to a command that the server may refuse.
+    pub fn try_run(&self, command: Document) -> mongodb::error::Result<Document> {
+        self.runtime
+            .block_on(async { self.database.run_command(command).await })
     }
 
     /// Every page by its URL; panics if a URL is stored twice.

@@ -24,8 +24,11 @@ pub const BLOCKED_NIGHT: u32 = 3;
 
 pub const NIGHTS: u32 = 10;
 
-/// What is told: kinds of changes and URLs.
-pub type Changes = BTreeSet<(String, String)>;
+/// The kind of a change, and the URL of the page.
+pub type Change = (String, String);
+
+/// What is to be told.
+pub type Changes = BTreeSet<Change>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
@@ -300,9 +303,9 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// What these lines of a file tell that is new; panics if a change is told twice, or a line is none.
-    pub fn news(&mut self, text: &str) -> Changes {
-        let mut told = Changes::new();
+    /// What these lines of a file tell that is new; panics if a line is no notice.
+    pub fn news(&mut self, text: &str) -> Vec<Change> {
+        let mut told = Vec::new();
         for line in text.lines() {
             let notice: serde_json::Value = serde_json::from_str(line).expect("a notice");
             let key = notice["key"].as_str().expect("a key").to_owned();
@@ -311,12 +314,11 @@ impl Notices {
             }
             assert_eq!(notice["more"], 0, "{notice}");
             for event in notice["events"].as_array().expect("events") {
-                if event["event"] != "change" {
-                    continue;
+                if event["event"] == "change" {
+                    let of =
+                        |name: &str| event["detail"][name].as_str().expect("a word").to_owned();
+                    told.push((of("kind"), of("url")));
                 }
-                let of = |name: &str| event["detail"][name].as_str().expect("a word").to_owned();
-                let change = (of("kind"), of("url"));
-                assert!(told.insert(change.clone()), "told twice: {change:?}");
             }
         }
         told
