@@ -177,7 +177,7 @@ impl Visit {
     }
 
     /// Finds out who asks, if a token is asked for; returns the refusal of those who have none.
-    fn admit(&mut self, headers: &HeaderMap) -> Result<(), Answer> {
+    fn admit(&mut self, headers: &HeaderMap) -> Result<(), Box<Answer>> {
         let Some(tokens) = self.service.protection.get().tokens else {
             return Ok(());
         };
@@ -188,9 +188,15 @@ impl Visit {
                 "too many wrong tokens from there: try again in a minute",
             );
             let seconds = wrong_tokens::PERIOD.as_secs().to_string();
-            return Err(with_header(answer, RETRY_AFTER, &seconds));
+            return Err(Box::new(with_header(answer, RETRY_AFTER, &seconds)));
         }
-        let unauthorised = |why| Err(with_header(refused(401, why), WWW_AUTHENTICATE, "Bearer"));
+        let unauthorised = |why| {
+            Err(Box::new(with_header(
+                refused(401, why),
+                WWW_AUTHENTICATE,
+                "Bearer",
+            )))
+        };
         let Some(token) = guard::bearer_token(headers) else {
             return unauthorised("expected a token, as `Authorization: Bearer TOKEN`");
         };
@@ -219,7 +225,7 @@ impl Visit {
 
     async fn answer(mut self, request: Request<Incoming>) -> Answer {
         if let Err(refusal) = self.admit(request.headers()) {
-            return refusal;
+            return *refusal;
         }
         let has_token = self.who.way == Way::Token;
         if let Err((status, why)) = guard::judge(request.method(), request.headers(), has_token) {
