@@ -73,7 +73,7 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
         Ok(pages) => steps.extend(pages.iter().map(Step::of_page)),
         Err(fault) => missing.push(format!("the page in the store: {fault}")),
     }
-    steps.sort_by(|one, other| one.order().cmp(&other.order()));
+    steps.sort_by_key(Step::order);
     if !steps.iter().any(|step| step.event == "leased") {
         let what = "each step, which is logged with log.level = \"info,journey=debug\"";
         missing.push(what.into());

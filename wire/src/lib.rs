@@ -7,6 +7,7 @@
 //! - [`figures`]: what workers have counted, for Prometheus.
 //! - [`arrivals`]: notices lost messages by their numbers.
 //! - [`refusal_log`]: how often a refused peer is logged.
+//! - [`report`]: what supervisors tell of themselves.
 //! - [`socket`]: the only module that uses ZeroMQ.
 //! - [`links`]: what the links of an outcome are, and how many fit into a message.
 //! - [`keys`]: the CURVE keys of processes, and the list of those that are admitted.
@@ -19,6 +20,7 @@ pub mod keys;
 pub mod links;
 pub mod message;
 pub mod refusal_log;
+pub mod report;
 pub mod socket;
 pub mod vocabulary;
 
@@ -26,4 +28,5 @@ pub use arrivals::Arrivals;
 pub use links::LinkKind;
 pub use message::*;
 pub use refusal_log::RefusalLog;
+pub use report::{REPORTS_SINCE, SupervisorReport};
 pub use vocabulary::{Follow, Lane, Outcome, Reason, RestReason};

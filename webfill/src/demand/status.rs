@@ -33,9 +33,16 @@ fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
         return cell(answer);
     };
-    let mut answer = answer.clone();
-    let supervisors = answer.remove("supervisors");
-    let unfinished = answer.remove("unfinished");
+    let supervisors = answer.get("supervisors").cloned();
+    let unfinished = answer.get("unfinished").cloned();
+    // In the order in which they are told, which taking one out would change.
+    let others = answer.iter().filter(|(key, _)| {
+        let elsewhere = ["action", "supervisors", "unfinished"];
+        !elsewhere.contains(&key.as_str())
+    });
+    let mut answer: Map<String, Value> = others
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     for backend in ["store", "cache"] {
         if let Some(told) = answer.get_mut(backend) {
             *told = backend_in_words(told).into();
@@ -45,7 +52,6 @@ fn format_answer(answer: &Value) -> String {
         let at = time(&Value::Number(at.clone()));
         answer.insert("server_time".into(), at.into());
     }
-    answer.remove("action");
     let mut parts = vec![whatever(&answer)];
     match supervisors.as_ref().and_then(Value::as_array) {
         Some(rows) if rows.is_empty() => parts.push("no supervisor is connected".into()),
