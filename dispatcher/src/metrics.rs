@@ -34,7 +34,7 @@ struct Shared {
     health: Health,
     clock: SteadyClock,
     /// `None`: the frontier is being opened.
-    loop_told: Mutex<Option<LoopTold>>,
+    loop_told: Mutex<Option<Arc<LoopTold>>>,
     census: Mutex<Census>,
 }
 
@@ -92,12 +92,12 @@ impl Metrics {
     pub(crate) fn publish(&mut self, core: CoreFigures, traffic: BTreeMap<&'static str, Traffic>) {
         let at = Instant::now();
         self.next = at + PUBLISH_EVERY;
-        *lock(&self.shared.loop_told) = Some(LoopTold {
+        *lock(&self.shared.loop_told) = Some(Arc::new(LoopTold {
             at,
             core,
             turns: self.turns,
             traffic,
-        });
+        }));
     }
 }
 

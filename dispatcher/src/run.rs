@@ -272,8 +272,9 @@ impl Process {
                 .map_err(frontier_fault)?;
             committed = Instant::now();
             self.note_turn(now_ms);
-            self.publish_figures(committed - began, now_ms);
+            let took = committed - began;
             self.send(to_send);
+            self.publish_figures(took, now_ms);
             self.advance_feeders()?;
             self.deliveries.advance(&mut self.core);
             let read = self.change_reader.advance(&mut self.core, now_ms);
