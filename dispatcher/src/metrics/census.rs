@@ -96,7 +96,7 @@ fn count_for_ever(file: &PathBuf, clock: SteadyClock, tell: impl Fn(&Census)) {
         match counted {
             Ok(()) => has_failed = false,
             Err(error) => {
-                counting = Counting::default();
+                // What the walks have found stays; only the one that has failed begins anew.
                 if !std::mem::replace(&mut has_failed, true) {
                     tracing::warn!(event = "census_failed", %error, "figures of tasks, sites and records are not counted for now");
                 }
@@ -173,9 +173,15 @@ impl<T: Default> Walk<T> {
     ) -> Result<()> {
         let began = Instant::now();
         loop {
-            match slice(self.after, &mut self.sum)? {
-                Some(last) => self.after = last,
-                None => {
+            match slice(self.after, &mut self.sum) {
+                Err(error) => {
+                    // A part of the slice may have been added.
+                    self.sum = T::default();
+                    self.after = 0;
+                    return Err(error);
+                }
+                Ok(Some(last)) => self.after = last,
+                Ok(None) => {
                     self.found = Some(std::mem::take(&mut self.sum));
                     self.ended = Some(Instant::now());
                     self.after = 0;
