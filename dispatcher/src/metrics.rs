@@ -14,7 +14,7 @@ use webfill_startup::Fault;
 use webfill_wire::figures::Histogram;
 use webfill_wire::socket::Traffic;
 
-use self::census::Census;
+use self::census::{Census, CensusThread};
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::core::CoreFigures;
@@ -28,13 +28,14 @@ pub(crate) struct Metrics {
     shared: Arc<Shared>,
     next: Instant,
     turns: Histogram,
+    census: Option<CensusThread>,
 }
 
 struct Shared {
     health: Health,
     clock: SteadyClock,
     /// `None`: the frontier is being opened.
-    loop_told: Mutex<Option<LoopTold>>,
+    loop_told: Mutex<Option<Arc<LoopTold>>>,
     census: Mutex<Census>,
 }
 
@@ -68,15 +69,18 @@ impl Metrics {
             shared,
             next: Instant::now(),
             turns: Histogram::default(),
+            census: None,
         }))
     }
 
     /// The frontier of this state folder is open: from now on it is counted.
-    pub(crate) fn begin_census(&self, state: &Path) -> Result<(), Fault> {
+    pub(crate) fn begin_census(&mut self, state: &Path) -> Result<(), Fault> {
         let shared = Arc::clone(&self.shared);
-        census::start(state, self.shared.clock, move |census| {
+        let thread = census::start(state, self.shared.clock, move |census| {
             *lock(&shared.census) = census.clone();
-        })
+        })?;
+        self.census = Some(thread);
+        Ok(())
     }
 
     /// A turn of the loop has taken so long.
@@ -92,12 +96,12 @@ impl Metrics {
     pub(crate) fn publish(&mut self, core: CoreFigures, traffic: BTreeMap<&'static str, Traffic>) {
         let at = Instant::now();
         self.next = at + PUBLISH_EVERY;
-        *lock(&self.shared.loop_told) = Some(LoopTold {
+        *lock(&self.shared.loop_told) = Some(Arc::new(LoopTold {
             at,
             core,
             turns: self.turns,
             traffic,
-        });
+        }));
     }
 }
 

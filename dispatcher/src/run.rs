@@ -107,7 +107,7 @@ pub fn run(
             protection.clone(),
         )?;
     }
-    let metrics = Metrics::start(&setup, health.clone(), clock)?;
+    let mut metrics = Metrics::start(&setup, health.clone(), clock)?;
     let backends = Backends::default();
     let store_writer =
         StoreWriter::start(&setup, health.clone(), backends.clone(), move |answer| {
@@ -117,7 +117,7 @@ pub fn run(
     service_manager.say("opens the frontier".to_owned());
     let mut core = open(&setup, mappings, clock)?;
     core.backends = backends;
-    if let Some(metrics) = &metrics {
+    if let Some(metrics) = &mut metrics {
         metrics.begin_census(&setup.state)?;
     }
     if let Some(feeders) = &setup.feeders {
@@ -272,8 +272,9 @@ impl Process {
                 .map_err(frontier_fault)?;
             committed = Instant::now();
             self.note_turn(now_ms);
-            self.publish_figures(committed - began, now_ms);
+            let took = committed - began;
             self.send(to_send);
+            self.publish_figures(took, now_ms);
             self.advance_feeders()?;
             self.deliveries.advance(&mut self.core);
             let read = self.change_reader.advance(&mut self.core, now_ms);
@@ -442,6 +443,8 @@ impl Process {
             tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
             frontier_fault(error)
         });
+        // It reads the frontier's file, which is closed last of all who have it open.
+        drop(self.metrics.take());
         self.pending_requests.forget_all();
         self.store_writer.finish();
         // The last pages are stored by now, and so are the states of their sites.

@@ -20,8 +20,12 @@ use webfill_startup::Fault;
 /// At most this many connections are served at once; further ones wait.
 const MOST_CONNECTIONS: usize = 16;
 
-/// The time limit for the head of a request; a connection that is kept open and silent ends then.
-const HEAD_WITHIN: Duration = Duration::from_secs(120);
+/// The time limit for the head of a request.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time limit for a connection, which carries one request: who does not read the answer gives its place
+/// to others.
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The text format's version 0.0.4.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -86,12 +90,13 @@ where
                 let answer = service.answer(&request);
                 async { Ok::<_, Infallible>(answer) }
             });
-            // A client that has closed the connection needs no answer.
-            let _ = http1::Builder::new()
+            let serving = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_WITHIN)
-                .serve_connection(TokioIo::new(stream), answer_one)
-                .await;
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), answer_one);
+            // A client that has closed the connection needs no answer.
+            let _ = tokio::time::timeout(SERVED_WITHIN, serving).await;
         });
     }
 }

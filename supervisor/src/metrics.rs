@@ -1,6 +1,7 @@
 //! What a supervisor tells Prometheus: what its workers have counted, and how it is itself. The loop
 //! publishes it once a second; who asks gets what was published last.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,34 +47,33 @@ struct Published {
     totals: WorkerTotals,
     is_store_away: bool,
     state: State,
+    /// `None`: the loop has not begun.
+    at: Option<Instant>,
 }
 
 /// The side of the loop.
 pub(crate) struct Metrics {
     /// `None`: nobody is told.
-    published: Option<Arc<Mutex<Published>>>,
+    published: Option<Arc<Mutex<Arc<Published>>>>,
     sums: WorkerSums,
     next: Instant,
 }
 
 impl Metrics {
-    /// Serves what is published, if that is wanted.
-    pub(crate) fn start(setup: &SupervisorSetup) -> Result<Metrics, Fault> {
-        let published = match setup.metrics {
-            Some(address) => {
-                let published = Arc::<Mutex<Published>>::default();
-                let served = Arc::clone(&published);
-                let page = move || served.lock().unwrap_or_else(PoisonError::into_inner).page();
-                webfill_metrics::serve(address, "metrics.supervisor", page)?;
-                Some(published)
-            }
-            None => None,
-        };
-        Ok(Metrics {
+    /// Serves what is published, if that is wanted. What cannot be watched crawls all the same.
+    pub(crate) fn start(setup: &SupervisorSetup) -> Metrics {
+        let published = setup.metrics.and_then(|address| {
+            serve(address)
+                .inspect_err(|fault| {
+                    tracing::error!(event = "metrics_not_served", error = %fault, "no figures are served");
+                })
+                .ok()
+        });
+        Metrics {
             published,
             sums: WorkerSums::default(),
             next: Instant::now(),
-        })
+        }
     }
 
     pub(crate) fn take(&mut self, figures: WorkerFigures) {
@@ -91,15 +91,35 @@ impl Metrics {
             totals: self.sums.totals(),
             is_store_away: self.sums.is_store_away(),
             state: state(),
+            at: Some(now),
         };
-        *published.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        *published.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh);
     }
+}
+
+fn serve(address: SocketAddr) -> Result<Arc<Mutex<Arc<Published>>>, Fault> {
+    let published = Arc::<Mutex<Arc<Published>>>::default();
+    let served = Arc::clone(&published);
+    let page = move || {
+        // The loop takes the lock, too: nothing is written under it.
+        let told = Arc::clone(&served.lock().unwrap_or_else(PoisonError::into_inner));
+        told.page()
+    };
+    webfill_metrics::serve(address, "metrics.supervisor", page)?;
+    Ok(published)
 }
 
 impl Published {
     fn page(&self) -> String {
         let mut page = Exposition::default();
         add_build(&mut page);
+        if let Some(at) = self.at {
+            page.gauge(
+                "webfill_loop_age_seconds",
+                "How long ago the supervisor's loop told the figures of this page; a few seconds at most, unless it is stuck.",
+            )
+            .value(at.elapsed().as_secs_f64());
+        }
         self.state.add_to(&mut page);
         page.gauge(
             "webfill_store_up",
@@ -178,6 +198,12 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
         let count = totals.answers.get(&class).copied().unwrap_or(0);
         answers.with(&[("class", &format!("{class}xx"))], count);
     }
+    let known = |class: &u8| ANSWERS.contains(class);
+    let others = totals.answers.iter().filter(|(class, _)| !known(class));
+    answers.with(
+        &[("class", "other")],
+        others.map(|(_, count)| count).sum::<u64>(),
+    );
     page.counter(
         "webfill_fetched_bytes_total",
         "Bytes of the bodies of pages, after decompression.",

@@ -40,7 +40,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         true => ServiceManager::none(),
         false => ServiceManager::from_environment(),
     };
-    let metrics = Metrics::start(&setup)?;
+    let metrics = Metrics::start(&setup);
     let (inbox, arrived) = mpsc::channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
         // The loop below outlives the sockets; a send fails only while both end.

@@ -99,7 +99,12 @@ fn figures_are_what_the_access_log_says() {
 
     let told = wait_for("the dispatcher has counted all tasks", || {
         let told = scrape(&fleet, DISPATCHER);
-        (told.get("webfill_tasks{state=\"done\"}") == Some(22.0)).then_some(told)
+        let is_told = told.get("webfill_tasks{state=\"done\"}") == Some(22.0)
+            && told.sum("webfill_tasks_ended_total") == 22.0
+            && told.get("webfill_leases") == Some(0.0)
+            && told.get("webfill_oldest_due_seconds") == Some(0.0)
+            && told.get("webfill_crawls") == Some(1.0);
+        is_told.then_some(told)
     });
     assert_eq!(told.of("webfill_tasks_ended_total{outcome=\"ok\"}"), 18.0);
     assert_eq!(told.sum("webfill_tasks_ended_total"), 22.0);
@@ -151,7 +156,7 @@ fn a_killed_worker_makes_no_counter_go_back() {
     let site = fleet.web.site("one.example");
     site.otherwise(|request| page(&request.path).field("name", "x").into());
     fleet
-        .run(&["site", "one.example", "--delay", "0.02"])
+        .run(&["site", "one.example", "--delay", "0.05"])
         .expect(0);
     let requests: Vec<Value> = (0..300)
         .map(|page| request(&site.url(&format!("/{page}")), "c"))

@@ -1,5 +1,5 @@
 //! What this worker has counted since its start, for its supervisor, which serves the sums of its workers
-//! to Prometheus. It is told with each heartbeat if something has changed.
+//! to Prometheus. It is told with each heartbeat if something has changed, at the start, and now and then.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,6 +12,9 @@ use webfill_wire::figures::{MOST_MAPPINGS, OTHER_MAPPINGS, WorkerTotals};
 
 use crate::task_result::TaskResult;
 
+/// What has not changed is told again after this time, in case a frame was lost.
+const TELL_AGAIN: Duration = Duration::from_secs(30);
+
 /// Shared by the parts of a worker that live on its main thread.
 #[derive(Debug, Clone, Default)]
 pub struct Figures(Rc<RefCell<Counted>>);
@@ -21,6 +24,8 @@ struct Counted {
     totals: WorkerTotals,
     is_store_away: bool,
     has_changed: bool,
+    /// `None`: nothing was told yet, so what is known of this worker is that of its predecessor.
+    told: Option<Instant>,
     /// When each task came that has not been requested yet. They are no more than the credit that was
     /// granted for them.
     arrivals: HashMap<u64, Instant>,
@@ -35,11 +40,15 @@ impl Figures {
         count(&mut counted);
     }
 
-    /// What there is to tell, unless all of it was told before.
+    /// What there is to tell, unless all of it was told lately.
     pub fn take_news(&self) -> Option<(WorkerTotals, bool)> {
         let mut counted = self.0.borrow_mut();
         let has_changed = std::mem::take(&mut counted.has_changed);
-        has_changed.then(|| (counted.totals.clone(), counted.is_store_away))
+        let was_told_lately = counted.told.is_some_and(|at| at.elapsed() < TELL_AGAIN);
+        (has_changed || !was_told_lately).then(|| {
+            counted.told = Some(Instant::now());
+            (counted.totals.clone(), counted.is_store_away)
+        })
     }
 
     /// These mappings are in force.
@@ -61,8 +70,8 @@ impl Figures {
 
     /// A page was requested.
     pub fn page_fetched(&self, result: &TaskResult, started: Instant) {
-        // Such a request is refused before it is sent.
-        if result.outcome == Outcome::UnsafeAddress {
+        // Such a request is refused before it is sent, or has nowhere to go.
+        if matches!(result.outcome, Outcome::UnsafeAddress | Outcome::DnsError) {
             return;
         }
         self.count(|counted| {
@@ -143,6 +152,10 @@ mod tests {
     #[test]
     fn what_was_told_is_not_told_again() {
         let figures = Figures::default();
+        assert!(
+            figures.take_news().is_some(),
+            "it tells once that it is new"
+        );
         assert_eq!(figures.take_news(), None);
         figures.robots_fetched();
         figures.store_answered(Duration::from_secs(1), true);

@@ -94,21 +94,17 @@ impl Core {
     }
 
     /// Inside the window each site is looked at; of those outside, the one that is due first stands for
-    /// all.
+    /// all. When the window is to be filled again (`next_site_ms`) says nothing of whether a site waits.
     fn oldest_due_ms(&mut self, now_ms: i64) -> i64 {
         let inside_ms = self.dispatch.oldest_due_ms(now_ms);
-        let first_ms = self.next_site_ms.filter(|due_ms| *due_ms <= now_ms);
-        let Some(first_ms) = first_ms else {
+        // A frontier that has failed ends the process at its next turn.
+        let first_ms = self.frontier.next_due_ms().ok().flatten();
+        let Some(first_ms) = first_ms.filter(|due_ms| *due_ms <= now_ms) else {
             self.outside_due_since_ms = None;
             return inside_ms;
         };
         let since_ms = *self.outside_due_since_ms.get_or_insert(now_ms);
-        // Nothing moves the first time on while nobody is there to hand tasks out to.
-        let since_ms = match self.dispatch.supervisor_count() {
-            0 => since_ms,
-            _ => since_ms.max(first_ms),
-        };
-        inside_ms.max(now_ms - since_ms)
+        inside_ms.max(now_ms - since_ms.max(first_ms))
     }
 
     fn watch_figures(&self) -> WatchFigures {

@@ -4,7 +4,9 @@
 //! large the frontier is; only, the counts of a large one are older.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Result, Row, params};
@@ -67,17 +69,36 @@ pub(super) struct NoticeTotals {
     pub(super) oldest_made_ms: Option<i64>,
 }
 
-/// Starts the thread. It ends with the process: it holds nothing that must be closed.
+/// The thread. It ends when this is dropped: before the frontier is closed, which checkpoints the write-ahead
+/// log only if nobody else has the file open.
+pub(super) struct CensusThread {
+    /// Nothing is sent: its end stops the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for CensusThread {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Starts the thread.
 pub(super) fn start(
     state: &Path,
     clock: SteadyClock,
     tell: impl Fn(&Census) + Send + 'static,
-) -> std::result::Result<(), Fault> {
+) -> std::result::Result<CensusThread, Fault> {
+    let (stop, stopped) = mpsc::channel();
     let file = state.join(FILE_NAME);
     std::thread::Builder::new()
         .name("census".into())
-        .spawn(move || count_for_ever(&file, clock, tell))
-        .map(drop)
+        .spawn(move || count_until(&stopped, &file, clock, tell))
+        .map(|thread| CensusThread {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
         .map_err(|error| {
             Fault::error(format!(
                 "cannot start the thread that counts tasks: {error}"
@@ -85,7 +106,7 @@ pub(super) fn start(
         })
 }
 
-fn count_for_ever(file: &PathBuf, clock: SteadyClock, tell: impl Fn(&Census)) {
+fn count_until(stopped: &Receiver<()>, file: &Path, clock: SteadyClock, tell: impl Fn(&Census)) {
     let mut counting = Counting::default();
     let mut has_failed = false;
     loop {
@@ -96,18 +117,20 @@ fn count_for_ever(file: &PathBuf, clock: SteadyClock, tell: impl Fn(&Census)) {
         match counted {
             Ok(()) => has_failed = false,
             Err(error) => {
-                counting = Counting::default();
+                // What the walks have found stays; only the one that has failed begins anew.
                 if !std::mem::replace(&mut has_failed, true) {
                     tracing::warn!(event = "census_failed", %error, "figures of tasks, sites and records are not counted for now");
                 }
             }
         }
         tell(&counting.census());
-        std::thread::sleep(EVERY);
+        if stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
     }
 }
 
-fn open(file: &PathBuf) -> Result<Connection> {
+fn open(file: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
     db.busy_timeout(BUSY_WAIT)?;
@@ -173,9 +196,15 @@ impl<T: Default> Walk<T> {
     ) -> Result<()> {
         let began = Instant::now();
         loop {
-            match slice(self.after, &mut self.sum)? {
-                Some(last) => self.after = last,
-                None => {
+            match slice(self.after, &mut self.sum) {
+                Err(error) => {
+                    // A part of the slice may have been added.
+                    self.sum = T::default();
+                    self.after = 0;
+                    return Err(error);
+                }
+                Ok(Some(last)) => self.after = last,
+                Ok(None) => {
                     self.found = Some(std::mem::take(&mut self.sum));
                     self.ended = Some(Instant::now());
                     self.after = 0;

@@ -38,12 +38,13 @@ impl Shared {
             "Writes of the dispatcher to the store, and looks at a store that nothing is written to.",
             &answers,
         );
-        if let Some(told) = &*lock(&self.loop_told) {
+        // The loop takes the locks, too: nothing is written under them.
+        let told = lock(&self.loop_told).clone();
+        if let Some(told) = told {
             told.add_to(&mut page);
         }
-        lock(&self.census)
-            .clone()
-            .add_to(&mut page, self.clock.now_ms());
+        let census = lock(&self.census).clone();
+        census.add_to(&mut page, self.clock.now_ms());
         page.finish()
     }
 }

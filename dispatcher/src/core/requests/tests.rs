@@ -1,6 +1,7 @@
 mod awaited;
 mod closing;
 mod feeding;
+mod figures;
 mod lanes;
 mod mappings;
 mod reopening;

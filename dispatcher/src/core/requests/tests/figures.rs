@@ -1,0 +1,20 @@
+//! How long what is due has waited, as Prometheus is told.
+
+use super::*;
+
+#[test]
+fn nothing_is_due_in_an_empty_dispatcher_and_what_is_queued_ages() {
+    let mut fixture = fixture();
+    fixture.turn();
+    let due_after = |fixture: &mut Fixture, ms: i64| {
+        fixture.now_ms += ms;
+        fixture.turn();
+        let now_ms = fixture.now_ms;
+        fixture.core().figures(now_ms).oldest_due_ms
+    };
+    assert_eq!(due_after(&mut fixture, 0), 0);
+    assert_eq!(due_after(&mut fixture, 3_600_000), 0);
+    fixture.ask(&request(json!({})));
+    assert_eq!(due_after(&mut fixture, 1_000), 0, "it is noticed");
+    assert_eq!(due_after(&mut fixture, 5_000), 5_000);
+}
