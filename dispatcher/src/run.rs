@@ -2,6 +2,7 @@
 //! leases due tasks, commits everything in one transaction (group commit), and only then sends what
 //! follows from it.
 
+mod ending;
 mod opening;
 mod reloading;
 mod sockets;
@@ -55,13 +56,6 @@ enum Event {
     Looks(Vec<Look>),
     Changes(ChangesAnswer),
 }
-
-/// How long a dispatcher that ends goes on judging stored pages: one on one machine whose crawl is over, so that the changes of
-/// the crawl are told with its end; one whose crawl is interrupted; and that of a fleet, whose successor judges the
-/// rest and waits for the ports.
-const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
-const LAST_READ: Duration = Duration::from_secs(10);
-const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
 
 /// Commits are at least this far apart; events that arrive meanwhile share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(8);
@@ -285,17 +279,6 @@ impl Process {
         }
     }
 
-    /// Ends between two turns: what was applied is committed and told by [`Process::close`]. The
-    /// supervisors finish what is under way, keep its outcomes and wait for the next dispatcher.
-    fn end_alone(&self) -> Result<ExitStatus, Fault> {
-        tracing::info!(
-            event = "ending_alone",
-            supervisors = self.core.supervisor_count(),
-            "the dispatcher ends, the supervisors wait for the next one"
-        );
-        Ok(ExitStatus::Done)
-    }
-
     /// Starts the feeders of runs that have begun, after their commit.
     fn advance_feeders(&mut self) -> Result<(), Fault> {
         let orders = self.core.take_feeder_orders();
@@ -420,48 +403,6 @@ impl Process {
         }
         for write in committed.store_writes {
             self.store_writer.write(write);
-        }
-    }
-
-    /// Sends the final counters and the final states of the crawls, and ends the threads. After a
-    /// fault of the frontier nothing more can be committed, and so nothing more leaves.
-    fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
-        // Workers store a page before they tell of it, so all that has come is judged.
-        if let Some(content_changes) = self.content_changes.take() {
-            content_changes.finish(self.last_read());
-        }
-        let now_ms = self.clock.now_ms();
-        let looks = arrived.try_iter().filter_map(|event| match event {
-            Event::Looks(looks) => Some(looks),
-            _ => None,
-        });
-        let mut looked = looks.map(|looks| self.core.looked(&looks, now_ms));
-        let closed = looked.try_for_each(|counted| counted);
-        drop(looked);
-        let closed = closed.and_then(|()| self.core.close(now_ms));
-        let closed = closed.map(|last| self.send(last)).map_err(|error| {
-            tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
-            frontier_fault(error)
-        });
-        // It reads the frontier's file, which is closed last of all who have it open.
-        drop(self.metrics.take());
-        self.pending_requests.forget_all();
-        self.store_writer.finish();
-        // The last pages are stored by now, and so are the states of their sites.
-        self.extraction_health.finish(match self.ends_alone {
-            true => LAST_READ_OF_FLEET,
-            false => LAST_READ,
-        });
-        self.firehose.finish();
-        closed
-    }
-
-    /// For how long changes of pages are still judged. A fleet is drained for other reasons than its end, too.
-    fn last_read(&self) -> Duration {
-        match self.ends_alone {
-            true => LAST_READ_OF_FLEET,
-            false if self.core.is_drained() => LAST_READ_OF_CRAWL,
-            false => LAST_READ,
         }
     }
 }

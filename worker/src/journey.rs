@@ -15,10 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
-use tracing::{Instrument, Span};
+use tracing::Instrument;
 use webfill_mapping::MappingSet;
 use webfill_startup::Fault;
-use webfill_startup::log::task_span;
 use webfill_store::{Cache, Store};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Delivery, Evidence, Feature, Lane, Outcome, Task, TaskReturned};
@@ -135,13 +134,6 @@ impl Journey {
             self.figures.task_left(id);
             self.end_turn(&site).await;
         }
-    }
-
-    /// The span for log lines about a task.
-    fn span_of(&self, task: &Task) -> Span {
-        let crawls = self.crawls.borrow();
-        let crawl = crawls.get(&task.crawl);
-        task_span(task.task, crawl.map_or("", |crawl| &crawl.crawl_id))
     }
 
     /// Whether a task whose page was not requested yet must be given back.

@@ -1,7 +1,20 @@
 //! The steps of the journey in the log, for `webfill trace`.
 
+use tracing::Span;
 use webfill_startup::journey::JOURNEY;
+use webfill_startup::log::task_span;
 use webfill_wire::Task;
+
+use super::Journey;
+
+impl Journey {
+    /// The span for log lines about a task.
+    pub(super) fn span_of(&self, task: &Task) -> Span {
+        let crawls = self.crawls.borrow();
+        let crawl = crawls.get(&task.crawl);
+        task_span(task.task, crawl.map_or("", |crawl| &crawl.crawl_id))
+    }
+}
 
 /// Logs a step. Its span has the task and the crawl.
 pub(super) fn log_step(task: &Task, event: &str, said: &'static str) {

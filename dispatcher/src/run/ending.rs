@@ -1,0 +1,72 @@
+//! How the dispatcher ends: what it has committed is told, what has come is judged for a while, and then its threads
+//! end.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use webfill_startup::{ExitStatus, Fault};
+
+use super::opening::frontier_fault;
+use super::{Event, Process};
+
+/// How long a dispatcher that ends goes on judging stored pages: one on one machine whose crawl is over, so that the changes of
+/// the crawl are told with its end; one whose crawl is interrupted; and that of a fleet, whose successor judges the
+/// rest and waits for the ports.
+const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
+const LAST_READ: Duration = Duration::from_secs(10);
+const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
+
+impl Process {
+    /// Ends between two turns: what was applied is committed and told by [`Process::close`]. The
+    /// supervisors finish what is under way, keep its outcomes and wait for the next dispatcher.
+    pub(super) fn end_alone(&self) -> Result<ExitStatus, Fault> {
+        tracing::info!(
+            event = "ending_alone",
+            supervisors = self.core.supervisor_count(),
+            "the dispatcher ends, the supervisors wait for the next one"
+        );
+        Ok(ExitStatus::Done)
+    }
+
+    /// Sends the final counters and the final states of the crawls, and ends the threads. After a
+    /// fault of the frontier nothing more can be committed, and so nothing more leaves.
+    pub(super) fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
+        // Workers store a page before they tell of it, so all that has come is judged.
+        if let Some(content_changes) = self.content_changes.take() {
+            content_changes.finish(self.last_read());
+        }
+        let now_ms = self.clock.now_ms();
+        let looks = arrived.try_iter().filter_map(|event| match event {
+            Event::Looks(looks) => Some(looks),
+            _ => None,
+        });
+        let mut looked = looks.map(|looks| self.core.looked(&looks, now_ms));
+        let closed = looked.try_for_each(|counted| counted);
+        drop(looked);
+        let closed = closed.and_then(|()| self.core.close(now_ms));
+        let closed = closed.map(|last| self.send(last)).map_err(|error| {
+            tracing::warn!(event = "crawls_not_written", %error, "cannot tell the state of the crawls");
+            frontier_fault(error)
+        });
+        // It reads the frontier's file, which is closed last of all who have it open.
+        drop(self.metrics.take());
+        self.pending_requests.forget_all();
+        self.store_writer.finish();
+        // The last pages are stored by now, and so are the states of their sites.
+        self.extraction_health.finish(match self.ends_alone {
+            true => LAST_READ_OF_FLEET,
+            false => LAST_READ,
+        });
+        self.firehose.finish();
+        closed
+    }
+
+    /// For how long changes of pages are still judged. A fleet is drained for other reasons than its end, too.
+    fn last_read(&self) -> Duration {
+        match self.ends_alone {
+            true => LAST_READ_OF_FLEET,
+            false if self.core.is_drained() => LAST_READ_OF_CRAWL,
+            false => LAST_READ,
+        }
+    }
+}
