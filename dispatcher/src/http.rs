@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
-use hyper::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request};
@@ -181,28 +181,22 @@ impl Visit {
         let Some(tokens) = self.service.protection.get().tokens else {
             return Ok(());
         };
-        let now = Instant::now();
-        if self.service.wrong_tokens.are_too_many(self.from, now) {
-            let answer = refused(
-                429,
-                "too many wrong tokens from there: try again in a minute",
-            );
-            let seconds = wrong_tokens::PERIOD.as_secs().to_string();
-            return Err(Box::new(with_header(answer, RETRY_AFTER, &seconds)));
-        }
         let unauthorised = |why| {
-            Err(Box::new(with_header(
-                refused(401, why),
-                WWW_AUTHENTICATE,
-                "Bearer",
-            )))
+            let answer = with_header(refused(401, why), WWW_AUTHENTICATE, "Bearer");
+            Err(Box::new(with_header(answer, CONNECTION, "close")))
         };
         let Some(token) = guard::bearer_token(headers) else {
             return unauthorised("expected a token, as `Authorization: Bearer TOKEN`");
         };
         let Some(bearer) = tokens.bearer(token) else {
-            self.service.wrong_tokens.count(self.from, now);
             self.note_wrong_token();
+            // Only of wrong ones: whoever shares an address with a guesser, behind a proxy, is let in.
+            if self.service.wrong_tokens.count(self.from, Instant::now()) {
+                let why = "too many wrong tokens from there: try again in a minute";
+                let seconds = wrong_tokens::PERIOD.as_secs().to_string();
+                let answer = with_header(refused(429, why), RETRY_AFTER, &seconds);
+                return Err(Box::new(with_header(answer, CONNECTION, "close")));
+            }
             return unauthorised("the token is not on the list");
         };
         self.who.name = Some(Arc::clone(&bearer.name));
