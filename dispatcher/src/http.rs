@@ -10,6 +10,7 @@ mod body;
 mod feed;
 mod guard;
 mod pending_requests;
+mod places;
 mod protection;
 mod tls;
 mod tokens;
@@ -36,6 +37,7 @@ use webfill_wire::keys::Rights;
 
 use self::answers::{Answer, json_answer, raw_json, refused, with_header};
 pub(crate) use self::pending_requests::PendingRequests;
+use self::places::Places;
 pub(crate) use self::protection::InForce;
 pub use self::protection::{HttpFiles, Protection};
 use self::watches::is_of_watches;
@@ -108,6 +110,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
         }
     };
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let by_address = Arc::new(Places::default());
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         let (stream, from) = match listener.accept().await {
@@ -118,10 +121,19 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
                 continue;
             }
         };
+        let protection = service.protection.get();
+        // Without tokens only this machine's processes come, and all by one address.
+        let own_place = match protection.tokens {
+            Some(_) => match by_address.take(from.ip()) {
+                Some(own) => Some(own),
+                None => continue,
+            },
+            None => None,
+        };
         let service = Arc::clone(&service);
         tokio::spawn(async move {
-            let _place = place;
-            match service.protection.get().tls {
+            let _places = (place, own_place);
+            match protection.tls {
                 None => serve_connection(stream, service, from).await,
                 Some(config) => {
                     if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {

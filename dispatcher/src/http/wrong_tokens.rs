@@ -58,7 +58,7 @@ impl Counted {
 }
 
 /// What one sender has: an IPv4 address, or the 64 bits of an IPv6 network.
-fn network(from: IpAddr) -> IpAddr {
+pub(super) fn network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(address) => {
             let network = u128::from(address) & !u128::from(u64::MAX);
