@@ -104,6 +104,8 @@ pub(crate) struct AuditLog {
     unwritten: String,
     /// How many lines found no room among those.
     lost: u64,
+    /// When the first and the last of them were lost.
+    lost_ms: (i64, i64),
     is_failing: bool,
 }
 
@@ -115,6 +117,7 @@ impl AuditLog {
             sums: Vec::new(),
             unwritten: String::new(),
             lost: 0,
+            lost_ms: (0, 0),
             is_failing: false,
         }
     }
@@ -138,19 +141,18 @@ impl AuditLog {
                 continue;
             }
             sync |= !audited.is_summed();
-            self.add_line(&audited.line(1));
+            self.add_line(&audited.line(1), audited.at_ms);
         }
         self.write_lines(sync);
     }
 
     fn begin_second(&mut self, second: i64) {
         match self.file.settle_open() {
-            Ok(()) => {
-                self.sums.clear();
-                self.second = second;
-            }
+            Ok(()) => self.sums.clear(),
+            // The sums stay open, and it is tried again in the next second.
             Err(error) => self.note_failure(&error),
         }
+        self.second = second;
     }
 
     /// Returns whether it is among the sums.
@@ -168,18 +170,26 @@ impl AuditLog {
         has_room
     }
 
-    fn add_line(&mut self, line: &str) {
-        match self.unwritten.len() + line.len() <= MOST_UNWRITTEN_BYTES {
-            true => self.unwritten += line,
-            false => self.lost += 1,
+    fn add_line(&mut self, line: &str, at_ms: i64) {
+        if self.unwritten.len() + line.len() <= MOST_UNWRITTEN_BYTES {
+            self.unwritten += line;
+            return;
         }
+        if self.lost == 0 {
+            self.lost_ms.0 = at_ms;
+        }
+        self.lost_ms.1 = at_ms;
+        self.lost += 1;
     }
 
     fn write_lines(&mut self, sync: bool) {
         let mut lines = self.unwritten.clone();
         if self.lost > 0 {
-            let told =
-                json!({"action": "audit_lost", "by": Way::Socket.as_str(), "lines": self.lost});
+            let (since, last) = self.lost_ms;
+            let told = json!({
+                "timestamp": iso_time(last), "action": "audit_lost", "by": Way::Socket.as_str(),
+                "lines": self.lost, "since": iso_time(since),
+            });
             lines += &format!("{told}\n");
         }
         let sums = self.sums.iter();

@@ -10,6 +10,7 @@ mod body;
 mod feed;
 mod guard;
 mod pending_requests;
+mod places;
 mod protection;
 mod tls;
 mod tokens;
@@ -21,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
-use hyper::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request};
@@ -36,6 +37,7 @@ use webfill_wire::keys::Rights;
 
 use self::answers::{Answer, json_answer, raw_json, refused, with_header};
 pub(crate) use self::pending_requests::PendingRequests;
+use self::places::Places;
 pub(crate) use self::protection::InForce;
 pub use self::protection::{HttpFiles, Protection};
 use self::watches::is_of_watches;
@@ -108,6 +110,7 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
         }
     };
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let by_address = Arc::new(Places::default());
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         let (stream, from) = match listener.accept().await {
@@ -118,10 +121,19 @@ async fn serve(listener: TcpListener, service: Arc<Service>) {
                 continue;
             }
         };
+        let protection = service.protection.get();
+        // Without tokens only this machine's processes come, and all by one address.
+        let own_place = match protection.tokens {
+            Some(_) => match by_address.take(from.ip()) {
+                Some(own) => Some(own),
+                None => continue,
+            },
+            None => None,
+        };
         let service = Arc::clone(&service);
         tokio::spawn(async move {
-            let _place = place;
-            match service.protection.get().tls {
+            let _places = (place, own_place);
+            match protection.tls {
                 None => serve_connection(stream, service, from).await,
                 Some(config) => {
                     if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
@@ -181,28 +193,22 @@ impl Visit {
         let Some(tokens) = self.service.protection.get().tokens else {
             return Ok(());
         };
-        let now = Instant::now();
-        if self.service.wrong_tokens.are_too_many(self.from, now) {
-            let answer = refused(
-                429,
-                "too many wrong tokens from there: try again in a minute",
-            );
-            let seconds = wrong_tokens::PERIOD.as_secs().to_string();
-            return Err(Box::new(with_header(answer, RETRY_AFTER, &seconds)));
-        }
         let unauthorised = |why| {
-            Err(Box::new(with_header(
-                refused(401, why),
-                WWW_AUTHENTICATE,
-                "Bearer",
-            )))
+            let answer = with_header(refused(401, why), WWW_AUTHENTICATE, "Bearer");
+            Err(Box::new(with_header(answer, CONNECTION, "close")))
         };
         let Some(token) = guard::bearer_token(headers) else {
             return unauthorised("expected a token, as `Authorization: Bearer TOKEN`");
         };
         let Some(bearer) = tokens.bearer(token) else {
-            self.service.wrong_tokens.count(self.from, now);
             self.note_wrong_token();
+            // Only of wrong ones: whoever shares an address with a guesser, behind a proxy, is let in.
+            if self.service.wrong_tokens.count(self.from, Instant::now()) {
+                let why = "too many wrong tokens from there: try again in a minute";
+                let seconds = wrong_tokens::PERIOD.as_secs().to_string();
+                let answer = with_header(refused(429, why), RETRY_AFTER, &seconds);
+                return Err(Box::new(with_header(answer, CONNECTION, "close")));
+            }
             return unauthorised("the token is not on the list");
         };
         self.who.name = Some(Arc::clone(&bearer.name));

@@ -5,45 +5,60 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many wrong tokens of one address within [`PERIOD`]; then none of its tokens is looked at any more.
+/// So many wrong tokens of one address within [`PERIOD`]; then each further one is answered 429.
 pub(super) const MOST_WRONG: u32 = 10;
 
 /// How long that lasts, from the first wrong one.
 pub(super) const PERIOD: Duration = Duration::from_secs(60);
 
-/// At most this many addresses are counted. While there are more, no further address may be wrong.
+/// At most this many addresses are counted. While there are more, the wrong tokens of further ones are not
+/// counted: whoever has so many addresses is not kept out by counting them.
 const MOST_ADDRESSES: usize = 10_000;
 
 /// The wrong tokens of the last minute, by address.
 #[derive(Debug, Default)]
-pub(super) struct WrongTokens(Mutex<HashMap<IpAddr, (u32, Instant)>>);
+pub(super) struct WrongTokens(Mutex<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    by_network: HashMap<IpAddr, (u32, Instant)>,
+    /// When those whose minute is over were last removed.
+    cleared: Option<Instant>,
+}
 
 impl WrongTokens {
-    /// Whether an address has been wrong too often.
-    pub(super) fn are_too_many(&self, from: IpAddr, now: Instant) -> bool {
+    /// An address has had a wrong token; returns whether it has had too many.
+    pub(super) fn count(&self, from: IpAddr, now: Instant) -> bool {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if counted.len() >= MOST_ADDRESSES {
-            counted.retain(|_, (_, since)| now.duration_since(*since) < PERIOD);
+        let from = network(from);
+        if !counted.by_network.contains_key(&from) && !counted.has_room(now) {
+            return false;
         }
-        match counted.get(&network(from)) {
-            Some((wrong, since)) => *wrong >= MOST_WRONG && now.duration_since(*since) < PERIOD,
-            None => counted.len() >= MOST_ADDRESSES,
-        }
-    }
-
-    /// An address has had a wrong token.
-    pub(super) fn count(&self, from: IpAddr, now: Instant) {
-        let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (wrong, since) = counted.entry(network(from)).or_insert((0, now));
+        let (wrong, since) = counted.by_network.entry(from).or_insert((0, now));
         if now.duration_since(*since) >= PERIOD {
             (*wrong, *since) = (0, now);
         }
         *wrong = wrong.saturating_add(1);
+        *wrong > MOST_WRONG
+    }
+}
+
+impl Counted {
+    /// Whether a further address can be counted. A full table is searched once in a [`PERIOD`].
+    fn has_room(&mut self, now: Instant) -> bool {
+        let is_full = self.by_network.len() >= MOST_ADDRESSES;
+        let is_cleared = |cleared| now.duration_since(cleared) < PERIOD;
+        if is_full && !self.cleared.is_some_and(is_cleared) {
+            self.cleared = Some(now);
+            self.by_network
+                .retain(|_, (_, since)| now.duration_since(*since) < PERIOD);
+        }
+        self.by_network.len() < MOST_ADDRESSES
     }
 }
 
 /// What one sender has: an IPv4 address, or the 64 bits of an IPv6 network.
-fn network(from: IpAddr) -> IpAddr {
+pub(super) fn network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(address) => {
             let network = u128::from(address) & !u128::from(u64::MAX);
@@ -63,16 +78,12 @@ mod tests {
         let began = Instant::now();
         let [one, other]: [IpAddr; 2] = ["192.0.2.1", "192.0.2.2"].map(|ip| ip.parse().unwrap());
         for _ in 0..MOST_WRONG {
-            assert!(!wrong.are_too_many(one, began));
-            wrong.count(one, began);
+            assert!(!wrong.count(one, began));
         }
-        assert!(wrong.are_too_many(one, began));
-        assert!(wrong.are_too_many("::ffff:192.0.2.1".parse().unwrap(), began));
-        assert!(!wrong.are_too_many(other, began));
-        let later = began + PERIOD;
-        assert!(!wrong.are_too_many(one, later));
-        wrong.count(one, later);
-        assert!(!wrong.are_too_many(one, later), "it begins anew");
+        assert!(wrong.count(one, began));
+        assert!(wrong.count("::ffff:192.0.2.1".parse().unwrap(), began));
+        assert!(!wrong.count(other, began));
+        assert!(!wrong.count(one, began + PERIOD), "it begins anew");
     }
 
     #[test]
@@ -82,8 +93,8 @@ mod tests {
         for host in 0..MOST_WRONG {
             wrong.count(format!("2001:db8::{host:x}").parse().unwrap(), now);
         }
-        assert!(wrong.are_too_many("2001:db8::ffff".parse().unwrap(), now));
-        assert!(!wrong.are_too_many("2001:db8:0:1::1".parse().unwrap(), now));
+        assert!(wrong.count("2001:db8::ffff".parse().unwrap(), now));
+        assert!(!wrong.count("2001:db8:0:1::1".parse().unwrap(), now));
     }
 
     #[test]
@@ -92,11 +103,11 @@ mod tests {
         let now = Instant::now();
         let address = |number: u32| IpAddr::from(std::net::Ipv4Addr::from(number));
         for number in 0..2 * MOST_ADDRESSES as u32 {
-            if !wrong.are_too_many(address(number), now) {
-                wrong.count(address(number), now);
-            }
+            assert!(!wrong.count(address(number), now));
         }
-        assert_eq!(wrong.0.lock().unwrap().len(), MOST_ADDRESSES);
-        assert!(!wrong.are_too_many(address(u32::MAX), now + PERIOD));
+        let counted = || wrong.0.lock().unwrap().by_network.len();
+        assert_eq!(counted(), MOST_ADDRESSES);
+        wrong.count(address(u32::MAX), now + PERIOD);
+        assert_eq!(counted(), 1, "those whose minute is over make room");
     }
 }

@@ -60,15 +60,18 @@ impl AuditFile {
         Ok(())
     }
 
-    /// The last lines do not change any more. Begins another file if it is time.
+    /// The last lines do not change any more. Begins another file if it is time. After an error nothing
+    /// has changed: the last lines are still open.
     pub fn settle_open(&mut self) -> io::Result<()> {
-        self.settled += std::mem::take(&mut self.open);
-        let place = next_place(self.place, self.settled >= self.max_bytes);
-        if place != self.place {
-            let (file, settled) = open_at_end(&self.folder.join(file_name(NAME, place)))?;
-            (self.file, self.settled, self.place) = (file, settled, place);
-            settle(&self.folder, NAME, place, self.keep);
+        let settled = self.settled + self.open;
+        let place = next_place(self.place, settled >= self.max_bytes);
+        if place == self.place {
+            (self.settled, self.open) = (settled, 0);
+            return Ok(());
         }
+        let (file, settled) = open_at_end(&self.folder.join(file_name(NAME, place)))?;
+        (self.file, self.settled, self.open, self.place) = (file, settled, 0, place);
+        settle(&self.folder, NAME, place, self.keep);
         Ok(())
     }
 }
@@ -169,5 +172,27 @@ mod tests {
             .map(|file| std::fs::read_to_string(file).unwrap());
         assert_eq!(texts.collect::<Vec<_>>(), ["c\n", "d\n"]);
         assert_eq!(folder.text(), "d\n", "the link leads to the newest");
+    }
+
+    #[test]
+    fn while_the_next_file_cannot_be_opened_the_last_lines_are_written_once() {
+        let folder = Folder::new("failing");
+        let mut audit = AuditFile::open(&folder.0, 0, 3).unwrap();
+        audit.write(b"", b"fed 1\n", false).unwrap();
+        let next = folder
+            .0
+            .join(file_name(NAME, next_place(audit.place, true)));
+        std::fs::create_dir(&next).unwrap();
+        for _ in 0..3 {
+            audit.settle_open().unwrap_err();
+            audit.write(b"", b"fed 2\n", false).unwrap();
+        }
+        assert_eq!(folder.text(), "fed 2\n");
+        std::fs::remove_dir(&next).unwrap();
+        audit.settle_open().unwrap();
+        audit.write(b"stop\n", b"", false).unwrap();
+        assert_eq!(folder.text(), "stop\n");
+        let files = audit_files(&folder.0).unwrap();
+        assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), "fed 2\n");
     }
 }
