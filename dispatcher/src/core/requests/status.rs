@@ -123,7 +123,7 @@ impl Core {
                 "id": name,
                 "lane": lane,
                 "sites": self.dispatch.sites_of(name),
-                "done": presence.done,
+                "pages": presence.pages,
                 "clock_ahead_s": seconds(self.dispatch.clock_ahead_ms(name)),
                 "draining": presence.is_draining,
                 "heard_ago_s": seconds(presence.heard_ago_ms),
