@@ -120,6 +120,9 @@ pub struct Core {
     pub(crate) backends: Backends,
     /// How fast crawls get on, for people.
     paces: Paces,
+    /// The crawls that go on as `status` has told them last, and when: a full look costs too much for each
+    /// who asks.
+    unfinished_told: Option<(i64, Vec<serde_json::Value>)>,
     /// Mappings whose pages have changed, for people.
     pub(crate) layout_alarms: Option<StandingAlarms>,
     /// A disk has too little room, in words: nothing is handed out or fed.
@@ -186,6 +189,7 @@ impl Core {
             store_is_behind: false,
             backends: Backends::default(),
             paces: Paces::default(),
+            unfinished_told: None,
             layout_alarms: None,
             low_disk: None,
             next_expiry_ms: None,

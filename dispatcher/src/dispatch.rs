@@ -309,10 +309,9 @@ impl Dispatch {
             .begin_leaving(peer, session, outcomes_sent, now_ms);
     }
 
-    /// Outcomes of a supervisor have arrived.
-    /// Outcomes of so many tasks have arrived, in the message of this number.
-    pub fn note_outcomes(&mut self, supervisor: &str, session: u64, number: u64, done: u64) {
-        self.fleet.note_outcomes(supervisor, session, number, done);
+    /// Outcomes of a supervisor have arrived, in the message of this number; so many of them brought a page.
+    pub fn note_outcomes(&mut self, supervisor: &str, session: u64, number: u64, pages: u64) {
+        self.fleet.note_outcomes(supervisor, session, number, pages);
     }
 
     /// Supervisors from before the start that have not come back, with the time of their silence.

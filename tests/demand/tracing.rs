@@ -141,10 +141,18 @@ fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
     ]);
     let steps = next["steps"].as_array().expect("a list");
     let queued = steps.iter().find(|step| step["event"] == "queued");
-    assert!(
-        queued.is_none_or(|step| step["more"]["parent"].is_u64()),
-        "{next}"
-    );
+    let queued = queued.expect("a link is queued");
+    assert!(queued["more"]["parent"].is_u64(), "{next}");
+    let stranger = fleet.json(&[
+        "trace",
+        &site.url("/nobody"),
+        "--logs",
+        &folder,
+        "--store",
+        &store,
+    ]);
+    assert_eq!(stranger["steps"], json!([]), "{stranger}");
+    assert_eq!(stranger["crawls"][0]["state"], "unknown", "{stranger}");
 
     // Without a dispatcher the logs and the store tell what they know.
     fleet.kill_dispatcher();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{StoreUri, open_existing, page_id};
 
-use self::logs::{TaskName, read_logs};
+use self::logs::{TaskName, Wanted, read_logs};
 use self::steps::{Step, in_words};
 use crate::demand::{ConnectionOptions, ask_why};
 use crate::settings::Settings;
@@ -60,13 +60,9 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     };
     let folder = options.logs.unwrap_or_else(|| settings.log_folder());
     let tasks: Vec<TaskName> = crawls.iter().filter_map(TaskName::of_crawl).collect();
-    let mut steps = match read_logs(&folder, &url, crawl, tasks) {
-        Ok(steps) => steps,
-        Err(error) => {
-            missing.push(format!("the logs in {}: {error}", folder.display()));
-            Vec::new()
-        }
-    };
+    let found = read_logs(&folder, &url, Wanted { app, crawl }, tasks);
+    missing.extend(found.missing);
+    let mut steps = found.steps;
     let named = named_crawls(&crawls, app, crawl);
     let store = options.store.unwrap_or_else(|| settings.store.clone());
     match stored_pages(&store, &named, &url) {

@@ -4,8 +4,8 @@
 use serde_json::json;
 use webfill_startup::journey::{self, JOURNEY};
 use webfill_wire::{
-    CrawlKey, Delivery, Evidence, RecallScope, RestReason, ReturnCause, SupervisorOutcomes,
-    TaskDone, TaskReturned,
+    CrawlKey, Delivery, Evidence, Outcome, RecallScope, RestReason, ReturnCause,
+    SupervisorOutcomes, TaskDone, TaskReturned,
 };
 
 use super::Core;
@@ -31,23 +31,25 @@ impl Core {
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         self.messages.received += 1;
+        let mut pages = 0;
         for done in &outcomes.done {
-            self.complete_task(done, now_ms)?;
+            let counts = self.complete_task(done, now_ms)?;
+            pages += u64::from(counts && done.outcome == Outcome::Ok);
         }
         for returned in outcomes.returned {
             self.take_returned(returned, now_ms)?;
         }
         self.note_recalled(&outcomes.recalled, &outcomes.supervisor);
         let (session, number) = (outcomes.session, outcomes.number);
-        let done = outcomes.done.len() as u64;
         self.dispatch
-            .note_outcomes(&outcomes.supervisor, session, number, done);
+            .note_outcomes(&outcomes.supervisor, session, number, pages);
         Ok(())
     }
 
-    fn complete_task(&mut self, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
+    /// Ends a task's lease. Returns whether the outcome is the task's last.
+    fn complete_task(&mut self, done: &TaskDone, now_ms: i64) -> Result<bool, FrontierError> {
         if self.is_machines_failure(done, now_ms)? {
-            return Ok(());
+            return Ok(false);
         }
         let counted = match self.frontier.complete(done, now_ms)? {
             Completion::Counted(counted) => {
@@ -57,15 +59,20 @@ impl Core {
             Completion::WillRetry => {
                 self.counters.retried += 1;
                 self.log_end(done, "will_retry", "it failed and is tried again later")?;
-                return self.end_lease(done, now_ms);
+                self.end_lease(done, now_ms)?;
+                return Ok(false);
             }
             Completion::SiteRests(turn) => {
                 self.counters.retried += 1;
                 self.log_end(done, "put_back", "its site rests, it is queued again")?;
                 self.end_lease_at_resting_site(done, turn, now_ms)?;
-                return self.begin_rests(now_ms);
+                self.begin_rests(now_ms)?;
+                return Ok(false);
             }
-            Completion::Stale => return self.log_stale(done),
+            Completion::Stale => {
+                self.log_stale(done)?;
+                return Ok(false);
+            }
         };
         self.end_lease(done, now_ms)?;
         self.begin_rests(now_ms)?;
@@ -79,7 +86,8 @@ impl Core {
             self.queue_backfill(counted.crawl, page)?;
         }
         self.announce_finished(counted.crawl, counted.url)?;
-        self.apply_feed_tally(counted.crawl, counted.links, now_ms)
+        self.apply_feed_tally(counted.crawl, counted.links, now_ms)?;
+        Ok(true)
     }
 
     /// Logs how a lease has ended.

@@ -14,6 +14,9 @@ const LEAST_MS: i64 = 10_000;
 /// What was noted longer ago than this says nothing about now.
 const FORGOTTEN_MS: i64 = 3 * SPAN_MS;
 
+/// When nothing has ended for so long, a crawl stands still.
+const STILL_MS: i64 = 2 * SPAN_MS;
+
 /// At most so many crawls are followed; crawls beyond that have no pace.
 const MOST_CRAWLS: usize = 2_000;
 
@@ -27,6 +30,8 @@ pub(super) struct Paces {
 struct Followed {
     from: Mark,
     between: Mark,
+    /// When the number was last seen to change.
+    changed: Mark,
     last_ms: i64,
 }
 
@@ -46,6 +51,7 @@ impl Paces {
         let begun = Followed {
             from: mark,
             between: mark,
+            changed: mark,
             last_ms: now_ms,
         };
         if !self.crawls.contains_key(&crawl) && self.crawls.len() >= MOST_CRAWLS {
@@ -64,12 +70,19 @@ impl Paces {
             followed.from = followed.between;
             followed.between = mark;
         }
+        if done != followed.changed.done {
+            followed.changed = mark;
+        }
         followed.last_ms = now_ms;
     }
 
     /// How many tasks of a crawl end in a second lately, if so many have ended by now.
     pub(super) fn per_second(&self, crawl: CrawlKey, done: u64, now_ms: i64) -> Option<f64> {
         let followed = self.crawls.get(&crawl)?;
+        let changed = followed.changed;
+        if done == changed.done && now_ms - changed.at_ms >= STILL_MS {
+            return Some(0.0);
+        }
         let passed_ms = now_ms - followed.from.at_ms;
         let ended = done.checked_sub(followed.from.done)?;
         (passed_ms >= LEAST_MS).then(|| ended as f64 * 1_000.0 / passed_ms as f64)
@@ -95,6 +108,21 @@ mod tests {
                 _ => {}
             }
         }
+    }
+
+    #[test]
+    fn a_crawl_in_which_nothing_ends_any_more_stands_still() {
+        let mut paces = Paces::default();
+        for second in 0..100 {
+            paces.note(1, second * 5, second as i64 * 1_000);
+        }
+        let last_ms = 99_000;
+        assert_eq!(paces.per_second(1, 495, last_ms), Some(5.0));
+        let told = paces.per_second(1, 495, last_ms + STILL_MS - 1);
+        assert!(told.is_some_and(|pace| pace > 0.0), "{told:?}");
+        assert_eq!(paces.per_second(1, 495, last_ms + STILL_MS), Some(0.0));
+        let told = paces.per_second(1, 496, last_ms + STILL_MS);
+        assert!(told.is_some_and(|pace| pace > 0.0), "{told:?}");
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub struct Presence {
     pub heard_ago_ms: i64,
     /// If it has fallen silent: in how many milliseconds it is lost.
     pub lost_in_ms: Option<i64>,
-    /// Tasks whose outcomes it has brought since it joined.
-    pub done: u64,
+    /// Pages that it has brought since it joined: tasks that ended with `ok`.
+    pub pages: u64,
 }
 
 /// All supervisors, by name.
@@ -233,11 +233,11 @@ impl Fleet {
         }
     }
 
-    pub(super) fn note_outcomes(&mut self, name: &str, id: u64, number: u64, done: u64) {
+    pub(super) fn note_outcomes(&mut self, name: &str, id: u64, number: u64, pages: u64) {
         if let Some(session) = self.session_of(name)
             && session.id == id
         {
-            session.note_outcomes(number, done);
+            session.note_outcomes(number, pages);
         }
     }
 
@@ -292,7 +292,7 @@ impl Fleet {
             is_draining: supervisor.session.as_ref().is_some_and(Session::is_ending),
             heard_ago_ms: now_ms - supervisor.heard_ms,
             lost_in_ms: supervisor.is_silent.then_some(lost_in_ms),
-            done: supervisor.session.as_ref().map_or(0, Session::done),
+            pages: supervisor.session.as_ref().map_or(0, Session::pages),
         }
     }
 

@@ -30,8 +30,8 @@ pub(super) struct Session {
     sent_check: Check,
     outcomes: Arrivals,
     outcomes_check: Check,
-    /// Tasks whose outcomes have arrived.
-    done: u64,
+    /// Pages that it has brought.
+    pages: u64,
     /// It has said goodbye: the number of its last outcomes, and when the goodbye arrived.
     leaving: Option<(u64, i64)>,
     pub(super) draining: bool,
@@ -102,7 +102,7 @@ impl Session {
             sent_check: check,
             outcomes: Arrivals::default(),
             outcomes_check: check,
-            done: 0,
+            pages: 0,
             leaving: None,
             draining: false,
         }
@@ -160,13 +160,13 @@ impl Session {
         self.sent
     }
 
-    pub(super) fn note_outcomes(&mut self, number: u64, done: u64) {
+    pub(super) fn note_outcomes(&mut self, number: u64, pages: u64) {
         self.outcomes.record(number);
-        self.done += done;
+        self.pages += pages;
     }
 
-    pub(super) fn done(&self) -> u64 {
-        self.done
+    pub(super) fn pages(&self) -> u64 {
+        self.pages
     }
 
     /// All outcomes up to this number have arrived.

@@ -1,5 +1,7 @@
 //! What people are told of supervisors, sites and leases. Nothing here changes what is handed out.
 
+use std::collections::BTreeMap;
+
 use webfill_wire::{CrawlKey, SupervisorReport};
 
 use super::site::{LOOKAHEAD_MS, Site};
@@ -57,12 +59,18 @@ impl Dispatch {
         self.leases.get(&task)
     }
 
-    /// The lease of a crawl that was made first; those of before the dispatcher's start count from then.
-    pub fn oldest_lease(&self, crawl: CrawlKey) -> Option<(TaskId, &Lease)> {
-        let of_crawl = self.leases.iter().filter(|(_, lease)| lease.crawl == crawl);
-        of_crawl
-            .min_by_key(|(task, lease)| (lease.since_ms, **task))
-            .map(|(task, lease)| (*task, lease))
+    /// The lease of each of these crawls that was made first, found in one pass over all leases; those of
+    /// before the dispatcher's start count from then.
+    pub fn oldest_leases(&self, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, (TaskId, &Lease)> {
+        let mut oldest: BTreeMap<CrawlKey, (TaskId, &Lease)> = BTreeMap::new();
+        let asked_for = |(_, lease): &(&TaskId, &Lease)| crawls.contains(&lease.crawl);
+        for (task, lease) in self.leases.iter().filter(asked_for) {
+            let found = oldest.entry(lease.crawl).or_insert((*task, lease));
+            if (lease.since_ms, *task) < (found.1.since_ms, found.0) {
+                *found = (*task, lease);
+            }
+        }
+        oldest
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is known of one task, and of a URL in a crawl: for people who ask why it does not come, or what has
-//! become of it. Each question costs a few look-ups, however much is queued.
+//! become of it. A question costs a few look-ups; of what is queued before a task, only as many rows are counted as
+//! the caller allows.
 
 use rusqlite::{OptionalExtension, Result, Row, ToSql, params};
 use webfill_urls::Url;
@@ -55,13 +56,15 @@ pub enum Stage {
 /// What is queued before a task at its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
-    /// Tasks of the same crawl; counted up to [`MOST_COUNTED`].
+    /// Tasks of the same crawl; counted up to `most`.
     pub own: u64,
     /// Tasks of other crawls with which it takes turns, or that go first.
     pub others: u64,
+    /// So many were counted at most.
+    pub most: u64,
 }
 
-/// At most so many tasks ahead of one are counted.
+/// At most so many tasks are counted for one question; those that it is about share them.
 pub const MOST_COUNTED: u64 = 10_000;
 
 impl Frontier {
@@ -125,7 +128,11 @@ impl Frontier {
     }
 
     /// What goes before a queued task at its site, by the order in which tasks are handed out.
-    pub fn ahead_of(&mut self, task: &TaskReport) -> std::result::Result<Ahead, FrontierError> {
+    pub fn ahead_of(
+        &mut self,
+        task: &TaskReport,
+        most: u64,
+    ) -> std::result::Result<Ahead, FrontierError> {
         let is_ranked = self.spec(task.crawl)?.run_began_ms.is_some();
         self.guarded("count what goes before a task", |frontier| {
             let place: (&dyn ToSql, &dyn ToSql) = (&task.site, &task.crawl);
@@ -160,17 +167,16 @@ impl Frontier {
             };
             let mut own = 0;
             for (condition, value) in conditions {
-                own += count(condition, &value, MOST_COUNTED - own)?;
+                own += count(condition, &value, most - own)?;
             }
             let sql = "SELECT total(queued) FROM (
                            SELECT queued FROM crawl_sites WHERE site = ?1 AND top_priority >= ?2
                                AND top_priority > 0 AND crawl <> ?3 LIMIT ?4)";
             let mut select = frontier.db.prepare_cached(sql)?;
-            let most = MOST_COUNTED as i64;
-            let values = params![task.site, task.priority, task.crawl, most];
+            let values = params![task.site, task.priority, task.crawl, most as i64];
             let others: f64 = select.query_row(values, |row| row.get(0))?;
             let others = others as u64;
-            Ok(Ahead { own, others })
+            Ok(Ahead { own, others, most })
         })
     }
 

@@ -75,7 +75,7 @@ fn in_words(answer: &Value) -> String {
     }
     if answer["left_out"] == true {
         lines.push(format!(
-            "only the last {} crawls were looked at: name one by --app and --crawl",
+            "only {} crawls were looked at, those that were opened last: name one by --app and --crawl",
             cell(&answer["crawls_looked_at"])
         ));
     }

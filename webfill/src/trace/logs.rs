@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -12,6 +12,9 @@ use super::steps::Step;
 
 /// At most so many lines are kept of a story.
 const MOST_LINES: usize = 10_000;
+
+/// Longer lines are passed over.
+const LONGEST_LINE: u64 = 1 << 20;
 
 /// At most so many folders deep.
 const MOST_DEEP: usize = 8;
@@ -45,77 +48,127 @@ impl TaskName {
     }
 }
 
-/// The story's lines in a folder of logs. Tasks that lines about the URL name belong to it, too.
+/// Which crawls a story is about; `None`: whichever.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wanted<'a> {
+    pub(super) app: Option<&'a str>,
+    pub(super) crawl: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    /// Whether a line may be about such a crawl. Lines that name no application may be.
+    fn fits(self, line: &Value) -> bool {
+        let of = |key: &str| line[key].as_str().or(line["span"][key].as_str());
+        let is_of_app = match (self.app, of("app_id").or(of("appid"))) {
+            (Some(wanted), Some(app)) => wanted == app,
+            _ => true,
+        };
+        is_of_app
+            && self
+                .crawl
+                .is_none_or(|wanted| of("crawl_id") == Some(wanted))
+    }
+}
+
+/// What was found in a folder of logs, and what could not be read or is left out.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) steps: Vec<Step>,
+    pub(super) missing: BTreeSet<String>,
+}
+
+impl Found {
+    fn miss(&mut self, path: &Path, error: &io::Error) {
+        let what = format!("the logs in {}: {error}", path.display());
+        self.missing.insert(what);
+    }
+}
+
+/// The story's lines in a folder of logs. Tasks that lines about the URL name belong to it, too. What cannot
+/// be read is named, and the rest is read.
 pub(super) fn read_logs(
     folder: &Path,
     url: &str,
-    crawl: Option<&str>,
+    wanted: Wanted<'_>,
     known: Vec<TaskName>,
-) -> io::Result<Vec<Step>> {
+) -> Found {
+    let mut found = Found::default();
     let mut files = Vec::new();
-    collect_files(folder, MOST_DEEP, &mut files)?;
+    collect_files(folder, MOST_DEEP, &mut files, &mut found);
     files.sort();
-    let mut tasks: BTreeSet<TaskName> = known.into_iter().collect();
     let in_json = serde_json::to_string(url).unwrap_or_default();
-    let is_wanted = |crawl_id: &str| crawl.is_none_or(|wanted| wanted == crawl_id);
+    let mut tasks: BTreeSet<TaskName> = known.into_iter().collect();
     for file in &files {
-        each_line(file, |text| {
+        let read = each_line(file, |text| {
             if !text.contains(&in_json) {
                 return;
             }
             let Ok(line) = serde_json::from_str::<Value>(text) else {
                 return;
             };
-            if line["url"] == url
-                && let Some(task) = TaskName::of_line(&line)
-                && is_wanted(&task.crawl_id)
-            {
-                tasks.insert(task);
+            if line["url"] == url && wanted.fits(&line) {
+                tasks.extend(TaskName::of_line(&line));
             }
-        })?;
+        });
+        read.unwrap_or_else(|error| found.miss(file, &error));
     }
-    let mut steps = Vec::new();
     let mut seen = BTreeSet::new();
     for file in &files {
-        each_line(file, |text| {
-            let is_about = text.contains(&in_json) || text.contains("\"task\":");
-            if !is_about || steps.len() >= MOST_LINES {
+        let (mut steps, mut is_cut) = (std::mem::take(&mut found.steps), false);
+        let read = each_line(file, |text| {
+            if !text.contains(&in_json) && !text.contains("\"task\":") {
                 return;
             }
             let Ok(line) = serde_json::from_str::<Value>(text) else {
                 return;
             };
-            let task = TaskName::of_line(&line);
-            let belongs = match &task {
-                Some(task) => tasks.contains(task),
-                None => {
-                    let crawl_id = line["crawl_id"].as_str().unwrap_or_default();
-                    line["url"] == url && is_wanted(crawl_id)
-                }
+            let belongs = match TaskName::of_line(&line) {
+                Some(task) => tasks.contains(&task),
+                None => line["url"] == url,
             };
             // A file may have been collected twice.
-            let process = process_of(file);
-            if belongs && seen.insert((process.clone(), text.to_owned())) {
-                steps.push(Step::of_line(process, &line, steps.len()));
+            let mut is_new = || seen.insert((process_of(file), text.to_owned()));
+            if !belongs || !wanted.fits(&line) || !is_new() {
+                return;
             }
-        })?;
+            match steps.len() < MOST_LINES {
+                true => steps.push(Step::of_line(place_of(folder, file), &line, steps.len())),
+                false => is_cut = true,
+            }
+        });
+        found.steps = steps;
+        read.unwrap_or_else(|error| found.miss(file, &error));
+        if is_cut {
+            let what = format!("further lines of the logs: only {MOST_LINES} are told");
+            found.missing.insert(what);
+            break;
+        }
     }
-    Ok(steps)
+    found
 }
 
 /// Files of logs, in any folder below this one.
-fn collect_files(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
+fn collect_files(folder: &Path, deep: usize, files: &mut Vec<PathBuf>, found: &mut Found) {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => return found.miss(folder, &error),
+    };
+    for entry in entries {
+        let kind = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
+        let (kind, entry) = match kind {
+            Ok(known) => known,
+            Err(error) => {
+                found.miss(folder, &error);
+                continue;
+            }
+        };
         let path = entry.path();
         if kind.is_dir() && deep > 0 {
-            collect_files(&path, deep - 1, files)?;
-        } else if kind.is_file() && path.to_string_lossy().contains(".log") {
+            collect_files(&path, deep - 1, files, found);
+        } else if kind.is_file() && entry.file_name().to_string_lossy().contains(".log") {
             files.push(path);
         }
     }
-    Ok(())
 }
 
 /// The name of the process that wrote a file: `worker-0` of `worker-0.2026-11-23.log`.
@@ -124,16 +177,34 @@ fn process_of(file: &Path) -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// Bytes that are no UTF-8 are replaced: a line of them is none of the story.
+/// The process, behind the folder that its file is in: `vm-1/worker-0`.
+fn place_of(folder: &Path, file: &Path) -> String {
+    let below = file
+        .parent()
+        .and_then(|path| path.strip_prefix(folder).ok());
+    let place = below.unwrap_or(Path::new("")).join(process_of(file));
+    place.display().to_string()
+}
+
+/// Bytes that are no UTF-8 are replaced: a line of them is none of the story, and neither is one that is too
+/// long.
 fn each_line(file: &Path, mut each: impl FnMut(&str)) -> io::Result<()> {
     let mut reader = BufReader::new(File::open(file)?);
     let mut line = Vec::new();
+    let mut is_rest = false;
     loop {
         line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
+        let read = (&mut reader)
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line)?;
+        if read == 0 {
             return Ok(());
         }
-        each(String::from_utf8_lossy(&line).trim_end());
+        let is_part = read as u64 == LONGEST_LINE && !line.ends_with(b"\n");
+        if !is_part && !is_rest {
+            each(String::from_utf8_lossy(&line).trim_end());
+        }
+        is_rest = is_part;
     }
 }
 
@@ -162,16 +233,65 @@ mod tests {
                 r#"{"timestamp":"2026-11-23T10:00:01Z","event":"begun","span":{"task":7,"crawl_id":"another"}}"#,
             ],
         );
-        let steps = read_logs(folder.path(), "http://a.org/", None, Vec::new()).unwrap();
-        let mut found: Vec<(String, String)> = steps
+        let told = read_logs(
+            folder.path(),
+            "http://a.org/",
+            Wanted::default(),
+            Vec::new(),
+        );
+        assert!(told.missing.is_empty(), "{told:?}");
+        let mut found: Vec<(String, String)> = told
+            .steps
             .into_iter()
             .map(|step| (step.process, step.event))
             .collect();
         found.sort();
-        let expected = [("dispatcher", "queued"), ("worker-0", "begun")];
+        let expected = [("copy/dispatcher", "queued"), ("vm-1/worker-0", "begun")];
         assert_eq!(
             found,
             expected.map(|(one, other)| (one.to_owned(), other.to_owned()))
         );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_the_rest_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vm.logs");
+        std::fs::create_dir(&path).unwrap();
+        let line =
+            |app: &str| format!(r#"{{"event":"fed","app_id":"{app}","url":"http://a.org/"}}"#);
+        let long = format!("{}{}", line("one"), " ".repeat(LONGEST_LINE as usize));
+        let lines = [long, line("one"), line("another")].join("\n");
+        std::fs::write(path.join("dispatcher.log"), lines).unwrap();
+        std::fs::write(path.join("notes.txt"), line("one")).unwrap();
+        let wanted = Wanted {
+            app: Some("one"),
+            crawl: None,
+        };
+        let found = read_logs(folder.path(), "http://a.org/", wanted, Vec::new());
+        assert_eq!(found.steps.len(), 1, "{found:?}");
+        assert!(found.missing.is_empty(), "{found:?}");
+
+        let mut found = Found::default();
+        let gone = folder.path().join("gone");
+        collect_files(&gone, 1, &mut Vec::new(), &mut found);
+        assert!(found.missing.iter().any(|what| what.contains("gone")));
+    }
+
+    #[test]
+    fn lines_that_are_not_told_are_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines: Vec<String> = (0..=MOST_LINES)
+            .map(|n| format!(r#"{{"n":{n},"url":"http://a.org/"}}"#))
+            .collect();
+        std::fs::write(folder.path().join("a.log"), lines.join("\n")).unwrap();
+        let found = read_logs(
+            folder.path(),
+            "http://a.org/",
+            Wanted::default(),
+            Vec::new(),
+        );
+        assert_eq!(found.steps.len(), MOST_LINES);
+        assert_eq!(found.missing.len(), 1, "{:?}", found.missing);
     }
 }

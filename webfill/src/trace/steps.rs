@@ -91,7 +91,9 @@ impl Step {
 
     /// In the order of time; what has one time, in the order in which it was found.
     pub(super) fn order(&self) -> (i64, usize) {
-        (parse_iso_time(&self.at).unwrap_or(0), self.place)
+        let at_ms = parse_iso_time(&self.at).unwrap_or(0);
+        let at_us = at_ms.saturating_mul(1_000) + microseconds(&self.at);
+        (at_us, self.place)
     }
 
     pub(super) fn told(&self) -> Value {
@@ -120,6 +122,21 @@ impl Step {
         parts.retain(|part| !part.is_empty());
         parts.join(", ")
     }
+}
+
+/// What a time has beyond its milliseconds: 456 of `10:00:01.123456Z`.
+fn microseconds(at: &str) -> i64 {
+    let digits = at
+        .split_once('.')
+        .map_or("", |(_, fraction)| fraction)
+        .bytes();
+    let digits = digits
+        .take_while(u8::is_ascii_digit)
+        .chain(std::iter::repeat(b'0'));
+    digits
+        .skip(3)
+        .take(3)
+        .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
 }
 
 /// The story as a table, behind what is known of the URL now.
@@ -161,6 +178,17 @@ fn row(step: &Step) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_of_one_millisecond_have_the_order_of_their_microseconds() {
+        let step = |at: &str, place| {
+            let line = json!({"timestamp": at, "event": "e"});
+            Step::of_line("a".into(), &line, place).order()
+        };
+        assert!(step("2026-11-23T10:00:01.123456Z", 1) < step("2026-11-23T10:00:01.1235Z", 0));
+        assert!(step("2026-11-23T10:00:01.123Z", 1) < step("2026-11-23T10:00:01.123001Z", 0));
+        assert!(step("2026-11-23T10:00:01Z", 1) < step("2026-11-23T10:00:01.000001Z", 0));
+    }
 
     #[test]
     fn a_story_is_told_in_the_order_of_time() {

@@ -109,7 +109,7 @@ impl OpenSocket {
             last = self.socket.recv_msg(zmq::DONTWAIT)?;
         }
         let address = match self.spec.pattern {
-            Pattern::Router => last.gets("Peer-Address").map(str::to_owned),
+            Pattern::Router => last.gets("Peer-Address").and_then(address_of),
             _ => None,
         };
         let sender = match (self.role(), door) {
@@ -158,6 +158,12 @@ impl OpenSocket {
     }
 }
 
+/// The address that a peer calls from. A peer at a Unix socket has none: libzmq tells its process there, as
+/// `localhost:uid:gid:pid`.
+fn address_of(told: &str) -> Option<String> {
+    (!told.starts_with("localhost:")).then(|| told.to_owned())
+}
+
 /// The content of a [`Peer`]: the routing id of a router's peer, and the peer's key.
 struct Route<'a> {
     id: &'a [u8],
@@ -202,6 +208,13 @@ impl<'a> Route<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_peer_at_a_unix_socket_has_no_address() {
+        assert_eq!(address_of("localhost:1000:1000:4711"), None);
+        assert_eq!(address_of("10.0.0.7").as_deref(), Some("10.0.0.7"));
+        assert_eq!(address_of("fe80::1").as_deref(), Some("fe80::1"));
+    }
 
     #[test]
     fn a_route_comes_back_as_it_was_taken() {

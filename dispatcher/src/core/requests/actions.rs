@@ -91,6 +91,8 @@ impl Core {
             more["waiting_for"] = awaited.into();
         }
         self.add_progress(&mut more, crawl, MOST_SITES, now_ms)?;
+        let oldest = self.oldest_leases(&[crawl]).remove(&crawl);
+        self.add_oldest_lease(&mut more, oldest)?;
         Ok(action_answer("info", subject, self.spider_of(crawl)?, more))
     }
 

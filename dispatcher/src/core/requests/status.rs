@@ -1,7 +1,10 @@
 //! The answer to `status`: the fleet, machine by machine, the store, and what the crawls wait for.
 //!
 //! The cost is bounded, whatever the number of URLs: the crawls told of share one number of sites that are
-//! looked at, and no task is.
+//! looked at and one pass over the leases, and are told as they were up to two seconds ago. Of tasks, only the
+//! longest leased one of each crawl is read.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
@@ -9,7 +12,7 @@ use webfill_wire::CrawlKey;
 use super::Reply;
 use crate::core::Core;
 use crate::dispatch::{Particulars, Presence};
-use crate::frontier::FrontierError;
+use crate::frontier::{FrontierError, TaskId};
 use crate::in_words::seconds;
 
 /// Of so many crawls it is told what they wait for: those that were opened last.
@@ -17,6 +20,16 @@ const MOST_CRAWLS: usize = 20;
 
 /// At most so many sites of all of them are looked at.
 const MOST_SITES: usize = 10_000;
+
+/// For so long the crawls are told as they were found, however many ask.
+const TOLD_AGAIN_MS: i64 = 2_000;
+
+/// What of a crawl is out longest.
+pub(super) struct OldestLease {
+    task: TaskId,
+    supervisor: String,
+    since_ms: i64,
+}
 
 impl Core {
     pub(super) fn fleet_status(
@@ -65,7 +78,13 @@ impl Core {
 
     /// The crawls that have something left, those that were opened last first.
     fn unfinished_told(&mut self, now_ms: i64) -> Result<Vec<Value>, FrontierError> {
+        if let Some((at_ms, told)) = &self.unfinished_told
+            && (0..TOLD_AGAIN_MS).contains(&(now_ms - at_ms))
+        {
+            return Ok(told.clone());
+        }
         let crawls = self.frontier.unfinished(MOST_CRAWLS)?;
+        let mut oldest = self.oldest_leases(&crawls);
         let most_sites = MOST_SITES / crawls.len().max(1);
         let mut told = Vec::with_capacity(crawls.len());
         for crawl in crawls {
@@ -80,12 +99,14 @@ impl Core {
             });
             one["state"] = self.state_name(crawl, now_ms)?.into();
             self.add_progress(&mut one, crawl, most_sites, now_ms)?;
+            self.add_oldest_lease(&mut one, oldest.remove(&crawl))?;
             told.push(one);
         }
+        self.unfinished_told = Some((now_ms, told.clone()));
         Ok(told)
     }
 
-    /// Adds what a crawl waits for, its pace, when it may be done, and what of it is out longest.
+    /// Adds what a crawl waits for, its pace, and when it may be done.
     pub(super) fn add_progress(
         &mut self,
         told: &mut Value,
@@ -98,16 +119,37 @@ impl Core {
         told["done_per_second"] = progress.per_second.into();
         told["not_before"] = progress.not_before_ms.map(seconds).into();
         told["estimated_end"] = progress.end_ms.map(seconds).into();
-        let oldest = self.dispatch.oldest_lease(crawl);
-        let oldest = oldest.map(|(task, lease)| (task, lease.supervisor.clone(), lease.since_ms));
-        if let Some((task, supervisor, since_ms)) = oldest
-            && let Some(sketch) = self.frontier.task(task)?
+        Ok(())
+    }
+
+    /// What of each of these crawls is out longest.
+    pub(super) fn oldest_leases(&self, crawls: &[CrawlKey]) -> BTreeMap<CrawlKey, OldestLease> {
+        let oldest = self.dispatch.oldest_leases(crawls).into_iter();
+        let told = oldest.map(|(crawl, (task, lease))| {
+            let oldest = OldestLease {
+                task,
+                supervisor: lease.supervisor.clone(),
+                since_ms: lease.since_ms,
+            };
+            (crawl, oldest)
+        });
+        told.collect()
+    }
+
+    /// Adds what of a crawl is out longest.
+    pub(super) fn add_oldest_lease(
+        &mut self,
+        told: &mut Value,
+        oldest: Option<OldestLease>,
+    ) -> Result<(), FrontierError> {
+        if let Some(oldest) = oldest
+            && let Some(sketch) = self.frontier.task(oldest.task)?
         {
             told["oldest_lease"] = json!({
-                "task": task,
+                "task": oldest.task,
                 "url": sketch.url,
-                "supervisor": supervisor,
-                "since": seconds(since_ms),
+                "supervisor": oldest.supervisor,
+                "since": seconds(oldest.since_ms),
             });
         }
         Ok(())
@@ -123,7 +165,7 @@ impl Core {
                 "id": name,
                 "lane": lane,
                 "sites": self.dispatch.sites_of(name),
-                "done": presence.done,
+                "pages": presence.pages,
                 "clock_ahead_s": seconds(self.dispatch.clock_ahead_ms(name)),
                 "draining": presence.is_draining,
                 "heard_ago_s": seconds(presence.heard_ago_ms),

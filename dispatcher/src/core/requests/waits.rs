@@ -82,8 +82,13 @@ impl Core {
         most_sites: usize,
         now_ms: i64,
     ) -> Result<Progress, FrontierError> {
-        let mut waits = self.waits_of_fleet(now_ms);
-        waits.extend(self.waits_of_crawl(crawl, now_ms)?);
+        let status = self.frontier.crawl_status(crawl)?;
+        let left = status.queued + status.leased;
+        let mut waits = Vec::new();
+        if left > 0 {
+            waits.extend(self.waits_of_fleet(now_ms));
+            waits.extend(self.waits_of_crawl(crawl, now_ms)?);
+        }
         let is_held = !waits.is_empty();
         let sites = self.frontier.queued_sites(crawl, most_sites)?;
         let is_whole = sites.len() < most_sites;
@@ -102,19 +107,18 @@ impl Core {
         held.sort_by_key(|held| held.by);
         let of_sites = held.iter().filter(|held| held.by != HeldFor::Crawl);
         waits.extend(of_sites.map(|held| told_of_sites(held, is_whole, now_ms)));
-        let status = self.frontier.crawl_status(crawl)?;
         let per_second = self.paces.per_second(crawl, status.done, now_ms);
-        let not_before_ms = slowest_ms.filter(|_| !is_held && status.queued > 0);
-        let left = (status.queued + status.leased) as f64;
+        // A site that was not looked at may be slower than all that were, or have no end.
+        let not_before_ms = slowest_ms.filter(|_| is_whole && !is_held && status.queued > 0);
         let at_pace = per_second.filter(|pace| *pace > 0.0);
         let end_ms = at_pace.and_then(|pace| {
-            let by_pace_ms = now_ms.saturating_add((left * 1_000.0 / pace) as i64);
+            let by_pace_ms = now_ms.saturating_add((left as f64 * 1_000.0 / pace) as i64);
             not_before_ms.map(|least_ms| least_ms.max(by_pace_ms))
         });
         Ok(Progress {
             waits,
             per_second,
-            not_before_ms: not_before_ms.filter(|_| is_whole),
+            not_before_ms,
             end_ms,
         })
     }

@@ -15,6 +15,9 @@ use crate::site_state::UNTIL_WOKEN_MS;
 /// A question without a crawl looks into at most so many of them, those that were opened last.
 const MOST_CRAWLS: usize = 1_000;
 
+/// The URL's tasks are told in at most so many of them.
+const MOST_TOLD: usize = 20;
+
 /// For a URL that nobody knows, so many crawls are asked what they would say to it.
 const MOST_JUDGED: usize = 10;
 
@@ -30,11 +33,18 @@ impl Core {
         };
         let (app, id) = (question.app_id.as_deref(), question.crawl_id.as_deref());
         let crawls = self.frontier.crawls_named(app, id, MOST_CRAWLS)?;
-        let mut told = Vec::new();
+        let (mut tasks, mut looked_at) = (Vec::new(), 0);
         for crawl in &crawls {
-            if let Some(task) = self.frontier.task_of_url(*crawl, &url)? {
-                told.push(self.tell_task(&task, now_ms)?);
+            if tasks.len() == MOST_TOLD {
+                break;
             }
+            looked_at += 1;
+            tasks.extend(self.frontier.task_of_url(*crawl, &url)?);
+        }
+        let most_counted = MOST_COUNTED / tasks.len().max(1) as u64;
+        let mut told = Vec::new();
+        for task in &tasks {
+            told.push(self.tell_task(task, most_counted, now_ms)?);
         }
         if told.is_empty() {
             for crawl in crawls.iter().take(MOST_JUDGED) {
@@ -46,8 +56,8 @@ impl Core {
             "server_time": now_ms / 1_000,
             "url": url,
             "crawls": told,
-            "crawls_looked_at": crawls.len(),
-            "left_out": crawls.len() == MOST_CRAWLS,
+            "crawls_looked_at": looked_at,
+            "left_out": looked_at < crawls.len() || looked_at == MOST_CRAWLS,
         });
         if let Some(uuid) = &question.uuid {
             answer["uuid"] = uuid.as_str().into();
@@ -55,8 +65,13 @@ impl Core {
         Ok(Reply::Now(answer))
     }
 
-    /// What is known of a task, with the sentence that says why.
-    fn tell_task(&mut self, task: &TaskReport, now_ms: i64) -> Result<Value, FrontierError> {
+    /// What is known of a task, with the sentence that says why. Of what goes before it, so much is counted.
+    fn tell_task(
+        &mut self,
+        task: &TaskReport,
+        most_counted: u64,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
         let spec = self.frontier.spec(task.crawl)?;
         let mut told = json!({
             "appid": spec.app_id,
@@ -93,7 +108,7 @@ impl Core {
             }
             Stage::Queued { not_before_ms } => {
                 told["state"] = "queued".into();
-                let ahead = self.frontier.ahead_of(task)?;
+                let ahead = self.frontier.ahead_of(task, most_counted)?;
                 told["ahead"] = json!({"own": ahead.own, "others": ahead.others});
                 if not_before_ms > 0 {
                     told["not_before"] = seconds(not_before_ms).into();
@@ -218,7 +233,8 @@ impl Core {
             ),
             Ok(_) => format!(
                 "never heard of: its scope would take it, but it was not fed, and no page up to depth {} \
-                 that was read has a link to it that is followed (the crawl is {state})",
+                 that was read has a link to it that is followed, or the link was refused for depth or budget \
+                 (the crawl is {state})",
                 spec.max_depth.saturating_sub(1),
             ),
         };
@@ -300,7 +316,7 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
 fn why_ahead(ahead: Ahead) -> String {
     let own = match ahead.own {
         0 => "it is the next of its crawl there".into(),
-        MOST_COUNTED.. => format!("{MOST_COUNTED} others of its crawl or more go before it there"),
+        n if n >= ahead.most => format!("{n} others of its crawl or more go before it there"),
         1 => "1 other of its crawl goes before it there".into(),
         n => format!("{n} others of its crawl go before it there"),
     };

@@ -15,8 +15,13 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         (last.site_name.as_str(), last.depth, last.deliveries),
         ("a.org", 0, 0)
     );
-    let ahead = |own| Ahead { own, others: 0 };
-    assert_eq!(fixture.frontier.ahead_of(&last).unwrap(), ahead(2));
+    let ahead = |own| Ahead {
+        own,
+        others: 0,
+        most: 100,
+    };
+    assert_eq!(fixture.frontier.ahead_of(&last, 100).unwrap(), ahead(2));
+    assert_eq!(fixture.frontier.ahead_of(&last, 1).unwrap().own, 1);
     let leased = fixture.lease_all();
     let first = of(&mut fixture, "http://a.org/1").unwrap();
     assert_eq!((first.stage, first.deliveries), (Stage::Leased, 1));
@@ -33,7 +38,7 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         (linked.parent.as_deref(), linked.depth),
         (Some("http://a.org/1"), 1)
     );
-    assert_eq!(fixture.frontier.ahead_of(&linked).unwrap(), ahead(0));
+    assert_eq!(fixture.frontier.ahead_of(&linked, 100).unwrap(), ahead(0));
     // Another crawl knows nothing of it, and stands before it at the site.
     let other = CrawlSpec::new("app", "other");
     let other = fixture.frontier.open_crawl(&other).unwrap();
@@ -53,8 +58,11 @@ fn a_url_is_found_where_it_is_and_what_goes_before_it_is_counted() {
         attrs: None,
     };
     fixture.frontier.feed(other, &[candidate], 0).unwrap();
-    let expected = Ahead { own: 0, others: 1 };
-    assert_eq!(fixture.frontier.ahead_of(&linked).unwrap(), expected);
+    let expected = Ahead {
+        others: 1,
+        ..ahead(0)
+    };
+    assert_eq!(fixture.frontier.ahead_of(&linked, 100).unwrap(), expected);
     let both = fixture
         .frontier
         .crawls_named(Some("app"), None, 10)

@@ -76,12 +76,26 @@ fn what_a_supervisor_has_brought_since_it_joined_is_shown() {
     let told = |fixture: &mut Fixture| {
         let status = fixture.accept(&json!({"action": "status"}));
         (
-            status["supervisors"][0]["done"].clone(),
+            status["supervisors"][0]["pages"].clone(),
             status["messages"].clone(),
         )
     };
     let (brought, before) = told(&mut fixture);
     assert_eq!(brought, 0);
+    let failing = json!({"url": "http://b.org/", "crawlid": "failing"});
+    fixture.accept(&request(failing));
+    let tasks = fixture.tasks();
+    fixture.report(|outcomes| {
+        outcomes.done.push(webfill_wire::TaskDone {
+            outcome: webfill_wire::Outcome::Disallowed,
+            ..done(&tasks[0], &[])
+        });
+    });
+    let (brought, before_page) = told(&mut fixture);
+    assert_eq!(brought, 0, "what brings no page is none");
+    let more = before_page["received"].as_u64() > before["received"].as_u64();
+    assert!(more, "{before} {before_page}");
+    let before = before_page;
     fixture.accept(&request(json!({"url": "http://a.org/"})));
     let tasks = fixture.tasks();
     fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
