@@ -2,7 +2,6 @@
 //! backfills (stored pages that are applied to further records).
 
 use serde_json::json;
-use webfill_startup::journey::{self, JOURNEY};
 use webfill_wire::{
     CrawlKey, Delivery, Evidence, Outcome, RecallScope, RestReason, ReturnCause,
     SupervisorOutcomes, TaskDone, TaskReturned,
@@ -19,6 +18,8 @@ use crate::frontier::{
 use crate::outgoing::OutgoingMessage;
 use crate::site_state::until_seconds;
 use crate::store_writer::{BackfillWrite, StoreWrite};
+
+mod steps;
 
 /// The dispatcher itself writes pages that killed their workers, after the commit. A crash before
 /// the write loses it, so after a start all such pages of this period are written again.
@@ -88,62 +89,6 @@ impl Core {
         self.announce_finished(counted.crawl, counted.url)?;
         self.apply_feed_tally(counted.crawl, counted.links, now_ms)?;
         Ok(true)
-    }
-
-    /// Logs how a lease has ended.
-    fn log_end(
-        &mut self,
-        done: &TaskDone,
-        event: &str,
-        said: &'static str,
-    ) -> Result<(), FrontierError> {
-        if !journey::is_logged() {
-            return Ok(());
-        }
-        let Some(task) = self.frontier.task(done.task)? else {
-            return Ok(());
-        };
-        tracing::debug!(
-            target: JOURNEY,
-            event,
-            task = done.task,
-            crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
-            url = task.url,
-            attempt = done.delivery.number,
-            outcome = done.outcome.as_str(),
-            status_code = done.status_code,
-            links = done.links.len(),
-            "{said}"
-        );
-        Ok(())
-    }
-
-    fn log_returned(
-        &mut self,
-        returned: &TaskReturned,
-        given_back: GivenBack,
-    ) -> Result<(), FrontierError> {
-        if !journey::is_logged() {
-            return Ok(());
-        }
-        let Some(task) = self.frontier.task(returned.task)? else {
-            return Ok(());
-        };
-        tracing::debug!(
-            target: JOURNEY,
-            event = "came_back",
-            task = returned.task,
-            crawl_id = self.frontier.spec(task.crawl)?.crawl_id,
-            url = task.url,
-            attempt = returned.delivery.number,
-            cause = ?returned.cause,
-            "{}",
-            match given_back {
-                GivenBack::Requeued(_) => "it came back without an outcome and is queued again",
-                _ => "it came back without an outcome and has ended",
-            }
-        );
-        Ok(())
     }
 
     /// Logs an outcome whose lease was not in force.
