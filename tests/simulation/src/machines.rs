@@ -211,6 +211,10 @@ impl World {
                 self.rests.may_be_over = true;
             }
         }
+        // Whether a machine is cut off that has not come back yet is not told, and still forgets rests.
+        if supervisors.clone().count() < self.plan.supervisors {
+            self.rests.may_be_over |= self.plan.loses_ways();
+        }
         let is_connected = |name: &str| supervisors.clone().any(|told| told["id"] == name);
         self.machines_seen
             .of_names
