@@ -123,6 +123,6 @@ grep -q 'DISPATCHER_LISTEN: 0.0.0.0' "$work/inventory.yml"
 sed -i 's/DISPATCHER_LISTEN: 0.0.0.0/DISPATCHER_LISTEN: 10.77.0.1/' "$work/inventory.yml"
 play
 [ "$(changed dispatcher-01) $(changed vm-01)" = "2 0" ] || fail "$(cat "$work/said")"
-! is webfill-dispatcher.service MainPID "$dispatcher" || fail "the dispatcher was not restarted"
+wait_until "the dispatcher was restarted" other_process webfill-dispatcher.service "$dispatcher"
 judge_fleet
 echo "ansible: passed after $SECONDS s"

@@ -186,6 +186,11 @@ is() {
     [ "$(value "$1" "$2")" = "$3" ]
 }
 
+# A unit runs, and by another process than that of before.
+other_process() {
+    [ "$(value "$1" MainPID)" != "$2" ] && is "$1" ActiveState active
+}
+
 expect() {
     is "$@" || fail "$1 has $2=$(value "$1" "$2"), not $3"
 }

@@ -21,10 +21,6 @@ has() {
     in_machine test -e "$1"
 }
 
-other_process() {
-    [ "$(value "$1" MainPID)" != "$2" ] && is "$1" ActiveState active
-}
-
 step "the binary is stripped, and its symbols are apart"
 make_root
 dpkg-deb --fsys-tarfile "$package" | tar --extract --to-stdout ./usr/bin/webfill >"$work/binary"
