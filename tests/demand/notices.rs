@@ -90,6 +90,10 @@ fn a_killed_dispatcher_loses_no_notice() {
     let delivered = receiver.wait_for(1);
     assert_eq!(key(&delivered[0]), key(&first));
     assert_eq!(delivered[0].json(), first.json());
+    // Whoever is killed before it has noted a delivery delivers again, under the same key.
+    wait_for("the delivery is noted", || {
+        (show(&fleet)["notices"]["waiting"] == 0).then_some(())
+    });
     fleet.kill_dispatcher();
     fleet.start_dispatcher();
     // What is told in order would come before what is told of another run.
