@@ -2,7 +2,7 @@
 //! not work. The machines are units on loopback; the access log and the store say whether anything was lost,
 //! fetched twice or fetched too soon.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,176 +10,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use rustix::process::Signal;
+use serde_json::json;
+use webfill_tests::process::send_signal;
 use webfill_tests::run::Build;
-use webfill_tests::site::page;
-use webfill_tests::units::{Units, write_program};
+use webfill_tests::units::write_program;
 
-use crate::fleet::{Fleet, request, wait_for};
+use self::machines::{DELAY, Machines, ROLL, SITES, SUPERVISORS};
+use crate::fleet::{Fleet, wait_for};
 use crate::upgrades::greeting;
 
-const ROLL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/roll");
-const SUPERVISORS: usize = 6;
-const SITES: usize = 60;
-const DELAY: Duration = Duration::from_millis(500);
+mod machines;
 
 /// The dispatcher is replaced with no longer a pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
-/// A dispatcher and supervisors that a roll replaces, and the two programs.
-struct Machines {
-    // Dropped first: its processes write into the fleet's folder.
-    units: Units,
-    fleet: Fleet,
-    former: PathBuf,
-    new: PathBuf,
-    fed: usize,
-}
-
-impl Machines {
-    fn at_work(former: Build) -> Machines {
-        let fleet = Fleet::unstarted(&[("POLITENESS_DELAY", "0.5")]);
-        let units = Units::in_folder(fleet.work.path("units"));
-        let mut machines = Machines {
-            former: program(&fleet, "former", &former.binary()),
-            new: program(&fleet, "new", &Build::Today.binary()),
-            units,
-            fleet,
-            fed: 0,
-        };
-        let (units, fleet) = (&machines.units, &machines.fleet);
-        units.add("dispatcher", &fleet.dispatcher_role(), &machines.former);
-        units.start("dispatcher");
-        for name in names() {
-            let role = fleet.supervisor_role(&name, &[]);
-            units.add(&name, &role, &machines.former);
-            units.start(&name);
-        }
-        wait_for("all are welcome", || {
-            (machines.sites_of_each().len() == SUPERVISORS).then_some(())
-        });
-        machines.feed(90);
-        machines.wait_for_pages(SITES * 2);
-        machines
-    }
-
-    /// Further pages of each site.
-    fn feed(&mut self, pages: usize) {
-        let mut requests = Vec::new();
-        for number in 0..SITES {
-            let site = self.fleet.web.site(&format!("r{number}.example"));
-            site.otherwise(|request| page(&request.path).into());
-            let numbers = self.fed..self.fed + pages;
-            requests.extend(numbers.map(|n| request(&site.url(&format!("/{n}")), "c")));
-        }
-        requests.chunks(500).for_each(|some| self.fleet.feed(some));
-        self.fed += pages;
-    }
-
-    fn wait_for_pages(&self, more: usize) {
-        let asked = || self.fleet.web.visits().pages().len();
-        let enough = asked() + more;
-        wait_for("pages flow", || (asked() >= enough).then_some(()));
-    }
-
-    /// `deploy/roll` from the former program to another one.
-    fn roll(&self, new: &Path, more: &[&str]) -> Output {
-        let hosts = self.fleet.work.write("hosts", names().join("\n") + "\n");
-        let status = format!(
-            "{} status --json --dispatcher {}",
-            Build::Today.binary().display(),
-            self.fleet.endpoint()
-        );
-        let mut roll = Command::new(ROLL);
-        roll.arg("--hosts").arg(hosts).arg("--package").arg(new);
-        roll.arg("--former")
-            .arg(&self.former)
-            .args(["--status", &status]);
-        let commands = [
-            ("--stop", "stop {name}"),
-            ("--start", "start {name}"),
-            ("--replace", "replace {name} {package}"),
-            ("--restore", "replace {name} {former}"),
-        ];
-        for (flag, words) in commands {
-            roll.arg(flag).arg(self.units.command(words));
-        }
-        let stop = self.units.command("stop {name}");
-        let start = self.units.command("start {name}");
-        roll.arg("--restart").arg(format!("{stop} && {start}"));
-        roll.args(more);
-        roll.output().expect("python3 runs it")
-    }
-
-    fn status(&self) -> Value {
-        self.fleet.client().ask(&json!({"action": "status"}))
-    }
-
-    fn sites_of_each(&self) -> Vec<u64> {
-        let status = self.status();
-        let supervisors = status["supervisors"].as_array().into_iter().flatten();
-        let sites = supervisors.filter_map(|one| one["sites"].as_u64());
-        sites.collect()
-    }
-
-    fn wait_until_even(&self) {
-        wait_for("the load is even", || {
-            is_even(&self.sites_of_each()).then_some(())
-        });
-    }
-
-    /// The programs that the units' processes run.
-    fn programs(&self) -> BTreeMap<String, PathBuf> {
-        let all = names().into_iter().chain(["dispatcher".to_owned()]);
-        all.filter_map(|name| Some((name.clone(), self.units.program(&name)?)))
-            .collect()
-    }
-
-    fn assert_all_run(&self, program: &Path) {
-        let programs = self.programs();
-        assert_eq!(programs.len(), SUPERVISORS + 1);
-        let others = programs.iter().filter(|(_, found)| *found != program);
-        assert_eq!(others.count(), 0, "{programs:?}");
-    }
-
-    /// All pages are stored, were asked for once, and no site's sooner than its delay allows.
-    fn assert_nothing_lost_twice_or_too_soon(&self) {
-        self.fleet.wait_until_done("c");
-        let visits = self.fleet.web.visits();
-        let mut counts = visits.pages().counts();
-        assert_eq!(counts.len(), SITES * self.fed);
-        counts.retain(|_, count| *count > 1);
-        assert_eq!(counts, BTreeMap::new());
-        visits.assert_polite(DELAY);
-        let stored = self.fleet.work.stored();
-        let pages = stored.pages();
-        assert_eq!(pages.len(), SITES * self.fed);
-        assert!(pages.values().all(|page| page.outcome == "ok"));
-        assert_eq!(stored.integrity(), "ok");
-    }
-}
-
-fn names() -> Vec<String> {
-    (0..SUPERVISORS)
-        .map(|number| format!("vm-{number}"))
-        .collect()
-}
-
-/// A program of its own, so that processes tell which one they run.
-fn program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
-    let path = fleet.work.path(name);
-    if fs::hard_link(of, &path).is_err() {
-        fs::copy(of, &path).expect("a copy");
-    }
-    path.canonicalize().expect("it was just made")
-}
-
-/// Within a fifth of the mean.
-fn is_even(shares: &[u64]) -> bool {
-    let mean = shares.iter().sum::<u64>() as f64 / shares.len() as f64;
-    let off = |share: &u64| (*share as f64 - mean).abs();
-    shares.len() == SUPERVISORS && mean > 0.0 && shares.iter().all(|share| off(share) <= mean / 5.0)
-}
 
 fn said(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -319,6 +163,78 @@ fn a_version_that_does_not_work_is_taken_back() {
     assert!(!refused.is_empty(), "the strange one has greeted");
     machines.wait_until_even();
     machines.assert_nothing_lost_twice_or_too_soon();
+}
+
+/// Starts, says hello, and reaches no site.
+fn program_that_reaches_nothing(machines: &Machines) -> PathBuf {
+    let deaf = machines.fleet.work.path("deaf");
+    let today = Build::Today.binary();
+    let proxy = "http://127.0.0.1:9";
+    let script = format!(
+        "#!/bin/sh\nWEBFILL_FETCH_PROXY={proxy} exec '{}' \"$@\"\n",
+        today.display()
+    );
+    write_program(&deaf, &script);
+    deaf
+}
+
+#[test]
+fn a_version_that_fetches_nothing_is_taken_back() {
+    let machines = Machines::at_work(Build::Today);
+    let deaf = program_that_reaches_nothing(&machines);
+    let rolled = machines.roll(&deaf, &["--batch", "2", "--flow", "8"]);
+    let said = said(&rolled);
+    assert_eq!(rolled.status.code(), Some(1), "{said}");
+    assert!(said.contains("no page within 8 s"), "{said}");
+    assert!(!said.contains("batch 2"), "{said}");
+    machines.wait_for_pages(SITES);
+    machines.wait_until_even();
+    machines.assert_nothing_lost_twice_or_too_soon();
+}
+
+#[test]
+fn a_version_that_is_not_the_one_asked_for_is_taken_back() {
+    let machines = Machines::at_work(Build::Today);
+    let args = ["--batch", "2", "--version", "9.9.9"];
+    let rolled = machines.roll(&machines.new, &args);
+    let said = said(&rolled);
+    assert_eq!(rolled.status.code(), Some(1), "{said}");
+    let version = env!("CARGO_PKG_VERSION");
+    let why = format!("they are webfill {version} after all, not 9.9.9");
+    assert!(said.contains(&why), "{said}");
+    assert!(!said.contains("batch 2"), "{said}");
+    let programs = machines.programs();
+    assert!(programs.values().all(|program| *program == machines.former));
+    machines.assert_nothing_lost_twice_or_too_soon();
+}
+
+/// As a package does it while the processes run: the old file is gone, another has its name.
+#[test]
+fn a_program_replaced_under_running_supervisors_still_starts_their_workers() {
+    let machines = Machines::at_work(Build::Today);
+    fs::remove_file(&machines.former).expect("its name is free then");
+    write_program(&machines.former, "#!/bin/sh\nexit 1\n");
+    let workers_of = || {
+        let all = machines.units.processes().into_iter();
+        let workers = all.filter(|process| process.role() == "worker");
+        workers.map(|worker| worker.pid).collect::<BTreeSet<u32>>()
+    };
+    let killed = workers_of();
+    assert_eq!(killed.len(), SUPERVISORS);
+    killed
+        .iter()
+        .for_each(|pid| send_signal(*pid, Signal::KILL));
+    wait_for("each supervisor has another worker", || {
+        let workers = workers_of();
+        (workers.len() == SUPERVISORS && workers.is_disjoint(&killed)).then_some(())
+    });
+    machines.wait_for_pages(SITES * 2);
+    // What was being fetched when its worker died is fetched again.
+    machines.fleet.wait_until_done("c");
+    let visits = machines.fleet.web.visits();
+    visits.assert_polite(DELAY);
+    let stored = machines.fleet.work.stored();
+    assert_eq!(stored.pages().len(), SITES * machines.fed);
 }
 
 #[test]

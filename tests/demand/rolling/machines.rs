@@ -1,0 +1,174 @@
+//! A fleet of units on loopback that is at work, for rolls.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_tests::run::Build;
+use webfill_tests::site::page;
+use webfill_tests::units::Units;
+
+use crate::fleet::{Fleet, request, wait_for};
+
+pub(crate) const ROLL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/roll");
+pub(crate) const SUPERVISORS: usize = 6;
+pub(crate) const SITES: usize = 60;
+pub(crate) const DELAY: Duration = Duration::from_millis(500);
+
+/// A dispatcher and supervisors that a roll replaces, and the two programs.
+pub(crate) struct Machines {
+    // Dropped first: its processes write into the fleet's folder.
+    pub(crate) units: Units,
+    pub(crate) fleet: Fleet,
+    pub(crate) former: PathBuf,
+    pub(crate) new: PathBuf,
+    pub(crate) fed: usize,
+}
+
+impl Machines {
+    pub(crate) fn at_work(former: Build) -> Machines {
+        let fleet = Fleet::unstarted(&[("POLITENESS_DELAY", "0.5")]);
+        let units = Units::in_folder(fleet.work.path("units"));
+        let mut machines = Machines {
+            former: program(&fleet, "former", &former.binary()),
+            new: program(&fleet, "new", &Build::Today.binary()),
+            units,
+            fleet,
+            fed: 0,
+        };
+        let (units, fleet) = (&machines.units, &machines.fleet);
+        units.add("dispatcher", &fleet.dispatcher_role(), &machines.former);
+        units.start("dispatcher");
+        for name in names() {
+            let role = fleet.supervisor_role(&name, &[]);
+            units.add(&name, &role, &machines.former);
+            units.start(&name);
+        }
+        wait_for("all are welcome", || {
+            (machines.sites_of_each().len() == SUPERVISORS).then_some(())
+        });
+        machines.feed(90);
+        machines.wait_for_pages(SITES * 2);
+        machines
+    }
+
+    /// Further pages of each site.
+    pub(crate) fn feed(&mut self, pages: usize) {
+        let mut requests = Vec::new();
+        for number in 0..SITES {
+            let site = self.fleet.web.site(&format!("r{number}.example"));
+            site.otherwise(|request| page(&request.path).into());
+            let numbers = self.fed..self.fed + pages;
+            requests.extend(numbers.map(|n| request(&site.url(&format!("/{n}")), "c")));
+        }
+        requests.chunks(500).for_each(|some| self.fleet.feed(some));
+        self.fed += pages;
+    }
+
+    pub(crate) fn wait_for_pages(&self, more: usize) {
+        let asked = || self.fleet.web.visits().pages().len();
+        let enough = asked() + more;
+        wait_for("pages flow", || (asked() >= enough).then_some(()));
+    }
+
+    /// `deploy/roll` from the former program to another one.
+    pub(crate) fn roll(&self, new: &Path, more: &[&str]) -> Output {
+        let hosts = self.fleet.work.write("hosts", names().join("\n") + "\n");
+        let status = format!(
+            "{} status --json --dispatcher {}",
+            Build::Today.binary().display(),
+            self.fleet.endpoint()
+        );
+        let mut roll = Command::new(ROLL);
+        roll.arg("--hosts").arg(hosts).arg("--package").arg(new);
+        roll.arg("--former")
+            .arg(&self.former)
+            .args(["--status", &status]);
+        let commands = [
+            ("--stop", "stop {name}"),
+            ("--start", "start {name}"),
+            ("--replace", "replace {name} {package}"),
+            ("--restore", "replace {name} {former}"),
+        ];
+        for (flag, words) in commands {
+            roll.arg(flag).arg(self.units.command(words));
+        }
+        let stop = self.units.command("stop {name}");
+        let start = self.units.command("start {name}");
+        roll.arg("--restart").arg(format!("{stop} && {start}"));
+        roll.args(more);
+        roll.output().expect("python3 runs it")
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        self.fleet.client().ask(&json!({"action": "status"}))
+    }
+
+    pub(crate) fn sites_of_each(&self) -> Vec<u64> {
+        let status = self.status();
+        let supervisors = status["supervisors"].as_array().into_iter().flatten();
+        let sites = supervisors.filter_map(|one| one["sites"].as_u64());
+        sites.collect()
+    }
+
+    pub(crate) fn wait_until_even(&self) {
+        wait_for("the load is even", || {
+            is_even(&self.sites_of_each()).then_some(())
+        });
+    }
+
+    /// The programs that the units' processes run.
+    pub(crate) fn programs(&self) -> BTreeMap<String, PathBuf> {
+        let all = names().into_iter().chain(["dispatcher".to_owned()]);
+        all.filter_map(|name| Some((name.clone(), self.units.program(&name)?)))
+            .collect()
+    }
+
+    pub(crate) fn assert_all_run(&self, program: &Path) {
+        let programs = self.programs();
+        assert_eq!(programs.len(), SUPERVISORS + 1);
+        let others = programs.iter().filter(|(_, found)| *found != program);
+        assert_eq!(others.count(), 0, "{programs:?}");
+    }
+
+    /// All pages are stored, were asked for once, and no site's sooner than its delay allows.
+    pub(crate) fn assert_nothing_lost_twice_or_too_soon(&self) {
+        self.fleet.wait_until_done("c");
+        let visits = self.fleet.web.visits();
+        let mut counts = visits.pages().counts();
+        assert_eq!(counts.len(), SITES * self.fed);
+        counts.retain(|_, count| *count > 1);
+        assert_eq!(counts, BTreeMap::new());
+        visits.assert_polite(DELAY);
+        let stored = self.fleet.work.stored();
+        let pages = stored.pages();
+        assert_eq!(pages.len(), SITES * self.fed);
+        assert!(pages.values().all(|page| page.outcome == "ok"));
+        assert_eq!(stored.integrity(), "ok");
+    }
+}
+
+fn names() -> Vec<String> {
+    (0..SUPERVISORS)
+        .map(|number| format!("vm-{number}"))
+        .collect()
+}
+
+/// A program of its own, so that processes tell which one they run.
+fn program(fleet: &Fleet, name: &str, of: &Path) -> PathBuf {
+    let path = fleet.work.path(name);
+    if fs::hard_link(of, &path).is_err() {
+        fs::copy(of, &path).expect("a copy");
+    }
+    path.canonicalize().expect("it was just made")
+}
+
+/// Within a fifth of the mean.
+fn is_even(shares: &[u64]) -> bool {
+    let mean = shares.iter().sum::<u64>() as f64 / shares.len() as f64;
+    let off = |share: &u64| (*share as f64 - mean).abs();
+    shares.len() == SUPERVISORS && mean > 0.0 && shares.iter().all(|share| off(share) <= mean / 5.0)
+}
