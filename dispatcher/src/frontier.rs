@@ -278,6 +278,7 @@ impl Frontier {
             Ok(())
         })?;
         self.in_transaction = false;
+        self.seen.committed();
         Ok(())
     }
 

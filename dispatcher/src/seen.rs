@@ -15,10 +15,13 @@
 //! In front of the runs are two structures of fixed size in memory ([`front`]): an exact cache of
 //! recently used keys, and a Bloom filter that recognises most new keys. Both are filled from the runs
 //! after a start, little by little while they are in use. Memory is bounded; disk takes ten bytes
-//! per key, each written about five times.
+//! per key, each written about five times. Runs that are missing are built anew from the tasks, which takes
+//! some seconds for each million.
 
 use std::collections::HashMap;
+use std::fs;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::path::PathBuf;
 
 use rusqlite::{Connection, Result};
 use siphasher::sip::SipHasher13;
@@ -26,20 +29,19 @@ use webfill_wire::CrawlKey;
 
 use self::front::Front;
 use self::merge::Merge;
-use self::runs::Run;
+use self::runs::{NewRun, Run};
 
 mod cache_lines;
 mod filter;
 mod front;
 mod hot_keys;
 mod merge;
-mod runs;
+pub(crate) mod older_runs;
+pub(crate) mod runs;
+mod slices;
 
 /// The memory of a key and its task in the tail's hash table, and in the copy while it is written.
 const TAIL_ENTRY_BYTES: usize = 32;
-
-/// The minimum number of slices of dropped runs that are freed each time.
-const SLICES_FREED: u64 = 48;
 
 /// The minimum number of slices that are read each time while the filter is filled: a fraction of a
 /// millisecond.
@@ -61,6 +63,8 @@ pub(crate) struct Seen {
     runs: Vec<Run>,
     /// The merge under way, always of the last runs.
     merge: Option<Merge>,
+    /// Files that no run has from the next commit on.
+    dropped: Vec<PathBuf>,
     front: Front,
 }
 
@@ -82,10 +86,11 @@ impl Seen {
             unpaced: 0,
             runs,
             merge: None,
+            dropped: Vec::new(),
             front: Front::new(memory_bytes - tail_bytes),
         };
         seen.front.fit(seen.indexed_keys());
-        seen.front.fill(db, &seen.runs, at_once)?;
+        seen.front.fill(&seen.runs, at_once)?;
         seen.read_tail(db)?;
         seen.plan_merge(db)?;
         Ok(seen)
@@ -108,7 +113,7 @@ impl Seen {
     }
 
     /// Whether the URL was seen before.
-    pub(crate) fn contains(&mut self, db: &Connection, key: u64) -> Result<bool> {
+    pub(crate) fn contains(&mut self, key: u64) -> Result<bool> {
         if self.front.has_hot(key) || self.tail.contains_key(&key) {
             return Ok(true);
         }
@@ -117,7 +122,7 @@ impl Seen {
         }
         // The oldest run first: it is by far the largest, so it most probably holds the key.
         for run in &self.runs {
-            if run.find(db, key)?.is_some() {
+            if run.contains(key)? {
                 self.front.note_hot(key);
                 return Ok(true);
             }
@@ -126,7 +131,7 @@ impl Seen {
     }
 
     /// The latest task of a URL.
-    pub(crate) fn task_of(&mut self, db: &Connection, key: u64) -> Result<Option<u64>> {
+    pub(crate) fn task_of(&mut self, key: u64) -> Result<Option<u64>> {
         if let Some(task) = self.tail.get(&key) {
             return Ok(Some(*task));
         }
@@ -134,7 +139,7 @@ impl Seen {
             return Ok(None);
         }
         for run in self.runs.iter().rev() {
-            if let Some(task) = run.find(db, key)? {
+            if let Some(task) = run.find(key)? {
                 return Ok(Some(task));
             }
         }
@@ -161,21 +166,26 @@ impl Seen {
     /// of the tasks. To be called after each batch of insertions.
     pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
-            self.advance_merge(db, u64::MAX)?;
-            self.write_tail(db)?;
-            self.plan_merge(db)?;
+            self.empty_tail(db)?;
         } else if self.unpaced > 0 {
             let share = self.share_of(self.merge.as_ref().map_or(0, Merge::slices));
             self.advance_merge(db, share)?;
-            runs::sweep(db, share + SLICES_FREED)?;
         }
         if self.front.is_filling() {
-            let largest = self.runs.iter().map(|run| run.slices).max();
+            let largest = self.runs.iter().map(Run::slices).max();
             let share = self.share_of(largest.unwrap_or(0));
-            self.front.fill(db, &self.runs, share.max(SLICES_READ))?;
+            self.front.fill(&self.runs, share.max(SLICES_READ))?;
         }
         self.unpaced = 0;
         Ok(())
+    }
+
+    /// To be called after each commit: deletes the files that were merged into others. One that cannot be
+    /// deleted is tried at the next start again.
+    pub(crate) fn committed(&mut self) {
+        for path in self.dropped.drain(..) {
+            fs::remove_file(path).ok();
+        }
     }
 
     fn indexed_keys(&self) -> u64 {
@@ -187,15 +197,19 @@ impl Seen {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }
 
+    /// The merge under way is of the last runs, so that it ends first.
+    fn empty_tail(&mut self, db: &Connection) -> Result<()> {
+        self.advance_merge(db, u64::MAX)?;
+        self.write_tail(db)?;
+        self.plan_merge(db)
+    }
+
     fn write_tail(&mut self, db: &Connection) -> Result<()> {
         let mut entries: Vec<_> = self.tail.drain().collect();
         entries.sort_unstable();
-        let run = Run::begin(db, entries.len() as u64, self.last_task)?;
-        for slice in entries.chunk_by(|a, b| run.slice_of(a.0) == run.slice_of(b.0)) {
-            run.write_slice(db, run.slice_of(slice[0].0), slice)?;
-        }
-        run.finish(db)?;
-        self.runs.push(run);
+        let mut run = NewRun::begin(db, entries.len() as u64, self.last_task)?;
+        run.write(&entries)?;
+        self.runs.push(run.finish(db)?);
         self.front.fit(self.indexed_keys());
         self.front.insert(&entries);
         Ok(())
@@ -208,6 +222,10 @@ impl Seen {
         while let Some(row) = rows.next()? {
             let key = self.key(row.get(1)?, row.get_ref(2)?.as_str()?);
             self.insert(key, row.get::<_, i64>(0)? as u64);
+            // Never so many, unless all runs are built anew.
+            if self.tail.len() >= self.tail_limit {
+                self.empty_tail(db)?;
+            }
         }
         Ok(())
     }
@@ -236,15 +254,16 @@ impl Seen {
         let Some(mut merge) = self.merge.take() else {
             return Ok(());
         };
-        merge.advance(db, slices)?;
+        merge.advance(slices)?;
         if !merge.is_written() {
             self.merge = Some(merge);
             return Ok(());
         }
         let sources = merge.sources();
-        let output = merge.finish(db)?;
+        let (output, dropped) = merge.finish(db)?;
         self.runs.truncate(self.runs.len() - sources);
         self.runs.push(output);
+        self.dropped.extend(dropped);
         Ok(())
     }
 }

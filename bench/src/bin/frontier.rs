@@ -5,14 +5,15 @@
 //! queue), clocks, and one commit for every forty pages. Beside it, in the same run, the plain
 //! way: a table of hashes and `INSERT OR IGNORE`.
 //!
-//!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0] [--memory MIB]
+//!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0] [--memory MIB] [--state DIR]
 //!
 //! Of the links that are met again, seven in ten lead to the neighbourhood of the page and the
 //! others anywhere; with `--uniform` all of them lead anywhere, which no real site does, but which
 //! no cache helps against. With `--skip`, this many millions are fed as seeds first, unmeasured.
-//! `--memory` is what the dedupe memory may take: less of it shows what more URLs would cost.
+//! `--memory` is what the dedupe memory may take: less of it shows what more URLs would cost. With
+//! `--state`, the frontier is kept there, and goes on from what it has.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,7 @@ fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
     let plan = Plan::read(std::env::args().skip(1), size)?;
     let dir = tempfile::tempdir()?;
+    let state = plan.state.as_deref().unwrap_or(dir.path());
     println!(
         "judged links a second on one core, {NEW_LINKS} in {LINKS} new, the others {}",
         if plan.local {
@@ -51,7 +53,7 @@ fn main() -> Result<ExitCode, Failure> {
             "from anywhere"
         }
     );
-    let ours = measure_frontier(dir.path(), &plan)?;
+    let ours = measure_frontier(state, &plan)?;
     let theirs = measure_peer(dir.path(), &plan)?;
     println!(
         "INSERT OR IGNORE of hashes, at {} M seen: {theirs:.0}/s on the core; \
@@ -103,6 +105,7 @@ struct Plan {
     seen: u64,
     skipped: u64,
     local: bool,
+    state: Option<PathBuf>,
     config: FrontierConfig,
 }
 
@@ -112,6 +115,7 @@ impl Plan {
             seen: size.pick(10, 1) * MILLION,
             skipped: 0,
             local: true,
+            state: None,
             config: FrontierConfig::default(),
         };
         while let Some(arg) = args.next() {
@@ -124,6 +128,7 @@ impl Plan {
                 "--skip" => plan.skipped = number()? * MILLION,
                 "--memory" => plan.config.seen_memory_bytes = (number()? << 20) as usize,
                 "--uniform" => plan.local = false,
+                "--state" => plan.state = Some(args.next().ok_or("no folder at the end")?.into()),
                 _ => return Err(format!("unknown argument `{arg}`").into()),
             }
         }
@@ -137,6 +142,7 @@ fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
     spec.max_depth = u16::MAX;
     let crawl = frontier.open_crawl(&spec)?;
     let mut web = Web::new(plan.local);
+    web.known = frontier.crawl_status(crawl)?.discovered;
     let seeds = plan.skipped.max(NEW_LINKS * PAGES_PER_COMMIT as u64);
     while web.known < seeds {
         feed_seeds(&mut frontier, crawl, &mut web)?;
@@ -302,8 +308,15 @@ fn print_lap(dir: &Path, known: u64, lap: &Lap) -> Result<(), Failure> {
 }
 
 fn disk_bytes(dir: &Path) -> Result<u64, Failure> {
-    let sizes = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.metadata()?.len()));
-    Ok(sizes.sum::<Result<u64, std::io::Error>>()?)
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        bytes += match entry.file_type()?.is_dir() {
+            true => disk_bytes(&entry.path())?,
+            false => entry.metadata()?.len(),
+        };
+    }
+    Ok(bytes)
 }
 
 /// Resident now, and at most so far.

@@ -225,7 +225,7 @@ impl FeedBatch<'_> {
             let mark = self.seen.pair_key(key, SITEMAP);
             self.seen.note(mark);
         }
-        let is_seen = self.seen.contains(self.db, key)?;
+        let is_seen = self.seen.contains(key)?;
         if is_seen && let Some(task) = self.task_before_run(key)? {
             let site_name = webfill_urls::site(url);
             let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
@@ -254,7 +254,7 @@ impl FeedBatch<'_> {
             return Ok(false);
         };
         let latest = self.now_ms.saturating_sub_unsigned(refresh_after_ms);
-        let Some(task) = self.seen.task_of(self.db, key)? else {
+        let Some(task) = self.seen.task_of(key)? else {
             return Ok(false);
         };
         let sql = "SELECT 1 FROM tasks WHERE id = ?1 AND state = ?2 AND done_at_ms <= ?3";
@@ -272,7 +272,7 @@ impl FeedBatch<'_> {
         if self.seen.was_noted_lately(pair_key) {
             return Ok(());
         }
-        let Some(task) = self.seen.task_of(self.db, key)? else {
+        let Some(task) = self.seen.task_of(key)? else {
             return Ok(());
         };
         if let Some(stopped) = resolved::stopped_as_needless(self.db, task)? {

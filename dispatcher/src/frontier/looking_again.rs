@@ -37,7 +37,7 @@ impl FeedBatch<'_> {
         let Some(began_ms) = self.crawl.spec.run_began_ms else {
             return Ok(None);
         };
-        let Some(task) = self.seen.task_of(self.db, key)? else {
+        let Some(task) = self.seen.task_of(key)? else {
             return Ok(None);
         };
         let sql = "SELECT done_at_ms FROM task_rows

@@ -139,7 +139,7 @@ impl Frontier {
             }
             self.guarded("count a look at a page", |frontier| {
                 let key = frontier.seen.key(crawl, &look.url);
-                let Some(task) = frontier.seen.task_of(&frontier.db, key)? else {
+                let Some(task) = frontier.seen.task_of(key)? else {
                     return Ok(());
                 };
                 let Some(site) = site_of(&frontier.db, crawl, task)? else {

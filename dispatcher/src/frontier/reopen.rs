@@ -135,7 +135,7 @@ impl FeedBatch<'_> {
         }
         for task in tasks {
             let key = self.seen.key(self.key, &task.url);
-            if self.seen.task_of(self.db, key)? == Some(task.id) {
+            if self.seen.task_of(key)? == Some(task.id) {
                 self.reopen(task)?;
             }
         }

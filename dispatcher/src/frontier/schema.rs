@@ -8,14 +8,16 @@ use rusqlite::{Connection, ErrorCode};
 
 use self::notices::SINCE_6_NOTICES;
 use self::since_6::SINCE_6_WATCHES;
+use self::since_7::{SINCE_7, WITHOUT_OLDER_RUNS};
 use super::stored_urls::WHOLE_URL;
 use super::{FrontierConfig, FrontierError};
+use crate::seen::older_runs::move_to_files;
 
 /// "wbfl": marks the file as webfill's.
 const APPLICATION_ID: i64 = 0x7762_666C;
 
 /// Raised with every change of the tables that an older webfill cannot read.
-const VERSION: i64 = 6;
+const VERSION: i64 = 7;
 
 /// The write-ahead log is checkpointed after this many pages (32 MiB); not more often, because the
 /// checkpoint's fsyncs block the dispatcher.
@@ -372,6 +374,8 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
          {}
          {SINCE_6_WATCHES}
          {SINCE_6_NOTICES}
+         {SINCE_7}
+         {WITHOUT_OLDER_RUNS}
          COMMIT;",
         since_5()
     ))
@@ -388,11 +392,19 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
     let steps = steps.into_iter().skip(found as usize - 1);
     let steps: String = steps.flatten().collect();
     let to_5 = if found < 5 { since_5() } else { String::new() };
-    db.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {steps} {to_5} {SINCE_6_WATCHES} {SINCE_6_NOTICES}
-         PRAGMA user_version = {VERSION}; COMMIT;"
-    ))
-    .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
+    let to_6 = if found < 6 {
+        format!("{SINCE_6_WATCHES} {SINCE_6_NOTICES}")
+    } else {
+        String::new()
+    };
+    db.execute_batch(&format!("BEGIN IMMEDIATE; {steps} {to_5} {to_6} {SINCE_7}"))
+        .and_then(|()| move_to_files(db))
+        .and_then(|()| {
+            db.execute_batch(&format!(
+                "{WITHOUT_OLDER_RUNS} PRAGMA user_version = {VERSION}; COMMIT;"
+            ))
+        })
+        .inspect_err(|_| drop(db.execute_batch("ROLLBACK")))
 }
 
 fn tune(db: &Connection, config: &FrontierConfig) -> rusqlite::Result<()> {
@@ -421,5 +433,6 @@ mod notices;
 #[cfg(test)]
 pub(super) mod plans;
 mod since_6;
+mod since_7;
 #[cfg(test)]
 mod tests;

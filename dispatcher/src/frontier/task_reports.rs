@@ -94,7 +94,7 @@ impl Frontier {
     ) -> std::result::Result<Option<TaskReport>, FrontierError> {
         let task = self.guarded("look for a URL", |frontier| {
             let key = frontier.seen.key(crawl, url);
-            frontier.seen.task_of(&frontier.db, key)
+            frontier.seen.task_of(key)
         })?;
         let Some(task) = task else {
             return Ok(None);

@@ -6,7 +6,7 @@
 //! filter before it answers for the keys that were not read yet; after a start there is none, and
 //! every such key may be in the runs.
 
-use rusqlite::{Connection, Result};
+use rusqlite::Result;
 
 use super::filter::Filter;
 use super::hot_keys::HotKeys;
@@ -96,7 +96,7 @@ impl Front {
 
     /// Reads on in the runs: about `slices` of the largest, and of the others what belongs to the
     /// same keys.
-    pub(super) fn fill(&mut self, db: &Connection, runs: &[Run], slices: u64) -> Result<()> {
+    pub(super) fn fill(&mut self, runs: &[Run], slices: u64) -> Result<()> {
         let Some(mut filling) = self.filling.take() else {
             return Ok(());
         };
@@ -104,7 +104,7 @@ impl Front {
         let mut entries = Vec::new();
         for run in runs {
             entries.clear();
-            run.read_keys(db, filling.next_key, end_key, &mut entries)?;
+            run.read_keys(filling.next_key, end_key, &mut entries)?;
             for (key, _) in &entries {
                 filling.filter.insert(*key);
                 if filling.warms_up {
@@ -126,10 +126,10 @@ impl Front {
 impl Filling {
     /// The key to read up to; `None`: to the last.
     fn end_after(&self, runs: &[Run], slices: u64) -> Option<u64> {
-        let largest = runs.iter().max_by_key(|run| run.slices)?;
+        let largest = runs.iter().max_by_key(|run| run.slices())?;
         let end = largest
             .slice_of(self.next_key)
             .saturating_add(slices.max(1));
-        (end < largest.slices).then(|| largest.first_key_of(end))
+        (end < largest.slices()).then(|| largest.first_key_of(end))
     }
 }

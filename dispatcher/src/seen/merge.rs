@@ -1,15 +1,17 @@
 //! Merges neighbouring runs into one, a few slices at a time, so that no single commit waits for a
 //! large merge.
 
+use std::path::PathBuf;
+
 use rusqlite::{Connection, Result};
 
-use super::runs::{Entry, Run};
+use super::runs::{Entry, NewRun, Run};
 
 /// A merge under way. Its sources stay live until it is finished.
 #[derive(Debug)]
 pub(super) struct Merge {
     sources: Vec<Cursor>,
-    output: Run,
+    output: NewRun,
     written: u64,
 }
 
@@ -20,13 +22,13 @@ impl Merge {
         let sources = sources.iter().cloned().map(Cursor::new).collect();
         Ok(Merge {
             sources,
-            output: Run::begin(db, keys, last_task)?,
+            output: NewRun::begin(db, keys, last_task)?,
             written: 0,
         })
     }
 
     pub(super) fn slices(&self) -> u64 {
-        self.output.slices
+        self.output.slices()
     }
 
     /// How many runs it merges.
@@ -35,39 +37,38 @@ impl Merge {
     }
 
     pub(super) fn is_written(&self) -> bool {
-        self.written == self.output.slices
+        self.written == self.output.slices()
     }
 
     /// Writes at most this many slices of the output.
-    pub(super) fn advance(&mut self, db: &Connection, most: u64) -> Result<()> {
+    pub(super) fn advance(&mut self, most: u64) -> Result<()> {
         let mut entries = Vec::new();
-        let end = self.output.slices.min(self.written.saturating_add(most));
+        let end = self.output.slices().min(self.written.saturating_add(most));
         while self.written < end {
             entries.clear();
-            self.gather(db, &mut entries)?;
-            self.output.write_slice(db, self.written, &entries)?;
+            self.gather(&mut entries)?;
+            self.output.write_slice(self.written, &entries)?;
             self.written += 1;
         }
         Ok(())
     }
 
-    /// Replaces the sources by the output.
-    pub(super) fn finish(self, db: &Connection) -> Result<Run> {
+    /// Replaces the sources by the output. Returns it, and the sources' files, which may be deleted after the
+    /// commit.
+    pub(super) fn finish(self, db: &Connection) -> Result<(Run, Vec<PathBuf>)> {
         debug_assert!(self.is_written());
-        for source in &self.sources {
-            source.run.discard(db)?;
-        }
-        self.output.finish(db)?;
-        Ok(self.output)
+        let output = self.output.finish(db)?;
+        let sources = self.sources.iter().map(|source| source.run.discard(db));
+        Ok((output, sources.collect::<Result<_>>()?))
     }
 
     /// Collects the entries of the next output slice. A URL that was fetched again has the same key
     /// in two sources; the latest task wins.
-    fn gather(&mut self, db: &Connection, entries: &mut Vec<Entry>) -> Result<()> {
+    fn gather(&mut self, entries: &mut Vec<Entry>) -> Result<()> {
         loop {
             let mut least: Option<(Entry, usize)> = None;
             for (nth, source) in self.sources.iter_mut().enumerate() {
-                if let Some(entry) = source.peek(db)?
+                if let Some(entry) = source.peek()?
                     && least.is_none_or(|(so_far, _)| entry < so_far)
                 {
                     least = Some((entry, nth));
@@ -107,12 +108,11 @@ impl Cursor {
         }
     }
 
-    fn peek(&mut self, db: &Connection) -> Result<Option<Entry>> {
-        while self.next == self.entries.len() && self.slices_read < self.run.slices {
+    fn peek(&mut self) -> Result<Option<Entry>> {
+        while self.next == self.entries.len() && self.slices_read < self.run.slices() {
             self.entries.clear();
             self.next = 0;
-            self.run
-                .read_slice(db, self.slices_read, &mut self.entries)?;
+            self.run.read_slice(self.slices_read, &mut self.entries)?;
             self.slices_read += 1;
         }
         Ok(self.entries.get(self.next).copied())

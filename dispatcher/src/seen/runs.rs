@@ -1,271 +1,331 @@
 //! Runs: the part of the seen index on disk, sorted by key.
 //!
-//! A run divides the key space into equal slices; each slice is one row, about a third of a database
-//! page, so a look-up reads one page and needs no directory in memory. Of a key only the distance to
-//! the slice's first key is stored, and of both numbers only the bytes that the run's largest may take. A run is written once and never
-//! changed. Its states are
+//! A run is a file of its own in the folder [`FOLDER`]; the table `seen_runs` names the runs that are in
+//! use. It divides the key space into equal slices, so that a look-up is one read of some 700 bytes at a
+//! place that is computed. Of a key only the distance to the slice's first key is stored, and of both
+//! numbers only the bytes that the run's largest may take. The file holds
 //!
-//! - *building* until its last slice is written,
-//! - *live* while it is part of the index,
-//! - *dropped* once it was merged into another run; its slices are freed little by little.
+//! - each slice: its keys in ascending order, then their tasks in the same order;
+//! - for each slice how many entries there are before it, and their sum at the end, in four bytes each,
+//!   the lowest first. That is held in memory.
 //!
-//! After a crash a run that was being built is dropped; its sources are still live.
+//! A file is written once, synced before the commit that names it, and never changed. It is deleted after
+//! the commit that does not name it any more; what a crash leaves of either is deleted at the next start.
+//! SQLite would take four times as long for a look-up, and write each entry twice.
 
-use rusqlite::{Connection, OptionalExtension, Result, params};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// The average number of keys in a slice. Ten bytes each, three slices fill a page of 4 KiB.
+use rusqlite::{Connection, Result, ffi, params};
+
+use super::slices::{Layout, Slice};
+
+/// The folder of the files, beside the database.
+pub(crate) const FOLDER: &str = "seen";
+
+/// The average number of keys in a slice.
 const KEYS_PER_SLICE: u64 = 120;
+
+/// A file that grows is synced after this many bytes each time, so that no commit waits for a large one.
+const BYTES_BETWEEN_SYNCS: u64 = 8 << 20;
 
 /// A key and the task that it became.
 pub(super) type Entry = (u64, u64);
 
 /// One sorted run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct Run {
-    pub(super) id: i64,
-    pub(super) slices: u64,
     pub(super) keys: u64,
     /// All tasks up to this one are in this run or in older ones.
     pub(super) last_task: u64,
-    /// False of runs that older versions have written.
-    packed: bool,
+    layout: Layout,
+    stored: Arc<Stored>,
 }
 
-/// How many bytes the numbers of an entry take.
-#[derive(Debug, Clone, Copy)]
-struct Widths {
-    key: usize,
-    task: usize,
+/// What a run has on disk, and where its slices are.
+#[derive(Debug)]
+struct Stored {
+    path: PathBuf,
+    file: File,
+    /// How many entries there are before each slice, and in all.
+    starts: Vec<u32>,
 }
 
 impl Run {
-    /// Begins a run of at most this many keys.
-    pub(super) fn begin(db: &Connection, keys: u64, last_task: u64) -> Result<Run> {
-        let slices = keys.div_ceil(KEYS_PER_SLICE).max(1);
-        let sql = "INSERT INTO seen_runs (state, slices, keys, last_task, packed)
-                   VALUES ('building', ?1, ?2, ?3, 1) RETURNING id";
-        let values = params![slices as i64, keys as i64, last_task as i64];
-        let id = db.query_row(sql, values, |row| row.get(0))?;
-        Ok(Run {
-            id,
-            slices,
-            keys,
-            last_task,
-            packed: true,
-        })
-    }
-
-    fn widths(&self) -> Widths {
-        if !self.packed {
-            return Widths { key: 8, task: 5 };
-        }
-        let key_bits = u64::BITS - self.slices.ilog2();
-        let task_bits = u64::BITS - self.last_task.leading_zeros();
-        Widths {
-            key: key_bits.div_ceil(8) as usize,
-            task: task_bits.div_ceil(8).max(1) as usize,
-        }
-    }
-
-    /// What the keys of a slice are stored as distances to.
-    fn base_of(&self, slice: u64) -> u64 {
-        match self.packed {
-            true => self.first_key_of(slice),
-            false => 0,
-        }
-    }
-
-    fn slice<'a>(&self, slice: u64, bytes: &'a [u8]) -> Slice<'a> {
-        Slice {
-            bytes,
-            base: self.base_of(slice),
-            widths: self.widths(),
-        }
-    }
-
-    pub(super) fn finish(&self, db: &Connection) -> Result<()> {
-        set_state(db, self.id, "live")
-    }
-
-    pub(super) fn discard(&self, db: &Connection) -> Result<()> {
-        set_state(db, self.id, "dropped")
+    pub(super) fn slices(&self) -> u64 {
+        self.layout.slices
     }
 
     pub(super) fn slice_of(&self, key: u64) -> u64 {
-        ((key as u128 * self.slices as u128) >> 64) as u64
+        self.layout.slice_of(key)
     }
 
-    /// The first key that belongs to a slice.
     pub(super) fn first_key_of(&self, slice: u64) -> u64 {
-        (u128::from(slice) << 64).div_ceil(u128::from(self.slices)) as u64
+        self.layout.first_key_of(slice)
     }
 
-    /// Writes one slice. The entries must be in ascending order and belong to the slice.
-    pub(super) fn write_slice(&self, db: &Connection, slice: u64, entries: &[Entry]) -> Result<()> {
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let (base, widths) = (self.base_of(slice), self.widths());
-        let mut bytes = Vec::with_capacity(entries.len() * widths.entry());
-        for (key, _) in entries {
-            bytes.extend_from_slice(&(key - base).to_be_bytes()[8 - widths.key..]);
-        }
-        for (_, task) in entries {
-            bytes.extend_from_slice(&task.to_be_bytes()[8 - widths.task..]);
-        }
-        let mut insert = db.prepare_cached("INSERT INTO seen_slices VALUES (?1, ?2)")?;
-        insert.execute(params![self.row_of(slice), bytes])?;
-        Ok(())
+    pub(super) fn contains(&self, key: u64) -> Result<bool> {
+        let slice = self.slice_of(key);
+        let keys = self.count(slice) * self.layout.widths.key;
+        self.with_bytes(slice, keys, |slice| slice.position(key).is_some())
+    }
+
+    /// The task of a key, if it is in this run.
+    pub(super) fn find(&self, key: u64) -> Result<Option<u64>> {
+        let slice = self.slice_of(key);
+        let entries = self.count(slice) * self.layout.widths.entry();
+        self.with_bytes(slice, entries, |slice| slice.find(key))
     }
 
     /// Appends a slice's entries, in ascending order.
-    pub(super) fn read_slice(
-        &self,
-        db: &Connection,
-        slice: u64,
-        entries: &mut Vec<Entry>,
-    ) -> Result<()> {
-        let mut read = db.prepare_cached("SELECT entries FROM seen_slices WHERE id = ?1")?;
-        let mut rows = read.query([self.row_of(slice)])?;
-        if let Some(row) = rows.next()? {
-            let slice = self.slice(slice, row.get_ref(0)?.as_blob()?);
-            entries.extend((0..slice.len()).map(|nth| (slice.key(nth), slice.task(nth))));
-        }
-        Ok(())
+    pub(super) fn read_slice(&self, slice: u64, entries: &mut Vec<Entry>) -> Result<()> {
+        let bytes = self.count(slice) * self.layout.widths.entry();
+        self.with_bytes(slice, bytes, |slice| entries.extend(slice.entries()))
     }
 
     /// Appends the entries with keys from `from` on and before `end`, in ascending order.
     pub(super) fn read_keys(
         &self,
-        db: &Connection,
         from: u64,
         end: Option<u64>,
         entries: &mut Vec<Entry>,
     ) -> Result<()> {
-        let last = end.map_or(self.slices - 1, |end| self.slice_of(end - 1));
+        let last = end.map_or(self.slices() - 1, |end| self.slice_of(end - 1));
         for slice in self.slice_of(from)..=last {
-            self.read_slice(db, slice, entries)?;
+            self.read_slice(slice, entries)?;
         }
         entries.retain(|(key, _)| *key >= from && end.is_none_or(|end| *key < end));
         Ok(())
     }
 
-    /// The task of a key, if it is in this run.
-    pub(super) fn find(&self, db: &Connection, key: u64) -> Result<Option<u64>> {
-        let mut read = db.prepare_cached("SELECT entries FROM seen_slices WHERE id = ?1")?;
-        let slice = self.slice_of(key);
-        let found =
-            |row: &rusqlite::Row<'_>| Ok(self.slice(slice, row.get_ref(0)?.as_blob()?).find(key));
-        Ok(read
-            .query_row([self.row_of(slice)], found)
-            .optional()?
-            .flatten())
+    /// Takes the run out of the index. Its file may be deleted after the commit.
+    pub(super) fn discard(&self, db: &Connection) -> Result<PathBuf> {
+        let name = self.stored.path.file_name().unwrap_or_default();
+        let mut delete = db.prepare_cached("DELETE FROM seen_runs WHERE file = ?1")?;
+        delete.execute([name.to_string_lossy()])?;
+        Ok(self.stored.path.clone())
     }
 
-    fn row_of(&self, slice: u64) -> i64 {
-        first_row(self.id) + slice as i64
+    fn count(&self, slice: u64) -> usize {
+        let slice = slice as usize;
+        (self.stored.starts[slice + 1] - self.stored.starts[slice]) as usize
+    }
+
+    /// Reads the first bytes of a slice.
+    fn with_bytes<T>(
+        &self,
+        slice: u64,
+        count: usize,
+        read: impl FnOnce(Slice<'_>) -> T,
+    ) -> Result<T> {
+        let place =
+            u64::from(self.stored.starts[slice as usize]) * self.layout.widths.entry() as u64;
+        let mut few = [0; 2_048];
+        let mut many = Vec::new();
+        let bytes = match few.get_mut(..count) {
+            Some(bytes) => bytes,
+            // A slice that is fuller than any hash makes it.
+            None => {
+                many.resize(count, 0);
+                many.as_mut_slice()
+            }
+        };
+        let done = self.stored.file.read_exact_at(bytes, place);
+        done.map_err(|error| fault("read", &self.stored.path, &error))?;
+        Ok(read(self.layout.slice(slice, self.count(slice), bytes)))
     }
 }
 
-/// Rows of one run follow each other; 2^32 slices are more than any run has.
-fn first_row(run: i64) -> i64 {
-    run << 32
+/// A run that is being written.
+#[derive(Debug)]
+pub(super) struct NewRun {
+    keys: u64,
+    last_task: u64,
+    layout: Layout,
+    path: PathBuf,
+    file: BufWriter<File>,
+    starts: Vec<u32>,
+    unsynced_bytes: u64,
 }
 
-fn set_state(db: &Connection, run: i64, state: &str) -> Result<()> {
-    let mut update = db.prepare_cached("UPDATE seen_runs SET state = ?2 WHERE id = ?1")?;
-    update.execute(params![run, state])?;
-    Ok(())
-}
-
-/// The live runs, oldest first. Runs that a crash left half built are dropped.
-pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
-    db.execute(
-        "UPDATE seen_runs SET state = 'dropped' WHERE state = 'building'",
-        [],
-    )?;
-    let sql = "SELECT id, slices, keys, last_task, packed FROM seen_runs
-               WHERE state = 'live' ORDER BY id";
-    let mut select = db.prepare(sql)?;
-    let runs = select.query_map([], |row| {
-        Ok(Run {
-            id: row.get(0)?,
-            slices: row.get::<_, i64>(1)? as u64,
-            keys: row.get::<_, i64>(2)? as u64,
-            last_task: row.get::<_, i64>(3)? as u64,
-            packed: row.get(4)?,
+impl NewRun {
+    /// Begins a run of at most this many keys.
+    pub(super) fn begin(db: &Connection, keys: u64, last_task: u64) -> Result<NewRun> {
+        let layout = Layout::new(keys.div_ceil(KEYS_PER_SLICE).max(1), last_task);
+        let folder = folder(db);
+        let sql = "SELECT lower(hex(randomblob(8))) || '.run'";
+        let name: String = db.query_row(sql, [], |row| row.get(0))?;
+        let path = folder.join(name);
+        let created = fs::create_dir_all(&folder).and_then(|()| {
+            let mut options = File::options();
+            options.read(true).write(true).create_new(true).open(&path)
+        });
+        let file = created.map_err(|error| fault("create", &path, &error))?;
+        Ok(NewRun {
+            keys,
+            last_task,
+            starts: Vec::with_capacity(layout.slices as usize + 1),
+            layout,
+            path,
+            file: BufWriter::with_capacity(1 << 16, file),
+            unsynced_bytes: 0,
         })
-    })?;
-    runs.collect()
-}
+    }
 
-/// Frees at most this many slices of dropped runs; SQLite reuses their pages.
-pub(super) fn sweep(db: &Connection, most: u64) -> Result<()> {
-    let mut oldest = db.prepare_cached("SELECT id FROM seen_runs WHERE state = 'dropped'")?;
-    let Some(run) = oldest
-        .query_row([], |row| row.get::<_, i64>(0))
-        .optional()?
-    else {
-        return Ok(());
-    };
-    let sql = "DELETE FROM seen_slices WHERE id IN
-               (SELECT id FROM seen_slices WHERE id >= ?1 AND id < ?2 LIMIT ?3)";
-    let freed =
+    pub(super) fn slices(&self) -> u64 {
+        self.layout.slices
+    }
+
+    pub(super) fn slice_of(&self, key: u64) -> u64 {
+        self.layout.slice_of(key)
+    }
+
+    /// Writes the slices of entries that are in ascending order and come after those written before.
+    pub(super) fn write(&mut self, entries: &[Entry]) -> Result<()> {
+        let layout = self.layout;
+        let is_of_one = |a: &Entry, b: &Entry| layout.slice_of(a.0) == layout.slice_of(b.0);
+        for slice in entries.chunk_by(is_of_one) {
+            self.write_slice(layout.slice_of(slice[0].0), slice)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one slice, which must come after those written before; what was passed over is empty. The
+    /// entries must be in ascending order and belong to the slice.
+    pub(super) fn write_slice(&mut self, slice: u64, entries: &[Entry]) -> Result<()> {
+        let written = self.written();
+        self.starts.resize(slice as usize + 1, written);
+        let bytes = self.layout.bytes_of(slice, entries);
+        self.unsynced_bytes += bytes.len() as u64;
+        let mut done = self.file.write_all(&bytes);
+        if self.unsynced_bytes >= BYTES_BETWEEN_SYNCS {
+            self.unsynced_bytes = 0;
+            done = done
+                .and_then(|()| self.file.flush())
+                .and_then(|()| self.file.get_ref().sync_data());
+        }
+        done.map_err(|error| fault("write", &self.path, &error))?;
+        self.starts.push(written + entries.len() as u32);
+        Ok(())
+    }
+
+    /// How many entries it has so far: what is noted for the slice that comes next.
+    fn written(&self) -> u32 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Syncs the file, and names it in the table.
+    pub(super) fn finish(mut self, db: &Connection) -> Result<Run> {
+        let written = self.written();
+        self.starts.resize(self.layout.slices as usize + 1, written);
+        let directory: Vec<u8> = self.starts.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let path = self.path;
+        let written = self.file.write_all(&directory).and_then(|()| {
+            let file = self.file.into_inner()?;
+            file.sync_all()?;
+            File::open(folder(db))?.sync_all()?;
+            Ok(file)
+        });
+        let file = written.map_err(|error| fault("write", &path, &error))?;
+        let sql = "INSERT INTO seen_runs (file, slices, keys, last_task) VALUES (?1, ?2, ?3, ?4)";
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let (slices, keys) = (self.layout.slices as i64, self.keys as i64);
         db.prepare_cached(sql)?
-            .execute([first_row(run), first_row(run + 1), most as i64])?;
-    if (freed as u64) < most {
-        db.prepare_cached("DELETE FROM seen_runs WHERE id = ?1")?
-            .execute([run])?;
-    }
-    Ok(())
-}
-
-impl Widths {
-    fn entry(self) -> usize {
-        self.key + self.task
+            .execute(params![name, slices, keys, self.last_task as i64])?;
+        let starts = self.starts;
+        Ok(Run {
+            keys: self.keys,
+            last_task: self.last_task,
+            layout: self.layout,
+            stored: Arc::new(Stored { path, file, starts }),
+        })
     }
 }
 
-/// A slice as stored: all keys in ascending order, then their tasks in the same order.
-struct Slice<'a> {
-    bytes: &'a [u8],
-    /// What its keys are distances to.
-    base: u64,
-    widths: Widths,
-}
-
-impl Slice<'_> {
-    fn len(&self) -> usize {
-        self.bytes.len() / self.widths.entry()
-    }
-
-    fn key(&self, nth: usize) -> u64 {
-        let start = nth * self.widths.key;
-        self.base + number(&self.bytes[start..start + self.widths.key])
-    }
-
-    fn task(&self, nth: usize) -> u64 {
-        let start = self.len() * self.widths.key + nth * self.widths.task;
-        number(&self.bytes[start..start + self.widths.task])
-    }
-
-    fn find(&self, key: u64) -> Option<u64> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            if self.key(middle) < key {
-                low = middle + 1;
-            } else {
-                high = middle;
+/// The runs, oldest first. Files that no run has are deleted. If a file is missing, as beside a copy of the
+/// database alone, or is not whole, there is no run any more, and the index is to be built anew.
+pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
+    let sql = "SELECT file, slices, keys, last_task FROM seen_runs ORDER BY id";
+    let named: Vec<(String, u64, u64, u64)> = db
+        .prepare(sql)?
+        .query_map([], |row| {
+            let number = |column| row.get::<_, i64>(column).map(|n| n as u64);
+            Ok((row.get(0)?, number(1)?, number(2)?, number(3)?))
+        })?
+        .collect::<Result<_>>()?;
+    let folder = folder(db);
+    let mut runs = Vec::with_capacity(named.len());
+    for (name, slices, keys, last_task) in &named {
+        match read(&folder.join(name), *slices, *keys, *last_task) {
+            Ok(run) => runs.push(run),
+            Err(error) => {
+                tracing::warn!(
+                    event = "seen_index_is_built_anew",
+                    file = name,
+                    %error,
+                    "a file of the index of seen URLs cannot be read: it is built anew from the tasks"
+                );
+                db.execute("DELETE FROM seen_runs", [])?;
+                runs.clear();
+                break;
             }
         }
-        (low < self.len() && self.key(low) == key).then(|| self.task(low))
+    }
+    delete_others(&folder, &runs);
+    Ok(runs)
+}
+
+fn read(path: &Path, slices: u64, keys: u64, last_task: u64) -> io::Result<Run> {
+    let layout = Layout::new(slices, last_task);
+    let file = File::open(path)?;
+    let directory_bytes = (slices + 1) * 4;
+    let bytes = file.metadata()?.len();
+    let entries_bytes = bytes.checked_sub(directory_bytes).ok_or_else(damaged)?;
+    let mut directory = vec![0; directory_bytes as usize];
+    file.read_exact_at(&mut directory, entries_bytes)?;
+    let (starts, _) = directory.as_chunks::<4>();
+    let starts: Vec<u32> = starts.iter().map(|n| u32::from_le_bytes(*n)).collect();
+    let in_all = u64::from(starts.last().copied().unwrap_or(0));
+    if in_all * layout.widths.entry() as u64 != entries_bytes || !starts.is_sorted() {
+        return Err(damaged());
+    }
+    let path = path.to_owned();
+    Ok(Run {
+        keys,
+        last_task,
+        layout,
+        stored: Arc::new(Stored { path, file, starts }),
+    })
+}
+
+fn damaged() -> io::Error {
+    io::Error::other("it is not as long as it says")
+}
+
+/// What cannot be deleted takes space, and is tried at the next start again.
+fn delete_others(folder: &Path, runs: &[Run]) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if runs.iter().all(|run| run.stored.path != path) {
+            fs::remove_file(path).ok();
+        }
     }
 }
 
-/// A number of at most eight bytes, the highest first.
-fn number(bytes: &[u8]) -> u64 {
-    let mut whole = [0; 8];
-    whole[8 - bytes.len()..].copy_from_slice(bytes);
-    u64::from_be_bytes(whole)
+fn folder(db: &Connection) -> PathBuf {
+    let database = Path::new(db.path().unwrap_or_default());
+    database.with_file_name(FOLDER)
+}
+
+/// As SQLite tells of its own file, so that a full disk is known as one.
+fn fault(doing: &str, path: &Path, error: &io::Error) -> rusqlite::Error {
+    let code = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ffi::SQLITE_FULL,
+        _ => ffi::SQLITE_IOERR,
+    };
+    let message = format!("cannot {doing} {}: {error}", path.display());
+    rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(message))
 }

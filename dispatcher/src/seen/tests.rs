@@ -1,5 +1,9 @@
+use std::path::Path;
+
 use tempfile::TempDir;
 
+use super::runs::Entry;
+use super::slices::Layout;
 use super::*;
 use crate::frontier::tests::empty_database;
 
@@ -24,7 +28,7 @@ fn opened() -> (TempDir, Connection, Seen) {
 
 fn insert_all(seen: &mut Seen, db: &Connection, keys: impl Iterator<Item = u64>) {
     for (nth, key) in keys.enumerate() {
-        assert!(!seen.contains(db, key).unwrap());
+        assert!(!seen.contains(key).unwrap());
         seen.insert(key, nth as u64 + 1);
         if nth % 50 == 0 {
             seen.maintain(db).unwrap();
@@ -38,10 +42,10 @@ fn every_key_is_found_with_its_task_in_tail_and_runs() {
     insert_all(&mut seen, &db, keys(1, 100_000));
     assert!(!seen.runs.is_empty() && !seen.tail.is_empty());
     for (nth, key) in keys(1, 100_000).enumerate() {
-        assert!(seen.contains(&db, key).unwrap(), "key {nth}");
-        assert_eq!(seen.task_of(&db, key).unwrap(), Some(nth as u64 + 1));
+        assert!(seen.contains(key).unwrap(), "key {nth}");
+        assert_eq!(seen.task_of(key).unwrap(), Some(nth as u64 + 1));
     }
-    assert!(keys(2, 100_000).all(|key| !seen.contains(&db, key).unwrap()));
+    assert!(keys(2, 100_000).all(|key| !seen.contains(key).unwrap()));
 }
 
 #[test]
@@ -49,16 +53,17 @@ fn few_runs_remain_and_merged_ones_are_freed() {
     let (_dir, db, mut seen) = opened();
     insert_all(&mut seen, &db, keys(1, 200_000));
     assert!(seen.runs.len() <= 8, "{} runs", seen.runs.len());
-    let slices: u64 = seen.runs.iter().map(|run| run.slices).sum();
-    let stored: u64 = db
-        .query_row("SELECT count(*) FROM seen_slices", [], |row| {
-            row.get::<_, i64>(0)
-        })
-        .unwrap() as u64;
+    let files = |db: &Connection| {
+        let folder = Path::new(db.path().unwrap()).with_file_name(runs::FOLDER);
+        fs::read_dir(folder).unwrap().count()
+    };
+    seen.advance_merge(&db, u64::MAX).unwrap();
     assert!(
-        stored <= 3 * slices,
-        "{stored} slices stored, {slices} in use"
+        files(&db) > seen.runs.len(),
+        "none is deleted before the commit"
     );
+    seen.committed();
+    assert_eq!(files(&db), seen.runs.len());
 }
 
 #[test]
@@ -78,7 +83,7 @@ fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
     }
     assert!(merging > 10, "restarted during {merging} merges");
     for (nth, key) in keys(1, 30_000).enumerate() {
-        assert_eq!(seen.task_of(&db, key).unwrap(), Some(nth as u64 + 1));
+        assert_eq!(seen.task_of(key).unwrap(), Some(nth as u64 + 1));
     }
 }
 
@@ -91,7 +96,7 @@ fn the_latest_task_of_a_key_counts_through_merges() {
         seen.maintain(&db).unwrap();
     }
     for (nth, key) in keys(1, 5_000).enumerate() {
-        assert_eq!(seen.task_of(&db, key).unwrap(), Some(5_001 + nth as u64));
+        assert_eq!(seen.task_of(key).unwrap(), Some(5_001 + nth as u64));
     }
 }
 
@@ -116,63 +121,97 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
     let older: Vec<u64> = keys(1, 100_000).collect();
     let mut turns = 0;
     for (nth, key) in keys(2, 20_000).enumerate() {
-        assert!(!seen.contains(&db, key).unwrap(), "new key {nth}");
+        assert!(!seen.contains(key).unwrap(), "new key {nth}");
         seen.insert(key, 100_001 + nth as u64);
         if nth % 50 == 0 {
             seen.maintain(&db).unwrap();
             turns += u64::from(seen.front.is_filling());
         }
         let older = older[nth * 5];
-        assert!(seen.contains(&db, older).unwrap(), "key {}", nth * 5);
+        assert!(seen.contains(older).unwrap(), "key {}", nth * 5);
     }
     assert!(turns > 5, "it was read in {turns} turns");
     assert!(!seen.front.is_filling());
     for (nth, key) in keys(1, 100_000).enumerate() {
-        assert_eq!(seen.task_of(&db, key).unwrap(), Some(nth as u64 + 1));
+        assert_eq!(seen.task_of(key).unwrap(), Some(nth as u64 + 1));
     }
 }
 
-/// Writes keys as a run of an older version: keys of eight bytes, tasks of five.
-fn write_older_run(db: &Connection, keys: &[u64], slices: u64) {
-    let sql = "INSERT INTO seen_runs (state, slices, keys, last_task) VALUES ('live', ?1, ?2, ?2)";
-    db.execute(sql, [slices as i64, keys.len() as i64]).unwrap();
-    let run = db.last_insert_rowid();
-    let mut entries: Vec<_> = keys.iter().copied().zip(1_u64..).collect();
-    entries.sort_unstable();
+/// Writes keys as a run of an older version: keys of eight bytes, tasks of five; or, since version 5,
+/// packed.
+fn write_older_run(db: &Connection, entries: &[Entry], slices: u64, packed: bool) {
+    let last_task = entries.iter().map(|(_, task)| *task).max().unwrap();
+    let sql = "INSERT INTO older_seen_runs (state, slices, keys, last_task, packed)
+               VALUES ('live', ?1, ?2, ?3, ?4) RETURNING id";
+    let values = (
+        slices as i64,
+        entries.len() as i64,
+        last_task as i64,
+        packed,
+    );
+    let run: i64 = db.query_row(sql, values, |row| row.get(0)).unwrap();
+    let layout = Layout::new(slices, last_task);
     for slice in 0..slices {
-        let of_slice = |key: &u64| ((u128::from(*key) * u128::from(slices)) >> 64) as u64 == slice;
-        let entries: Vec<_> = entries.iter().filter(|(key, _)| of_slice(key)).collect();
-        let keys = entries.iter().flat_map(|(key, _)| key.to_be_bytes());
-        let tasks = entries
+        let of_slice = entries
             .iter()
-            .flat_map(|(_, task)| task.to_be_bytes()[3..].to_vec());
-        let bytes: Vec<u8> = keys.chain(tasks).collect();
+            .filter(|(key, _)| layout.slice_of(*key) == slice);
+        let of_slice: Vec<Entry> = of_slice.copied().collect();
+        let bytes = match packed {
+            true => layout.bytes_of(slice, &of_slice),
+            false => {
+                let keys = of_slice.iter().flat_map(|(key, _)| key.to_be_bytes());
+                let tasks = of_slice
+                    .iter()
+                    .flat_map(|(_, task)| task.to_be_bytes()[3..].to_vec());
+                keys.chain(tasks).collect()
+            }
+        };
         let row = (run << 32) + slice as i64;
-        db.execute(
-            "INSERT INTO seen_slices VALUES (?1, ?2)",
-            rusqlite::params![row, bytes],
-        )
-        .unwrap();
+        db.execute("INSERT INTO seen_slices VALUES (?1, ?2)", (row, bytes))
+            .unwrap();
+    }
+}
+
+const OLDER_TABLES: &str = "
+CREATE TABLE older_seen_runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, slices INTEGER NOT NULL,
+    keys INTEGER NOT NULL, last_task INTEGER NOT NULL, packed INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE seen_slices (id INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+";
+
+#[test]
+fn runs_of_older_versions_become_files_and_are_merged_with_newer_ones() {
+    let (_dir, db) = empty_database();
+    db.execute_batch(OLDER_TABLES).unwrap();
+    let mut older: Vec<Entry> = keys(1, 4_000).zip(1..).collect();
+    let (first, second) = older.split_at_mut(3_000);
+    first.sort_unstable();
+    second.sort_unstable();
+    write_older_run(&db, first, 8, false);
+    write_older_run(&db, second, 25, true);
+    db.execute_batch("BEGIN").unwrap();
+    older_runs::move_to_files(&db).unwrap();
+    let mut seen = Seen::open(&db, LEAST).unwrap();
+    assert_eq!(seen.runs.len(), 2);
+    for (nth, key) in keys(2, 10_000).enumerate() {
+        assert!(!seen.contains(key).unwrap());
+        seen.insert(key, 4_001 + nth as u64);
+        seen.maintain(&db).unwrap();
+    }
+    let all = keys(1, 4_000).chain(keys(2, 10_000));
+    for (key, task) in all.zip(1..) {
+        assert_eq!(seen.task_of(key).unwrap(), Some(task));
     }
 }
 
 #[test]
-fn runs_of_older_versions_are_read_and_merged_with_newer_ones() {
-    let (_dir, db) = empty_database();
-    let older: Vec<u64> = keys(1, 2_000).collect();
-    write_older_run(&db, &older, 8);
-    db.execute_batch("BEGIN").unwrap();
-    let mut seen = Seen::open(&db, LEAST).unwrap();
-    for (nth, key) in keys(2, 10_000).enumerate() {
-        assert!(!seen.contains(&db, key).unwrap());
-        seen.insert(key, 2_001 + nth as u64);
-        seen.maintain(&db).unwrap();
-    }
-    let all = older.iter().copied().chain(keys(2, 10_000));
-    for (key, task) in all.zip(1..) {
-        assert_eq!(seen.task_of(&db, key).unwrap(), Some(task));
-    }
-    let older_left = "SELECT count(*) FROM seen_runs WHERE state = 'live' AND packed = 0";
-    let older_left: i64 = db.query_row(older_left, [], |row| row.get(0)).unwrap();
-    assert_eq!(older_left, 0, "it was merged into a packed one");
+fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
+    let (_dir, db, mut seen) = opened();
+    insert_all(&mut seen, &db, keys(1, 3_000));
+    seen.committed();
+    let folder = Path::new(db.path().unwrap()).with_file_name(runs::FOLDER);
+    fs::write(folder.join("0123456789abcdef.run"), "half of it").unwrap();
+    let runs = Seen::open(&db, LEAST).unwrap().runs.len();
+    assert!(runs > 0);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), runs);
 }

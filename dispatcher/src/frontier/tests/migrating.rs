@@ -4,6 +4,11 @@ use super::*;
 
 /// What version 5 had, and this one has otherwise. The others go back from there.
 const TO_VERSION_5: &str = "
+    DROP TABLE seen_runs;
+    CREATE TABLE seen_runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, slices INTEGER NOT NULL,
+        keys INTEGER NOT NULL, last_task INTEGER NOT NULL, packed INTEGER NOT NULL DEFAULT 0) STRICT;
+    CREATE TABLE seen_slices (id INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT;
     ALTER TABLE crawl_sites DROP COLUMN taken;
     DROP INDEX tasks_ranked; DROP TABLE looks; DROP TABLE look_rates;
     ALTER TABLE task_rows RENAME COLUMN rank TO seen_at_ms;

@@ -15,6 +15,53 @@ fn committed_changes_survive_a_crash_and_others_are_undone() {
     assert_eq!(fixture.feed(&["http://a.org/2"]).accepted, 1);
 }
 
+/// As after a copy of the database alone.
+#[test]
+fn an_index_whose_files_are_missing_is_built_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = FrontierConfig {
+        seen_memory_bytes: 256 << 10,
+        ..FrontierConfig::default()
+    };
+    let open = || Frontier::open(dir.path(), config.clone(), 0).unwrap();
+    let urls: Vec<String> = (0..5_000).map(|n| format!("http://a.org/{n}")).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let files = dir.path().join("seen");
+    let mut frontier = open();
+    let crawl = frontier
+        .open_crawl(&CrawlSpec::new("app", "crawl"))
+        .unwrap();
+    let feed = |frontier: &mut Frontier| {
+        let fed = urls.chunks(100).map(|urls| {
+            let seed = |url| Candidate {
+                url,
+                depth: 0,
+                priority: None,
+                parent: None,
+                records: &[],
+                attrs: None,
+            };
+            let seeds: Vec<_> = urls.iter().copied().map(seed).collect();
+            let fed = frontier.feed(crawl, &seeds, 0).unwrap().accepted;
+            frontier.commit().unwrap();
+            fed
+        });
+        fed.sum::<u64>()
+    };
+    assert_eq!(feed(&mut frontier), 5_000);
+    drop(frontier);
+    assert!(std::fs::read_dir(&files).unwrap().count() > 0);
+    std::fs::remove_dir_all(&files).unwrap();
+    let mut frontier = open();
+    assert!(std::fs::read_dir(&files).unwrap().count() > 0, "built anew");
+    assert_eq!(feed(&mut frontier), 0);
+    drop(frontier);
+    let file = std::fs::read_dir(&files).unwrap().next().unwrap().unwrap();
+    let file = std::fs::File::options().write(true).open(file.path());
+    file.unwrap().set_len(1_000).unwrap();
+    assert_eq!(feed(&mut open()), 0, "one was not whole");
+}
+
 #[test]
 fn leases_survive_a_restart_with_their_sites_in_the_window() {
     let mut fixture = fixture();
@@ -217,7 +264,7 @@ fn a_file_of_a_newer_webfill_is_left_alone() {
     drop(db);
     let error = error_on_opening(dir.path());
     assert!(
-        error.contains("a newer webfill (format 99, this one knows 6)"),
+        error.contains("a newer webfill (format 99, this one knows 7)"),
         "{error}"
     );
 }

@@ -1,0 +1,118 @@
+//! How the keys and tasks of a run are stored in its slices.
+
+use super::runs::Entry;
+
+/// Where the keys of a run belong, and how wide its numbers are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    pub(super) slices: u64,
+    pub(super) widths: Widths,
+}
+
+/// How many bytes the numbers of an entry take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Widths {
+    pub(super) key: usize,
+    pub(super) task: usize,
+}
+
+impl Widths {
+    pub(super) fn entry(self) -> usize {
+        self.key + self.task
+    }
+}
+
+impl Layout {
+    pub(super) fn new(slices: u64, last_task: u64) -> Layout {
+        let key_bits = u64::BITS - slices.ilog2();
+        let task_bits = u64::BITS - last_task.leading_zeros();
+        Layout {
+            slices,
+            widths: Widths {
+                key: key_bits.div_ceil(8) as usize,
+                task: task_bits.div_ceil(8).max(1) as usize,
+            },
+        }
+    }
+
+    pub(super) fn slice_of(&self, key: u64) -> u64 {
+        ((key as u128 * self.slices as u128) >> 64) as u64
+    }
+
+    /// The first key that belongs to a slice.
+    pub(super) fn first_key_of(&self, slice: u64) -> u64 {
+        (u128::from(slice) << 64).div_ceil(u128::from(self.slices)) as u64
+    }
+
+    /// A slice as it is stored.
+    pub(super) fn bytes_of(&self, slice: u64, entries: &[Entry]) -> Vec<u8> {
+        let base = self.first_key_of(slice);
+        let mut bytes = Vec::with_capacity(entries.len() * self.widths.entry());
+        for (key, _) in entries {
+            bytes.extend_from_slice(&(key - base).to_be_bytes()[8 - self.widths.key..]);
+        }
+        for (_, task) in entries {
+            bytes.extend_from_slice(&task.to_be_bytes()[8 - self.widths.task..]);
+        }
+        bytes
+    }
+
+    /// A slice of so many entries, as it was stored; its tasks may be missing at the end.
+    pub(super) fn slice<'a>(&self, slice: u64, count: usize, bytes: &'a [u8]) -> Slice<'a> {
+        Slice {
+            bytes,
+            count,
+            base: self.first_key_of(slice),
+            widths: self.widths,
+        }
+    }
+}
+
+/// A slice as stored: all keys in ascending order, then their tasks in the same order.
+pub(super) struct Slice<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) count: usize,
+    /// What its keys are distances to.
+    pub(super) base: u64,
+    pub(super) widths: Widths,
+}
+
+impl Slice<'_> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        (0..self.count).map(|nth| (self.key(nth), self.task(nth)))
+    }
+
+    pub(super) fn find(&self, key: u64) -> Option<u64> {
+        self.position(key).map(|nth| self.task(nth))
+    }
+
+    pub(super) fn position(&self, key: u64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.key(middle) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (low < self.count && self.key(low) == key).then_some(low)
+    }
+
+    fn key(&self, nth: usize) -> u64 {
+        let start = nth * self.widths.key;
+        self.base + number(&self.bytes[start..start + self.widths.key])
+    }
+
+    fn task(&self, nth: usize) -> u64 {
+        let start = self.count * self.widths.key + nth * self.widths.task;
+        number(&self.bytes[start..start + self.widths.task])
+    }
+}
+
+/// A number of at most eight bytes, the highest first.
+fn number(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    whole[8 - bytes.len()..].copy_from_slice(bytes);
+    u64::from_be_bytes(whole)
+}
