@@ -14,14 +14,41 @@ pub enum Asked {
     Feed {
         batch: Batch,
         whole: bool,
+        refused: RefusedLines,
     },
     Act(Action),
+}
+
+/// Lines of a stream that were refused when they were read, for the audit log.
+#[derive(Debug, Default)]
+pub struct RefusedLines {
+    /// How many were no valid requests.
+    pub faulty: u64,
+    /// The requests for applications that the sender's key is not let in for.
+    pub foreign: Batch,
+}
+
+impl RefusedLines {
+    pub(crate) fn len(&self) -> usize {
+        self.faulty as usize + self.foreign.len()
+    }
+}
+
+impl Asked {
+    /// A request or a list, which is accepted or refused as a whole.
+    pub(crate) fn of_whole(batch: Batch) -> Asked {
+        Asked::Feed {
+            batch,
+            whole: true,
+            refused: RefusedLines::default(),
+        }
+    }
 }
 
 impl From<Question> for Asked {
     fn from(question: Question) -> Asked {
         match question {
-            Question::Feed(batch) => Asked::Feed { batch, whole: true },
+            Question::Feed(batch) => Asked::of_whole(batch),
             Question::Act(action) => Asked::Act(action),
         }
     }

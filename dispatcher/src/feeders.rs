@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use webfill_notices::Rights;
+use webfill_notices::Permissions;
 use webfill_startup::child::{self, BackOff};
 use webfill_startup::{ExitStatus as Code, Fault};
 
@@ -31,7 +31,7 @@ pub struct FeederSetup {
     /// What watches may read.
     pub sources: WatchSources,
     /// What their notices may use.
-    pub notices: Rights,
+    pub notices: Permissions,
 }
 
 /// A feeder that has ended and is not started again.
@@ -214,7 +214,7 @@ mod tests {
             endpoint: String::new(),
             config_file: PathBuf::new(),
             sources: WatchSources::default(),
-            notices: Rights::of_fleet(webfill_notices::NoticesConfig::default()),
+            notices: Permissions::of_fleet(webfill_notices::NoticesConfig::default()),
         };
         let mut feeder = Feeder {
             child: Command::new("sleep").arg("1000").spawn().ok(),

@@ -14,6 +14,7 @@ mod places;
 mod protection;
 mod tls;
 mod tokens;
+mod unread;
 mod watches;
 mod wrong_tokens;
 
@@ -40,6 +41,7 @@ pub(crate) use self::pending_requests::PendingRequests;
 use self::places::Places;
 pub(crate) use self::protection::InForce;
 pub use self::protection::{HttpFiles, Protection};
+use self::unread::Unread;
 use self::watches::is_of_watches;
 use self::wrong_tokens::WrongTokens;
 use crate::clock::SteadyClock;
@@ -52,6 +54,9 @@ const MOST_CONNECTIONS: usize = 64;
 
 /// The time limit for the head of a request.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time limit for an answer to be read, from when the client is behind.
+const READ_WITHIN: Duration = Duration::from_secs(30);
 
 /// The shared state of all connections.
 struct Service {
@@ -158,7 +163,7 @@ async fn serve_connection(
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
-        .serve_connection(TokioIo::new(stream), serve_one)
+        .serve_connection(TokioIo::new(Unread::new(stream, READ_WITHIN)), serve_one)
         .await;
 }
 

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use webfill_api::{About, NoticeTime, Watch, WatchRun};
 use webfill_notices::{
-    Courier, Ended, Facts, ReadChanges, Rights, Told, Verdict, compose, wait_ms,
+    Courier, Ended, Facts, Permissions, ReadChanges, Told, Verdict, compose, wait_ms,
 };
 use webfill_startup::Fault;
 
@@ -146,7 +146,7 @@ impl LocalNotices {
     /// notices are left or given up, with the reason of one. `give_up` ends it early.
     pub fn deliver(
         &self,
-        rights: Rights,
+        permissions: Permissions,
         within: Duration,
         now_ms: impl Fn() -> i64,
         give_up: impl Fn() -> bool,
@@ -157,7 +157,7 @@ impl LocalNotices {
             return Ok(None);
         }
         let (tell, told) = mpsc::channel();
-        let courier = Courier::start(rights, None, move |ended| drop(tell.send(ended)))?;
+        let courier = Courier::start(permissions, None, move |ended| drop(tell.send(ended)))?;
         let mut round = Round {
             notices: self,
             courier,

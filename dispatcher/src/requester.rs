@@ -34,6 +34,8 @@ pub enum Way {
     /// By HTTP, with a token.
     Token,
     Signal,
+    /// A file that was read again.
+    File,
 }
 
 impl Way {
@@ -45,6 +47,7 @@ impl Way {
             Way::Http => "http",
             Way::Token => "token",
             Way::Signal => "signal",
+            Way::File => "file",
         }
     }
 }

@@ -254,6 +254,7 @@ impl Process {
                 self.core.drain();
             }
             self.begin_reloads();
+            self.audit_list_changes();
             self.core.low_disk = self.disks.shortage().map(ToString::to_string);
             self.core.store_is_behind = self.store_writer.is_behind();
             self.core.wall_ahead_ms = self.clock.wall_ahead_ms();

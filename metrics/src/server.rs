@@ -3,7 +3,7 @@
 //! foreign page can make a browser on this machine read the figures to it.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::Semaphore;
 use webfill_startup::Fault;
+use webfill_startup::own_names::is_of_this_machine;
 
 /// At most this many connections are served at once; further ones wait.
 const MOST_CONNECTIONS: usize = 16;
@@ -135,16 +136,4 @@ fn text(status: StatusCode, media_type: &'static str, text: String) -> Answer {
     let media_type = HeaderValue::from_static(media_type);
     answer.headers_mut().insert(CONTENT_TYPE, media_type);
     answer
-}
-
-fn is_of_this_machine(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let inner = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'));
-    let address: Option<IpAddr> = inner.unwrap_or(name).parse().ok();
-    name.eq_ignore_ascii_case("localhost") || address.is_some_and(|ip| ip.is_loopback())
 }

@@ -10,7 +10,7 @@ use webfill_api::NoticeTarget;
 use webfill_startup::Fault;
 
 use crate::command::{self, Call};
-use crate::rights::Rights;
+use crate::permissions::Permissions;
 use crate::webhook::{Post, Webhooks};
 use crate::{file, mail, sign};
 
@@ -55,7 +55,7 @@ pub struct Courier {
 impl Courier {
     /// Starts the thread.
     pub fn start(
-        rights: Rights,
+        permissions: Permissions,
         publish: Option<Publish>,
         on_end: impl Fn(Ended) + Send + Sync + 'static,
     ) -> Result<Courier, Fault> {
@@ -66,10 +66,10 @@ impl Courier {
             .enable_all()
             .build()
             .map_err(|error| cannot(&error))?;
-        let webhooks = Webhooks::new(&rights.config, rights.may_be_private());
+        let webhooks = Webhooks::new(&permissions.config, permissions.may_be_private());
         let hands = Arc::new(Hands {
             webhooks: webhooks.map_err(Fault::usage)?,
-            rights,
+            permissions,
             publish,
         });
         let on_end = Arc::new(on_end);
@@ -105,14 +105,14 @@ impl Courier {
 
 /// What deliveries are made with.
 struct Hands {
-    rights: Rights,
+    permissions: Permissions,
     webhooks: Webhooks,
     publish: Option<Publish>,
 }
 
 impl Hands {
     async fn deliver(self: Arc<Self>, delivery: Delivery) -> Verdict {
-        if let Err((_, why)) = self.rights.judge(&delivery.target) {
+        if let Err((_, why)) = self.permissions.judge(&delivery.target) {
             return Verdict::Failed(why.into());
         }
         match delivery.target {
@@ -134,7 +134,7 @@ impl Hands {
         let body = keyed(delivery).to_string().into_bytes();
         let secret = secret_file
             .as_deref()
-            .map(|file| self.rights.secret(url, file));
+            .map(|file| self.permissions.secret(url, file));
         let signature = match secret.transpose() {
             Ok(secret) => secret.map(|secret| sign(&secret, now_s(), &body)),
             Err(why) => return Verdict::Failed(why),
@@ -168,7 +168,7 @@ impl Hands {
     fn deliver_blocking(&self, delivery: &Delivery) -> Verdict {
         match &delivery.target {
             NoticeTarget::Mail(address) => mail::send(
-                &self.rights.config,
+                &self.permissions.config,
                 address,
                 &delivery.key,
                 &delivery.notice,
@@ -183,7 +183,7 @@ impl Hands {
                 command::run(call, command::TIMEOUT)
             }
             NoticeTarget::File(path) => {
-                let opened = self.rights.open_to_append(path);
+                let opened = self.permissions.open_to_append(path);
                 let appended = opened.and_then(|opened| {
                     let appended = file::append(opened, &keyed(delivery));
                     appended.map_err(|error| format!("cannot append to {path}: {error}"))

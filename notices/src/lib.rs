@@ -14,7 +14,7 @@ mod digest;
 mod file;
 mod folder;
 mod mail;
-mod rights;
+mod permissions;
 mod signature;
 mod smtp_address;
 mod tls;
@@ -25,7 +25,7 @@ pub use blindness::SiteTrouble;
 pub use config::NoticesConfig;
 pub use courier::{Courier, Delivery, Ended, Publish, Verdict};
 pub use digest::compose;
-pub use rights::Rights;
+pub use permissions::Permissions;
 pub use signature::sign;
 pub use told::{Event, Facts, ReadChanges, Told, ToldAlarm, ToldBlindness};
 

@@ -8,6 +8,7 @@ pub mod disk;
 pub mod exit;
 pub mod journey;
 pub mod log;
+pub mod own_names;
 pub mod service_manager;
 pub mod signals;
 pub mod state;

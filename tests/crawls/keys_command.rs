@@ -2,8 +2,9 @@
 //! opened.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
+use webfill_test_needs::needs;
 use webfill_tests::run::Run;
 use webfill_tests::workplace::Workplace;
 
@@ -148,4 +149,118 @@ fn changes_of_the_list_at_the_same_time_are_all_kept() {
     let listed = fleet.keys(&["list"]).expect(0).stdout;
     assert!(keys.iter().all(|key| listed.contains(key)), "{listed}");
     assert!(!fleet.work.path("keys/allowed.new").exists());
+}
+
+/// Root makes the first change; the files must not keep the dispatcher's user from making the next one.
+#[needs(root)]
+#[test]
+fn what_root_writes_belongs_to_the_owner_of_the_folder() {
+    let fleet = Fleet::new();
+    let nobody = 65_534;
+    let keys = fleet.work.path("keys");
+    let owner = |name: &str| fs::metadata(keys.join(name)).expect("it is there").uid();
+    std::os::unix::fs::chown(&keys, Some(nobody), Some(nobody)).expect("we are root");
+    let made = fleet.new_keys("supervisor", "vm-01");
+    fleet.keys(&["add", "supervisor", "vm-01", &made]).expect(0);
+    fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
+    for file in [
+        "audit.log",
+        "allowed",
+        "dispatcher-next.key",
+        "dispatcher-next.pub",
+    ] {
+        assert_eq!(owner(file), nobody, "{file}");
+    }
+    // One of a webfill before, which left it to root.
+    std::os::unix::fs::chown(keys.join("audit.log"), Some(0), Some(0)).expect("we are root");
+    fleet.keys(&["revoke", "vm-01"]).expect(0);
+    assert_eq!(owner("audit.log"), nobody);
+    // Root writes nowhere else for the owner of the folder.
+    let elsewhere = fleet.work.write("elsewhere", "untouched\n");
+    fs::remove_file(keys.join("audit.log")).expect("we are root");
+    std::os::unix::fs::symlink(&elsewhere, keys.join("audit.log")).expect("our own");
+    let refused = fleet.keys(&["add", "supervisor", "vm-01", &made]).expect(2);
+    assert!(
+        refused.one_sentence().contains("audit.log"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(
+        fs::read_to_string(&elsewhere).expect("it is there"),
+        "untouched\n"
+    );
+}
+
+#[test]
+fn the_dispatchers_key_is_replaced_by_the_next_one_and_kept() {
+    let fleet = Fleet::new();
+    let path = |name: &str| fleet.work.path(&format!("keys/{name}"));
+    let refused = fleet.keys(&["rotate"]).expect(2);
+    assert!(
+        refused.one_sentence().contains("--next"),
+        "{}",
+        refused.stderr
+    );
+    let former = secret_in(&path("dispatcher.key"));
+    let next = fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
+    let (public, next) = (next.stdout, secret_in(&path("dispatcher-next.key")));
+    assert_eq!(secret_in(&path("dispatcher.key")), former, "it is in force");
+    let again = fleet.keys(&["new", "dispatcher", "--next"]).expect(2);
+    assert!(again.one_sentence().contains("exists"), "{}", again.stderr);
+    // A key of another pair beside it.
+    let kept = fs::read(path("dispatcher-next.pub")).expect("a key");
+    fs::remove_file(path("dispatcher-next.pub")).expect("our own");
+    fs::copy(path("dispatcher.pub"), path("dispatcher-next.pub")).expect("our own");
+    let refused = fleet.keys(&["rotate"]).expect(2);
+    assert!(
+        refused.one_sentence().contains("is not the public key"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(
+        secret_in(&path("dispatcher.key")),
+        former,
+        "nothing has changed"
+    );
+    fs::remove_file(path("dispatcher-next.pub")).expect("our own");
+    fs::write(path("dispatcher-next.pub"), kept).expect("our own");
+
+    // It was interrupted when the secret key was in its place, and is completed.
+    fs::hard_link(path("dispatcher.key"), path("dispatcher-former.key")).expect("our own");
+    fs::rename(path("dispatcher-next.key"), path("dispatcher.key")).expect("our own");
+    assert_eq!(fleet.keys(&["rotate"]).expect(0).stdout, public);
+    assert_eq!(secret_in(&path("dispatcher.key")), next);
+    assert_eq!(secret_in(&path("dispatcher-former.key")), former);
+    assert_eq!(
+        fs::read_to_string(path("dispatcher.pub")).expect("a key"),
+        public
+    );
+    let mode = |name: &str| {
+        fs::metadata(path(name))
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    assert_eq!(
+        (mode("dispatcher.key"), mode("dispatcher-former.key")),
+        (0o400, 0o400)
+    );
+    let audit = fs::read_to_string(path("audit.log")).expect("a log");
+    assert!(audit.contains(r#""action":"keys_rotate""#), "{audit}");
+
+    // The former key is not lost by the next rotation.
+    fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
+    let refused = fleet.keys(&["rotate"]).expect(2);
+    assert!(
+        refused.one_sentence().contains("dispatcher-former.key"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(secret_in(&path("dispatcher.key")), next);
+    for name in ["dispatcher-former.key", "dispatcher-former.pub"] {
+        fs::remove_file(path(name)).expect("our own");
+    }
+    fleet.keys(&["rotate"]).expect(0);
+    assert_eq!(secret_in(&path("dispatcher-former.key")), next);
 }

@@ -111,6 +111,42 @@ fn who_did_what_is_told_by_name_and_address() {
     assert!(!format!("{dispatcher_log:?}").contains("audit_not_written"));
 }
 
+/// Whoever edits the list of keys by hand is not known, but what is new in it is.
+#[test]
+fn a_list_of_keys_that_was_edited_by_hand_is_told() {
+    let keyed = Keyed::new();
+    keyed.member("client", "chief", true);
+    let shop = keyed.member("client", "shop", true);
+    keyed.member("supervisor", "vm-01", true);
+    let _dispatcher = keyed.dispatcher();
+    let list = keyed.work.path("keys/allowed");
+    let text = fs::read_to_string(&list).expect("a list");
+    let kept = text.lines().filter(|line| !line.contains("vm-01"));
+    let edited = kept.map(|line| match line.contains(&shop) {
+        true => format!("{line} apps=shop\n"),
+        false => format!("{line}\n"),
+    });
+    let other = keyed.member("client", "other", false);
+    let edited: String = edited.chain([format!("client other {other}\n")]).collect();
+    fs::write(&list, edited).expect("our own");
+    // The list is looked at when somebody speaks.
+    keyed.client("chief").ask(&json!({"action": "status"}));
+    let state = keyed.work.path("state/dispatcher");
+    let told = wait_for("the change is told", || {
+        audit(&state, &["--what", "keys_changed"]).pop()
+    });
+    assert_eq!(told["by"], "file", "{told}");
+    assert_eq!(told["added"][0]["name"], "other", "{told}");
+    assert_eq!(told["added"][0]["key"], json!(other), "{told}");
+    assert_eq!(told["removed"][0]["name"], "vm-01", "{told}");
+    let changed = &told["changed"][0];
+    assert_eq!(
+        (&changed["name"], &changed["rights"]),
+        (&json!("shop"), &json!("apps=shop"))
+    );
+    assert_eq!(changed["was"]["rights"], "", "{told}");
+}
+
 /// Whatever is answered is in the log, however soon the dispatcher dies: feeds of many clients at once,
 /// which are summed up, and actions among them.
 #[test]

@@ -1,14 +1,18 @@
 //! HTTP with TLS and tokens, asked by curl.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use webfill_tests::run::Run;
 use webfill_tests::site::Certificates;
 
-use crate::fleet::{Fleet, HTTP, request};
+use crate::fleet::{Fleet, HTTP, request, wait_for};
 
 const HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line\n";
 const CHIEF: &str = "chief-0123456789abcdef0123456789abcdef";
@@ -302,4 +306,105 @@ fn without_tls_and_tokens_no_other_machine_is_served() {
             .ask(&request("http://a.example/", "c"))["accepted"],
         1
     );
+}
+
+/// Lines for other applications, and faulty ones, of a stream: who has tried it is in the audit log.
+#[test]
+fn refused_lines_of_a_stream_are_audited() {
+    let guarded = Guarded::start();
+    guarded.list(&format!("chief {CHIEF}\nshop {SHOP} apps=shop\n"));
+    let (status, _) = guarded.ask(CHIEF, "/reload", &["--json", "{}"]);
+    assert_eq!(status, 200);
+    let line = |app: &str, n: u32| {
+        let url = format!("http://a.example/{n}");
+        json!({"url": url, "appid": app, "crawlid": "c"}).to_string()
+    };
+    let own = [line("shop", 1), line("news", 1), "rubbish".into()].join("\n");
+    let foreign = [line("news", 2), line("news", 3)].join("\n");
+    for (lines, accepted) in [(own, 1), (foreign, 0)] {
+        let lines_of = [
+            "--header",
+            "Content-Type: application/x-ndjson",
+            "--data-binary",
+        ];
+        let (status, told) = guarded.ask(SHOP, "/feed", &[&lines_of[..], &[&lines]].concat());
+        assert_eq!(
+            (status, &told["accepted"]),
+            (200, &json!(accepted)),
+            "{told}"
+        );
+    }
+    let state = guarded
+        .fleet
+        .dispatcher_state
+        .to_str()
+        .expect("plain")
+        .to_owned();
+    let audit = ["audit", "--json", "--what", "feed", "--state", &state];
+    let told = Run::new(audit).finish().expect(0).stdout;
+    let lines: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let sum = |result: &str, key: &str| -> u64 {
+        let of = lines.iter().filter(|line| line["result"] == result);
+        of.filter_map(|line| line[key].as_u64()).sum()
+    };
+    assert_eq!(
+        (sum("done", "accepted"), sum("done", "refused")),
+        (1, 1),
+        "{lines:#?}"
+    );
+    assert_eq!(sum("refused", "refused"), 3, "{lines:#?}");
+    let refused = lines
+        .iter()
+        .find(|line| line["result"] == "refused")
+        .expect("a line");
+    assert_eq!(refused["path"], "$.appid");
+    assert_eq!(
+        refused["crawls"],
+        json!([{"appid": "news", "crawlid": "c"}])
+    );
+    assert_eq!(refused["who"], "shop");
+}
+
+/// Eight clients that ask and do not read take all places of their address: not for good.
+#[test]
+fn whoever_does_not_read_an_answer_loses_the_place() {
+    let work = Fleet::unstarted(&[]).work;
+    let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
+    fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");
+    let path = tokens.to_str().expect("plain");
+    let fleet = Fleet::dispatcher_only(&[("DISPATCHER_HTTP_TOKENS", path)]);
+    let ask = |path: &str| {
+        let host = &fleet.host;
+        format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n")
+    };
+    // The answers are more than the kernel keeps for a client, the requests are not.
+    let questions = ask("/schema").repeat(4_000);
+    let connect = || TcpStream::connect((&*fleet.host, HTTP)).expect("it listens");
+    let stalled: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = connect();
+            stream.set_nonblocking(true).expect("an option");
+            // What does not fit waits here; there is more than enough.
+            let _ = stream.write(questions.as_bytes()).expect("there is room");
+            stream
+        })
+        .collect();
+    let is_answered = || {
+        let mut stream = connect();
+        let mut first = [0; 12];
+        let asked = stream.write_all(ask("/healthz").as_bytes());
+        asked.and_then(|()| stream.read_exact(&mut first)).is_ok()
+    };
+    let began = Instant::now();
+    wait_for("a place is free again", || is_answered().then_some(()));
+    // It was not free because they had ended at the limit of an idle connection.
+    assert!(
+        began.elapsed() > Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
+    );
+    drop(stalled);
 }

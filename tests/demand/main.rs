@@ -34,6 +34,7 @@ mod resting;
 mod retries;
 mod rights;
 mod rolling;
+mod rotation;
 mod same_requests;
 mod scrapy_cluster;
 mod service_manager;

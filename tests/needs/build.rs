@@ -12,6 +12,7 @@
 //! It watches only paths within the checkout, which exist on every machine: cargo takes a missing path
 //! for a changed one, and would run this script, and rebuild all tests, at every build.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
@@ -23,7 +24,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 17] = [
+const REQUIREMENTS: [Requirement; 18] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -83,6 +84,11 @@ const REQUIREMENTS: [Requirement; 17] = [
         name: "python3_zmq",
         is_met: || runs("/usr/bin/python3", &["-c", "import zmq"]),
         reason: "needs the package python3-zmq",
+    },
+    Requirement {
+        name: "root",
+        is_met: || std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0),
+        reason: "this user may not give files to others",
     },
     Requirement {
         name: "curl",

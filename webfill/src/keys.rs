@@ -7,17 +7,26 @@
 //! | `allowed` | for a dispatcher: the public keys that may connect, with their roles |
 //! | `audit.log` | for a dispatcher: who has changed that list |
 //! | `dispatcher.pub` | for supervisors and clients: the key of the dispatcher that they trust |
+//!
+//! While the dispatcher's key is replaced there are two more pairs: `dispatcher-next`, whose public key
+//! supervisors and clients trust as well, and then `dispatcher-former`, until it is removed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use webfill_startup::Fault;
-use webfill_wire::keys::{AllowList, ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys};
+use webfill_wire::keys::{
+    AllowList, ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys, TrustedKeys,
+};
 use webfill_wire::socket::{has_curve, is_local, key_pair_of};
 
 /// The name of the dispatcher's own files.
 pub const DISPATCHER: &str = "dispatcher";
+
+/// The names of the files of the key that takes the place of the dispatcher's own, and of the one before.
+pub const NEXT: &str = "dispatcher-next";
+pub const FORMER: &str = "dispatcher-former";
 
 /// The prefix of the key in a secret key's file, so that it is not mistaken for a public key.
 pub const SECRET_MARK: &str = "secret ";
@@ -62,17 +71,29 @@ impl KeyFolder {
     pub fn server_keys(&self) -> Result<ServerKeys, Fault> {
         let own = self.key_pair(DISPATCHER)?;
         let allowed = AllowList::open(&self.list_file()).map_err(Fault::usage)?;
-        Ok(ServerKeys { own, allowed })
+        let former = Some(self.public_file(FORMER));
+        Ok(ServerKeys {
+            own,
+            allowed,
+            former,
+        })
     }
 
     /// The keys for supervisors and clients.
     pub fn client_keys(&self, role: Role) -> Result<ClientKeys, Fault> {
         let own = self.key_pair(role.as_str())?;
-        let server = read_public(&self.public_file(DISPATCHER))?;
-        Ok(ClientKeys { own, server })
+        let files = [DISPATCHER, NEXT].map(|name| self.public_file(name));
+        let [present, next] = &files;
+        let server = read_public(present)?;
+        if next.exists() {
+            read_public(next)?;
+        }
+        let trusted = TrustedKeys::in_files(server, files.to_vec());
+        Ok(ClientKeys { own, trusted })
     }
 
-    fn key_pair(&self, owner: &str) -> Result<KeyPair, Fault> {
+    /// The pair to which the secret key of this owner belongs.
+    pub fn key_pair(&self, owner: &str) -> Result<KeyPair, Fault> {
         require_curve()?;
         let path = self.secret_file(owner);
         let shown = path.display();

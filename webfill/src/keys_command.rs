@@ -1,19 +1,21 @@
 //! `webfill keys`: makes keys, and edits a dispatcher's list of allowed keys. A running dispatcher
 //! applies a changed list at once. Who has changed it is in the folder's audit log.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+mod rotation;
+mod writing;
+
+use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_store::iso_time;
 use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Rights, Role, is_name, parse};
 use webfill_wire::socket::new_key_pair;
 
-use crate::feeding::now_ms;
+use self::writing::{audit, cannot_write, create, exists};
 use crate::keys::{DISPATCHER, KeyFolder, SECRET_MARK, read_public, require_curve};
 use crate::stdout::tell;
 
@@ -29,6 +31,14 @@ pub enum KeysCommand {
         /// The public key of the dispatcher to trust, or the file that holds it
         #[arg(long, value_name = "KEY|FILE")]
         dispatcher_key: Option<String>,
+        /// The key that is to take the place of the present one by `webfill keys rotate`; of a dispatcher
+        #[arg(long)]
+        next: bool,
+    },
+    /// Put the dispatcher's next key in the place of the present one
+    Rotate {
+        #[command(flatten)]
+        folder: FolderOption,
     },
     /// Let a key in
     Add {
@@ -85,7 +95,9 @@ pub fn run(command: KeysCommand) -> Result<ExitStatus, Fault> {
             owner,
             folder,
             dispatcher_key,
-        } => make(owner, &folder.open(), dispatcher_key.as_deref())?,
+            next,
+        } => make(owner, next, &folder.open(), dispatcher_key.as_deref())?,
+        KeysCommand::Rotate { folder } => rotation::rotate(&folder.open())?,
         KeysCommand::Add {
             role,
             name,
@@ -119,16 +131,24 @@ impl Owner {
     }
 }
 
-fn make(owner: Owner, folder: &KeyFolder, dispatcher_key: Option<&str>) -> Result<(), Fault> {
+fn make(
+    owner: Owner,
+    is_next: bool,
+    folder: &KeyFolder,
+    dispatcher_key: Option<&str>,
+) -> Result<(), Fault> {
     require_curve()?;
+    let name = match is_next {
+        true => rotation::next_of(owner, folder)?,
+        false => owner.as_str(),
+    };
     let trusted = dispatcher_key.map(public_key).transpose()?;
     if trusted.is_some() && owner == Owner::Dispatcher {
         return Err(Fault::usage(
             "--dispatcher-key is for supervisors and clients: a dispatcher trusts those on its list",
         ));
     }
-    let secret_file = folder.secret_file(owner.as_str());
-    let public_file = folder.public_file(owner.as_str());
+    let (secret_file, public_file) = (folder.secret_file(name), folder.public_file(name));
     for file in [&secret_file, &public_file] {
         if file.exists() {
             return Err(exists(file));
@@ -144,6 +164,10 @@ fn make(owner: Owner, folder: &KeyFolder, dispatcher_key: Option<&str>) -> Resul
     create(&secret_file, &secret, 0o400)?;
     create(&public_file, &format!("{}\n", keys.public), 0o444)?;
     match owner {
+        Owner::Dispatcher if is_next => eprintln!(
+            "copy {} to the folder of keys of every supervisor and client; then, here, `webfill keys rotate`, and restart the dispatcher",
+            public_file.display()
+        ),
         Owner::Dispatcher if !folder.list_file().exists() => {
             create(&folder.list_file(), &format!("{HEADING}\n"), 0o644)?;
         }
@@ -248,12 +272,8 @@ fn list(folder: &KeyFolder) -> Result<(), Fault> {
     }
 }
 
-/// Replaces the list atomically, so a dispatcher sees the old list or the new one. A lock file
-/// serialises changes by several users.
-fn change(
-    folder: &KeyFolder,
-    edit: impl FnOnce(&str, &[Entry]) -> Result<(Value, String), Fault>,
-) -> Result<(), Fault> {
+/// Changes of the folder take turns: until this is dropped, no other one begins.
+fn lock(folder: &KeyFolder) -> Result<File, Fault> {
     let turn = File::open(folder.path()).map_err(|error| {
         Fault::usage(format!(
             "cannot open the folder of keys {}: {error}; `webfill keys new dispatcher` makes one",
@@ -262,6 +282,15 @@ fn change(
     })?;
     turn.lock()
         .map_err(|error| cannot_write(folder.path(), &error))?;
+    Ok(turn)
+}
+
+/// Replaces the list atomically, so a dispatcher sees the old list or the new one.
+fn change(
+    folder: &KeyFolder,
+    edit: impl FnOnce(&str, &[Entry]) -> Result<(Value, String), Fault>,
+) -> Result<(), Fault> {
+    let _turn = lock(folder)?;
     let text = read_list(folder)?;
     let (deed, changed) = edit(&text, &entries(folder, &text)?)?;
     let list = folder.list_file();
@@ -272,42 +301,6 @@ fn change(
     // Before the list, so that no change is in force that nobody is named for.
     audit(folder, &deed)?;
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
-}
-
-/// Adds a line to the folder's audit log. It is on the disk when this returns.
-fn audit(folder: &KeyFolder, deed: &Value) -> Result<(), Fault> {
-    let path = folder.audit_file();
-    let mut line =
-        json!({"timestamp": iso_time(now_ms()), "who": user(), "by": "user", "result": "done"});
-    if let (Value::Object(line), Value::Object(deed)) = (&mut line, deed) {
-        line.extend(deed.clone());
-    }
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o640)
-        .open(&path)
-        .and_then(|mut file| {
-            file.write_all(format!("{line}\n").as_bytes())?;
-            file.sync_all()
-        })
-        .map_err(|error| cannot_write(&path, &error))
-}
-
-/// The user who runs this process, by name if the machine knows one; behind `sudo`, both users.
-fn user() -> String {
-    let uid = fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid());
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let named = users.lines().find_map(|line| {
-        let mut parts = line.split(':');
-        let name = parts.next()?;
-        (parts.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
-    });
-    let user = named.unwrap_or_else(|| uid.to_string());
-    match std::env::var("SUDO_USER") {
-        Ok(behind) if behind != user => format!("{user}, for {behind}"),
-        _ => user,
-    }
 }
 
 fn read_list(folder: &KeyFolder) -> Result<String, Fault> {
@@ -323,37 +316,6 @@ fn read_list(folder: &KeyFolder) -> Result<String, Fault> {
 fn entries(folder: &KeyFolder, text: &str) -> Result<Vec<Entry>, Fault> {
     let list = folder.list_file();
     parse(text).map_err(|fault| Fault::usage(format!("{}: {fault}", list.display())))
-}
-
-/// Writes a file that must not exist yet. An incomplete file is removed.
-fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
-    let mut file = OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .mode(mode)
-        .open(path)
-        .map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(path),
-            _ => cannot_write(path, &error),
-        })?;
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all());
-    written.map_err(|error| {
-        let _ = fs::remove_file(path);
-        cannot_write(path, &error)
-    })
-}
-
-fn exists(path: &Path) -> Fault {
-    Fault::usage(format!(
-        "{} exists, and keys are never overwritten: move it away to make a new one",
-        path.display()
-    ))
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Fault {
-    Fault::usage(format!("cannot write {}: {error}", path.display()))
 }
 
 /// A public key, or the file that contains one. An existing file takes precedence, because its path

@@ -8,7 +8,7 @@ use webfill_dispatcher::{
     DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings, Protection,
 };
 use webfill_mapping::MappingSet;
-use webfill_notices::Rights;
+use webfill_notices::Permissions;
 use webfill_startup::disk::Disks;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
@@ -125,7 +125,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
         endpoint: format!("ipc://{}/dispatcher-feeders", sockets.display()),
         config_file,
         sources: settings.watch_sources()?,
-        notices: Rights::of_fleet(settings.notices),
+        notices: Permissions::of_fleet(settings.notices),
     })
 }
 

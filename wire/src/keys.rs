@@ -1,19 +1,25 @@
 //! CURVE keys: how processes on a network authenticate each other.
 //!
 //! Every such process has a key pair. The dispatcher has an [`AllowList`] of the public keys that it
-//! admits, each with a name and a [`Role`], and perhaps bounded [`Rights`]. Supervisors and clients have the dispatcher's public key,
-//! so that they cannot be tricked into talking to an impostor. Keys are written in Z85: 40 printable
+//! admits, each with a name and a [`Role`], and perhaps bounded [`Rights`]. Supervisors and clients have the
+//! dispatcher's public key, or two of them while it is replaced ([`TrustedKeys`]), so that they cannot be
+//! tricked into talking to an impostor. Keys are written in Z85: 40 printable
 //! characters for 32 bytes. Secret keys never appear in logs or error messages.
 
 mod allow_list;
+mod list_change;
 mod rights;
+mod trusted;
 mod z85;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use allow_list::{AllowList, AllowListError, Entry, HEADING, parse};
+pub use list_change::ListChange;
 pub use rights::Rights;
+pub use trusted::{TrustedKey, TrustedKeys};
 
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
@@ -38,13 +44,16 @@ pub struct KeyPair {
 pub struct ServerKeys {
     pub own: KeyPair,
     pub allowed: AllowList,
+    /// The file of the key that was its own before. While it is there, callers with another key than its
+    /// own are taken for some that do not have the new one yet, and not for strangers.
+    pub former: Option<PathBuf>,
 }
 
-/// The keys of a supervisor or client: its own, and the dispatcher's public key.
+/// The keys of a supervisor or client: its own, and the public keys of the dispatcher that it trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientKeys {
     pub own: KeyPair,
-    pub server: PublicKey,
+    pub trusted: TrustedKeys,
 }
 
 /// What a peer may do.

@@ -29,7 +29,7 @@ pub use curve::{CurveError, has_curve, key_pair_of, new_key_pair};
 pub use endpoint::is_local;
 pub use options::PUBLISHED_AHEAD;
 
-use crate::keys::{ClientKeys, Entry, Role, ServerKeys};
+use crate::keys::{ClientKeys, Entry, ListChange, Role, ServerKeys};
 use thread::{Command, Commands, SocketThread};
 
 /// Names a socket within its process.
@@ -232,6 +232,11 @@ impl Outbox {
     /// Why a server has not let a connecting socket of this process in, if one has not. It may have since.
     pub fn not_let_in(&self) -> Option<&'static str> {
         self.commands.not_let_in()
+    }
+
+    /// How the list of keys has changed since the last call, once for each change that is in force.
+    pub fn take_list_changes(&self) -> Vec<ListChange> {
+        self.commands.take_list_changes()
     }
 
     /// The frames so far, of each socket that there is or was.

@@ -6,7 +6,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use webfill_wire::keys::{AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, ServerKeys};
+use webfill_wire::keys::{
+    AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, ServerKeys, TrustedKeys,
+};
 use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, new_key_pair};
 
 const WAIT: Duration = Duration::from_secs(10);
@@ -45,6 +47,7 @@ impl Server {
         let keys = ServerKeys {
             own: own.clone(),
             allowed: AllowList::open(&folder.path().join("allowed")).unwrap(),
+            former: None,
         };
         let control = free_endpoint();
         let (arrivals, arrived) = mpsc::channel();
@@ -282,7 +285,7 @@ fn a_client_reconnects_to_a_server_that_had_no_keys_for_a_while() {
     mistaken.socket.bind(&at).unwrap();
     let keys = ClientKeys {
         own: vm.clone(),
-        server: own.public,
+        trusted: TrustedKeys::only(own.public),
     };
     let spec = SocketSpec::connect(1, Pattern::Dealer, &at).call(Some(&keys));
     let caller = Sockets::start(vec![spec], |_| {}).unwrap();

@@ -5,7 +5,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use webfill_wire::keys::{AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, ServerKeys};
+use webfill_wire::keys::{
+    AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, ServerKeys, TrustedKeys,
+};
 use webfill_wire::socket::{
     Arrived, PUBLISHED_AHEAD, Pattern, SocketSpec, Sockets, Subscription, new_key_pair,
 };
@@ -160,7 +162,11 @@ impl Guarded {
         let own = new_key_pair().unwrap();
         let public = own.public;
         let allowed = AllowList::open(&folder.path().join("allowed")).unwrap();
-        let keys = ServerKeys { own, allowed };
+        let keys = ServerKeys {
+            own,
+            allowed,
+            former: None,
+        };
         let endpoint = free_endpoint();
         let spec = SocketSpec::bind(NAME, Pattern::Publish, &endpoint);
         let (sockets, heard) = started(spec.serve(Some(&keys), Role::Client));
@@ -176,7 +182,7 @@ impl Guarded {
     fn subscribe(&self, keys: Option<&KeyPair>, topic: &str) -> (Sockets, Receiver<Arrived>) {
         let keys = keys.map(|own| ClientKeys {
             own: own.clone(),
-            server: self.public,
+            trusted: TrustedKeys::only(self.public),
         });
         let spec = SocketSpec::connect(NAME, Pattern::Subscribe, &self.endpoint);
         started(spec.topics(vec![topic.into()]).call(keys.as_ref()))

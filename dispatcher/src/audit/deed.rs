@@ -1,9 +1,12 @@
 //! What was done, as the audit log tells it: the action, and whom or what it concerned.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use webfill_api::{Action, Batch, SiteAction, Subject, WatchOrder};
+use webfill_wire::keys::{Entry, ListChange};
 
-use crate::control::Asked;
+use crate::control::{Asked, RefusedLines};
 
 /// What somebody did or wanted to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,9 +62,21 @@ impl Deed {
     pub(crate) fn of(asked: &Asked) -> Option<Deed> {
         match asked {
             Asked::Local(_) => None,
-            Asked::Feed { batch, .. } => Some(Deed::Feed(Fed::of(batch))),
+            Asked::Feed { batch, refused, .. } => {
+                let mut fed = Fed::of(batch);
+                fed.refused += refused.faulty;
+                // Those are told by themselves, see `of_foreign_lines`.
+                let is_foreign = fed.refused == 0 && !refused.foreign.is_empty();
+                (!is_foreign).then_some(Deed::Feed(fed))
+            }
             Asked::Act(action) => Some(Deed::of_action(action)),
         }
+    }
+
+    /// The feed of lines for applications that are not the sender's, if there are some.
+    pub(crate) fn of_foreign_lines(refused: &RefusedLines) -> Option<Deed> {
+        let foreign = &refused.foreign;
+        (!foreign.is_empty()).then(|| Deed::Feed(Fed::of(foreign)))
     }
 
     /// An action that concerns nobody in particular.
@@ -70,6 +85,25 @@ impl Deed {
             action,
             about: Map::new(),
         }
+    }
+
+    /// A list of keys that differs from the one before.
+    pub(crate) fn of_list(change: &ListChange) -> Deed {
+        let all = |entries: &[Arc<Entry>]| -> Option<Value> {
+            (!entries.is_empty()).then(|| entries.iter().map(|entry| about_key(entry)).collect())
+        };
+        let changed = change.changed.iter().map(|(before, now)| {
+            let mut about = about_key(now);
+            about["was"] = about_key(before);
+            about
+        });
+        let changed: Vec<Value> = changed.collect();
+        let about = json!({
+            "added": all(&change.added),
+            "removed": all(&change.removed),
+            "changed": (!changed.is_empty()).then_some(changed),
+        });
+        Deed::act("keys_changed", about)
     }
 
     fn of_action(action: &Action) -> Deed {
@@ -98,6 +132,10 @@ impl Deed {
             Action::Why(_) => ("why", json!({})),
             Action::Watch(watch) => (watch.order.name(), about_watch(&watch.order)),
         };
+        Deed::act(action, about)
+    }
+
+    fn act(action: &'static str, about: Value) -> Deed {
         let about = match about {
             Value::Object(about) => about,
             _ => Map::new(),
@@ -157,6 +195,13 @@ impl Deed {
             }
         }
     }
+}
+
+fn about_key(entry: &Entry) -> Value {
+    json!({
+        "role": entry.role.as_str(), "name": &*entry.name, "key": entry.key.to_string(),
+        "rights": entry.rights.to_string(),
+    })
 }
 
 fn subject_of(subject: &Subject) -> Value {

@@ -137,3 +137,70 @@ fn so_many_crawls_are_named_and_no_more() {
         (&json!(true), &json!(100))
     );
 }
+
+/// Whoever feeds under very many names must not make others' feeds vanish, nor his own.
+#[test]
+fn above_the_most_sums_feeds_are_lines_of_their_own() {
+    let mut world = World::new();
+    for turn in 0..3 {
+        let senders = 0..MOST_SUMS + 50;
+        let feeds = senders.map(|n| fed(8_000 + turn, &format!("s{n}"), "c", 2));
+        world.log.write(feeds.collect());
+    }
+    let mut accepted = std::collections::BTreeMap::new();
+    let lines = world.lines();
+    for line in &lines {
+        let who = line["who"].as_str().unwrap().to_owned();
+        *accepted.entry(who).or_insert(0) += line["accepted"].as_u64().unwrap();
+    }
+    assert_eq!(accepted.len(), MOST_SUMS + 50);
+    assert!(accepted.values().all(|sum| *sum == 6), "nothing is dropped");
+    assert_eq!(
+        lines.len(),
+        MOST_SUMS + 3 * 50,
+        "three lines for each above"
+    );
+    // The next second has room for them again.
+    let further = (0..3).map(|turn| fed(9_000 + turn, "s1049", "c", 2));
+    world.log.write(further.collect());
+    assert_eq!(world.lines().len(), lines.len() + 1);
+}
+
+#[test]
+fn a_changed_list_of_keys_says_whom_it_lets_in() {
+    use std::sync::Arc;
+
+    use webfill_wire::keys::{Entry, HEADING, ListChange, parse};
+
+    let entries = |lines: &str| -> Vec<Arc<Entry>> {
+        let entries = parse(&format!("{HEADING}\n{lines}")).unwrap();
+        entries.into_iter().map(Arc::new).collect()
+    };
+    let key = "A".repeat(40);
+    let bound = entries(&format!("client shop {key} apps=shop read-only\n"));
+    let free = entries(&format!("client shop {key}\n"));
+    let change = ListChange {
+        removed: entries(&format!("supervisor vm-01 {key}\n")),
+        changed: vec![(Arc::clone(&bound[0]), Arc::clone(&free[0]))],
+        ..ListChange::default()
+    };
+    let mut world = World::new();
+    world.log.write(vec![Audited {
+        at_ms: 7_000,
+        who: Who {
+            way: Way::File,
+            ..Who::default()
+        },
+        deed: Deed::of_list(&change),
+        end: DeedEnd::Done,
+    }]);
+    let told = &world.lines()[0];
+    assert_eq!(
+        (&told["action"], &told["by"]),
+        (&json!("keys_changed"), &json!("file"))
+    );
+    assert_eq!(told["removed"][0]["name"], "vm-01");
+    assert_eq!(told["changed"][0]["was"]["rights"], "apps=shop read-only");
+    assert_eq!(told["changed"][0]["rights"], "");
+    assert!(told.get("added").is_none(), "{told}");
+}

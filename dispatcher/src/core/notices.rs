@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 use webfill_api::NoticeTime;
-use webfill_notices::{Delivery, Ended, Rights, Told, Verdict, wait_ms};
+use webfill_notices::{Delivery, Ended, Permissions, Told, Verdict, wait_ms};
 
 use self::changes::Reading;
 pub(crate) use self::changes::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
@@ -45,7 +45,7 @@ const SHOWN: u64 = 10;
 #[derive(Default)]
 pub(super) struct Notices {
     /// What they may use; `None`: this dispatcher has no watches.
-    pub(super) rights: Option<Rights>,
+    pub(super) permissions: Option<Permissions>,
     look_at_ms: i64,
     due_at_ms: i64,
     judge_at_ms: i64,
@@ -69,13 +69,16 @@ impl Core {
     /// Notices are told and delivered from now on; all that waits is tried at once.
     pub(crate) fn attend_notices(
         &mut self,
-        rights: Rights,
+        permissions: Permissions,
         now_ms: i64,
     ) -> Result<(), FrontierError> {
-        let grace_ms = rights.config.undelivered_after_ms().min(FIRST_TRIES_MS);
+        let grace_ms = permissions
+            .config
+            .undelivered_after_ms()
+            .min(FIRST_TRIES_MS);
         self.notices.judge_at_ms = now_ms + grace_ms;
         self.notices.sweep_at_ms = now_ms + SWEEP_EVERY_MS;
-        self.notices.rights = Some(rights);
+        self.notices.permissions = Some(permissions);
         self.notices.undelivered = self.frontier.beside(|db| {
             outbox::begin(db, now_ms)?;
             outbox::undelivered(db)
@@ -90,7 +93,7 @@ impl Core {
 
     /// Tells what is new, and finds out what is to be delivered.
     pub(super) fn advance_notices(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        if self.notices.rights.is_none() || now_ms < self.notices.look_at_ms {
+        if self.notices.permissions.is_none() || now_ms < self.notices.look_at_ms {
             return Ok(());
         }
         self.notices.look_at_ms = now_ms + LOOK_EVERY_MS;

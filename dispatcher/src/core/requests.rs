@@ -20,6 +20,7 @@ mod why;
 
 use serde_json::Value;
 use webfill_api::{Action, Refusal};
+use webfill_wire::keys::ListChange;
 
 pub(super) use self::closing::ClosingCrawls;
 pub(super) use self::drain::{Drains, Gone};
@@ -58,6 +59,12 @@ impl Core {
         now_ms: i64,
     ) -> Result<(), FrontierError> {
         let requester = requester.into();
+        if let Ok(Asked::Feed { refused, .. }) = &asked {
+            let refusal = rights::of_others("$.appid").answer();
+            let deed = Deed::of_foreign_lines(refused);
+            let end = DeedEnd::of_answer(&refusal);
+            self.audit(requester.who.clone(), deed, end, now_ms);
+        }
         let (deed, reply) = match asked {
             Err(refusal) => (None, Ok(refusal.into())),
             Ok(asked) => match rights::judge(&asked, &requester.rights) {
@@ -100,6 +107,15 @@ impl Core {
         self.audit(who, Some(Deed::plain(action)), DeedEnd::Begun, now_ms);
     }
 
+    /// A changed list of keys is in force.
+    pub(crate) fn audit_list_change(&mut self, change: &ListChange, now_ms: i64) {
+        let who = Who {
+            way: Way::File,
+            ..Who::default()
+        };
+        self.audit(who, Some(Deed::of_list(change)), DeedEnd::Done, now_ms);
+    }
+
     fn audit(&mut self, who: Who, deed: Option<Deed>, end: DeedEnd, now_ms: i64) {
         let at_ms = self.wall_ms(now_ms);
         self.audited.extend(deed.map(|deed| Audited {
@@ -137,7 +153,9 @@ impl Core {
             }
             Asked::Feed { .. } if self.low_disk.is_some() => Ok(self.no_room()),
             Asked::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
-            Asked::Feed { batch, whole } => self.take_batch(batch, whole, now_ms).map(Reply::Now),
+            Asked::Feed { batch, whole, .. } => {
+                self.take_batch(batch, whole, now_ms).map(Reply::Now)
+            }
             Asked::Act(action) => self.act(requester, action, now_ms),
         }
     }

@@ -11,7 +11,7 @@ use super::answers::{Answer, json_answer, refused};
 use super::body::{next_piece, read_whole};
 use super::guard::{MediaType, media_type};
 use super::{Visit, refusal_status};
-use crate::control::Asked;
+use crate::control::{Asked, RefusedLines};
 use crate::rights;
 
 /// Lines that are handed to the dispatcher together.
@@ -26,10 +26,7 @@ const MAX_REPORTED: usize = 100;
 impl Visit {
     pub(super) async fn feed(&self, request: Request<Incoming>) -> Answer {
         if media_type(request.headers()) == Some(MediaType::JsonLines) {
-            let lines = Lines::new(self);
-            return match lines.take_all(request.into_body()).await {
-                Ok(told) | Err(told) => told,
-            };
+            return Lines::new(self).take_all(request.into_body()).await;
         }
         let body = match read_whole(request.into_body(), &self.service.large_bodies).await {
             Ok(body) => body,
@@ -38,7 +35,7 @@ impl Visit {
         let question = webfill_api::parse_question(&body, self.service.clock.now_ms());
         drop(body);
         match question {
-            Ok(Question::Feed(batch)) => self.ask(Asked::Feed { batch, whole: true }).await,
+            Ok(Question::Feed(batch)) => self.ask(Asked::of_whole(batch)).await,
             Ok(Question::Act(_)) => {
                 let refusal = Refusal::new("$.action", "actions have places of their own");
                 json_answer(400, refusal.answer())
@@ -53,6 +50,8 @@ struct Lines<'a> {
     visit: &'a Visit,
     parser: RequestParser,
     batch: Batch,
+    /// Those that were refused since the last batch, for the audit log.
+    unaudited: RefusedLines,
     /// Lines read so far.
     count: u64,
     accepted: u64,
@@ -67,6 +66,7 @@ impl Lines<'_> {
             visit,
             parser: RequestParser::new(visit.service.clock.now_ms()),
             batch: Batch::default(),
+            unaudited: RefusedLines::default(),
             count: 0,
             accepted: 0,
             refused: 0,
@@ -74,9 +74,21 @@ impl Lines<'_> {
         }
     }
 
-    /// Reads to the end of the stream. Both results are the answer to the client; after an error,
-    /// the lines before the fault stay accepted.
-    async fn take_all(mut self, mut body: Incoming) -> Result<Answer, Answer> {
+    /// Reads to the end of the stream, and answers the client. After an error, the lines that were handed
+    /// over before the fault stay accepted.
+    async fn take_all(mut self, body: Incoming) -> Answer {
+        match self.read_all(body).await {
+            Ok(()) => self.answer(),
+            Err(told) => {
+                self.batch = Batch::default();
+                // Whatever the stream came to, who was refused is told to the audit log.
+                let _ = self.hand_over().await;
+                told
+            }
+        }
+    }
+
+    async fn read_all(&mut self, mut body: Incoming) -> Result<(), Answer> {
         let mut rest: Vec<u8> = Vec::new();
         while let Some(piece) = next_piece(&mut body).await? {
             rest.extend_from_slice(&piece);
@@ -84,7 +96,7 @@ impl Lines<'_> {
             while let Some(length) = rest[begin..].iter().position(|byte| *byte == b'\n') {
                 self.take_line(&rest[begin..begin + length]);
                 begin += length + 1;
-                if self.batch.len() >= BATCH {
+                if self.batch.len() + self.unaudited.len() >= BATCH {
                     self.hand_over().await?;
                 }
             }
@@ -98,8 +110,7 @@ impl Lines<'_> {
             }
         }
         self.take_line(&rest);
-        self.hand_over().await?;
-        Ok(self.answer())
+        self.hand_over().await
     }
 
     fn take_line(&mut self, line: &[u8]) {
@@ -108,21 +119,22 @@ impl Lines<'_> {
             return;
         }
         let parsed = webfill_api::parse_line(line).and_then(|value| self.parser.parse(value, "$"));
-        let permitted =
-            parsed.and_then(
-                |request| match self.visit.rights.permit_app(&request.app_id) {
-                    true => Ok(request),
-                    false => Err(rights::of_others("$.appid")),
-                },
-            );
-        match permitted {
-            Ok(request) => self.batch.add(request, self.count),
-            Err(refusal) => {
-                self.note_refused(json!({
-                    "line": self.count, "path": refusal.path, "message": refusal.message,
-                }));
+        let refusal = match parsed {
+            Ok(request) if self.visit.rights.permit_app(&request.app_id) => {
+                return self.batch.add(request, self.count);
             }
-        }
+            Ok(foreign) => {
+                self.unaudited.foreign.add(foreign, self.count);
+                rights::of_others("$.appid")
+            }
+            Err(refusal) => {
+                self.unaudited.faulty += 1;
+                refusal
+            }
+        };
+        self.note_refused(json!({
+            "line": self.count, "path": refusal.path, "message": refusal.message,
+        }));
     }
 
     fn note_refused(&mut self, line: Value) {
@@ -135,13 +147,14 @@ impl Lines<'_> {
     /// Hands the lines so far to the dispatcher and waits until they are durable, which slows down
     /// a client that sends faster.
     async fn hand_over(&mut self) -> Result<(), Answer> {
-        if self.batch.is_empty() {
+        if self.batch.is_empty() && self.unaudited.len() == 0 {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.batch);
         let asked = Asked::Feed {
             batch,
             whole: false,
+            refused: std::mem::take(&mut self.unaudited),
         };
         let Some(mut answer) = self.visit.asked(asked).await else {
             return Err(refused(503, "the dispatcher does not answer"));

@@ -1,10 +1,9 @@
 //! Admits HTTP requests of clients on this machine, and refuses those that a foreign page makes one
 //! of its browsers send.
 
-use std::net::IpAddr;
-
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+use webfill_startup::own_names::is_of_this_machine;
 
 /// Judges a request by its headers. A foreign page can make a browser send a form or text to this
 /// server, but it cannot suppress `Origin`, choose another `Host`, or send JSON without a preflight
@@ -58,18 +57,6 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<MediaType> {
     }
 }
 
-fn is_of_this_machine(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let inner = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'));
-    let address: Option<IpAddr> = inner.unwrap_or(name).parse().ok();
-    name.eq_ignore_ascii_case("localhost") || address.is_some_and(|ip| ip.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,26 +71,8 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_answered() {
-        for host in [
-            "localhost",
-            "LOCALHOST:8080",
-            "127.0.0.1:8080",
-            "127.8.8.8",
-            "[::1]:80",
-            "[::1]",
-        ] {
-            assert_eq!(status(Method::GET, &[("host", host)]), 200, "{host}");
-        }
-        for host in [
-            "evil.org",
-            "evil.org:8080",
-            "localhost.evil.org",
-            "192.168.0.1",
-            "[::]:80",
-            "",
-            "::1:x",
-        ] {
-            assert_eq!(status(Method::GET, &[("host", host)]), 403, "{host}");
+        for (host, expected) in [("localhost:8080", 200), ("evil.org:8080", 403)] {
+            assert_eq!(status(Method::GET, &[("host", host)]), expected, "{host}");
         }
         assert_eq!(status(Method::GET, &[]), 403);
     }

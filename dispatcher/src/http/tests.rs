@@ -115,7 +115,7 @@ fn http_offers_no_drain() {
 fn lines_are_taken_in_in_parts_and_faulty_ones_left_out() {
     let (heard, sizes) = mpsc::channel();
     let to = serve_with(move |asked| match asked {
-        Asked::Feed { batch, whole } => {
+        Asked::Feed { batch, whole, .. } => {
             assert!(!whole);
             heard.send(batch.len()).unwrap();
             json!({"accepted": batch.len()})
@@ -140,6 +140,26 @@ fn lines_are_taken_in_in_parts_and_faulty_ones_left_out() {
         .collect();
     assert_eq!(places, [2_503, 2_504]);
     assert_eq!(sizes.try_iter().collect::<Vec<_>>(), [1_000, 1_000, 501]);
+}
+
+/// The audit log is to know of them, also if the stream has nothing else, or is broken off.
+#[test]
+fn refused_lines_are_handed_over_for_the_audit_log() {
+    let (heard, told) = mpsc::channel();
+    let to = serve_with(move |asked| match asked {
+        Asked::Feed { batch, refused, .. } => {
+            heard.send((batch.len(), refused.faulty)).unwrap();
+            json!({"accepted": batch.len()})
+        }
+        other => panic!("{other:?}"),
+    });
+    let (status, answer) = post(to, "/feed", LINES, "rubbish\nmore\n");
+    assert_eq!((status, &answer["refused"]), (200, &json!(2)), "{answer}");
+    assert_eq!(told.recv().unwrap(), (0, 2));
+    let endless = format!("{REQUEST}\nrubbish\n{}", "x".repeat(3 << 20));
+    let (status, _) = post(to, "/feed", LINES, &endless);
+    assert_eq!(status, 413);
+    assert_eq!(told.recv().unwrap(), (0, 1));
 }
 
 #[test]

@@ -6,6 +6,17 @@ use super::Process;
 use crate::reload::ReloadEnded;
 
 impl Process {
+    /// Lists of keys that are in force since the last turn: by whomever they were changed, what is new in
+    /// them is in the audit log.
+    pub(super) fn audit_list_changes(&mut self) {
+        let now_ms = self.clock.now_ms();
+        for change in self.outbox.take_list_changes() {
+            if !change.is_empty() {
+                self.core.audit_list_change(&change, now_ms);
+            }
+        }
+    }
+
     pub(super) fn begin_reloads(&mut self) {
         if signals::take_reload() {
             self.core.audit_signal("reload", self.clock.now_ms());

@@ -11,7 +11,7 @@ use webfill_api::{Refusal, Watch, WatchRun};
 use webfill_dispatcher::local_notices::{Before, LocalNotices, RunEnded};
 use webfill_dispatcher::run_changes;
 use webfill_notices::blindness::RUNS_JUDGED;
-use webfill_notices::{ReadChanges, Rights};
+use webfill_notices::{Permissions, ReadChanges};
 use webfill_startup::Fault;
 use webfill_startup::signals::{self, Asked};
 use webfill_store::{CrawlId, Store};
@@ -29,7 +29,7 @@ const WITHIN: Duration = Duration::from_secs(30);
 pub struct RunNotices {
     watch: Watch,
     state: PathBuf,
-    rights: Rights,
+    permissions: Permissions,
     /// Whether standard error is for people.
     tells: bool,
 }
@@ -40,17 +40,17 @@ impl RunNotices {
         (!watch.notify.is_empty()).then(|| RunNotices {
             watch: watch.clone(),
             state: settings.state.clone(),
-            rights: Rights::of_user(settings.notices.clone()),
+            permissions: Permissions::of_user(settings.notices.clone()),
             tells,
         })
     }
 
     /// Whether the targets can be used at all.
     pub fn check(watch: &Watch, settings: &Settings) -> Result<(), Fault> {
-        let rights = Rights::of_user(settings.notices.clone());
+        let permissions = Permissions::of_user(settings.notices.clone());
         let refused =
             |refusal: Refusal| Fault::usage(format!("{}: {}", refusal.path, refusal.message));
-        rights.check(watch, "$").map_err(refused)
+        permissions.check(watch, "$").map_err(refused)
     }
 
     /// Before the run begins: only what comes from now on is told.
@@ -89,7 +89,7 @@ impl RunNotices {
     pub fn deliver_left(&self, give_up: impl Fn() -> bool) -> bool {
         let opened = LocalNotices::open(&self.state);
         let left = opened
-            .and_then(|notices| notices.deliver(self.rights.clone(), WITHIN, now_ms, give_up));
+            .and_then(|notices| notices.deliver(self.permissions.clone(), WITHIN, now_ms, give_up));
         !matches!(left, Ok(None))
     }
 
@@ -127,7 +127,7 @@ impl RunNotices {
 
     fn try_deliver(&self) -> Result<Option<(u64, String)>, Fault> {
         let notices = LocalNotices::open(&self.state)?;
-        notices.deliver(self.rights.clone(), WITHIN, now_ms, || {
+        notices.deliver(self.permissions.clone(), WITHIN, now_ms, || {
             signals::asked() >= Asked::Stop
         })
     }

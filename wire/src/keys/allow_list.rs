@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{PublicKey, Rights, Role, is_name};
+use super::{ListChange, PublicKey, Rights, Role, is_name};
 
 /// The first line of every list; a file without it is refused.
 pub const HEADING: &str = "# webfill: who is let in, one `ROLE NAME KEY` per line";
@@ -58,7 +58,7 @@ pub struct AllowList {
 
 /// File metadata that changes when the file is written or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+pub(super) struct Stamp {
     inode: u64,
     bytes: u64,
     changed: (i64, i64),
@@ -91,17 +91,18 @@ impl AllowList {
         self.entries.get(key)
     }
 
-    /// Reads the file again if it has changed, and returns whether it has. After an error the previous
+    /// Reads the file again if it has changed, and returns what is new then. After an error the previous
     /// list stays in force, and the error is not returned again until the file changes once more.
-    pub fn refresh(&mut self) -> Result<bool, AllowListError> {
+    pub fn refresh(&mut self) -> Result<Option<ListChange>, AllowListError> {
         let now = stamp(&self.path);
         if now == self.stamp {
-            return Ok(false);
+            return Ok(None);
         }
         // Set before the file is read, so that a change in between is noticed at the next call.
         self.stamp = now;
-        self.entries = self.read()?;
-        Ok(true)
+        let now = self.read()?;
+        let before = std::mem::replace(&mut self.entries, now);
+        Ok(Some(ListChange::between(&before, &self.entries)))
     }
 
     pub fn len(&self) -> usize {
@@ -130,7 +131,7 @@ impl AllowList {
     }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
+pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     let file = std::fs::metadata(path).ok()?;
     Some(Stamp {
         inode: file.ino(),
@@ -275,18 +276,51 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_list_says_what_is_new() {
+        let path = std::env::temp_dir().join(format!("wf-changed-{}", std::process::id()));
+        let line = |name: &str, byte, rights: &str| format!("client {name} {} {rights}", key(byte));
+        std::fs::write(
+            &path,
+            list(&[line("a", 1, ""), line("b", 2, "apps=x"), line("c", 3, "")]),
+        )
+        .unwrap();
+        let mut allowed = AllowList::open(&path).unwrap();
+        let new = [
+            "# sorted".into(),
+            line("d", 4, ""),
+            line("c", 3, ""),
+            line("b", 2, ""),
+        ];
+        std::fs::write(&path, list(&new)).unwrap();
+        let change = allowed.refresh().unwrap().unwrap();
+        let names = |entries: &[Arc<Entry>]| -> Vec<String> {
+            entries.iter().map(|entry| entry.name.to_string()).collect()
+        };
+        assert_eq!(names(&change.added), ["d"]);
+        assert_eq!(names(&change.removed), ["a"]);
+        let [(before, now)] = &change.changed[..] else {
+            panic!("{:?}", change.changed)
+        };
+        assert_eq!((&*now.name, now.rights.is_bound()), ("b", false));
+        assert!(before.rights.is_bound());
+        std::fs::write(&path, list(&new[1..])).unwrap();
+        assert!(allowed.refresh().unwrap().unwrap().is_empty());
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
     fn a_changed_file_is_used_unless_it_is_faulty() {
         let path = std::env::temp_dir().join(format!("wf-allowed-{}", std::process::id()));
         std::fs::write(&path, list(&[format!("client a {}", key(1))])).unwrap();
         let mut allowed = AllowList::open(&path).unwrap();
         assert!(allowed.entry(&key(1)).is_some());
-        assert!(!allowed.refresh().unwrap(), "nothing has changed");
+        assert_eq!(allowed.refresh().unwrap(), None, "nothing has changed");
         std::fs::write(&path, "").unwrap();
         assert!(allowed.refresh().is_err());
         assert!(allowed.entry(&key(1)).is_some(), "the former list holds");
-        assert!(!allowed.refresh().unwrap(), "a fault is told once");
+        assert_eq!(allowed.refresh().unwrap(), None, "a fault is told once");
         std::fs::write(&path, list(&[format!("client b {}", key(2))])).unwrap();
-        assert!(allowed.refresh().unwrap());
+        assert!(allowed.refresh().unwrap().is_some());
         assert!(allowed.entry(&key(1)).is_none());
         assert_eq!(&*allowed.entry(&key(2)).unwrap().name, "b");
         std::fs::remove_file(&path).unwrap();

@@ -71,9 +71,9 @@ pub(super) fn serve(
     enforce_domain(socket)
 }
 
-/// Makes a client socket that connects only to the owner of one public key.
+/// Makes a client socket that connects only to the owner of the trusted key whose turn it is.
 pub(super) fn call(socket: &zmq::Socket, keys: &ClientKeys) -> zmq::Result<()> {
-    socket.set_curve_serverkey(keys.server.bytes())?;
+    socket.set_curve_serverkey(keys.trusted.current().key.bytes())?;
     socket.set_curve_publickey(keys.own.public.bytes())?;
     socket.set_curve_secretkey(keys.own.secret.bytes())
 }
@@ -101,7 +101,7 @@ fn enforce_domain(socket: &mut zmq::Socket) -> zmq::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::AllowList;
+    use crate::keys::{AllowList, TrustedKeys};
 
     #[test]
     fn a_secret_key_leads_to_its_public_key() {
@@ -124,6 +124,7 @@ mod tests {
                 let keys = ServerKeys {
                     own: server.clone(),
                     allowed,
+                    former: None,
                 };
                 serve(&mut pull, &keys, Role::Supervisor, Pattern::Pull).unwrap();
             } else {
@@ -137,7 +138,7 @@ mod tests {
             push.set_linger(0).unwrap();
             let keys = ClientKeys {
                 own: client,
-                server: server.public,
+                trusted: TrustedKeys::only(server.public),
             };
             call(&push, &keys).unwrap();
             push.connect(&endpoint).unwrap();

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::Pattern;
-use crate::keys::{AllowList, Entry, PublicKey, Role};
+use crate::keys::{AllowList, Entry, ListChange, PublicKey, Role};
 use crate::refusal_log::RefusalLog;
 
 /// The endpoint at which libzmq expects the ZAP handler.
@@ -97,25 +97,28 @@ impl Door {
         self.zap.as_poll_item(zmq::POLLIN)
     }
 
-    /// Reloads the allow-list if its file has changed; returns whether a new list is in force.
-    pub(super) fn refresh(&mut self) -> bool {
+    /// Reloads the allow-list if its file has changed; returns what is new if another list is in force.
+    pub(super) fn refresh(&mut self) -> Option<ListChange> {
         match self.allowed.refresh() {
-            Ok(false) => return false,
-            Ok(true) => tracing::info!(
-                event = "keys_changed",
-                keys = self.allowed.len(),
-                "the list of keys has changed and is in force"
-            ),
+            Ok(change) => {
+                if change.is_some() {
+                    tracing::info!(
+                        event = "keys_changed",
+                        keys = self.allowed.len(),
+                        "the list of keys has changed and is in force"
+                    );
+                }
+                change
+            }
             Err(error) => {
                 tracing::error!(
                     event = "keys_not_taken",
                     %error,
                     "the list of keys cannot be taken, the former one stays in force"
                 );
-                return false;
+                None
             }
         }
-        true
     }
 
     /// Answers the waiting handshake requests.

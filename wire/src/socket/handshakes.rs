@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::net::TcpStream;
 use std::os::fd::{FromRawFd, RawFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ const ACCEPTED: u16 = zmq::SocketEvent::ACCEPTED as u16;
 const DISCONNECTED: u16 = zmq::SocketEvent::DISCONNECTED as u16;
 const FAILED_NO_DETAIL: u16 = zmq::SocketEvent::HANDSHAKE_FAILED_NO_DETAIL as u16;
 const FAILED_PROTOCOL: u16 = zmq::SocketEvent::HANDSHAKE_FAILED_PROTOCOL as u16;
+const SUCCEEDED: u16 = zmq::SocketEvent::HANDSHAKE_SUCCEEDED as u16;
 
 /// ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH: one side has keys, the other has none.
 const MECHANISM_MISMATCH: u32 = 0x1100_0002;
@@ -25,18 +27,27 @@ pub(super) struct Handshakes {
     endpoint: String,
     serves: bool,
     has_keys: bool,
+    /// See [`crate::keys::ServerKeys::former`].
+    former_key: Option<PathBuf>,
     /// The peer's address of each accepted connection.
     accepted: HashMap<RawFd, String>,
     /// The failure whose connection libzmq will report as disconnected next.
     failed: Option<Failure>,
-    /// When libzmq stopped reconnecting.
-    gave_up_at: Option<Instant>,
+    /// When this socket must be replaced: libzmq has stopped reconnecting it, or another key is to be tried.
+    replace_at: Option<Instant>,
+}
+
+/// What has become of the last handshake with a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    LetIn,
+    NotLetIn(&'static str),
 }
 
 /// libzmq reconnects after a lost connection, but not after a protocol error. Such an error may come
 /// from a dispatcher that was started without its keys by mistake, or from another server that had
 /// its port for a while, so a new socket is opened after this time.
-const RECONNECT_AFTER: Duration = Duration::from_secs(2);
+pub(super) const RECONNECT_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
@@ -58,39 +69,44 @@ impl Handshakes {
         static WATCHED: AtomicU32 = AtomicU32::new(0);
         let number = WATCHED.fetch_add(1, Ordering::Relaxed);
         let at = format!("inproc://handshakes-{number}");
-        let events = ACCEPTED | DISCONNECTED | FAILED_NO_DETAIL | FAILED_PROTOCOL;
+        let events = ACCEPTED | DISCONNECTED | FAILED_NO_DETAIL | FAILED_PROTOCOL | SUCCEEDED;
         socket.monitor(&at, events.into())?;
         let monitor = context.socket(zmq::PAIR)?;
         monitor.set_linger(0)?;
         monitor.connect(&at)?;
+        let former_key = match &spec.guard {
+            Guard::Serve(keys, _) => keys.former.clone(),
+            Guard::None | Guard::Call(_) => None,
+        };
         Ok(Handshakes {
             monitor,
             endpoint: spec.place.endpoint().to_owned(),
             serves: matches!(spec.place, Place::Bind(_)),
             has_keys: !matches!(spec.guard, Guard::None),
+            former_key,
             accepted: HashMap::new(),
             failed: None,
-            gave_up_at: None,
+            replace_at: None,
         })
     }
 
-    /// When this socket must be replaced, because libzmq has stopped reconnecting it.
+    /// When this socket must be replaced.
     pub(super) fn replace_at(&self) -> Option<Instant> {
-        Some(self.gave_up_at? + RECONNECT_AFTER)
+        self.replace_at
     }
 
-    /// The replacement could not be opened: the next try is after the same time again.
-    pub(super) fn postpone_replacement(&mut self, now: Instant) {
-        self.gave_up_at = Some(now);
+    /// It must be replaced after this time.
+    pub(super) fn replace_after(&mut self, pause: Duration) {
+        self.replace_at = Some(Instant::now() + pause);
     }
 
     pub(super) fn poll_item(&self) -> zmq::PollItem<'_> {
         self.monitor.as_poll_item(zmq::POLLIN)
     }
 
-    /// Reads and logs what has happened. Returns why this side was not let in, if that is new.
-    pub(super) fn read(&mut self, refusal_log: &mut RefusalLog) -> Option<&'static str> {
-        let mut not_let_in = None;
+    /// Reads and logs what has happened. Returns what a server has decided last, if it has.
+    pub(super) fn read(&mut self, refusal_log: &mut RefusalLog) -> Option<Verdict> {
+        let mut verdict = None;
         while let Ok(frames) = self.monitor.recv_multipart(zmq::DONTWAIT) {
             let Some((event, value)) = frames.first().and_then(|frame| read_event(frame)) else {
                 continue;
@@ -106,23 +122,27 @@ impl Handshakes {
                         self.log_failed_client(failure, &address.unwrap_or_default(), refusal_log);
                     }
                 }
+                SUCCEEDED if self.serves => {}
+                SUCCEEDED => verdict = Some(Verdict::LetIn),
                 _ if self.serves => self.failed = Some(failure(event, value)),
                 _ => {
                     if event == FAILED_PROTOCOL {
-                        self.gave_up_at = Some(Instant::now());
+                        self.replace_after(RECONNECT_AFTER);
                     }
                     let why = self.why_not_let_in(failure(event, value));
                     self.log_failed_server(failure(event, value), why, refusal_log);
-                    not_let_in = Some(why);
+                    verdict = Some(Verdict::NotLetIn(why));
                 }
             }
         }
-        not_let_in
+        verdict
     }
 
     fn log_failed_client(&self, failure: Failure, address: &str, refusal_log: &mut RefusalLog) {
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-        let is_refusal = self.has_keys && failure != Failure::Left;
+        let was_replaced = || self.former_key.as_ref().is_some_and(|file| file.exists());
+        let is_late = failure == Failure::Protocol && was_replaced();
+        let is_refusal = self.has_keys && failure != Failure::Left && !is_late;
         let what = format!("caller {} {failure:?} {host}", self.endpoint);
         if !refusal_log.record_if_new(&what) {
             return;
@@ -130,6 +150,9 @@ impl Handshakes {
         let why = match failure {
             Failure::Mismatch if self.has_keys => "it has no keys",
             Failure::Mismatch => "it has keys, and this side has none",
+            Failure::Protocol if is_late => {
+                "it has not the public key of this process, which was replaced: give it the new one if it is yours"
+            }
             Failure::Protocol if self.has_keys => "it has not the public key of this process",
             Failure::Protocol => "it does not speak webfill's protocol",
             Failure::Left => "it left before the handshake was over",
@@ -151,7 +174,7 @@ impl Handshakes {
             Failure::Mismatch if self.has_keys => "it has no keys, and this side has",
             Failure::Mismatch => "it wants keys: set `keys`",
             _ if self.has_keys => {
-                "it has not let this key in for this role, or dispatcher.pub is not its key"
+                "it has not let this key in for this role, or dispatcher.pub is not its key: let this key in there by `webfill keys add`, or if its key was replaced, copy its new dispatcher.pub to this folder of keys as dispatcher-next.pub"
             }
             _ => "it hung up during the handshake, perhaps because it wants keys",
         }

@@ -5,12 +5,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::door::Door;
-use super::handshakes::Handshakes;
+use super::handshakes::{Handshakes, Verdict};
 use super::{Arrived, Guard, Pattern, Peer, SocketSpec};
-use crate::keys::{Entry, PublicKey, Role};
+use crate::keys::{Entry, PublicKey, Role, TrustedKey, TrustedKeys};
 use crate::refusal_log::RefusalLog;
 
 pub(super) struct OpenSocket {
@@ -36,6 +36,45 @@ impl OpenSocket {
     /// See [`Handshakes::replace_at`].
     pub(super) fn replace_at(&self) -> Option<Instant> {
         self.handshakes.as_ref()?.replace_at()
+    }
+
+    /// If the server's key is not trusted any more, this socket is replaced at once, which disconnects it.
+    pub(super) fn drop_untrusted(&mut self) {
+        if let (Guard::Call(keys), Some(handshakes)) = (&mut self.spec.guard, &mut self.handshakes)
+            && keys.trusted.drop_untrusted()
+        {
+            handshakes.replace_after(Duration::ZERO);
+        }
+    }
+
+    /// Reads how handshakes have ended. Returns why a server has not let this socket in, if that is so;
+    /// another of its keys is tried then, if this side trusts another.
+    pub(super) fn read_handshakes(&mut self, refusal_log: &mut RefusalLog) -> Option<&'static str> {
+        let handshakes = self.handshakes.as_mut()?;
+        let verdict = handshakes.read(refusal_log)?;
+        let keys = match &mut self.spec.guard {
+            Guard::Call(keys) => Some(&mut keys.trusted),
+            Guard::None | Guard::Serve(..) => None,
+        };
+        match verdict {
+            Verdict::NotLetIn(why) => {
+                let is_replaced = handshakes.replace_at().is_some();
+                if let Some(pause) = keys.filter(|_| !is_replaced).and_then(TrustedKeys::turn) {
+                    handshakes.replace_after(pause);
+                    // Until then libzmq would go on with the key that was refused.
+                    let _ = self.socket.disconnect(self.spec.place.endpoint());
+                }
+                Some(why)
+            }
+            Verdict::LetIn => {
+                if let Some(keys) = keys
+                    && keys.note_let_in()
+                {
+                    log_let_in(self.spec.place.endpoint(), keys.current());
+                }
+                None
+            }
+        }
     }
 
     /// Sends the queued frames until libzmq would block.
@@ -156,6 +195,13 @@ impl OpenSocket {
             frame,
         })
     }
+}
+
+fn log_let_in(endpoint: &str, by: &TrustedKey) {
+    tracing::info!(
+        event = "let_in", endpoint, key = %by.key, file = by.file,
+        "let in by the owner of a trusted key"
+    );
 }
 
 /// The address that a peer calls from. A peer at a Unix socket has none: libzmq tells its process there, as

@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::door::Door;
-use super::handshakes::Handshakes;
+use super::handshakes::{Handshakes, RECONNECT_AFTER};
 use super::open_socket::OpenSocket;
 use super::options::configure;
 use super::{
     Arrived, Guard, Pattern, Peer, Place, SocketError, SocketName, SocketSpec, Traffic, is_local,
 };
+use crate::keys::ListChange;
 use crate::refusal_log::RefusalLog;
 
 pub(super) enum Command {
@@ -48,6 +49,8 @@ pub(super) struct Commands {
     woken: AtomicBool,
     /// Why a server has not let a socket of this process in last.
     not_let_in: Mutex<Option<&'static str>>,
+    /// Changes of the list of keys that nobody has asked for yet.
+    list_changes: Mutex<Vec<ListChange>>,
     traffic: Mutex<BTreeMap<SocketName, Traffic>>,
 }
 
@@ -67,6 +70,7 @@ impl Commands {
             wake,
             woken: AtomicBool::new(false),
             not_let_in: Mutex::default(),
+            list_changes: Mutex::default(),
             traffic: Mutex::default(),
         })
     }
@@ -79,6 +83,17 @@ impl Commands {
     fn note_not_let_in(&self, why: &'static str) {
         let noted = self.not_let_in.lock();
         *noted.unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+
+    pub(super) fn take_list_changes(&self) -> Vec<ListChange> {
+        let changes = self.list_changes.lock();
+        std::mem::take(&mut *changes.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note_list_change(&self, change: ListChange) {
+        let changes = self.list_changes.lock();
+        let mut changes = changes.unwrap_or_else(PoisonError::into_inner);
+        changes.push(change);
     }
 
     pub(super) fn traffic(&self) -> BTreeMap<SocketName, Traffic> {
@@ -168,12 +183,15 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 return;
             }
             if let Some(door) = &mut self.door {
-                let list_changed = door.refresh();
+                let change = door.refresh();
                 door.answer(&mut self.refusal_log);
-                if list_changed {
+                if let Some(change) = change {
+                    self.commands.note_list_change(change);
                     self.disconnect_subscribers();
                 }
             }
+            self.open.iter_mut().for_each(OpenSocket::drop_untrusted);
+            self.replace_disconnected();
             self.reopen();
             for command in self.commands.take() {
                 if let Some(socket) = command.sends_by() {
@@ -196,7 +214,6 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 open.send_waiting(self.door.as_ref());
             }
             self.receive();
-            self.replace_disconnected();
         }
     }
 
@@ -243,7 +260,8 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         }
     }
 
-    /// Replaces the sockets that libzmq has stopped reconnecting. Their queued frames are kept.
+    /// Replaces the sockets that libzmq has stopped reconnecting, and those that try another key. Their
+    /// queued frames are kept.
     fn replace_disconnected(&mut self) {
         let now = Instant::now();
         for place in 0..self.open.len() {
@@ -259,7 +277,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 Err(error) => {
                     tracing::error!(event = "cannot_call_again", %error, "cannot call again");
                     if let Some(handshakes) = &mut self.open[place].handshakes {
-                        handshakes.postpone_replacement(now);
+                        handshakes.replace_after(RECONNECT_AFTER);
                     }
                 }
             }
@@ -378,9 +396,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
 
     fn receive(&mut self) {
         for open in &mut self.open {
-            if let Some(handshakes) = &mut open.handshakes
-                && let Some(why) = handshakes.read(&mut self.refusal_log)
-            {
+            if let Some(why) = open.read_handshakes(&mut self.refusal_log) {
                 self.commands.note_not_let_in(why);
             }
             if open.spec.pattern == Pattern::Push {

@@ -14,10 +14,10 @@ use crate::outgoing::OutgoingMessage;
 impl Core {
     /// Raises the alarm of targets that notices have not reached for long.
     pub(super) fn judge_undelivered(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        let Some(rights) = &self.notices.rights else {
+        let Some(permissions) = &self.notices.permissions else {
             return Ok(());
         };
-        let before_ms = now_ms - rights.config.undelivered_after_ms();
+        let before_ms = now_ms - permissions.config.undelivered_after_ms();
         let overdue = self.frontier.beside(|db| outbox::overdue(db, before_ms))?;
         let given_up = std::mem::take(&mut self.notices.given_up);
         for one in given_up.into_iter().chain(overdue) {

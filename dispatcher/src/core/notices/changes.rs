@@ -102,7 +102,7 @@ impl Core {
 
     /// Asks what the last run of a watch has found. While this is asked of a run before it, the answer asks.
     pub(in crate::core) fn ask_of_run(&mut self, name: &str) {
-        if self.notices.rights.is_none() {
+        if self.notices.permissions.is_none() {
             return;
         }
         let Some(watched) = self.watches.by_name.get(name) else {

@@ -3,7 +3,7 @@ mod changes;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use webfill_api::{Action, parse_action};
-use webfill_notices::{Delivery, Ended, NoticesConfig, ReadChanges, Rights, Verdict};
+use webfill_notices::{Delivery, Ended, NoticesConfig, Permissions, ReadChanges, Verdict};
 
 use super::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use crate::core::{Core, CoreSettings};
@@ -34,8 +34,8 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
     let mut core = Core::open(frontier, settings, Mappings::default(), now_ms).unwrap();
     core.attend_watches(WatchSources::default(), now_ms)
         .unwrap();
-    let rights = Rights::of_fleet(NoticesConfig::default());
-    core.attend_notices(rights, now_ms).unwrap();
+    let permissions = Permissions::of_fleet(NoticesConfig::default());
+    core.attend_notices(permissions, now_ms).unwrap();
     core
 }
 

@@ -65,8 +65,8 @@ impl Core {
         if let Err(refusal) = self.watches.sources.check(&watch, "$.watch") {
             return Ok(Err(refusal));
         }
-        if let Some(rights) = &self.notices.rights
-            && let Err(refusal) = rights.check(&watch, "$.watch")
+        if let Some(permissions) = &self.notices.permissions
+            && let Err(refusal) = permissions.check(&watch, "$.watch")
         {
             return Ok(Err(refusal));
         }

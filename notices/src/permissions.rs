@@ -25,22 +25,22 @@ const NO_RECIPIENT: &str = "this dispatcher does not write to it: add the addres
 
 /// What may be used.
 #[derive(Debug, Clone)]
-pub struct Rights {
+pub struct Permissions {
     pub config: NoticesConfig,
     is_of_fleet: bool,
 }
 
-impl Rights {
-    pub fn of_fleet(config: NoticesConfig) -> Rights {
-        Rights {
+impl Permissions {
+    pub fn of_fleet(config: NoticesConfig) -> Permissions {
+        Permissions {
             config,
             is_of_fleet: true,
         }
     }
 
     /// Of the user of this machine.
-    pub fn of_user(config: NoticesConfig) -> Rights {
-        Rights {
+    pub fn of_user(config: NoticesConfig) -> Permissions {
+        Permissions {
             config,
             is_of_fleet: false,
         }
@@ -182,8 +182,8 @@ mod tests {
             std::fs::write(work.path().join(host).join("key"), host).unwrap();
         }
         std::fs::write(work.path().join("key"), "of all\n").unwrap();
-        let none = Rights::of_fleet(NoticesConfig::default());
-        let named = Rights::of_fleet(NoticesConfig {
+        let none = Permissions::of_fleet(NoticesConfig::default());
+        let named = Permissions::of_fleet(NoticesConfig {
             smtp: Some("smtp://mx.example".into()),
             mail_from: Some("me@b.example".into()),
             mail_to: vec!["a@b.example".into(), "@C.example".into()],
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_user_may_use_what_is_theirs() {
-        let user = Rights::of_user(NoticesConfig::default());
+        let user = Permissions::of_user(NoticesConfig::default());
         for fine in [
             json!({"webhook": "http://127.0.0.1/", "secret_file": "/etc/hostname"}),
             json!({"command": ["/bin/sh", "-c", "x"]}),

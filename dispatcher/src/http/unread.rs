@@ -1,0 +1,145 @@
+//! A deadline for answers that are not read: a client that asks and then does not read would hold its place for
+//! good, because the answer waits in the kernel's buffers and in ours.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// A connection whose writes fail once what has been written has waited for this long for the client. It
+/// counts for an answer as a whole: one byte read now and then does not prolong it.
+pub(super) struct Unread<S> {
+    stream: S,
+    within: Duration,
+    /// Set while something waits to be read by the client.
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S: AsyncWrite + Unpin> Unread<S> {
+    pub(super) fn new(stream: S, within: Duration) -> Unread<S> {
+        Unread {
+            stream,
+            within,
+            deadline: None,
+        }
+    }
+
+    /// Goes on with a write. `ends`: after it nothing waits any more.
+    fn turn<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        ends: bool,
+        write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        let written = write(Pin::new(&mut self.stream), context);
+        if written.is_ready() {
+            if ends {
+                self.deadline = None;
+            }
+            return written;
+        }
+        let begins = || Box::pin(sleep_until(Instant::now() + self.within));
+        let deadline = self.deadline.get_or_insert_with(begins);
+        ready!(deadline.as_mut().poll(context));
+        let why = "the client does not read its answer";
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Unread<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Unread<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.turn(context, false, |stream, context| {
+            stream.poll_write(context, bytes)
+        })
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.turn(context, false, |stream, context| {
+            stream.poll_write_vectored(context, pieces)
+        })
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.turn(context, true, AsyncWrite::poll_flush)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.turn(context, true, AsyncWrite::poll_shutdown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    const WITHIN: Duration = Duration::from_millis(500);
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_read_fails_at_the_deadline() {
+        let (stream, _client) = duplex(100);
+        let began = Instant::now();
+        let mut unread = Unread::new(stream, WITHIN);
+        let failed = unread.write_all(&[0; 1_000]).await.unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::TimedOut);
+        assert!(began.elapsed() >= WITHIN);
+    }
+
+    #[tokio::test]
+    async fn a_byte_now_and_then_does_not_prolong_it() {
+        let (stream, mut client) = duplex(100);
+        let mut unread = Unread::new(stream, WITHIN);
+        let reading = tokio::spawn(async move {
+            while client.read_u8().await.is_ok() {
+                tokio::time::sleep(WITHIN / 20).await;
+            }
+        });
+        unread.write_all(&[0; 1_000]).await.unwrap_err();
+        drop(unread);
+        reading.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn each_answer_has_the_whole_time() {
+        let (stream, mut client) = duplex(100);
+        let mut unread = Unread::new(stream, WITHIN);
+        for _ in 0..5 {
+            let reading = async {
+                tokio::time::sleep(WITHIN / 4).await;
+                client.read_exact(&mut [0; 300]).await.unwrap();
+            };
+            let writing = async {
+                unread.write_all(&[0; 300]).await.unwrap();
+                unread.flush().await.unwrap();
+            };
+            tokio::join!(reading, writing);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The dispatcher's key is replaced in the middle of a crawl, by the commands of docs/operate.md.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use webfill_tests::Signal;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::page;
+use webfill_tests::workplace::files_under;
+
+use crate::fleet::{APP, request, wait_for};
+use crate::keyed::Keyed;
+
+const RUNBOOKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operate.md");
+const CERTS: &str = "/etc/webfill/certs";
+const SUPERVISORS: [&str; 2] = ["vm-01", "vm-02"];
+const SITES: usize = 8;
+const PAGES: usize = 60;
+
+/// After the restart of the dispatcher all are back in this time: some pauses of reconnecting, and then a hello.
+const BACK_WITHIN: Duration = Duration::from_secs(5);
+
+/// The commands of the runbook, in their order.
+fn runbook() -> Vec<String> {
+    let text = fs::read_to_string(RUNBOOKS).expect("the runbooks");
+    let (_, text) = text.split_once("## Rotate keys").expect("the runbook");
+    let (text, _) = text.split_once("\n## ").expect("another runbook");
+    let lines = text.lines().filter(|line| line.starts_with("    "));
+    lines.map(|line| line.trim().to_owned()).collect()
+}
+
+/// Runs a command of the runbook with a folder of keys in the place of the one of its machines.
+fn walk(keyed: &Keyed, command: &str, folder: &str) {
+    let folder = keyed.work.path(folder);
+    let command = command.replace(CERTS, folder.to_str().expect("plain"));
+    let words: Vec<&str> = command.split(' ').collect();
+    match words[0] {
+        "webfill" => drop(Run::new(&words[1..]).finish().expect(0)),
+        "rm" => words[1..]
+            .iter()
+            .for_each(|file| fs::remove_file(file).expect(file)),
+        other => panic!("`{other}` is not known"),
+    }
+}
+
+fn supervisor(keyed: &Keyed, name: &str) -> Running {
+    let state = state_of(keyed, name);
+    let resolve = keyed.web.resolve_args()[1].clone();
+    let run = keyed.supervisor(name).instead("--state", state);
+    run.env("WEBFILL_FETCH_RESOLVE", resolve).start()
+}
+
+fn state_of(keyed: &Keyed, name: &str) -> PathBuf {
+    keyed.work.path(&format!("state/{name}"))
+}
+
+/// The lines of an event in a process's logs.
+fn told(keyed: &Keyed, name: &str, event: &str) -> Vec<Value> {
+    let mut files = files_under(&state_of(keyed, name).join("logs"));
+    files.retain(|file| !file.is_symlink());
+    let texts = files
+        .iter()
+        .filter_map(|file| fs::read_to_string(file).ok());
+    let text: String = texts.collect();
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    lines
+        .filter(|line: &Value| line["event"] == event)
+        .collect()
+}
+
+/// The supervisors that the dispatcher has, by the control socket.
+fn count_supervisors(keyed: &Keyed) -> usize {
+    let status = keyed
+        .command(&["status", "--json"], Some("feeder"))
+        .finish();
+    let status: Value = serde_json::from_str(&status.expect(0).stdout).expect("JSON");
+    status["supervisors"].as_array().expect("a list").len()
+}
+
+fn feed(keyed: &Keyed, sites: &[String]) {
+    let urls = sites
+        .iter()
+        .flat_map(|site| (0..PAGES).map(move |n| format!("{site}{n}")));
+    let lines: String = urls
+        .map(|url| format!("{}\n", request(&url, "c")))
+        .collect();
+    let fed = keyed.command(&["feed", "-"], Some("feeder")).input(lines);
+    fed.finish().expect(0);
+}
+
+fn wait_until_done(keyed: &Keyed) {
+    wait_for("all is fetched", || {
+        let info = keyed.command(&["info", APP, "c", "--json"], Some("feeder"));
+        let info: Value = serde_json::from_str(&info.finish().expect(0).stdout).expect("JSON");
+        (info["total_pending"] == json!(0)).then_some(())
+    });
+}
+
+#[test]
+fn the_dispatchers_key_is_replaced_under_load_as_the_runbook_says() {
+    let keyed = Keyed::new();
+    for name in SUPERVISORS.into_iter().chain(["forgotten"]) {
+        keyed.member("supervisor", name, true);
+    }
+    keyed.member("client", "feeder", true);
+    keyed.member("client", "stranger", false);
+    let sites: Vec<_> = (0..SITES)
+        .map(|n| keyed.web.site(&format!("k{n}.example")))
+        .collect();
+    for site in &sites {
+        site.otherwise(|request| page(&request.path).into());
+        site.latency(Duration::from_millis(20));
+    }
+    let urls: Vec<String> = sites.iter().map(|site| site.url("/")).collect();
+    let dispatcher = keyed.dispatcher();
+    let mut supervisors = SUPERVISORS.map(|name| supervisor(&keyed, name));
+    wait_for("both are there", || {
+        (count_supervisors(&keyed) == SUPERVISORS.len()).then_some(())
+    });
+    let [dump, nosy] =
+        ["feeder", "stranger"].map(|who| keyed.command(&["dump"], Some(who)).start());
+    feed(&keyed, &urls);
+    let asked = || keyed.web.visits().pages().len();
+    wait_for("it is under way", || (asked() >= SITES * 3).then_some(()));
+
+    let commands = runbook();
+    let [make_next, rotate, restart, follow, remove_former] = &commands[..] else {
+        panic!("{commands:#?}")
+    };
+    walk(&keyed, make_next, "keys");
+    let next = fs::read(keyed.work.path("keys/dispatcher-next.pub")).expect("it was made");
+    for folder in SUPERVISORS.into_iter().chain(["feeder"]) {
+        keyed
+            .work
+            .write(&format!("{folder}/dispatcher-next.pub"), &next);
+    }
+    walk(&keyed, rotate, "keys");
+    assert_eq!(restart, "systemctl restart webfill-dispatcher");
+    assert!(asked() < SITES * PAGES / 2, "it is in the middle");
+    dispatcher.signal(Signal::TERM);
+    dispatcher.finish().expect(0);
+    let dispatcher = keyed.dispatcher();
+    let ready = Instant::now();
+    wait_for("all are back", || {
+        (count_supervisors(&keyed) == SUPERVISORS.len()).then_some(())
+    });
+    let took = ready.elapsed();
+    assert!(took < BACK_WITHIN, "all were back after {took:?}");
+    for name in SUPERVISORS {
+        let let_in = told(&keyed, name, "let_in");
+        let by = |file: &str| let_in.iter().filter(|line| line["file"] == file).count();
+        assert_eq!(
+            (by("dispatcher.pub"), by("dispatcher-next.pub")),
+            (2, 2),
+            "tasks and outcomes: {let_in:#?}"
+        );
+    }
+
+    // Whoever comes with the former key is told what to do, and not taken for a stranger yet.
+    let mut forgotten = supervisor(&keyed, "forgotten");
+    forgotten.wait_for_stderr("dispatcher-next.pub");
+    keyed.wait_until_told("handshake_failed", "was replaced");
+    let refused = told(&keyed, "dispatcher", "peer_refused");
+    let stranger = fs::read_to_string(keyed.work.path("stranger/client.pub")).expect("a key");
+    assert!(
+        refused.iter().all(|line| line["key"] == stranger.trim()),
+        "none of ours would be banned: {refused:#?}"
+    );
+    for folder in SUPERVISORS.into_iter().chain(["feeder"]) {
+        walk(&keyed, follow, folder);
+    }
+    walk(&keyed, remove_former, "keys");
+    wait_until_done(&keyed);
+
+    let visits = keyed.web.visits();
+    assert_eq!(visits.pages().counts().len(), SITES * PAGES);
+    assert_eq!(visits.pages().len(), SITES * PAGES, "nothing twice");
+    let stored = keyed.work.stored().pages();
+    assert_eq!(stored.len(), SITES * PAGES);
+    assert!(stored.values().all(|page| page.outcome == "ok"));
+    wait_for("the firehose goes on", || {
+        dump.stdout_so_far()
+            .contains(&format!("/{}", PAGES - 1))
+            .then_some(())
+    });
+    assert_eq!(nosy.stdout_so_far(), "", "a stranger hears nothing");
+    assert!(told(&keyed, "forgotten", "let_in").is_empty());
+    assert_eq!(
+        count_supervisors(&keyed),
+        SUPERVISORS.len(),
+        "all have followed"
+    );
+    // It gets in by the file alone.
+    keyed.work.write("forgotten/dispatcher-next.pub", &next);
+    forgotten.wait_for_stderr("ready");
+    supervisors
+        .iter_mut()
+        .for_each(|one| assert!(one.ended().is_none()));
+    drop(dispatcher);
+}

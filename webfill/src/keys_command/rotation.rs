@@ -1,0 +1,132 @@
+//! The dispatcher's key is replaced while the fleet is at work: supervisors and clients trust the present
+//! and the next key, until the next one is in the place of the present one everywhere.
+//!
+//! On the dispatcher's machine the next pair takes the place of the present one, which is kept as the former
+//! one until somebody removes it. Each file is replaced at once, the secret key first; what was interrupted
+//! in between is completed by the same command. Where there is no secret key of the dispatcher, its next
+//! public key takes the place of the present one.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use serde_json::json;
+use webfill_startup::Fault;
+use webfill_wire::keys::PublicKey;
+
+use super::{Owner, audit, cannot_write, lock};
+use crate::keys::{DISPATCHER, FORMER, KeyFolder, NEXT, read_public};
+use crate::stdout::tell;
+
+/// The name of the files of a dispatcher's next key.
+pub(super) fn next_of(owner: Owner, folder: &KeyFolder) -> Result<&'static str, Fault> {
+    if owner != Owner::Dispatcher {
+        return Err(Fault::usage(
+            "--next is for the dispatcher's key: make another key of a supervisor or client in another folder, and `webfill keys add` it under another name",
+        ));
+    }
+    let present = folder.secret_file(DISPATCHER);
+    if !present.exists() {
+        return Err(Fault::usage(format!(
+            "{} does not exist, so there is none that is to be replaced: leave out --next",
+            present.display()
+        )));
+    }
+    Ok(NEXT)
+}
+
+pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
+    let _turn = lock(folder)?;
+    let is_dispatcher = folder.secret_file(DISPATCHER).exists();
+    let mut steps = vec![Step::of(folder, KeyFolder::public_file, is_dispatcher)];
+    if is_dispatcher {
+        steps.insert(0, Step::of(folder, KeyFolder::secret_file, true));
+    }
+    steps.retain(|step| step.next.exists());
+    let Some(last) = steps.last() else {
+        return Err(Fault::usage(format!(
+            "there is no next key in {}: `webfill keys new dispatcher --next` makes one on the dispatcher's machine, and its dispatcher-next.pub belongs in every other folder of keys",
+            folder.path().display()
+        )));
+    };
+    let public = read_public(&folder.public_file(NEXT))
+        .map_err(|fault| Fault::usage(format!("{}: {}", last.next.display(), fault.message)))?;
+    for step in &steps {
+        step.check_former()?;
+    }
+    if is_dispatcher {
+        check_pair(folder, public)?;
+        let deed = json!({"action": "keys_rotate", "key": public.to_string()});
+        audit(folder, &deed)?;
+    }
+    for step in &steps {
+        step.take()?;
+    }
+    let synced = File::open(folder.path()).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| cannot_write(folder.path(), &error))?;
+    if is_dispatcher {
+        eprintln!(
+            "restart the dispatcher; once all have followed, `webfill keys rotate` in every other folder of keys, and remove {} and {}",
+            folder.secret_file(FORMER).display(),
+            folder.public_file(FORMER).display()
+        );
+    }
+    tell(public)
+}
+
+/// The next secret key, or if it is in its place already the present one, must belong to the public key.
+fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
+    let is_begun = !folder.secret_file(NEXT).exists();
+    let owner = if is_begun { DISPATCHER } else { NEXT };
+    if folder.key_pair(owner)?.public == public {
+        return Ok(());
+    }
+    Err(Fault::usage(format!(
+        "{} is not the public key of {}: move both away, and make them anew by `webfill keys new dispatcher --next`",
+        folder.public_file(NEXT).display(),
+        folder.secret_file(owner).display()
+    )))
+}
+
+/// One file that is replaced.
+struct Step {
+    present: PathBuf,
+    next: PathBuf,
+    /// Where the present one is kept, if it is.
+    former: Option<PathBuf>,
+}
+
+impl Step {
+    fn of(folder: &KeyFolder, file: fn(&KeyFolder, &str) -> PathBuf, keeps: bool) -> Step {
+        Step {
+            present: file(folder, DISPATCHER),
+            next: file(folder, NEXT),
+            former: keeps.then(|| file(folder, FORMER)),
+        }
+    }
+
+    /// A former key of a rotation before is in the way; one that this rotation has kept, when it was
+    /// interrupted, is not.
+    fn check_former(&self) -> Result<(), Fault> {
+        let Some(former) = self.former.as_ref().filter(|former| former.exists()) else {
+            return Ok(());
+        };
+        let read = |path: &PathBuf| {
+            fs::read(path)
+                .map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))
+        };
+        if read(former)? == read(&self.present)? {
+            return Ok(());
+        }
+        Err(Fault::usage(format!(
+            "{} is there, so the rotation before has not ended: remove it, and the other file of that name, once all trust the present key",
+            former.display()
+        )))
+    }
+
+    fn take(&self) -> Result<(), Fault> {
+        if let Some(former) = self.former.as_ref().filter(|former| !former.exists()) {
+            fs::hard_link(&self.present, former).map_err(|error| cannot_write(former, &error))?;
+        }
+        fs::rename(&self.next, &self.present).map_err(|error| cannot_write(&self.present, &error))
+    }
+}

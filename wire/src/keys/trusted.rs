@@ -1,0 +1,237 @@
+//! The dispatcher's public keys that a supervisor or client trusts: one, and while that is being replaced,
+//! two. A CURVE server has one key at a time, so a key is replaced on the clients' side: they hold the
+//! present and the next key, and whenever the owner of the one does not let them in, they try the other.
+//!
+//! The files may be changed at any time. Their metadata is checked before each batch of messages, as that of
+//! the [`super::AllowList`] is, so that a key that comes needs no restart, and the owner of one that goes is
+//! told nothing more.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::PublicKey;
+use super::allow_list::{Stamp, stamp};
+
+/// The pauses before another key is tried double from the first to the last of these. The first is short,
+/// because the key has most likely just been replaced.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LAST_PAUSE: Duration = Duration::from_secs(2);
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedKeys {
+    /// The file of the present key, and that of the next one, which need not exist.
+    files: Vec<PathBuf>,
+    stamps: Vec<Option<Stamp>>,
+    trusted: Vec<TrustedKey>,
+    /// The key that is tried, or whose owner has let this process in.
+    current: TrustedKey,
+    /// Failed handshakes since the last one that succeeded.
+    failed: u32,
+    /// The key whose owner let this process in last.
+    let_in_by: Option<PublicKey>,
+}
+
+/// A key, and the name of the file that it was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedKey {
+    pub key: PublicKey,
+    pub file: String,
+}
+
+impl TrustedKeys {
+    /// One key that is not in a file and stays the same.
+    pub fn only(key: PublicKey) -> TrustedKeys {
+        let file = String::new();
+        let current = TrustedKey { key, file };
+        TrustedKeys {
+            files: Vec::new(),
+            stamps: Vec::new(),
+            trusted: vec![current.clone()],
+            current,
+            failed: 0,
+            let_in_by: None,
+        }
+    }
+
+    /// The key in the first file, which the caller has read, and whatever the other files hold.
+    pub fn in_files(first: PublicKey, files: Vec<PathBuf>) -> TrustedKeys {
+        let mut keys = TrustedKeys {
+            files,
+            ..TrustedKeys::only(first)
+        };
+        keys.refresh();
+        keys
+    }
+
+    /// The key that the server must have at the next try.
+    pub fn current(&self) -> &TrustedKey {
+        &self.current
+    }
+
+    /// A handshake with the current key has succeeded. Returns whether the last one was with another key.
+    pub(crate) fn note_let_in(&mut self) -> bool {
+        self.failed = 0;
+        let key = self.current.key;
+        self.let_in_by.replace(key) != Some(key)
+    }
+
+    /// A handshake with the current key has failed: turns to the next key that is trusted now. Returns
+    /// the pause before it is tried; `None` if there is no other one.
+    pub(crate) fn turn(&mut self) -> Option<Duration> {
+        self.refresh();
+        let is_current = |one: &TrustedKey| one.key == self.current.key;
+        let place = self.trusted.iter().position(is_current);
+        let next = place.map_or(0, |place| (place + 1) % self.trusted.len());
+        if place == Some(next) {
+            return None;
+        }
+        self.current = self.trusted[next].clone();
+        let pause = FIRST_PAUSE * 2u32.pow(self.failed.min(8));
+        self.failed = self.failed.saturating_add(1);
+        Some(pause.min(LAST_PAUSE))
+    }
+
+    /// Whether the current key is not trusted any more; another one is current then.
+    pub(crate) fn drop_untrusted(&mut self) -> bool {
+        self.refresh();
+        let key = self.current.key;
+        let still = self.trusted.iter().find(|one| one.key == key);
+        self.current = still.unwrap_or(&self.trusted[0]).clone();
+        self.current.key != key
+    }
+
+    /// Reads the files again if one has changed. A file may be missing for a moment, so the former keys stay
+    /// as long as there is no other one.
+    fn refresh(&mut self) {
+        let now: Vec<Option<Stamp>> = self.files.iter().map(|file| stamp(file)).collect();
+        if now == self.stamps {
+            return;
+        }
+        // Set before the files are read, so that a change in between is noticed at the next call.
+        self.stamps = now;
+        let mut trusted: Vec<TrustedKey> = Vec::new();
+        // The last one first: it is moved to the place of the first one, and must not be missed meanwhile.
+        for one in self.files.iter().rev().filter_map(|file| read(file)) {
+            trusted.retain(|other| other.key != one.key);
+            trusted.insert(0, one);
+        }
+        if !trusted.is_empty() {
+            self.trusted = trusted;
+        }
+    }
+}
+
+fn read(path: &Path) -> Option<TrustedKey> {
+    let key = fs::read_to_string(path).ok()?.trim().parse().ok()?;
+    let file = file_name(path);
+    Some(TrustedKey { key, file })
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(byte: u8) -> PublicKey {
+        PublicKey::from_bytes(&[byte; 32]).unwrap()
+    }
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let name = format!("webfill-trusted-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            Folder(folder)
+        }
+
+        fn files(&self) -> Vec<PathBuf> {
+            ["dispatcher.pub", "dispatcher-next.pub"]
+                .map(|file| self.0.join(file))
+                .to_vec()
+        }
+
+        fn put(&self, file: &str, key: PublicKey) {
+            fs::write(self.0.join(file), format!("{key}\n")).unwrap();
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn two_keys_are_tried_in_turn_with_growing_pauses() {
+        let folder = Folder::new("two");
+        folder.put("dispatcher.pub", key(1));
+        folder.put("dispatcher-next.pub", key(2));
+        let mut trusted = TrustedKeys::in_files(key(1), folder.files());
+        let mut tried = Vec::new();
+        for _ in 0..7 {
+            let pause = trusted.turn().unwrap().as_millis();
+            tried.push((trusted.current().key, pause));
+        }
+        let pauses = [100, 200, 400, 800, 1_600, 2_000, 2_000];
+        let keys = [2, 1, 2, 1, 2, 1, 2].map(key);
+        assert_eq!(tried, keys.into_iter().zip(pauses).collect::<Vec<_>>());
+        assert_eq!(trusted.current().file, "dispatcher-next.pub");
+        assert!(trusted.note_let_in());
+        assert!(!trusted.note_let_in(), "by the same one as before");
+        assert_eq!(trusted.turn(), Some(FIRST_PAUSE));
+        assert!(trusted.note_let_in());
+    }
+
+    #[test]
+    fn a_key_that_comes_or_goes_is_noticed_at_the_next_failure() {
+        let folder = Folder::new("comes");
+        folder.put("dispatcher.pub", key(1));
+        let mut trusted = TrustedKeys::in_files(key(1), folder.files());
+        assert_eq!(trusted.turn(), None, "there is no other");
+        folder.put("dispatcher-next.pub", key(2));
+        assert!(trusted.turn().is_some());
+        assert_eq!(trusted.current().key, key(2));
+        // The rotation ends: the next key takes the place of the former one.
+        let [present, next] = &folder.files()[..] else {
+            unreachable!()
+        };
+        assert!(!trusted.drop_untrusted());
+        fs::rename(next, present).unwrap();
+        assert!(!trusted.drop_untrusted());
+        assert_eq!(trusted.current().file, "dispatcher.pub");
+        assert_eq!(
+            trusted.turn(),
+            None,
+            "the former key is not trusted any more"
+        );
+        fs::remove_file(present).unwrap();
+        assert_eq!(trusted.turn(), None);
+        assert_eq!(
+            trusted.current().key,
+            key(2),
+            "it stays while there is none"
+        );
+        folder.put("dispatcher.pub", key(3));
+        assert!(trusted.drop_untrusted());
+        assert_eq!(trusted.current().key, key(3));
+    }
+
+    #[test]
+    fn what_is_not_a_key_is_not_tried() {
+        let folder = Folder::new("faulty");
+        folder.put("dispatcher.pub", key(1));
+        fs::write(&folder.files()[1], "half a k").unwrap();
+        let mut trusted = TrustedKeys::in_files(key(1), folder.files());
+        assert_eq!(trusted.turn(), None);
+        folder.put("dispatcher-next.pub", key(1));
+        assert_eq!(trusted.turn(), None, "the same key twice is one");
+    }
+}

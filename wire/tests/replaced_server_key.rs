@@ -1,0 +1,172 @@
+//! A server whose key is replaced, and clients that trust two keys meanwhile.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use webfill_wire::keys::{AllowList, ClientKeys, HEADING, KeyPair, Role, ServerKeys, TrustedKeys};
+use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, Subscription, new_key_pair};
+
+const WAIT: Duration = Duration::from_secs(20);
+const NAME: u32 = 1;
+
+/// A folder with the list of a server that admits one client, and the keys that the client trusts.
+struct Ground {
+    folder: TempDir,
+    client: KeyPair,
+    endpoint: String,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let (folder, client) = (tempfile::tempdir().unwrap(), new_key_pair().unwrap());
+        let list = format!("{HEADING}\nclient feeder {}\n", client.public);
+        std::fs::write(folder.path().join("allowed"), list).unwrap();
+        // A port that was free a moment ago.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("tcp://{}", listener.local_addr().unwrap());
+        Ground {
+            folder,
+            client,
+            endpoint,
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn trust(&self, file: &str, key: &KeyPair) {
+        std::fs::write(self.file(file), key.public.to_string()).unwrap();
+    }
+
+    fn serve(&self, own: &KeyPair, pattern: Pattern) -> (Sockets, mpsc::Receiver<Arrived>) {
+        let keys = ServerKeys {
+            own: own.clone(),
+            allowed: AllowList::open(&self.file("allowed")).unwrap(),
+            former: None,
+        };
+        let (arrivals, arrived) = mpsc::channel();
+        // The address of a server that was closed is free a moment later.
+        let spec = SocketSpec::bind(NAME, pattern, &self.endpoint).serve(Some(&keys), Role::Client);
+        for _ in 0..200 {
+            let arrivals = arrivals.clone();
+            match Sockets::start(vec![spec.clone()], move |frame| drop(arrivals.send(frame))) {
+                Ok(sockets) => return (sockets, arrived),
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        panic!("the address is not free again");
+    }
+
+    fn call(&self, first: &KeyPair, pattern: Pattern) -> (Sockets, mpsc::Receiver<Arrived>) {
+        let files = ["dispatcher.pub", "dispatcher-next.pub"].map(|name| self.file(name));
+        let keys = ClientKeys {
+            own: self.client.clone(),
+            trusted: TrustedKeys::in_files(first.public, files.to_vec()),
+        };
+        let (arrivals, arrived) = mpsc::channel();
+        let spec = SocketSpec::connect(NAME, pattern, &self.endpoint);
+        let spec = spec.topics(vec!["topic".into()]).call(Some(&keys));
+        let sockets = Sockets::start(vec![spec], move |frame| drop(arrivals.send(frame)));
+        (sockets.unwrap(), arrived)
+    }
+}
+
+/// Sends a frame until it is heard. One that was sent to a server that has just gone is lost, as it is
+/// without keys.
+fn say_until_heard(caller: &Sockets, arrived: &mpsc::Receiver<Arrived>, text: &str) {
+    for _ in 0..100 {
+        caller.outbox().send(NAME, text.into());
+        while let Ok(arrived) = arrived.recv_timeout(Duration::from_millis(100)) {
+            if arrived.frame == text.as_bytes() {
+                return;
+            }
+        }
+    }
+    panic!("`{text}` is not heard");
+}
+
+fn heard(arrived: &mpsc::Receiver<Arrived>) -> String {
+    let arrived = arrived.recv_timeout(WAIT).expect("a frame");
+    String::from_utf8(arrived.frame).unwrap()
+}
+
+/// The next key is distributed while the client is connected, and used once the server has it.
+#[test]
+fn senders_follow_a_server_to_its_next_key() {
+    for (server, client) in [
+        (Pattern::Router, Pattern::Dealer),
+        (Pattern::Router, Pattern::Client),
+        (Pattern::Pull, Pattern::Push),
+    ] {
+        let ground = Ground::new();
+        let (former, next) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+        ground.trust("dispatcher.pub", &former);
+        let serving = ground.serve(&former, server);
+        let caller = ground.call(&former, client);
+        say_until_heard(&caller.0, &serving.1, "one");
+        ground.trust("dispatcher-next.pub", &next);
+        drop(serving);
+        let serving = ground.serve(&next, server);
+        say_until_heard(&caller.0, &serving.1, "two");
+        // And back, if the new key must be taken back.
+        drop(serving);
+        let serving = ground.serve(&former, server);
+        say_until_heard(&caller.0, &serving.1, "three");
+    }
+}
+
+#[test]
+fn subscribers_follow_a_publisher_to_its_next_key() {
+    let ground = Ground::new();
+    let (former, next) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+    ground.trust("dispatcher.pub", &former);
+    ground.trust("dispatcher-next.pub", &next);
+    let subscriber = ground.call(&former, Pattern::Subscribe);
+    for own in [&former, &next] {
+        let publisher = ground.serve(own, Pattern::Publish);
+        let wanted = publisher.1.recv_timeout(WAIT).expect("a subscription");
+        assert_eq!(
+            Subscription::read(&wanted.frame),
+            Some(Subscription::Wanted(b"topic"))
+        );
+        let frame = own.public.to_string().into_bytes();
+        publisher.0.outbox().publish(NAME, b"topic".to_vec(), frame);
+        assert_eq!(heard(&subscriber.1), own.public.to_string());
+    }
+}
+
+/// Neither before nor after a key that is not trusted has answered does a frame leave.
+#[test]
+fn a_server_with_neither_key_is_told_nothing() {
+    let ground = Ground::new();
+    let keys = [(); 3].map(|()| new_key_pair().unwrap());
+    let [former, next, impostor] = &keys;
+    ground.trust("dispatcher.pub", former);
+    ground.trust("dispatcher-next.pub", next);
+    let listening = ground.serve(impostor, Pattern::Pull);
+    let caller = ground.call(former, Pattern::Push);
+    caller.0.outbox().send(NAME, b"secret".to_vec());
+    let told = listening.1.recv_timeout(Duration::from_secs(3));
+    assert!(told.is_err(), "{told:?}");
+    assert!(caller.0.outbox().not_let_in().is_some());
+    drop(listening);
+    // Once the rotation is over, the former key is an impostor's, too.
+    std::fs::rename(
+        ground.file("dispatcher-next.pub"),
+        ground.file("dispatcher.pub"),
+    )
+    .unwrap();
+    let listening = ground.serve(former, Pattern::Pull);
+    let told = listening.1.recv_timeout(Duration::from_secs(3));
+    assert!(told.is_err(), "{told:?}");
+    drop(listening);
+    let serving = ground.serve(next, Pattern::Pull);
+    assert_eq!(
+        heard(&serving.1),
+        "secret",
+        "it was kept for whom it is meant"
+    );
+}
