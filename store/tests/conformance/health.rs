@@ -70,7 +70,7 @@ pub(crate) async fn pages_that_a_mapping_has_read_are_told_with_what_they_are_ju
         outcome,
         mapping: mapping.map(str::to_owned),
         template: Some("a1".into()),
-        alternatives: object(json!({"name": 2})),
+        alternatives: super::object(json!({"name": 2})),
         ..page_with(url, json!({"name": "Ada"}))
     };
     let pages = [
