@@ -166,6 +166,9 @@ pub enum WarningKind {
     /// Many URLs were served one and the same page.
     #[serde(rename = "one_content")]
     OneContent,
+    /// The first chain of a field gives nothing any more, and an alternative serves.
+    #[serde(rename = "alternative_serves")]
+    AlternativeServes,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -177,6 +180,19 @@ pub struct Warning {
     /// In words.
     pub detail: String,
     pub at: String,
+}
+
+impl Warning {
+    /// For people, on one line.
+    pub fn text(&self) -> String {
+        match self.field.is_empty() {
+            true => format!("mapping {}: {}", self.mapping, self.detail),
+            false => format!(
+                "field {} of mapping {}: {}",
+                self.field, self.mapping, self.detail
+            ),
+        }
+    }
 }
 
 /// What a page has brought about.

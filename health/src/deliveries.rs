@@ -115,6 +115,7 @@ mod tests {
                 content_hash: None,
                 attempts,
                 fields: &Map::new(),
+                alternatives: &Map::new(),
                 known_values: &[],
             },
         )

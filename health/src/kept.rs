@@ -128,6 +128,7 @@ mod tests {
                 content_hash: None,
                 attempts: 1,
                 fields,
+                alternatives: &Map::new(),
                 known_values: &[],
             };
             KeptPage::of(&page, 1)

@@ -9,6 +9,7 @@
 //! come, is simulated in `health/tests/simulation.rs` and told in `docs/health.md`.
 
 mod alarm;
+mod alternatives;
 mod deliveries;
 mod kept;
 mod mapping_health;

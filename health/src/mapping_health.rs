@@ -51,6 +51,8 @@ pub struct GoodPage<'a> {
     /// How often its task was delivered.
     pub attempts: u64,
     pub fields: &'a Map<String, Value>,
+    /// Fields whose value is not of their first chain, with the number of the alternative that served, from 1.
+    pub alternatives: &'a Map<String, Value>,
     /// Fields that a record of the page knew already, and whether the page says the same.
     pub known_values: &'a [(String, bool)],
 }
@@ -72,6 +74,9 @@ pub struct MappingHealth {
     pub(crate) profiles: BTreeMap<String, Profile>,
     /// Fields of which one value is everywhere, and the number of the last page with a value.
     pub(crate) one_value: BTreeMap<String, u64>,
+    /// The number of the page at which it was told last that an alternative serves a field.
+    #[serde(default)]
+    pub(crate) alternatives_told: BTreeMap<String, u64>,
     pub(crate) alarm: Option<Alarm>,
     pub(crate) past: Vec<Alarm>,
     pub(crate) warnings: Vec<Warning>,
@@ -203,6 +208,7 @@ impl MappingHealth {
             let template = of.and(sketch.clone());
             self.add_fallen(names, of, template, page, events);
         }
+        self.judge_chains(index, page, witness, events);
         if becomes_known {
             self.warn_of_new_layout(index, page, events);
         }
@@ -331,7 +337,7 @@ impl MappingHealth {
         }
     }
 
-    fn warn(
+    pub(crate) fn warn(
         &mut self,
         kind: WarningKind,
         field: &str,
@@ -351,6 +357,11 @@ impl MappingHealth {
         }
         self.warnings.push(warning.clone());
         events.push(Event::Warned(warning));
+    }
+
+    /// What deserves a look, the oldest first.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// The mapping's name.

@@ -111,6 +111,7 @@ mod tests {
             content_hash: content,
             attempts: tries,
             fields: &Map::new(),
+            alternatives: &Map::new(),
             known_values: &[],
         })
     }
@@ -168,6 +169,7 @@ mod tests {
                 content_hash: Some("same"),
                 attempts: 1,
                 fields: &Map::new(),
+                alternatives: &Map::new(),
                 known_values: &[],
             });
             let expected = match number {

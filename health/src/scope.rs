@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::has_value;
+use crate::mapping_health::GoodPage;
 use crate::series::{Series, Step, Witness};
 
 /// Fields of a mapping that are judged; no mapping of a person has more.
@@ -15,6 +16,9 @@ const MOST_FIELDS: usize = 200;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FieldHealth {
     pub fill: Series,
+    /// Whether a value is of the field's first chain; `None` while no other one has served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Series>,
 }
 
 /// See the module.
@@ -37,7 +41,8 @@ impl Scope {
             let is_new = has_value(value) && !self.fields.contains_key(name);
             if is_new && self.fields.len() < MOST_FIELDS {
                 let fill = Series::behind_empty(self.pages);
-                self.fields.insert(name.clone(), FieldHealth { fill });
+                let field = FieldHealth { fill, first: None };
+                self.fields.insert(name.clone(), field);
             }
         }
         self.pages += 1;
@@ -53,6 +58,31 @@ impl Scope {
             }
         }
         steps
+    }
+
+    /// Takes in which chains have served a page that [was noted](Self::note), except for fields of which
+    /// `is_judged` says no. Returns the fields whose first chain serves no more.
+    pub(crate) fn note_chains(
+        &mut self,
+        page: &GoodPage<'_>,
+        witness: Witness,
+        is_judged: impl Fn(&str, &Series) -> bool,
+    ) -> Vec<String> {
+        let mut fell = Vec::new();
+        for (name, field) in &mut self.fields {
+            let is_first = !page.alternatives.contains_key(name);
+            let has_value = page.fields.get(name).is_some_and(has_value);
+            if !has_value || is_first && field.first.is_none() {
+                continue;
+            }
+            let fill = &field.fill;
+            let behind_full = || Series::behind_full(fill, witness);
+            let first = field.first.get_or_insert_with(behind_full);
+            if is_judged(name, first) && first.note(is_first, witness) == Step::Fell {
+                fell.push(name.clone());
+            }
+        }
+        fell
     }
 
     /// Pages of a layout that came with a fall show that it lasts, judged or not.

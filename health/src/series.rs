@@ -134,6 +134,19 @@ impl Series {
         series
     }
 
+    /// A series that all pages have filled so far that have filled `fill`, except for the last one.
+    pub(crate) fn behind_full(fill: &Series, last: Witness) -> Series {
+        let pages = (fill.filled - last.weight).max(0.0);
+        Series {
+            total: pages as u64,
+            pages,
+            filled: pages,
+            now: 1.0,
+            baseline: (pages >= PROVISIONAL).then(|| lower_bound(pages, pages)),
+            ..Series::default()
+        }
+    }
+
     /// Takes a page in.
     pub fn note(&mut self, is_filled: bool, witness: Witness) -> Step {
         self.total += 1;

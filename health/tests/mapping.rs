@@ -15,6 +15,8 @@ struct Site {
     template: &'static str,
     /// What every URL is served, if it is one content.
     content: Option<&'static str>,
+    /// Which alternatives serve.
+    alternatives: Map<String, Value>,
 }
 
 impl Site {
@@ -26,6 +28,7 @@ impl Site {
             known: Vec::new(),
             template: OLD,
             content: None,
+            alternatives: Map::new(),
         }
     }
 
@@ -55,6 +58,7 @@ impl Site {
                 attempts: 1,
                 site: "shop.example",
                 fields: &fields,
+                alternatives: &self.alternatives,
                 known_values: &self.known,
             }));
         }
@@ -252,4 +256,80 @@ fn what_is_kept_is_bounded_and_comes_back_from_its_text() {
     assert!(text.len() < 1 << 20, "{} bytes", text.len());
     let back: MappingHealth = serde_json::from_str(&text).unwrap();
     assert_eq!(back, site.health);
+}
+
+fn second_serves() -> Map<String, Value> {
+    Map::from_iter([("price".to_owned(), json!(2))])
+}
+
+#[test]
+fn an_alternative_that_begins_to_serve_is_warned_of_once() {
+    for template in [OLD, NEW] {
+        let mut site = Site::new();
+        site.number = 10_000;
+        assert_eq!(site.serve(200, &["name", "price"]), []);
+        site.template = template;
+        site.alternatives = second_serves();
+        let events = site.serve(500, &["name", "price"]);
+        let [Event::Warned(warning)] = events.as_slice() else {
+            panic!("{template}: {events:?}");
+        };
+        assert_eq!(warning.kind, WarningKind::AlternativeServes);
+        assert_eq!(
+            warning.text(),
+            "field price of mapping shop: its first chain gives nothing any more; its alternative 2 serves"
+        );
+        assert_eq!(site.health.warnings(), [warning.clone()]);
+        assert!(site.health.alarm().is_none());
+        // The layout comes back, and goes again for good: that is told anew.
+        site.template = OLD;
+        site.alternatives.clear();
+        assert_eq!(site.serve(1_000, &["name", "price"]), []);
+        site.alternatives = second_serves();
+        assert_eq!(site.serve(500, &["name", "price"]).len(), 1, "{template}");
+    }
+}
+
+#[test]
+fn an_alternative_that_has_always_served_some_pages_is_not_warned_of() {
+    let mut site = Site::new();
+    site.number = 10_000;
+    for number in 0..3_000_u64 {
+        // A quarter of the pages, in no order.
+        let is_second = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33 & 3 == 0;
+        site.alternatives = if is_second {
+            second_serves()
+        } else {
+            Map::new()
+        };
+        assert_eq!(site.serve(1, &["name", "price"]), [], "{number}");
+    }
+    let mut site = Site::new();
+    site.number = 10_000;
+    site.alternatives = second_serves();
+    assert_eq!(site.serve(1_000, &["name", "price"]), []);
+}
+
+#[test]
+fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first() {
+    let mut site = Site::of(OLD, 200);
+    for _ in 0..300 {
+        site.template = NEW;
+        site.alternatives = second_serves();
+        assert_eq!(site.serve(1, &["name", "price"]), []);
+        site.template = OLD;
+        site.alternatives.clear();
+        assert_eq!(site.serve(1, &["name", "price"]), []);
+    }
+    // It alone, for long: the first chain was never its own.
+    site.template = NEW;
+    site.alternatives = second_serves();
+    assert_eq!(site.serve(300, &["name", "price"]), []);
+}
+
+#[test]
+fn a_field_that_is_lost_is_an_alarm_and_no_alternative() {
+    let mut site = Site::of(OLD, 200);
+    assert_eq!(site.serve(50, &["name"]), [Event::LayoutChanged]);
+    assert!(site.health.warnings().is_empty());
 }

@@ -46,6 +46,7 @@ fn templates(sketches: &[String]) -> Vec<u64> {
             attempts: 1,
             site: "shop.example",
             fields: &fields,
+            alternatives: &Map::new(),
             known_values: &[],
         });
     }

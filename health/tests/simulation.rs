@@ -137,7 +137,12 @@ fn alarms_are_true_and_soon() {
 }
 
 /// Pages of a mapping with five fields, as a crawl brings them.
-fn page<'a>(fields: &'a Map<String, Value>, id: &'a str, template: &'a str) -> GoodPage<'a> {
+fn page<'a>(
+    fields: &'a Map<String, Value>,
+    alternatives: &'a Map<String, Value>,
+    id: &'a str,
+    template: &'a str,
+) -> GoodPage<'a> {
     GoodPage {
         id,
         url: id,
@@ -149,6 +154,7 @@ fn page<'a>(fields: &'a Map<String, Value>, id: &'a str, template: &'a str) -> G
         attempts: 1,
         site: "shop.example",
         fields,
+        alternatives,
         known_values: &[],
     }
 }
@@ -170,7 +176,12 @@ fn whole_mappings_raise_no_false_alarm_and_warn_rarely() {
                 }
             }
             let template = ["aaaaaaaa", "bbbbbbbb", "cccccccc"][rng.usize(0..3)];
-            for event in health.note(&page(&fields, &format!("a/1/{number}"), template)) {
+            for event in health.note(&page(
+                &fields,
+                &Map::new(),
+                &format!("a/1/{number}"),
+                template,
+            )) {
                 match event {
                     Event::LayoutChanged => alarms += 1,
                     Event::Warned(_) => warnings += 1,
@@ -191,4 +202,58 @@ fn whole_mappings_raise_no_false_alarm_and_warn_rarely() {
         warnings <= 2 + pages * 30 / 1_000_000,
         "{warnings} warnings"
     );
+}
+
+/// Pages whose only field is served by its first chain at a rate; how many warnings they bring about.
+fn serve_alternatives(
+    health: &mut MappingHealth,
+    rng: &mut fastrand::Rng,
+    rate: f64,
+    numbers: std::ops::Range<u64>,
+) -> u64 {
+    let mut warnings = 0;
+    for number in numbers {
+        let id = format!("m/c/{number}");
+        let fields = Map::from_iter([("price".to_owned(), json!(id))]);
+        let mut alternatives = Map::new();
+        if rng.f64() >= rate {
+            alternatives.insert("price".to_owned(), json!(2));
+        }
+        let events = health.note(&page(&fields, &alternatives, &id, "aaaaaaaa"));
+        warnings += events.len() as u64;
+    }
+    warnings
+}
+
+#[test]
+fn alternatives_that_serve_a_stable_share_are_not_warned_of_and_the_end_of_a_first_chain_is() {
+    const PAGES: u64 = 10_000;
+    let pages = pages() / 10;
+    println!("first chain serves  false/million  all lost: median  95 %");
+    for rate in RATES {
+        let (mut false_warnings, mut delays) = (0, Vec::new());
+        for site in 0..pages.div_ceil(PAGES).max(40) {
+            let mut rng = fastrand::Rng::with_seed(site);
+            let mut health = MappingHealth::new("m");
+            let known = if site < pages.div_ceil(PAGES) {
+                PAGES
+            } else {
+                1_000
+            };
+            false_warnings += serve_alternatives(&mut health, &mut rng, rate, 0..known);
+            let mut at = known;
+            while at < known + NEVER
+                && serve_alternatives(&mut health, &mut rng, 0.0, at..at + 1) == 0
+            {
+                at += 1;
+            }
+            delays.push(at - known + 1);
+        }
+        delays.sort_unstable();
+        let (median, late) = (delays[delays.len() / 2], delays[delays.len() * 95 / 100]);
+        let share = false_warnings as f64 * 1e6 / pages as f64;
+        println!("{rate:<18}  {share:13.1}  {median:16}  {late:4}");
+        assert_eq!(false_warnings, 0, "{rate}");
+        assert!(late < 300, "{rate}: {late} pages");
+    }
 }

@@ -149,13 +149,18 @@ impl Engine {
             let mut bytes = 0;
             for field in &mapping.fields {
                 run.set_subject(format!("field {}", field.name));
-                if let Some(value) = field_value(field, &field.alternatives, run, &mut Unwatched)? {
+                let found = field_value(field, &field.alternatives, run, &mut Unwatched)?;
+                if let Some((value, index)) = found {
                     bytes += memory_of(&value);
                     if bytes > self.limits.fields_bytes {
                         run.warn("the page's fields are too long together, the rest was dropped");
                         break;
                     }
                     extraction.fields.insert(field.name.clone(), value);
+                    if index > 0 {
+                        let number = Value::from(index + 1);
+                        extraction.alternatives.insert(field.name.clone(), number);
+                    }
                 }
             }
             if wants.mapped_links {
@@ -209,17 +214,17 @@ fn memory_of(value: &Value) -> usize {
     VALUE_BYTES + content
 }
 
-/// The value of a field: that of the first alternative that yields one.
+/// The value of a field, and the index of the alternative that it is of: the first that yields one.
 pub(crate) fn field_value<W: Watch>(
     field: &Field,
     alternatives: &[Chain],
     run: &Run<'_>,
     watch: &mut W,
-) -> Result<Option<Value>, OutOfTime> {
-    for chain in alternatives {
+) -> Result<Option<(Value, usize)>, OutOfTime> {
+    for (index, chain) in alternatives.iter().enumerate() {
         let items = chain.run(run, watch)?;
         if !items.is_empty() {
-            return Ok(value_of(field, items, run));
+            return Ok(value_of(field, items, run).map(|value| (value, index)));
         }
     }
     Ok(None)

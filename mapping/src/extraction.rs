@@ -54,6 +54,10 @@ pub struct Extraction {
     /// A text, a number, or a list of them where the field has `multiple`; fields without a value
     /// are not there.
     pub fields: Map<String, Value>,
+    /// The fields whose value is not of their first chain, with the number of the alternative that has yielded
+    /// it, from 1.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub alternatives: Map<String, Value>,
     /// The links that the mapping selects, absolute and canonical, without duplicates. A link that is
     /// not an http or https URL is included as written, so that the dispatcher can count it.
     pub links: Vec<String>,

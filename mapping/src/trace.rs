@@ -156,7 +156,7 @@ fn trace_field(field: &Field, run: &Run<'_>) -> FieldTrace {
         let one = std::slice::from_ref(chain);
         let found = field_value(field, one, run, &mut steps);
         alternatives.push(steps.0);
-        if let Ok(Some(found)) = found {
+        if let Ok(Some((found, _))) = found {
             value = found;
             break;
         }

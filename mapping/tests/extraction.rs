@@ -116,20 +116,20 @@ fn the_first_alternative_that_yields_something_wins() {
         json!([{"name": "t", "alternatives": alternatives}]),
         json!([]),
     ));
+    // The value, and the number of the alternative that it is of, unless that is the first.
     let title = |page: &str| {
-        extract(&engine, PageKind::Html, page)
-            .fields
-            .get("t")
-            .cloned()
+        let extraction = extract(&engine, PageKind::Html, page);
+        let of = |map: &serde_json::Map<String, Value>| map.get("t").cloned();
+        (of(&extraction.fields), of(&extraction.alternatives))
     };
     let meta = "<meta property='og:title' content=meta><title>title</title>";
-    assert_eq!(
-        title(&format!("{meta}<h1>heading</h1>")),
-        Some(json!("heading"))
-    );
-    assert_eq!(title(&format!("{meta}<h1>  </h1>")), Some(json!("meta")));
-    assert_eq!(title("<title>title</title>"), Some(json!("title")));
-    assert_eq!(title("<p>nothing"), None);
+    let heading = title(&format!("{meta}<h1>heading</h1>"));
+    assert_eq!(heading, (Some(json!("heading")), None));
+    let of_meta = title(&format!("{meta}<h1>  </h1>"));
+    assert_eq!(of_meta, (Some(json!("meta")), Some(json!(2))));
+    let of_title = title("<title>title</title>");
+    assert_eq!(of_title, (Some(json!("title")), Some(json!(3))));
+    assert_eq!(title("<p>nothing"), (None, None));
 }
 
 #[test]

@@ -37,6 +37,9 @@ pub struct Page {
     pub template: Option<String>,
     /// The extracted fields.
     pub fields: Map<String, Value>,
+    /// The fields whose value is not of the mapping's first chain for them, with the number of the alternative that
+    /// it is of, from 1. Stored only if there are any.
+    pub alternatives: Map<String, Value>,
     /// The discovered links.
     pub links: Vec<String>,
     pub content_type: Option<String>,
@@ -89,6 +92,7 @@ impl Page {
             mapping_version: None,
             template: None,
             fields: Map::new(),
+            alternatives: Map::new(),
             links: Vec::new(),
             content_type: None,
             bytes: 0,

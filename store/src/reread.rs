@@ -23,6 +23,8 @@ pub struct Reread {
     pub mapping_version: Option<String>,
     pub template: Option<String>,
     pub fields: Map<String, Value>,
+    /// See [`crate::Page::alternatives`].
+    pub alternatives: Map<String, Value>,
     /// The keys of the records that are kept with the page.
     pub records: Vec<String>,
     /// When it was read again, milliseconds since the epoch.

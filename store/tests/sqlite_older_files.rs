@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use webfill_store::{
     Backends, ChangeFilter, CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, StoreUri,
     UNNAMED_DATASET, Validators, open,
@@ -221,12 +221,12 @@ async fn pages_of_version_6_are_of_no_template_and_health_begins() {
         pages.push(page);
         Ok(())
     };
-    let extractions = ExportFilter {
+    let all = ExportFilter {
         extractions: true,
         ..ExportFilter::default()
     };
     let start = Cursor::start();
-    let read = store.changes(&start, &extractions, &mut each);
+    let read = store.changes(&start, &all, &mut each);
     read.await.unwrap();
     assert_eq!(pages[0]["fields"], json!({"name": 1}));
     assert_eq!(
@@ -348,4 +348,41 @@ async fn a_store_of_version_7_keeps_its_cursors_and_gets_changes() {
     assert!(store.changes(&cut, &everything, &mut none).await.is_err());
     let all = ChangeFilter::default();
     assert_eq!(store.content_changes(&all, 0, 9).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn pages_of_version_8_do_not_say_which_alternatives_have_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v8.sql"));
+    old.execute_batch(
+        "INSERT INTO changes VALUES ('s', 0, 0);
+        INSERT INTO pages (_id, app_id, crawl_id, url, site, depth, outcome, bytes, started_at,
+            elapsed_ms, attempts, worker, tries, fields, links) VALUES ('app/c1/0', 'app', 'c1',
+            'https://a.org/', 'a.org', 0, 'ok', 1, '2020-01-01T12:00:00.000Z', 1, 1, 'w', '[]',
+            '{}', '[]');
+        PRAGMA application_id = 0x7762666c;
+        PRAGMA user_version = 8;",
+    )
+    .unwrap();
+    drop(old);
+    let store = open_file(&path).await.store;
+    let mut page = page(json!({"name": "Ada"}));
+    page.alternatives = Map::from_iter([("name".to_owned(), json!(2))]);
+    let records = Vec::new();
+    store
+        .save(vec![Save { page, records }])
+        .await
+        .remove(0)
+        .unwrap();
+    let mut served = Vec::new();
+    let mut each = |_: Cursor, page: Value| {
+        served.push(page["alternatives"].clone());
+        Ok(())
+    };
+    let all = ExportFilter::default();
+    let start = Cursor::start();
+    store.changes(&start, &all, &mut each).await.unwrap();
+    assert_eq!(served, [Value::Null, json!({"name": 2})]);
 }

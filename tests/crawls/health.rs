@@ -6,7 +6,7 @@ use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Page, Site, Web, page};
-use webfill_tests::workplace::Workplace;
+use webfill_tests::workplace::{Workplace, profile_mapping};
 
 /// Pages before the change, and after it.
 const BEFORE: usize = 150;
@@ -275,4 +275,95 @@ fn known_values_that_pages_no_longer_tell_are_an_alarm() {
     let alarm = &report["mappings"][0]["alarm"];
     assert_eq!(fields_of(alarm), ["name"]);
     assert_eq!(alarm["fields"][0]["sign"], "wrong_values");
+}
+
+/// The mapping of the tests, whose name has a second chain.
+fn with_alternative(work: &Workplace) {
+    let xpath =
+        |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);
+    let mut mapping = profile_mapping();
+    mapping["fields"] = json!([
+        {"name": "title", "processors": xpath("//h1/text()")},
+        {"name": "name", "alternatives": [xpath("//p[@class='name']/text()"), xpath("//dd[1]/text()")]},
+    ]);
+    work.write_json("mappings/profile.json", &mapping);
+}
+
+fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
+    let web = Web::start();
+    serve(&web.site(HOST), new_page);
+    let work = Workplace::new();
+    with_alternative(&work);
+    let store = store.map_or_else(|| sqlite(&work), str::to_owned);
+    let run = || crawl(&work, &web).instead("--store", &store);
+    let found = &run().finish().expect(0).summary().json["found"];
+    assert_eq!(
+        found["mappings"]["profile"]["fields"]["name"]["empty"], 0,
+        "nothing is lost: {found:#}"
+    );
+    assert_eq!(found["alarms"], json!([]));
+    let is_told = |warnings: &Value| {
+        assert_eq!(warnings.as_array().map(Vec::len), Some(1), "{warnings:#}");
+        assert_eq!(warnings[0]["kind"], "alternative_serves");
+        assert_eq!(warnings[0]["field"], "name");
+        assert_eq!(
+            warnings[0]["detail"],
+            "its first chain gives nothing any more; its alternative 2 serves"
+        );
+    };
+    is_told(&found["warnings"]);
+    let report = report(&store);
+    assert_eq!(report["alarms"], 0);
+    is_told(&report["mappings"][0]["warnings"]);
+    let told = health(&store, &["--fail-on-alarm"]).expect(0).stdout;
+    assert!(
+        told.contains("profile: name: its first chain gives nothing any more"),
+        "{told}"
+    );
+    let logged = work.logs();
+    let suspicious = logged
+        .values()
+        .flatten()
+        .filter(|line| line["event"] == "extraction_suspicious");
+    assert_eq!(suspicious.count(), 1);
+    let again = run().instead("--summary", "human").finish().expect(0);
+    assert!(
+        again.stdout.contains(
+            "WARNING   field name of mapping profile: its first chain gives nothing any more"
+        ),
+        "{}",
+        again.stdout
+    );
+}
+
+#[test]
+fn an_alternative_that_begins_to_serve_is_told_wherever_one_asks() {
+    an_alternative_that_begins_to_serve_is_told(None);
+}
+
+#[needs(mongod)]
+#[test]
+fn an_alternative_that_begins_to_serve_is_told_from_mongodb_as_well() {
+    an_alternative_that_begins_to_serve_is_told(Some(fresh_database().uri()));
+}
+
+#[test]
+fn an_alternative_that_serves_every_third_page_from_the_start_is_not_told() {
+    let web = Web::start();
+    web.site(HOST)
+        .otherwise(|request| match number(&request.path) {
+            number if number % 3 == 0 => new_page(number).into(),
+            number => old_page(number).into(),
+        });
+    let work = Workplace::new();
+    with_alternative(&work);
+    let found = &crawl(&work, &web).finish().expect(0).summary().json["found"];
+    assert_eq!(
+        found["mappings"]["profile"]["fields"]["name"]["empty"], 0,
+        "{found:#}"
+    );
+    assert_eq!(found["warnings"], json!([]));
+    let report = report(&sqlite(&work));
+    assert_eq!(report["mappings"][0]["warnings"], json!([]), "{report:#}");
+    assert_eq!(report["mappings"][0]["pages"], json!(BEFORE + AFTER));
 }

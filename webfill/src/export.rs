@@ -26,7 +26,7 @@ use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
 pub use cells::Cells;
 
 /// The columns of pages. Other programs rely on them.
-const PAGE_COLUMNS: [&str; 28] = [
+const PAGE_COLUMNS: [&str; 29] = [
     "_id",
     "app_id",
     "crawl_id",
@@ -55,6 +55,7 @@ const PAGE_COLUMNS: [&str; 28] = [
     "body",
     "template",
     "records",
+    "alternatives",
 ];
 
 /// The columns of records beside those of their fields.

@@ -327,6 +327,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
     result.mapping_version = extraction.mapping_version;
     result.template = extraction.template;
     result.fields = extraction.fields;
+    result.alternatives = extraction.alternatives;
     result.links = match result.crawl.follow {
         Follow::Mapped => extraction.links,
         Follow::All => extraction.all_links,

@@ -41,6 +41,8 @@ pub struct PageRead {
     pub mapping_version: Option<String>,
     pub template: Option<String>,
     pub fields: Map<String, Value>,
+    /// See [`webfill_store::Page::alternatives`].
+    pub alternatives: Map<String, Value>,
 }
 
 /// See the module. A thread that reads pages must have a stack of [`PageReader::STACK_BYTES`].
@@ -104,6 +106,7 @@ impl PageReader {
             mapping_version: read.mapping_version,
             template: read.template,
             fields: read.fields,
+            alternatives: read.alternatives,
         }
     }
 
@@ -148,6 +151,7 @@ fn unread(reason: &str) -> PageRead {
         mapping_version: None,
         template: None,
         fields: Map::new(),
+        alternatives: Map::new(),
     }
 }
 

@@ -171,6 +171,7 @@ impl Saver {
         result.outcome = Outcome::ExtractError;
         result.error = Some(refusal.to_string());
         result.fields.clear();
+        result.alternatives.clear();
         result.links.clear();
         let mut answers = self.save_all(std::slice::from_ref(result)).await?;
         Ok(answers.pop().and_then(Result::ok).unwrap_or_default())
@@ -193,6 +194,7 @@ impl Saver {
             template: result.template.clone(),
             sample: result.sample.clone(),
             fields: result.fields.clone(),
+            alternatives: result.alternatives.clone(),
             links: result.links.clone(),
             content_type: result.content_type.clone(),
             bytes: result.stored_bytes.unwrap_or(result.body_bytes),

@@ -38,6 +38,8 @@ pub struct TaskResult {
     /// Set if the page is one of the few whose texts are kept for repairs.
     pub sample: Option<SampleText>,
     pub fields: Map<String, Value>,
+    /// See [`webfill_store::Page::alternatives`].
+    pub alternatives: Map<String, Value>,
     pub links: Vec<String>,
     /// Sitemaps, and the pages that a sitemap lists. They are told to the dispatcher, and not stored.
     pub listed: Vec<(LinkKind, String)>,
@@ -84,6 +86,7 @@ impl TaskResult {
             template: None,
             sample: None,
             fields: Map::new(),
+            alternatives: Map::new(),
             links: Vec::new(),
             listed: Vec::new(),
             headers: None,

@@ -162,6 +162,7 @@ impl Judged {
             content_hash: text(page, "content_hash"),
             attempts: page["attempts"].as_u64().unwrap_or(1),
             fields: page["fields"].as_object().unwrap_or(&nothing),
+            alternatives: page["alternatives"].as_object().unwrap_or(&nothing),
             known_values,
         };
         if !self.deliveries.note(name, &good) {

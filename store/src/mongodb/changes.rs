@@ -17,7 +17,7 @@ use crate::store::ExportFilter;
 const ENTRIES: i64 = 20;
 
 /// What an extraction is judged by.
-const EXTRACTIONS: [&str; 13] = [
+const EXTRACTIONS: [&str; 14] = [
     "app_id",
     "crawl_id",
     "url",
@@ -28,6 +28,7 @@ const EXTRACTIONS: [&str; 13] = [
     "template",
     "records",
     "fields",
+    "alternatives",
     "content_hash",
     "started_at",
     "attempts",

@@ -181,6 +181,7 @@ fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault>
     };
     stored.append(cstr!("records"), texts(records));
     stored.append(cstr!("fields"), document(&page.fields)?);
+    stored.append(cstr!("alternatives"), alternatives(&page.alternatives)?);
     stored.append(cstr!("links"), texts(&page.links));
     stored.append(cstr!("content_type"), or_null(page.content_type.as_deref()));
     stored.append(cstr!("bytes"), clamped(page.bytes));
@@ -205,6 +206,12 @@ fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault>
     stored.append(cstr!("epoch"), clamped(page.delivery.epoch));
     stored.append(cstr!("task"), clamped(page.task));
     Ok(stored)
+}
+
+/// Null if there are none.
+pub(super) fn alternatives(of: &Map<String, Value>) -> Result<RawBson, Fault> {
+    let some = (!of.is_empty()).then(|| document(of)).transpose()?;
+    Ok(or_null(some))
 }
 
 fn validators(validators: &Validators) -> Result<RawBson, Fault> {

@@ -8,7 +8,7 @@ use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::page_log;
-use super::pages::date;
+use super::pages::{alternatives, date};
 use super::records;
 use super::value::{document, or_null};
 use crate::error::StoreError;
@@ -127,6 +127,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
             fields.as_bytes().len()
         )));
     }
+    let alternatives = alternatives(&reread.alternatives)?;
     let literal = |text: &Option<String>| rawdoc! {"$literal": or_null(text.as_deref())};
     let is_same_mapping = rawdoc! {"$and": [
         {"$eq": ["$mapping", literal(&reread.mapping)]},
@@ -145,6 +146,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
             "mapping_version": literal(&reread.mapping_version),
             "template": literal(&reread.template),
             "fields": {"$literal": fields},
+            "alternatives": {"$literal": alternatives},
             "unlogged": reread.at_ms,
             "validators": {"$cond": [is_same_mapping, "$validators", null]},
         }}],

@@ -18,9 +18,9 @@ const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
-    template, records, document, validators, look, position)
+    template, records, document, validators, look, alternatives, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
@@ -34,6 +34,7 @@ ON CONFLICT (_id) DO UPDATE SET
     epoch = excluded.epoch, task = excluded.task, mapping_version = excluded.mapping_version,
     template = excluded.template, records = excluded.records, document = excluded.document,
     validators = excluded.validators, look = excluded.look,
+    alternatives = excluded.alternatives,
     position = CASE
         -- The same save, repeated.
         WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
@@ -72,11 +73,13 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
     let headers = page.headers.as_ref().map(to_json).transpose()?;
     let document = page.document.as_ref().map(to_json).transpose()?;
     let validators = page.validators.as_ref().map(to_json).transpose()?;
+    let alternatives = alternatives_to_json(&page.alternatives)?;
     let body = page.body.as_deref();
     let optional = [
         attrs.as_deref(),
         headers.as_deref(),
         document.as_deref(),
+        alternatives.as_deref(),
         body,
     ];
     let optional_bytes: usize = optional.into_iter().flatten().map(str::len).sum();
@@ -126,8 +129,14 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
         document,
         validators,
         page.look,
+        alternatives,
     ])?;
     Ok(())
+}
+
+/// `None` if there are none.
+pub(super) fn alternatives_to_json(of: &Map<String, Value>) -> Result<Option<String>, Fault> {
+    (!of.is_empty()).then(|| to_json(of)).transpose()
 }
 
 fn stored_failed_attempt(one: &FailedAttempt) -> Value {

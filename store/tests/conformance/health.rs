@@ -70,6 +70,7 @@ pub(crate) async fn pages_that_a_mapping_has_read_are_told_with_what_they_are_ju
         outcome,
         mapping: mapping.map(str::to_owned),
         template: Some("a1".into()),
+        alternatives: super::object(json!({"name": 2})),
         ..page_with(url, json!({"name": "Ada"}))
     };
     let pages = [
@@ -109,6 +110,7 @@ pub(crate) async fn pages_that_a_mapping_has_read_are_told_with_what_they_are_ju
     assert_eq!(page["template"], "a1");
     assert_eq!(page["records"], json!(records[..4]));
     assert_eq!(page["fields"], json!({"name": "Ada"}));
+    assert_eq!(page["alternatives"], json!({"name": 2}));
     assert_eq!(page.get("links"), None);
     assert!(end.covers(first) && first.covers(first) && !first.covers(&end));
     assert!(first.covers(&Cursor::start()) && !Cursor::start().covers(first));

@@ -38,6 +38,7 @@ fn reread(fields: Value, records: &[&str]) -> Reread {
         mapping_version: Some("v2".to_owned()),
         template: None,
         fields: page.fields,
+        alternatives: object(json!({"city": 3})),
         records: records.iter().map(|id| key(id)).collect(),
         at_ms: LATER_MS,
     }
@@ -89,6 +90,7 @@ pub(crate) async fn a_trial_tells_what_is_then_done_once(clients: &Clients) {
     let (page, filled) = (only_page(first).await, stored_record(first, "ada").await);
     assert_eq!(page["fields"], json!({"city": "London", "town": "Ockham"}));
     assert_eq!(page["mapping_version"], "v2");
+    assert_eq!(page["alternatives"], json!({"city": 3}));
     for same in ["started_at", "attempts", "content_hash", "bytes"] {
         assert_eq!(page[same], before.0[same], "{same}");
     }

@@ -90,6 +90,7 @@ async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
         mapping_version: None,
         template: None,
         fields: Map::from_iter([("city".to_owned(), json!("Ockham"))]),
+        alternatives: Map::new(),
         records: Vec::new(),
         at_ms: NOON_MS + 5_000,
     };

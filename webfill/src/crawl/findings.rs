@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use webfill_dispatcher::run_changes;
-use webfill_health::{Alarm, MappingHealth};
+use webfill_health::MappingHealth;
 use webfill_mapping::MappingSet;
 use webfill_startup::signals::{self, Asked};
 use webfill_store::{CrawlId, FieldCounts, Store, StoreError};
@@ -57,11 +57,16 @@ async fn read(
         }
         None => None,
     };
-    let alarms = alarms(store, &counts).await?;
+    let health = health_of(store, &counts).await?;
+    let alarms = health.iter().filter_map(MappingHealth::alarm);
+    let warnings = health
+        .iter()
+        .flat_map(MappingHealth::served_by_alternatives);
     Ok(Findings {
         counts,
         before,
-        alarms,
+        alarms: alarms.cloned().collect(),
+        warnings: warnings.cloned().collect(),
         of_run: match changed_since_ms {
             Some(since_ms) => Some(run_changes::found(store, crawl, since_ms).await?),
             None => None,
@@ -70,15 +75,14 @@ async fn read(
     })
 }
 
-/// The alarms that stand, of mappings that have read pages of the crawl.
-async fn alarms(store: &dyn Store, counts: &FieldCounts) -> Result<Vec<Alarm>, StoreError> {
+/// The health of the mappings that have read pages of the crawl.
+async fn health_of(
+    store: &dyn Store,
+    counts: &FieldCounts,
+) -> Result<Vec<MappingHealth>, StoreError> {
     let mut health = health::read(store).await?;
     health.retain(|one| counts.mappings.contains_key(one.mapping()));
-    Ok(health
-        .iter()
-        .filter_map(MappingHealth::alarm)
-        .cloned()
-        .collect())
+    Ok(health)
 }
 
 /// The names of the fields that each mapping extracts.

@@ -145,6 +145,7 @@ struct StoredPage {
     mapping_version: Option<String>,
     template: Option<String>,
     fields: Map<String, Value>,
+    alternatives: Map<String, Value>,
     records: Vec<String>,
     is_document: bool,
     /// If it is a document.
@@ -155,6 +156,10 @@ impl StoredPage {
     /// `None` if there is nothing of it that was read.
     fn of(page: &Map<String, Value>) -> Option<StoredPage> {
         let text = |name: &str| page.get(name).and_then(Value::as_str).map(str::to_owned);
+        let object = |name: &str| match page.get(name) {
+            Some(Value::Object(object)) => object.clone(),
+            _ => Map::new(),
+        };
         let outcome: Outcome = text("outcome")?.parse().ok()?;
         if !matches!(
             outcome,
@@ -183,10 +188,8 @@ impl StoredPage {
             was_readable: page.get("document").is_some_and(|document| {
                 matches!(document["status"].as_str(), Some("text" | "no_text"))
             }),
-            fields: match page.get("fields") {
-                Some(Value::Object(fields)) => fields.clone(),
-                _ => Map::new(),
-            },
+            fields: object("fields"),
+            alternatives: object("alternatives"),
         })
     }
 
@@ -196,7 +199,8 @@ impl StoredPage {
             && self.mapping == read.mapping
             && self.mapping_version == read.mapping_version
             && self.template == read.template
-            && self.fields == read.fields;
+            && self.fields == read.fields
+            && self.alternatives == read.alternatives;
         Reread {
             page_id,
             url: self.url,
@@ -212,6 +216,7 @@ impl StoredPage {
             mapping_version: read.mapping_version,
             template: read.template,
             fields: read.fields,
+            alternatives: read.alternatives,
             records: self.records,
             at_ms: now_ms(),
         }
@@ -219,7 +224,7 @@ impl StoredPage {
 }
 
 /// What is looked up of a page: the rest of it may be long.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "_id",
     "url",
     "content_type",
@@ -233,6 +238,7 @@ const PARTS: [&str; 13] = [
     "records",
     "document",
     "fields",
+    "alternatives",
 ];
 
 /// See the module.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use webfill_dispatcher::run_changes::RunFound;
-use webfill_health::Alarm;
+use webfill_health::{Alarm, Warning};
 use webfill_store::{FieldCounts, MappingCounts};
 
 use super::printable;
@@ -28,6 +28,8 @@ pub struct Findings {
     pub fields: FieldsByMapping,
     /// Alarms that stand, of mappings that have read pages of the crawl.
     pub alarms: Vec<Alarm>,
+    /// Fields of these mappings that an alternative serves, and whose first chain gives nothing any more.
+    pub warnings: Vec<Warning>,
     /// Pages that have changed, and new documents, if changes were looked for.
     pub of_run: Option<RunFound>,
 }
@@ -89,6 +91,7 @@ impl Findings {
             "unmatched": self.counts.unmatched,
             "missing": self.counts.missing,
             "alarms": self.alarms.iter().map(Alarm::notice).collect::<Vec<_>>(),
+            "warnings": self.warnings,
             "changes": self.of_run.as_ref().map(|found| &found.changes),
             "documents": self.of_run.as_ref().map(|found| found.documents),
             "before": self.before.as_ref().map(|(crawl, _)| crawl),
@@ -136,6 +139,10 @@ impl Findings {
         for alarm in &self.alarms {
             let told = alarm.text().escape_debug().to_string();
             let _ = writeln!(text, "  ALARM     {told}; see `webfill health`");
+        }
+        for warning in &self.warnings {
+            let told = warning.text().escape_debug().to_string();
+            let _ = writeln!(text, "  WARNING   {told}; see `webfill health`");
         }
         if self.counts.unmatched > 0 {
             let pages = pages(self.counts.unmatched);
@@ -227,6 +234,7 @@ mod tests {
         let names = ["born", "name"].map(str::to_owned);
         Findings {
             alarms: Vec::new(),
+            warnings: Vec::new(),
             of_run: None,
             counts: counts(4, 3),
             before: before.map(|counts| ("first".to_owned(), counts)),

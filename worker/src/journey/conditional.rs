@@ -99,6 +99,7 @@ fn fill(result: &mut TaskResult, mut stored: Map<String, Value>, known: KnownPag
         _ => None,
     };
     result.fields = object("fields").unwrap_or_default();
+    result.alternatives = object("alternatives").unwrap_or_default();
     result.document = object("document");
     result.headers = object("headers").or(result.headers.take());
     result.stored_bytes = stored.get("bytes").and_then(Value::as_u64);

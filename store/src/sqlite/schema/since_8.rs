@@ -1,4 +1,4 @@
-//! What version 8 added.
+//! What versions 8 and 9 added.
 
 /// With which pages can be asked for conditionally.
 pub(super) const VALIDATORS: &str = "
@@ -38,4 +38,9 @@ CREATE TABLE judged (
     cursor TEXT NOT NULL,
     last_number INTEGER NOT NULL -- of the last change
 ) STRICT;
+";
+
+/// What version 9 added: the fields of a page that an alternative has served.
+pub(super) const ALTERNATIVES: &str = "
+ALTER TABLE pages ADD COLUMN alternatives TEXT; -- {field: number of the alternative}; NULL: the first chains have served
 ";

@@ -1,0 +1,98 @@
+//! Fields whose first chain gives nothing any more while an alternative serves: nothing is lost yet, but the
+//! layout has changed, and the alternative may be the last.
+//!
+//! Judged like the filling of a field, among the pages of each template and among all, of pages that have a
+//! value. A field of which no alternative has ever served has no series for it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::alarm::{Event, Warning, WarningKind};
+use crate::mapping_health::{GoodPage, MappingHealth};
+use crate::scope::Scope;
+use crate::series::{Series, Witness};
+
+/// A field falls in its template and among all, and in one template after the other: of so many pages it is told
+/// once.
+const TOLD_FOR: u64 = 1_000;
+
+impl MappingHealth {
+    /// `witness` is that for all pages.
+    pub(crate) fn judge_chains(
+        &mut self,
+        index: usize,
+        page: &GoodPage<'_>,
+        witness: Witness,
+        events: &mut Vec<Event>,
+    ) {
+        let scope = &mut self.templates[index].scope;
+        let of_template = Witness {
+            is_known_layout: false,
+            ..witness
+        };
+        let mut fell = scope.note_chains(page, of_template, |_, _| true);
+        let shares: BTreeMap<&str, f64> = scope
+            .fields
+            .iter()
+            .filter_map(|(name, field)| Some((name.as_str(), field.first.as_ref()?.share())))
+            .collect();
+        // A known layout that was always served by an alternative says nothing.
+        let is_judged = |name: &str, first: &Series| {
+            let share = shares.get(name).copied().unwrap_or(1.0);
+            let is_usual = |usual| share >= usual / 2.0;
+            let is_back = first.fallen().is_some() && !page.alternatives.contains_key(name);
+            !witness.is_known_layout || is_back || first.baseline().is_none_or(is_usual)
+        };
+        for name in self.all.note_chains(page, witness, is_judged) {
+            if !fell.contains(&name) {
+                fell.push(name);
+            }
+        }
+        for name in fell {
+            self.warn_of_alternative(&name, page, events);
+        }
+    }
+
+    /// What was told last of each field that an alternative serves now.
+    pub fn served_by_alternatives(&self) -> Vec<&Warning> {
+        let serves_no_more = |scope: &Scope, name: &str| {
+            let first = scope
+                .fields
+                .get(name)
+                .and_then(|field| field.first.as_ref());
+            first.is_some_and(|first| first.fallen().is_some())
+        };
+        let mut told: BTreeMap<&str, &Warning> = BTreeMap::new();
+        for warning in &self.warnings {
+            let mut scopes = self.templates.iter().map(|template| &template.scope);
+            let stands = warning.kind == WarningKind::AlternativeServes
+                && (serves_no_more(&self.all, &warning.field)
+                    || scopes.any(|scope| serves_no_more(scope, &warning.field)));
+            if stands {
+                told.insert(&warning.field, warning);
+            }
+        }
+        told.into_values().collect()
+    }
+
+    fn warn_of_alternative(&mut self, name: &str, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        let told_at = self.alternatives_told.get(name);
+        if told_at.is_some_and(|told_at| self.pages < told_at + TOLD_FOR) {
+            return;
+        }
+        self.alternatives_told.insert(name.to_owned(), self.pages);
+        let serves = match page.alternatives.get(name).and_then(Value::as_u64) {
+            Some(number) => format!("its alternative {number} serves"),
+            None => String::from("another alternative serves"),
+        };
+        let detail = format!("its first chain gives nothing any more; {serves}");
+        self.warn(
+            WarningKind::AlternativeServes,
+            name,
+            detail,
+            page.at,
+            events,
+        );
+    }
+}
