@@ -24,7 +24,7 @@ pub struct NewPage {
     pub url: Url,
     pub html: String,
     /// What is truly on it, as the old layout wrote it.
-    truth: Values,
+    pub truth: Values,
     /// How the new layout writes a value: new form, old form.
     old_forms: BTreeMap<String, String>,
 }
@@ -35,8 +35,12 @@ pub struct Break {
     pub mapping: Value,
     /// Which fields broke.
     pub fields: BTreeSet<String>,
+    /// Every field that was right before still is.
+    pub is_unharmed: bool,
     /// What the mapping read before, page by page.
     pub before: Vec<(Url, Values)>,
+    /// Of that what was true.
+    pub known: Vec<Values>,
     pub after: Vec<NewPage>,
 }
 
@@ -82,16 +86,20 @@ impl Break {
         let after: Vec<NewPage> = site
             .pages
             .iter()
-            .zip(truth_of)
-            .map(|(page, truth)| NewPage::of(&page.url, &page.html, truth, redesign))
+            .zip(&truth_of)
+            .map(|(page, truth)| NewPage::of(&page.url, &page.html, truth.clone(), redesign))
             .collect();
         let mut found = Break {
             mapping: mapping.clone(),
             fields: BTreeSet::new(),
+            is_unharmed: false,
             before,
+            known: truth_of,
             after,
         };
         let now = found.scores(mapping)?;
+        let is_right = |field: &String| now.get(field).is_none_or(|score| *score >= RIGHT_BEFORE);
+        found.is_unharmed = right.iter().all(is_right);
         found.fields = right
             .into_iter()
             .filter(|field| {
@@ -114,7 +122,7 @@ impl Break {
             .iter()
             .map(|page| {
                 (
-                    page.read(extract(&engine, &page.url, &page.html)),
+                    page.as_before(extract(&engine, &page.url, &page.html)),
                     page.truth.clone(),
                 )
             })
@@ -174,7 +182,7 @@ impl NewPage {
     }
 
     /// Values that were read, as the old layout wrote them.
-    fn read(&self, mut values: Values) -> Values {
+    pub fn as_before(&self, mut values: Values) -> Values {
         for value in values.values_mut().flatten() {
             if let Some(old) = self.old_forms.get(value) {
                 value.clone_from(old);
@@ -192,6 +200,15 @@ fn known_truth(read: &Values, truth: &Values) -> Values {
         !values.is_empty() && values.iter().all(|value| truth.contains(value))
     });
     known
+}
+
+/// Of each field of which something is known, whether what was read agrees.
+pub fn agreement(read: &Values, known: &Values) -> Vec<(String, bool)> {
+    let agrees =
+        |field: &String, known: &Vec<String>| read.get(field).is_some_and(|read| read == known);
+    let all = known.iter().filter(|(_, known)| !known.is_empty());
+    all.map(|(field, known)| (field.clone(), agrees(field, known)))
+        .collect()
 }
 
 fn fields_of<'a>(values: impl Iterator<Item = &'a Values>) -> BTreeSet<String> {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
 use webfill_urls::Url;
 
@@ -221,9 +221,14 @@ pub fn extract(engine: &Engine, url: &Url, html: &str) -> Values {
     let Ok(extraction) = engine.extract(page, Wants::default()) else {
         return Values::new();
     };
-    let fields = extraction.fields.into_iter();
+    texts_by_field(&extraction.fields)
+}
+
+/// What was extracted, as texts with white space evened out.
+pub fn texts_by_field(fields: &Map<String, Value>) -> Values {
+    let fields = fields.iter();
     fields
-        .map(|(field, value)| (field, texts_of(&value)))
+        .map(|(field, value)| (field.clone(), texts_of(value)))
         .collect()
 }
 

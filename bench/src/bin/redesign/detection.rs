@@ -5,8 +5,8 @@
 //! mapping reads on them.
 
 use serde_json::{Map, Value};
-use webfill_bench::repairs::Break;
-use webfill_bench::sites::{Failure, Site, engine_of};
+use webfill_bench::repairs::{Break, agreement};
+use webfill_bench::sites::{Failure, Site, Values, engine_of, texts_by_field};
 use webfill_health::{GoodPage, MappingHealth};
 use webfill_mapping::{Engine, PageInput, PageKind, Wants};
 use webfill_urls::Url;
@@ -21,9 +21,11 @@ const PAGES_AFTER: usize = 200;
 struct Yield {
     fields: Map<String, Value>,
     template: Option<String>,
+    /// Of fields whose value is known already, whether the page says the same.
+    known_values: Vec<(String, bool)>,
 }
 
-/// For each broken field the number of pages after which an alarm named it; for a redesign that broke nothing,
+/// For each broken field the number of pages after which an alarm named it; for a redesign that harmed nothing,
 /// whether there was an alarm all the same.
 #[derive(Debug, Default)]
 pub struct Noticed {
@@ -31,16 +33,31 @@ pub struct Noticed {
     pub is_false_alarm: bool,
 }
 
-pub fn notice(site: &Site, broken: &Break) -> Result<Noticed, Failure> {
+/// `with_records` are pages of records that know every value already.
+pub fn notice(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed, Failure> {
     let engine = engine_of(&broken.mapping)?;
-    let old = site
-        .pages
-        .iter()
-        .map(|page| extracted(&engine, &page.url, &page.html));
-    let new = broken
-        .after
-        .iter()
-        .map(|page| extracted(&engine, &page.url, &page.html));
+    let known = |read: &Values, truth: &Values| match with_records {
+        true => agreement(read, truth),
+        false => Vec::new(),
+    };
+    let old = site.pages.iter().zip(&broken.known).map(|(page, truth)| {
+        let (fields, template) = extracted(&engine, &page.url, &page.html);
+        let known_values = known(&texts_by_field(&fields), truth);
+        Yield {
+            fields,
+            template,
+            known_values,
+        }
+    });
+    let new = broken.after.iter().map(|page| {
+        let (fields, template) = extracted(&engine, &page.url, &page.html);
+        let known_values = known(&page.as_before(texts_by_field(&fields)), &page.truth);
+        Yield {
+            fields,
+            template,
+            known_values,
+        }
+    });
     let (old, new): (Vec<Yield>, Vec<Yield>) = (old.collect(), new.collect());
     let mut health = MappingHealth::new(&site.name);
     let mut number = 0;
@@ -63,22 +80,19 @@ pub fn notice(site: &Site, broken: &Break) -> Result<Noticed, Failure> {
                 after.get_or_insert(pages + 1);
             }
         }
-        noticed.is_false_alarm |= broken.fields.is_empty();
+        noticed.is_false_alarm |= broken.is_unharmed;
     }
     Ok(noticed)
 }
 
-fn extracted(engine: &Engine, url: &Url, html: &str) -> Yield {
+fn extracted(engine: &Engine, url: &Url, html: &str) -> (Map<String, Value>, Option<String>) {
     let page = PageInput {
         url,
         kind: PageKind::Html,
         text: html,
     };
     let extraction = engine.extract(page, Wants::default()).unwrap_or_default();
-    Yield {
-        fields: extraction.fields,
-        template: extraction.template,
-    }
+    (extraction.fields, extraction.template)
 }
 
 fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
@@ -94,6 +108,6 @@ fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
         content_hash: None,
         attempts: 1,
         fields: &page.fields,
-        known_values: &[],
+        known_values: &page.known_values,
     });
 }
