@@ -39,19 +39,19 @@ impl Anchor {
 }
 
 const TABLE: [(Anchor, &str, f64); 14] = [
-    (Anchor::JsonLd, "linked data", 0.80),    // estimate
-    (Anchor::Json, "JSON of the page", 0.50), // estimate
-    (Anchor::Meta, "meta", 0.75),             // estimate
-    (Anchor::Heading, "heading or title", 0.90), // .90 of 68 real pairs, .89 of made ones
-    (Anchor::Label, "label", 0.63),             // .62 of 174, .70
-    (Anchor::Data, "data attribute", 0.61),     // .61 of 93, none made
-    (Anchor::ClassToken, "class", 0.54),        // .54 of 173, .50
-    (Anchor::WholeClass, "whole class", 0.53),  // .53 of 186, .49
-    (Anchor::Id, "id", 0.51),                   // .52 of 140, .46
-    (Anchor::Itemprop, "itemprop", 0.40),       // .29 of 24, and .54, as of other names, for made ones
+    (Anchor::JsonLd, "linked data", 0.80),        // estimate
+    (Anchor::Json, "JSON of the page", 0.50),     // estimate
+    (Anchor::Meta, "meta", 0.75),                 // estimate
+    (Anchor::Heading, "heading or title", 0.90),  // .90 of 68 real pairs, .89 of made ones
+    (Anchor::Label, "label", 0.63),               // .62 of 174, .70
+    (Anchor::Data, "data attribute", 0.61),       // .61 of 93, none made
+    (Anchor::ClassToken, "class", 0.54),          // .54 of 173, .50
+    (Anchor::WholeClass, "whole class", 0.53),    // .53 of 186, .49
+    (Anchor::Id, "id", 0.51),                     // .52 of 140, .46
+    (Anchor::Itemprop, "itemprop", 0.40), // .29 of 24, and .54, as of other names, for made ones
     (Anchor::Link, "target of a link", 0.45), // estimate
     (Anchor::ScriptKey, "key in a script", 0.40), // estimate
-    (Anchor::Path, "path", 0.31),               // .31 of 190, .35
+    (Anchor::Path, "path", 0.31),         // .31 of 190, .35
     (Anchor::Given, "as it was", 0.50),
 ];
 
