@@ -93,6 +93,11 @@ impl<'d> NodeRef<'d> {
             .map(move |id| NodeRef { id, ..self })
     }
 
+    /// The node's number in the order of the document.
+    pub fn position(self) -> usize {
+        self.id as usize
+    }
+
     /// Everything below this node, in document order.
     pub fn descendants(self) -> impl Iterator<Item = NodeRef<'d>> {
         (self.id + 1..self.document.tree.end(self.id)).map(move |id| NodeRef { id, ..self })

@@ -1,114 +1,32 @@
-//! Learns a mapping from pages of which some values are known. No network, no files, no clock.
+//! Learns a mapping from pages of which some values are known. No network, no files, no clock of its own.
+//!
+//! Pages are grouped by site and layout (`groups`); where a known value stands on a page (`places`) chains
+//! of processors are made that read it (`candidates`), by what is likely to last (`anchors`, `survival`).
+//! The engine of the crawl runs them on all pages (`evaluate`), and the likeliest wins (`score`), judged
+//! by whether it would have been found without the page that it is judged on. The same learner repairs
+//! mappings ([`repair`]).
 
-use std::collections::BTreeMap;
+mod alternatives;
+mod anchors;
+mod beside;
+mod candidates;
+mod evaluate;
+mod field;
+mod fold;
+mod generated;
+mod groups;
+mod known;
+mod labels;
+mod learning;
+mod places;
+mod report;
+mod score;
+mod survival;
+mod types;
+mod url_patterns;
 
-use serde::Serialize;
-use serde_json::Value;
-use webfill_mapping::PageKind;
-use webfill_urls::Url;
-
-/// A page, and what is known of it.
-#[derive(Debug, Clone)]
-pub struct Page {
-    /// The canonical URL that the page was read from, after redirects.
-    pub url: Url,
-    pub kind: PageKind,
-    /// The decoded text of the page.
-    pub text: String,
-    /// The record that links here; pages of one record may share what is known.
-    pub record: Option<String>,
-    /// What the record knows, by field. It may be wrong, or not be on the page. A field that is not
-    /// here is unknown.
-    pub known: BTreeMap<String, Vec<String>>,
-    /// What a person has said of this page, by field; taken as true.
-    pub said: BTreeMap<String, Said>,
-}
-
-/// What a person has said of a field of one page.
-#[derive(Debug, Clone, Default)]
-pub struct Said {
-    /// Exactly these are the values; empty and `absent` unset: nothing was said.
-    pub values: Vec<String>,
-    /// The page has no value.
-    pub absent: bool,
-    /// These are not values of the field here.
-    pub rejected: Vec<String>,
-    /// Nodes that were pointed at, as absolute XPaths: the value stands there.
-    pub nodes: Vec<String>,
-    /// Nodes that were pointed at as wrong.
-    pub rejected_nodes: Vec<String>,
-}
-
-/// What to learn.
-#[derive(Debug, Clone)]
-pub struct Task {
-    /// The name of the mapping; where several are learned, a number is appended from the second on.
-    pub name: String,
-    /// The fields to learn; empty: all that are known.
-    pub fields: Vec<String>,
-    pub limits: Limits,
-}
-
-/// The bounds of learning; counts, not times, so that the same input always gives the same mapping.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Pages of one group that are looked at.
-    pub pages: usize,
-    /// Candidates for one field that are evaluated.
-    pub candidates: usize,
-}
-
-/// What was learned.
-#[derive(Debug, Clone, Serialize)]
-pub struct Learned {
-    /// One for each group of pages of one site and template of which something was learned.
-    pub mappings: Vec<LearnedMapping>,
-    /// Pages of which nothing was learned, each with the reason.
-    pub left_out: Vec<LeftOut>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct LearnedMapping {
-    /// As it is written to a mapping file; it passes `mapping check`.
-    pub mapping: Value,
-    /// URLs of its pages.
-    pub pages: Vec<String>,
-    pub fields: Vec<FieldReport>,
-    /// A draft has a field below .9, or was learned from fewer than three records.
-    pub draft: bool,
-    /// The page that a person should look at, because on it the best candidates disagree most.
-    pub look_at: Option<String>,
-}
-
-/// How a field was learned.
-#[derive(Debug, Clone, Serialize)]
-pub struct FieldReport {
-    pub field: String,
-    pub multiple: bool,
-    /// The processors of the best candidate; `None`: nothing was found, `why` says what was tried.
-    pub processors: Option<Value>,
-    pub alternatives: Vec<Value>,
-    /// The kind of anchor, in words of the documentation.
-    pub anchor: Option<String>,
-    /// The share of the labelled pages that a candidate learned without them reads rightly.
-    pub confidence: f64,
-    /// URLs of the pages where the value is a known one.
-    pub agree: Vec<String>,
-    pub disagree: Vec<Disagreement>,
-    pub runner_up: Option<Value>,
-    /// One sentence for people.
-    pub why: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Disagreement {
-    pub url: String,
-    pub known: Vec<String>,
-    pub read: Vec<String>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct LeftOut {
-    pub url: String,
-    pub why: String,
-}
+pub use learning::learn;
+pub use types::{
+    CandidateReport, Disagreement, FieldReport, LearnError, Learned, LearnedMapping, LeftOut, Limits,
+    Page, Said, Task,
+};

@@ -1,0 +1,149 @@
+//! Routes from a label to the value beside, below or after it.
+
+use webfill_document::NodeRef;
+
+use crate::anchors::{literal, steps_between};
+use crate::labels::Labels;
+use crate::places::{At, Places};
+
+/// Texts before a value among which its label is looked for.
+const NEAR: usize = 12;
+
+/// Labels of one value.
+const MOST: usize = 3;
+
+/// Headings may stand this many texts before.
+const FAR: usize = 60;
+
+/// Gives each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself.
+pub(crate) fn label_routes(
+    page: &Places<'_>,
+    index: usize,
+    end: NodeRef<'_>,
+    labels: &Labels,
+    found: &mut dyn FnMut(&str, f64, bool),
+) {
+    let is_text = matches!(page.all[index].at, At::Text(_));
+    // Positions of nodes say which texts stand before.
+    let start = match &page.all[index].at {
+        At::Text(node) => node.position(),
+        _ => end.position(),
+    };
+    let before = page.texts.partition_point(|&text| position(page, text) < start);
+    let mut near = 0;
+    for distance in 1..=before.min(FAR) {
+        let text = page.texts[before - distance];
+        let At::Text(label) = page.all[text].at else { continue };
+        let Some(parent) = label.parent() else { continue };
+        let is_heading = matches!(parent.tag(), Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "th" | "dt"));
+        if !(distance <= NEAR || is_heading) || !labels.has(&page.all[text].text) {
+            continue;
+        }
+        let Some(written) = literal(&page.all[text].text) else { continue };
+        let burden = 0.04 * distance as f64;
+        if is_text && distance <= 4 {
+            let after = format!(
+                "//text()[normalize-space(.)={written}]/following::text()[normalize-space(.)][{distance}]"
+            );
+            found(&after, 0.25 + 0.1 * distance as f64, true);
+        }
+        structure(label, parent, end, &written, burden, found);
+        near += 1;
+        if near >= MOST {
+            return;
+        }
+    }
+}
+
+fn position(page: &Places<'_>, index: usize) -> usize {
+    match &page.all[index].at {
+        At::Text(node) => node.position(),
+        _ => usize::MAX,
+    }
+}
+
+/// Routes by the tree: up from the label to what it shares with the value, and down again.
+fn structure(
+    label: NodeRef<'_>,
+    parent: NodeRef<'_>,
+    end: NodeRef<'_>,
+    written: &str,
+    burden: f64,
+    found: &mut dyn FnMut(&str, f64, bool),
+) {
+    let Some(tag) = parent.tag() else { return };
+    let is_whole = parent.text().trim() == label.text().trim();
+    let mut from = match is_whole {
+        true => format!("//{tag}[normalize-space(.)={written}]"),
+        false => format!("//{tag}[text()[normalize-space(.)={written}]]"),
+    };
+    let mut node = parent;
+    for level in 0..5 {
+        let more = burden + 0.06 * level as f64;
+        if node.contains(end) {
+            for (steps, burden) in steps_between(node, end) {
+                found(&format!("{from}{steps}"), more + burden, false);
+            }
+            after_the_label(label, node, end, &from, more, found);
+            return;
+        }
+        let Some(up) = node.parent().filter(|up| up.is_element()) else { return };
+        if up.contains(end) && up != end {
+            beside(node, up, end, &from, more, found);
+        }
+        if up == end {
+            // A text of the element that holds the label, right after it.
+            let after = format!("{from}/following-sibling::text()[normalize-space(.)][1]");
+            found(&after, more + 0.1, true);
+        }
+        from.push_str("/..");
+        node = up;
+    }
+}
+
+/// The value is in the same element as the text of the label: nothing beyond the steps is known.
+fn after_the_label(
+    label: NodeRef<'_>,
+    node: NodeRef<'_>,
+    end: NodeRef<'_>,
+    from: &str,
+    burden: f64,
+    found: &mut dyn FnMut(&str, f64, bool),
+) {
+    if label.parent() == Some(node) && end == node {
+        found(&format!("{from}/text()[normalize-space(.)][2]"), burden + 0.2, true);
+    }
+}
+
+/// By the siblings after the one with the label.
+fn beside(
+    node: NodeRef<'_>,
+    up: NodeRef<'_>,
+    end: NodeRef<'_>,
+    from: &str,
+    burden: f64,
+    found: &mut dyn FnMut(&str, f64, bool),
+) {
+    let after = up.children().skip_while(|child| *child != node).skip(1);
+    let mut number = 0;
+    let siblings = after.filter(|child| child.is_element()).take(30);
+    let mut tags: Vec<&str> = Vec::new();
+    for sibling in siblings {
+        number += 1;
+        let Some(tag) = sibling.tag() else { continue };
+        tags.push(tag);
+        if !sibling.contains(end) {
+            continue;
+        }
+        let of_tag = tags.iter().filter(|one| **one == tag).count();
+        for (steps, more) in steps_between(sibling, end) {
+            let more = burden + more + 0.05 * (of_tag - 1) as f64;
+            found(&format!("{from}/following-sibling::{tag}[{of_tag}]{steps}"), more, false);
+            found(&format!("{from}/following-sibling::{tag}{steps}"), more + 0.02, false);
+            if number == 1 {
+                found(&format!("{from}/following-sibling::*[1]{steps}"), more + 0.02, false);
+            }
+        }
+        return;
+    }
+}

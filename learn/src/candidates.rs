@@ -1,0 +1,207 @@
+//! Candidates: chains of processors that read a known value from where it stands.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::anchors::{self, Route};
+use crate::fold::{DATE_FORMATS, Spelling, Wanted, number_in, written};
+use crate::labels::{Labels, Leaks};
+use crate::places::{At, Place, Places};
+use crate::survival::Anchor;
+
+/// A chain, with what it holds on to.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) anchor: Anchor,
+    pub(crate) processors: Vec<Value>,
+    /// How much of it is position, and how long it is: less is better.
+    pub(crate) burden: f64,
+    /// The labelled pages on which it was found.
+    pub(crate) found_on: Vec<usize>,
+}
+
+/// The candidates of a field, each once.
+#[derive(Default)]
+pub(crate) struct Candidates {
+    by_chain: BTreeMap<String, Candidate>,
+}
+
+/// Distinct candidates that are kept while they are made.
+const MOST: usize = 60_000;
+
+/// Places of one value on one page from which candidates are made.
+const MOST_PLACES: usize = 12;
+
+impl Candidates {
+    /// Adds those of a known value of a page.
+    pub(crate) fn add_value(
+        &mut self,
+        number: usize,
+        page: &Places<'_>,
+        wanted: &Wanted,
+        labels: &Labels,
+        leaks: &Leaks,
+    ) {
+        let whole = page.of(wanted);
+        for &index in whole.iter().take(MOST_PLACES) {
+            let place = &page.all[index];
+            if let Some(conversion) = conversion(wanted, &place.text) {
+                self.add_place(number, page, index, &conversion, labels, leaks);
+            }
+        }
+        let most = if whole.is_empty() { 6 } else { 2 };
+        for (index, start) in page.around(wanted, most) {
+            let place = &page.all[index];
+            for pattern in patterns(place, start, wanted.text.len(), leaks) {
+                let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
+                self.add_place(number, page, index, &[regex], labels, leaks);
+            }
+        }
+    }
+
+    /// Adds those of a place, whatever it holds.
+    pub(crate) fn add_place(
+        &mut self,
+        number: usize,
+        page: &Places<'_>,
+        index: usize,
+        after: &[Value],
+        labels: &Labels,
+        leaks: &Leaks,
+    ) {
+        for route in anchors::routes(page, index, labels, leaks) {
+            self.add(number, route, after);
+        }
+    }
+
+    fn add(&mut self, number: usize, route: Route, after: &[Value]) {
+        let mut processors = vec![route.select];
+        processors.extend(route.then);
+        if route.is_text {
+            processors.push(json!({"type": "collapse_whitespace"}));
+        }
+        processors.extend(after.iter().cloned());
+        let key = Value::from(processors.clone()).to_string();
+        if self.by_chain.len() >= MOST && !self.by_chain.contains_key(&key) {
+            return;
+        }
+        let candidate = self.by_chain.entry(key).or_insert_with(|| Candidate {
+            anchor: route.anchor,
+            burden: route.burden + 0.15 * after.len() as f64,
+            processors,
+            found_on: Vec::new(),
+        });
+        if candidate.found_on.last() != Some(&number) {
+            candidate.found_on.push(number);
+        }
+    }
+
+    /// The likeliest: those found on most pages, of anchors that last; at most `most`.
+    pub(crate) fn likeliest(self, most: usize) -> Vec<Candidate> {
+        let mut all: Vec<Candidate> = self.by_chain.into_values().collect();
+        let rank = |candidate: &Candidate| {
+            candidate.found_on.len() as f64 * 2.0 + candidate.anchor.survival() - candidate.burden
+        };
+        // Stable: equal ones stay in the order of their chains.
+        all.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
+        all.truncate(most);
+        all
+    }
+}
+
+/// What makes the known value of a text that says the same; `None`: nothing does.
+fn conversion(wanted: &Wanted, text: &str) -> Option<Vec<Value>> {
+    let read = Spelling::new(text);
+    if wanted.folded == read.folded {
+        return Some(Vec::new());
+    }
+    if let Some(date) = wanted.date {
+        let format = DATE_FORMATS
+            .iter()
+            .find(|format| written(date, format).contains(&read.folded));
+        if let Some(format) = format {
+            return Some(vec![json!({"type": "date", "parameters": {"formats": [format]}})]);
+        }
+    }
+    if wanted.is(&read) {
+        return Some(Vec::new());
+    }
+    let number = wanted.number.as_ref()?;
+    if number_in(text).as_ref() != Some(number) {
+        return None;
+    }
+    let comma = number.contains('.') && text.rfind(',') > text.rfind('.');
+    let groups = number.len() > 3 && !number.contains('.') && text.contains('.') && !text.contains(',');
+    Some(vec![if comma || groups {
+        json!({"type": "number", "parameters": {"decimal": ",", "group": ". "}})
+    } else {
+        json!({"type": "number", "parameters": {"group": ", "}})
+    }])
+}
+
+/// Patterns that take the value out of a longer text: by all that stands before it, or by its last word.
+fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Vec<String> {
+    let (before, after) = (&place.text[..start], &place.text[start + length..]);
+    let mut patterns = Vec::new();
+    for prefix in prefixes(before) {
+        for suffix in suffixes(after) {
+            if leaks.holds(&prefix) || leaks.holds(&suffix) {
+                continue;
+            }
+            let from = match prefix.as_str() {
+                "" => "^".to_owned(),
+                prefix if prefix.len() == before.len() => format!("^{}", regex::escape(prefix)),
+                prefix => regex::escape(prefix),
+            };
+            let to = match suffix.as_str() {
+                "" => "$".to_owned(),
+                suffix => regex::escape(suffix),
+            };
+            let pattern = format!("{from}\\s*(.+?)\\s*{to}");
+            if !patterns.contains(&pattern) && matches!(place.at, At::Text(_) | At::Element(_) | At::Attribute(..) | At::JsonLd(..) | At::Json(_)) {
+                patterns.push(pattern);
+            }
+        }
+    }
+    patterns
+}
+
+fn prefixes(before: &str) -> Vec<String> {
+    if before.is_empty() {
+        return vec![String::new()];
+    }
+    let mut found = Vec::new();
+    if before.len() <= 40 {
+        found.push(before.trim_end().to_owned());
+    }
+    // The last word with its mark, or the mark alone.
+    let trimmed = before.trim_end();
+    if let Some(word) = trimmed.rsplit(' ').next() {
+        found.push(word.to_owned());
+    }
+    if let Some(mark) = trimmed.chars().next_back().filter(|c| !c.is_alphanumeric()) {
+        found.push(mark.to_string());
+    }
+    found.retain(|prefix| !prefix.is_empty());
+    found.dedup();
+    found
+}
+
+fn suffixes(after: &str) -> Vec<String> {
+    if after.is_empty() {
+        return vec![String::new()];
+    }
+    let mut found = Vec::new();
+    if after.len() <= 24 {
+        found.push(after.to_owned());
+    }
+    let trimmed = after.trim_start();
+    if let Some(mark) = trimmed.chars().next().filter(|c| !c.is_alphanumeric()) {
+        found.push(mark.to_string());
+    } else if let Some(word) = trimmed.split(' ').next() {
+        found.push(format!(" {word}"));
+    }
+    found.dedup();
+    found
+}

@@ -1,0 +1,145 @@
+//! Learns one field of one group of pages.
+
+use serde_json::Value;
+
+use crate::candidates::{Candidate, Candidates};
+use crate::evaluate::{self, Reading};
+use crate::labels::{Labels, Leaks};
+use crate::places::Places;
+use crate::score::{Label, Scores};
+use crate::types::{Limits, Page};
+
+/// Candidates that are evaluated on the first few labelled pages, and those on all pages.
+const AT_FIRST: usize = 500;
+const AT_LAST: usize = 80;
+const FIRST_PAGES: usize = 4;
+
+/// What was found for a field.
+pub(crate) struct Found {
+    pub(crate) multiple: bool,
+    pub(crate) candidates: Vec<Candidate>,
+    /// `[candidate][page]`
+    pub(crate) readings: Vec<Vec<Reading>>,
+    pub(crate) labels: Vec<Label>,
+    /// Positions in `candidates`, the likeliest first.
+    pub(crate) ranking: Vec<usize>,
+    /// For each label: what the winner without it gets of it.
+    pub(crate) left_out: Vec<f64>,
+}
+
+/// A group of pages as it is learned from.
+pub(crate) struct Group<'d> {
+    pub(crate) pages: Vec<Places<'d>>,
+    pub(crate) labels: Labels,
+    pub(crate) leaks: Leaks,
+}
+
+impl Group<'_> {
+    fn pages(&self) -> Vec<&Page> {
+        self.pages.iter().map(|places| places.page).collect()
+    }
+}
+
+/// Learns a field, given what is known of it.
+pub(crate) fn learn_field(
+    group: &Group<'_>,
+    labels: Vec<Label>,
+    pointed: &[(usize, usize)],
+    after: &[Value],
+    limits: &Limits,
+) -> Found {
+    let multiple = is_list(&labels);
+    let mut made = Candidates::default();
+    for label in &labels {
+        let page = &group.pages[label.page];
+        for wanted in label.wanted.iter().take(30) {
+            made.add_value(label.page, page, wanted, &group.labels, &group.leaks);
+        }
+    }
+    for &(page, place) in pointed {
+        made.add_place(page, &group.pages[page], place, &[], &group.labels, &group.leaks);
+    }
+    let mut candidates = made.likeliest(limits.candidates.min(AT_FIRST));
+    for candidate in &mut candidates {
+        candidate.processors.extend(after.iter().cloned());
+    }
+    let candidates = best_of_first(group, candidates, &labels, multiple);
+    let chains: Vec<&[Value]> = candidates.iter().map(|one| one.processors.as_slice()).collect();
+    let readings = evaluate::read(&chains, &group.pages());
+    let scores = Scores::new(&candidates, &readings, &labels, multiple);
+    let ranking = scores.ranking(None);
+    let left_out = leave_one_out(&scores);
+    Found { multiple, ranking, left_out, candidates, readings, labels }
+}
+
+/// Several known values on three pages in ten or more.
+fn is_list(labels: &[Label]) -> bool {
+    let known = labels.iter().filter(|label| !label.wanted.is_empty()).count();
+    let several = labels.iter().filter(|label| label.wanted.len() > 1).count();
+    several > 0 && several * 10 >= known * 3
+}
+
+/// The best on the first labelled pages, which go on to all pages.
+fn best_of_first(
+    group: &Group<'_>,
+    candidates: Vec<Candidate>,
+    labels: &[Label],
+    multiple: bool,
+) -> Vec<Candidate> {
+    if candidates.len() <= AT_LAST {
+        return candidates;
+    }
+    let known = labels.iter().filter(|label| !label.wanted.is_empty());
+    let first: Vec<Label> = known
+        .take(FIRST_PAGES)
+        .enumerate()
+        .map(|(at, label)| Label { page: at, ..label.clone() })
+        .collect();
+    let numbers: Vec<usize> = labels
+        .iter()
+        .filter(|label| !label.wanted.is_empty())
+        .take(FIRST_PAGES)
+        .map(|label| label.page)
+        .collect();
+    let pages: Vec<&Page> = numbers.iter().map(|&page| group.pages[page].page).collect();
+    let chains: Vec<&[Value]> = candidates.iter().map(|one| one.processors.as_slice()).collect();
+    let readings = evaluate::read(&chains, &pages);
+    let scores = Scores::new(&candidates, &readings, &first, multiple);
+    let ranking = scores.ranking(None);
+    let kept = spread(&candidates, &readings, &ranking);
+    kept.into_iter().map(|one| candidates[one].clone()).collect()
+}
+
+/// The first of the ranking, but of each kind of anchor a few, so that kinds can vote.
+fn spread(candidates: &[Candidate], _readings: &[Vec<Reading>], ranking: &[usize]) -> Vec<usize> {
+    let mut kept: Vec<usize> = Vec::new();
+    let mut of_kind = std::collections::BTreeMap::new();
+    for &one in ranking {
+        let count = of_kind.entry(candidates[one].anchor).or_insert(0usize);
+        if *count < AT_LAST / 6 {
+            *count += 1;
+            kept.push(one);
+        }
+    }
+    kept.truncate(AT_LAST);
+    for &one in ranking {
+        if kept.len() >= AT_LAST {
+            break;
+        }
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
+fn leave_one_out(scores: &Scores<'_>) -> Vec<f64> {
+    let credit = |label: usize| {
+        if scores.labels[label].wanted.is_empty() {
+            return f64::NAN;
+        }
+        let best = scores.ranking(Some(label)).first().copied();
+        best.map_or(0.0, |best| scores.credits[best][label])
+    };
+    (0..scores.labels.len()).map(credit).collect()
+}

@@ -1,0 +1,42 @@
+//! Pages of one site and one layout, which one mapping can serve.
+
+use std::collections::BTreeMap;
+
+use webfill_document::Document;
+use webfill_urls::site;
+
+use crate::types::Page;
+
+/// Groups pages, given their trees: positions in `pages`, in the order in which groups first appear.
+pub(crate) fn groups(pages: &[Page], documents: &[Document]) -> Vec<Vec<usize>> {
+    let mut by_site: BTreeMap<String, Vec<(String, Vec<usize>)>> = BTreeMap::new();
+    for (index, (page, document)) in pages.iter().zip(documents).enumerate() {
+        let sketch = document.sketch().unwrap_or_else(|| format!("{:?}", page.kind));
+        let layouts = by_site.entry(site(&page.url)).or_default();
+        let alike = layouts
+            .iter()
+            .enumerate()
+            .map(|(at, (first, _))| (at, likeness(first, &sketch)))
+            .filter(|(_, likeness)| *likeness >= 50)
+            .max_by_key(|(at, likeness)| (*likeness, usize::MAX - at));
+        match alike {
+            Some((at, _)) => layouts[at].1.push(index),
+            None => layouts.push((sketch, vec![index])),
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = by_site
+        .into_values()
+        .flat_map(|layouts| layouts.into_iter().map(|(_, group)| group))
+        .collect();
+    groups.sort();
+    groups
+}
+
+/// Digits of two sketches that are equal, in a hundred.
+fn likeness(one: &str, other: &str) -> usize {
+    if one.len() != other.len() {
+        return 0;
+    }
+    let equal = one.bytes().zip(other.bytes()).filter(|(a, b)| a == b).count();
+    100 * equal / one.len().max(1)
+}

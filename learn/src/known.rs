@@ -1,0 +1,94 @@
+//! What is known of the pages of a group: records' values, and what a person has said, which counts more.
+
+use std::collections::BTreeSet;
+
+use webfill_document::XPath;
+
+use crate::fold::Wanted;
+use crate::places::Places;
+use crate::score::Label;
+use crate::types::{Page, Said};
+
+/// Values of a field of one page that are looked at.
+const MOST_VALUES: usize = 100;
+
+/// The fields to learn, in order of name.
+pub(crate) fn fields(pages: &[Page], wanted: &[String]) -> Vec<String> {
+    let known = pages.iter().flat_map(|page| page.known.keys().chain(page.said.keys()));
+    let known: BTreeSet<&String> = known.collect();
+    match wanted {
+        [] => known.into_iter().cloned().collect(),
+        wanted => wanted.iter().filter(|name| known.contains(name)).cloned().collect(),
+    }
+}
+
+/// All known values, folded.
+pub(crate) fn folded_values<'p>(pages: impl Iterator<Item = &'p Page>) -> BTreeSet<String> {
+    let mut folded = BTreeSet::new();
+    for page in pages {
+        let said = page.said.values().flat_map(|said| &said.values);
+        let known = page.known.values().flatten();
+        for value in known.chain(said).take(1_000) {
+            folded.extend(Wanted::new(value).map(|wanted| wanted.folded));
+        }
+    }
+    folded
+}
+
+/// The labels of a field, and the places that were pointed at: page and place.
+pub(crate) fn labels(pages: &[Places<'_>], field: &str) -> (Vec<Label>, Vec<(usize, usize)>) {
+    let mut labels = Vec::new();
+    let mut pointed = Vec::new();
+    for (number, places) in pages.iter().enumerate() {
+        let said = places.page.said.get(field);
+        let mut label = Label { page: number, ..Label::default() };
+        if let Some(said) = said {
+            take_said(&mut label, said, places, number, &mut pointed);
+        }
+        if !label.is_certain {
+            let known = places.page.known.get(field).into_iter().flatten();
+            label.wanted = wanted(known);
+            label.wanted.retain(|value| !label.rejected.contains(value));
+        }
+        if !label.wanted.is_empty() || said.is_some() {
+            labels.push(label);
+        }
+    }
+    (labels, pointed)
+}
+
+fn wanted<'v>(values: impl Iterator<Item = &'v String>) -> Vec<Wanted> {
+    let mut all: Vec<Wanted> = Vec::new();
+    for one in values.take(MOST_VALUES).filter_map(|value| Wanted::new(value)) {
+        if !all.iter().any(|other| other.folded == one.folded) {
+            all.push(one);
+        }
+    }
+    all
+}
+
+fn take_said(
+    label: &mut Label,
+    said: &Said,
+    places: &Places<'_>,
+    number: usize,
+    pointed: &mut Vec<(usize, usize)>,
+) {
+    label.wanted = wanted(said.values.iter());
+    label.is_absent = said.absent;
+    label.rejected = wanted(said.rejected.iter());
+    let at = |path: &String| -> Option<usize> {
+        let found = places.document.evaluate(&XPath::compile(path).ok()?).ok()?;
+        places.at_node(found.first()?.node()?)
+    };
+    let text = |place: usize| Wanted::new(&places.all[place].text);
+    let nodes: Vec<usize> = said.nodes.iter().filter_map(at).collect();
+    if said.values.is_empty() {
+        label.wanted.extend(nodes.iter().filter_map(|&place| text(place)));
+    }
+    pointed.extend(nodes.into_iter().map(|place| (number, place)));
+    let wrong = said.rejected_nodes.iter().filter_map(at).filter_map(text);
+    let right = &label.wanted;
+    label.rejected.extend(wrong.filter(|one| !right.contains(one)).collect::<Vec<_>>());
+    label.is_certain = said.absent || !label.wanted.is_empty();
+}

@@ -1,0 +1,75 @@
+//! Labels: short texts that stand on most pages of a group and say what stands after them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::places::{At, Places};
+
+/// Characters of a label.
+const LONGEST: usize = 40;
+
+/// Known values, by which no candidate may hold on: it would be right for one page only.
+pub(crate) struct Leaks(BTreeSet<String>);
+
+impl Leaks {
+    pub(crate) fn new(known: impl Iterator<Item = String>) -> Leaks {
+        Leaks(known.collect())
+    }
+
+    /// Whether a text is a known value, or holds a long one.
+    pub(crate) fn holds(&self, text: &str) -> bool {
+        let folded = crate::fold::folded(text);
+        let bare = folded.trim_end_matches([':', ' ']);
+        self.0.contains(&folded)
+            || self.0.contains(bare)
+            || self.0.iter().any(|known| known.chars().count() >= 6 && folded.contains(known.as_str()))
+    }
+}
+
+/// The labels of a group of pages.
+pub(crate) struct Labels(BTreeSet<String>);
+
+impl Labels {
+    pub(crate) fn new(pages: &[Places<'_>], leaks: &Leaks) -> Labels {
+        let mut counts: HashMap<&str, (usize, bool)> = HashMap::new();
+        for page in pages {
+            let mut here = BTreeSet::new();
+            for &index in &page.texts {
+                let place = &page.all[index];
+                if place.text.len() <= LONGEST * 2 && place.text.chars().count() <= LONGEST {
+                    here.insert((place.text.as_str(), is_marked(&place.at, &place.text)));
+                }
+            }
+            for (text, marked) in here {
+                let count = counts.entry(text).or_default();
+                count.0 += 1;
+                count.1 |= marked;
+            }
+        }
+        let most = (pages.len() / 2).max(2);
+        let labels = counts.into_iter().filter(|(text, (count, marked))| {
+            // On a few pages nothing can be counted: what looks like a label is one.
+            let is_common = *count >= most;
+            let is_likely = *marked && (pages.len() < 3 || *count >= (pages.len() / 5).max(2));
+            (is_common || is_likely) && text.chars().any(char::is_alphabetic) && !leaks.holds(text)
+        });
+        Labels(labels.map(|(text, _)| text.to_owned()).collect())
+    }
+
+    pub(crate) fn has(&self, text: &str) -> bool {
+        self.0.contains(text)
+    }
+
+    /// The label that a text begins with, up to its colon.
+    pub(crate) fn before<'t>(&self, text: &'t str, leaks: &Leaks) -> Option<&'t str> {
+        let end = text.find(':')? + 1;
+        let label = &text[..end];
+        (label.chars().count() <= LONGEST && !leaks.holds(label)).then_some(label)
+    }
+}
+
+fn is_marked(at: &At<'_>, text: &str) -> bool {
+    let At::Text(node) = at else { return false };
+    let tag = node.parent().and_then(|parent| parent.tag());
+    text.ends_with(':')
+        || matches!(tag, Some("dt" | "th" | "label" | "b" | "strong" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "legend"))
+}

@@ -1,0 +1,175 @@
+//! The steps of learning, from pages to mappings.
+
+use serde_json::{Value, json};
+use webfill_document::{Document, Limits as DocumentLimits};
+use webfill_mapping::PageKind;
+use webfill_urls::Url;
+
+use crate::field::{Found, Group, learn_field};
+use crate::groups::groups;
+use crate::known;
+use crate::labels::{Labels, Leaks};
+use crate::places::Places;
+use crate::report;
+use crate::types::{FieldReport, LearnError, Learned, LeftOut, Page, Task};
+use crate::url_patterns;
+
+/// Learns a mapping for each group of pages of one site and layout of which something is known.
+/// `other_urls` are pages of the sites that are of another kind: no pattern may match them.
+///
+/// # Errors
+///
+/// There are no pages, or nothing is known of them, or a name cannot be used.
+pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned, LearnError> {
+    check(pages, task)?;
+    let documents: Vec<Document> = pages.iter().map(|page| parsed(page, pages.len())).collect();
+    let fields = known::fields(pages, &task.fields);
+    if fields.is_empty() {
+        return Err(LearnError::NothingKnown);
+    }
+    let groups = url_patterns::separable(groups(pages, &documents), pages);
+    let mut learned = Learned { mappings: Vec::new(), left_out: Vec::new() };
+    for group in &groups {
+        let chosen = chosen_pages(pages, group, task);
+        let prepared = prepared(pages, &documents, &chosen);
+        let reports = learn_fields(&prepared, &fields, task);
+        if reports.iter().all(|report| report.processors.is_none()) {
+            let why = "no value that is known of this page or of those like it was found on them";
+            learned.left_out.extend(group.iter().map(|&page| LeftOut {
+                url: pages[page].url.to_string(),
+                why: why.to_owned(),
+            }));
+            continue;
+        }
+        let others = others_of(pages, &groups, group, other_urls);
+        let urls: Vec<&Url> = group.iter().map(|&page| &pages[page].url).collect();
+        let patterns = url_patterns::patterns(&urls, &others);
+        let name = name_of(&task.name, learned.mappings.len());
+        let mapping = mapping_of(&name, &patterns, &[], &reports);
+        learned.mappings.push(report::mapping_report(mapping, &urls, reports, &prepared));
+    }
+    Ok(learned)
+}
+
+fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if task.name.is_empty() || !task.name.chars().all(is_name) {
+        return Err(LearnError::Name(task.name.clone()));
+    }
+    let is_field = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let known = known::fields(pages, &[]);
+    if let Some(name) = task.fields.iter().chain(&known).find(|name| !is_field(name)) {
+        return Err(LearnError::FieldName(name.clone()));
+    }
+    if pages.is_empty() {
+        return Err(LearnError::NoPages);
+    }
+    Ok(())
+}
+
+/// The tree of a page; all trees together have bounded memory.
+fn parsed(page: &Page, pages: usize) -> Document {
+    let memory = ((1usize << 30) / pages.max(1)).clamp(8 << 20, 128 << 20);
+    let limits = DocumentLimits {
+        memory_bytes: memory,
+        input_bytes: memory / 4,
+        ..DocumentLimits::default()
+    };
+    match page.kind {
+        PageKind::Html => Document::parse_html(&page.text, &limits),
+        PageKind::Xml => Document::parse_xml(&page.text, &limits),
+        PageKind::Json | PageKind::Text => Document::parse_html("", &limits),
+    }
+}
+
+/// The pages of a group that are learned from: those of which something is known come first.
+fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
+    let knows = |page: &usize| {
+        let page = &pages[*page];
+        let said = usize::from(!page.said.is_empty()) * 1_000;
+        said + page.known.values().filter(|values| !values.is_empty()).count()
+    };
+    let mut chosen = group.to_vec();
+    chosen.sort_by_key(|page| (usize::MAX - knows(page), *page));
+    chosen.truncate(task.limits.pages.max(1));
+    chosen.sort_unstable();
+    chosen
+}
+
+fn prepared<'d>(pages: &'d [Page], documents: &'d [Document], chosen: &[usize]) -> Group<'d> {
+    let places: Vec<Places<'d>> = chosen
+        .iter()
+        .map(|&page| Places::new(&pages[page], &documents[page]))
+        .collect();
+    let values = known::folded_values(chosen.iter().map(|&page| &pages[page]));
+    let leaks = Leaks::new(values.into_iter());
+    let labels = Labels::new(&places, &leaks);
+    Group { pages: places, labels, leaks }
+}
+
+fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> Vec<FieldReport> {
+    let mut reports = Vec::new();
+    for field in fields {
+        let (labels, pointed) = known::labels(&group.pages, field);
+        if labels.iter().all(|label| label.wanted.is_empty()) {
+            continue;
+        }
+        let found: Found = learn_field(group, labels, &pointed, &[], &task.limits);
+        reports.push(report::field_report(field, &found, group));
+    }
+    reports
+}
+
+/// URLs that a group's patterns must not match: those of other kinds, and of the other groups of its site.
+fn others_of<'p>(
+    pages: &'p [Page],
+    groups: &[Vec<usize>],
+    group: &[usize],
+    other_urls: &'p [Url],
+) -> Vec<&'p Url> {
+    let own = |url: &Url| group.iter().any(|&page| pages[page].url == *url);
+    let of_groups = groups.iter().filter(|other| *other != group).flatten();
+    let urls = of_groups.map(|&page| &pages[page].url);
+    urls.chain(other_urls).filter(|url| !own(url)).collect()
+}
+
+fn name_of(name: &str, before: usize) -> String {
+    match before {
+        0 => name.to_owned(),
+        before => format!("{name}{}", before + 1),
+    }
+}
+
+fn mapping_of(name: &str, patterns: &[String], links: &[Value], reports: &[FieldReport]) -> Value {
+    let patterns: Vec<Value> = patterns
+        .iter()
+        .map(|pattern| json!({"type": "regex", "pattern": pattern}))
+        .collect();
+    let fields: Vec<Value> = reports.iter().filter_map(field_of).collect();
+    let mut mapping = json!({"name": name, "url_patterns": patterns});
+    if !links.is_empty() {
+        mapping["url_parsers"] = links.into();
+    }
+    mapping["fields"] = fields.into();
+    mapping
+}
+
+/// A field of a mapping.
+pub(crate) fn field_of(report: &FieldReport) -> Option<Value> {
+    let processors = report.processors.clone()?;
+    let mut field = json!({"name": report.field});
+    if report.multiple {
+        field["multiple"] = true.into();
+    }
+    if report.alternatives.is_empty() {
+        field["processors"] = processors;
+    } else {
+        let mut all = vec![processors];
+        all.extend(report.alternatives.iter().cloned());
+        field["alternatives"] = all.into();
+    }
+    Some(field)
+}

@@ -1,0 +1,326 @@
+//! Where texts stand on a page: text nodes, whole elements, attributes, linked data, JSON, scripts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+use webfill_document::{Document, NodeRef};
+use webfill_mapping::PageKind;
+
+use crate::fold::{DATE_FORMATS, Spelling, Wanted, collapsed, folded, written};
+use crate::types::Page;
+
+/// Places of a page that are looked at; a page with more is read to here.
+const MOST_PLACES: usize = 120_000;
+
+/// Bytes of all texts of a page that are compared.
+const MOST_BYTES: usize = 4 << 20;
+
+/// A longer text is no value.
+const LONGEST: usize = 4_000;
+
+/// Whole elements are values up to this length; longer ones are sections.
+const LONGEST_ELEMENT: usize = 1_000;
+
+/// Attributes in which values stand.
+const ATTRIBUTES: &[&str] = &["content", "href", "datetime", "title", "alt", "src", "value"];
+
+/// One place.
+pub(crate) struct Place<'d> {
+    pub(crate) at: At<'d>,
+    /// Its text, white space collapsed.
+    pub(crate) text: String,
+}
+
+#[derive(Clone)]
+pub(crate) enum At<'d> {
+    Text(NodeRef<'d>),
+    /// The whole text of an element with several texts.
+    Element(NodeRef<'d>),
+    Attribute(NodeRef<'d>, &'d str),
+    /// A member of an object of linked data: its type, and the path within.
+    JsonLd(String, String),
+    /// A path in the data scripts, or in a JSON page.
+    Json(String),
+    /// A text after a key in a script that is no JSON.
+    ScriptKey(String),
+}
+
+/// A page with its places.
+pub(crate) struct Places<'d> {
+    pub(crate) page: &'d Page,
+    pub(crate) document: &'d Document,
+    pub(crate) all: Vec<Place<'d>>,
+    /// The text nodes, in the order of the page: positions in `all`.
+    pub(crate) texts: Vec<usize>,
+    /// Elements by tag and whole class, in the order of the page.
+    pub(crate) by_class: BTreeMap<(&'d str, &'d str), Vec<usize>>,
+    by_text: HashMap<String, Vec<usize>>,
+    bytes: usize,
+}
+
+impl<'d> Places<'d> {
+    pub(crate) fn new(page: &'d Page, document: &'d Document) -> Places<'d> {
+        let mut places = Places {
+            page,
+            document,
+            all: Vec::new(),
+            texts: Vec::new(),
+            by_class: BTreeMap::new(),
+            by_text: HashMap::new(),
+            bytes: 0,
+        };
+        match page.kind {
+            PageKind::Html | PageKind::Xml => places.read_tree(),
+            PageKind::Json => places.read_json(&page.text),
+            PageKind::Text => {}
+        }
+        places
+    }
+
+    fn add(&mut self, at: At<'d>, text: &str) -> Option<usize> {
+        let full = self.all.len() >= MOST_PLACES || self.bytes >= MOST_BYTES;
+        if full || text.len() > LONGEST * 2 {
+            return None;
+        }
+        let text = collapsed(text);
+        if text.is_empty() || text.len() > LONGEST {
+            return None;
+        }
+        self.bytes += text.len();
+        let index = self.all.len();
+        for key in keys(&text) {
+            let places = self.by_text.entry(key).or_default();
+            // A text that stands in so many places says nothing of any of them.
+            if places.len() < 64 {
+                places.push(index);
+            }
+        }
+        self.all.push(Place { at, text });
+        Some(index)
+    }
+
+    fn read_tree(&mut self) {
+        for node in self.document.root().descendants() {
+            if node.is_text() {
+                let inside = node.parent().and_then(NodeRef::tag);
+                if !matches!(inside, Some("script" | "style"))
+                    && let Some(index) = self.add(At::Text(node), node.text())
+                {
+                    self.texts.push(index);
+                }
+            } else if let Some(tag) = node.tag() {
+                self.read_element(node, tag);
+            }
+        }
+    }
+
+    fn read_element(&mut self, node: NodeRef<'d>, tag: &'d str) {
+        match tag {
+            "script" => return self.read_script(node),
+            "style" => return,
+            _ => {}
+        }
+        for attribute in node.attributes() {
+            let name = attribute.name();
+            if name == "class" {
+                let key = (tag, attribute.value());
+                self.by_class.entry(key).or_default().push(node.position());
+            } else if ATTRIBUTES.contains(&name) || name.starts_with("data-") {
+                self.add(At::Attribute(node, name), attribute.value());
+            }
+        }
+        let text = node.text();
+        if text.len() <= LONGEST_ELEMENT && node.children().take(2).count() > 1 {
+            self.add(At::Element(node), text);
+        }
+    }
+
+    fn read_script(&mut self, node: NodeRef<'d>) {
+        let declared = node.attribute("type").unwrap_or("").to_ascii_lowercase();
+        let text = node.text();
+        if text.len() > MOST_BYTES {
+            return;
+        }
+        if declared.starts_with("application/ld+json") {
+            if let Ok(value) = serde_json::from_str::<Value>(text.trim()) {
+                self.read_linked(&value, 0);
+            }
+        } else if declared.starts_with("application/json") {
+            self.read_json(text);
+        } else if !declared.contains("template") {
+            self.read_keys(text);
+        }
+    }
+
+    fn read_json(&mut self, text: &str) {
+        if text.len() > MOST_BYTES {
+            return;
+        }
+        if let Ok(value) = serde_json::from_str::<Value>(text.trim()) {
+            self.read_members(&value, "$", 0, &|path| At::Json(path));
+        }
+    }
+
+    /// The objects of linked data that have a type, each with what it holds itself.
+    fn read_linked(&mut self, value: &Value, depth: usize) {
+        if depth > 16 {
+            return;
+        }
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.read_linked(item, depth + 1)),
+            Value::Object(object) => {
+                let kind = match object.get("@type") {
+                    Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
+                    Some(kind) => kind.as_str(),
+                    None => None,
+                };
+                if let Some(kind) = kind {
+                    let kind = kind.rsplit([':', '/', '#']).next().unwrap_or(kind).to_owned();
+                    self.read_members(value, "$", 0, &|path| At::JsonLd(kind.clone(), path));
+                }
+                let nested = object.values().filter(|member| !member.is_string());
+                nested.for_each(|member| self.read_linked(member, depth + 1));
+            }
+            _ => {}
+        }
+    }
+
+    fn read_members(
+        &mut self,
+        value: &Value,
+        path: &str,
+        depth: usize,
+        at: &dyn Fn(String) -> At<'d>,
+    ) {
+        if depth > 12 || self.all.len() >= MOST_PLACES {
+            return;
+        }
+        match value {
+            Value::String(text) => {
+                self.add(at(path.to_owned()), text);
+            }
+            Value::Number(number) => {
+                self.add(at(path.to_owned()), &number.to_string());
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate().take(1_000) {
+                    self.read_members(item, &format!("{path}[{index}]"), depth + 1, at);
+                }
+            }
+            Value::Object(object) => {
+                for (name, member) in object.iter().take(1_000) {
+                    if name.starts_with('@') || name.len() > 60 {
+                        continue;
+                    }
+                    let step = if is_plain(name) {
+                        format!("{path}.{name}")
+                    } else if name.contains(['\'', '\\']) {
+                        continue;
+                    } else {
+                        format!("{path}['{name}']")
+                    };
+                    self.read_members(member, &step, depth + 1, at);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn read_keys(&mut self, script: &str) {
+        for found in KEY_AND_TEXT.captures_iter(script).take(5_000) {
+            self.add(At::ScriptKey(found[1].to_owned()), &found[2]);
+        }
+    }
+
+    /// The places of a known value; those whose text is the whole value.
+    pub(crate) fn of(&self, wanted: &Wanted) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        let mut look = |key: String| {
+            found.extend(self.by_text.get(&key).into_iter().flatten());
+        };
+        look(wanted.folded.clone());
+        if let Some(number) = &wanted.number {
+            look(format!("\u{1}{number}"));
+        }
+        if let Some(digits) = &wanted.digits {
+            look(format!("\u{2}{digits}"));
+        }
+        if let Some(date) = wanted.date {
+            let forms = DATE_FORMATS.iter().flat_map(|format| written(date, format));
+            forms.for_each(&mut look);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The places whose text holds the value between other words.
+    pub(crate) fn around(&self, wanted: &Wanted, most: usize) -> Vec<(usize, usize)> {
+        let value = wanted.text.as_str();
+        if value.chars().count() < 2 {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (index, place) in self.all.iter().enumerate() {
+            if place.text.len() <= value.len() || matches!(place.at, At::ScriptKey(_)) {
+                continue;
+            }
+            let starts = place.text.match_indices(value).map(|(start, _)| start);
+            let bounded = |start: &usize| is_bounded(&place.text, *start, value.len());
+            if let Some(start) = starts.take(20).find(bounded) {
+                found.push((index, start));
+                if found.len() >= most {
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// The place of a text or element that was pointed at.
+    pub(crate) fn at_node(&self, node: NodeRef<'_>) -> Option<usize> {
+        self.all.iter().position(|place| match &place.at {
+            At::Text(text) => *text == node || (text.parent() == Some(node) && text.text() == node.text()),
+            At::Element(element) => *element == node,
+            _ => false,
+        })
+    }
+}
+
+/// Under which a place is found: its text, and the number or telephone number that it is.
+fn keys(text: &str) -> Vec<String> {
+    let mut keys = vec![folded(text)];
+    if text.len() <= 40 && text.bytes().any(|b| b.is_ascii_digit()) {
+        if let Some(number) = crate::fold::number_in(text) {
+            keys.push(format!("\u{1}{number}"));
+        }
+        if let Some(digits) = Spelling::new(text).digits() {
+            keys.push(format!("\u{2}{digits}"));
+        }
+    }
+    keys
+}
+
+fn is_plain(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn is_bounded(text: &str, start: usize, length: usize) -> bool {
+    let before = text[..start].chars().next_back();
+    let after = text[start + length..].chars().next();
+    let first = text[start..].chars().next();
+    let last = text[..start + length].chars().next_back();
+    let joins = |one: Option<char>, other: Option<char>| {
+        one.is_some_and(char::is_alphanumeric) && other.is_some_and(char::is_alphanumeric)
+    };
+    !joins(before, first) && !joins(last, after)
+}
+
+static KEY_AND_TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"["']?([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*"([^"\\\n]{1,500})""#)
+        .expect("a constant pattern")
+});

@@ -1,0 +1,150 @@
+//! What is told of a learned field and mapping.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use webfill_urls::Url;
+
+use crate::alternatives::alternatives;
+use crate::field::{Found, Group};
+use crate::score::Scores;
+use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
+
+/// A field below this confidence makes a draft.
+const SURE: f64 = 0.9;
+
+/// Records from which at least a mapping is learned that is no draft.
+const ENOUGH: usize = 3;
+
+/// Values of a disagreement that are shown.
+const SHOWN: usize = 10;
+
+/// What is told of a field.
+pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> FieldReport {
+    let mut report = FieldReport {
+        field: field.to_owned(),
+        multiple: found.multiple,
+        processors: None,
+        alternatives: Vec::new(),
+        anchor: None,
+        confidence: 0.0,
+        agree: Vec::new(),
+        disagree: Vec::new(),
+        runner_up: None,
+        candidates: Vec::new(),
+        why: String::new(),
+    };
+    let Some(&best) = found.ranking.first() else {
+        report.why = why_nothing(found);
+        return report;
+    };
+    let candidate = &found.candidates[best];
+    report.processors = Some(candidate.processors.clone().into());
+    report.anchor = Some(candidate.anchor.name().to_owned());
+    report.alternatives = alternatives(found)
+        .into_iter()
+        .map(|one| found.candidates[one].processors.clone().into())
+        .collect();
+    report.confidence = confidence(found, best);
+    compare(found, best, group, &mut report);
+    report.candidates = best_of_kinds(found, best, group);
+    report.runner_up = report.candidates.get(1).map(|one| one.processors.clone());
+    report.why = why(found, best, &report);
+    report
+}
+
+/// The share of labels that the learner reads rightly without having them. Of one label that share cannot
+/// be known; half of how far kinds of anchors agree stands for it.
+fn confidence(found: &Found, best: usize) -> f64 {
+    let known: Vec<f64> = found.left_out.iter().copied().filter(|credit| !credit.is_nan()).collect();
+    if known.len() > 1 {
+        return rounded(known.iter().sum::<f64>() / known.len() as f64);
+    }
+    let scores = Scores::new(&found.candidates, &found.readings, &found.labels, found.multiple);
+    let kind = found.candidates[best].anchor;
+    let other = found.ranking.iter().find(|&&one| found.candidates[one].anchor != kind);
+    let pages = found.readings[best].len();
+    let alike = |other: usize| (0..pages).map(|page| scores.likeness(best, other, page)).sum::<f64>();
+    rounded(0.5 * other.map_or(0.0, |&other| alike(other) / pages as f64))
+}
+
+fn rounded(share: f64) -> f64 {
+    (share * 1_000.0).round() / 1_000.0
+}
+
+fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldReport) {
+    for label in found.labels.iter().filter(|label| !label.wanted.is_empty()) {
+        let url = group.pages[label.page].page.url.to_string();
+        let reading = &found.readings[best][label.page];
+        if label.credit(reading, found.multiple) >= 0.99 {
+            report.agree.push(url);
+            continue;
+        }
+        let read = reading.values.iter().take(if found.multiple { SHOWN } else { 1 });
+        report.disagree.push(Disagreement {
+            url,
+            known: label.wanted.iter().take(SHOWN).map(|one| one.text.clone()).collect(),
+            read: read.map(|value| value.folded.clone()).collect(),
+        });
+    }
+}
+
+fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
+    let scores = Scores::new(&found.candidates, &found.readings, &found.labels, found.multiple);
+    let mut kinds = BTreeSet::new();
+    let firsts = found.ranking.iter().filter(|&&one| kinds.insert(found.candidates[one].anchor));
+    let pages = group.pages.len();
+    firsts
+        .take(3)
+        .map(|&one| {
+            let agreement: f64 = (0..pages).map(|page| scores.likeness(best, one, page)).sum();
+            let known = found.labels.iter().zip(&scores.credits[one]);
+            let agree = known.filter(|(_, credit)| **credit >= 0.99);
+            CandidateReport {
+                processors: found.candidates[one].processors.clone().into(),
+                anchor: found.candidates[one].anchor.name().to_owned(),
+                agree: agree.map(|(label, _)| group.pages[label.page].page.url.to_string()).collect(),
+                agreement: rounded(agreement / pages.max(1) as f64),
+            }
+        })
+        .collect()
+}
+
+fn why_nothing(found: &Found) -> String {
+    let known = found.labels.iter().filter(|label| !label.wanted.is_empty()).count();
+    if found.candidates.is_empty() {
+        return format!("none of the values known of {known} pages stands on its page");
+    }
+    let tried = found.candidates.len();
+    format!("{tried} candidates were tried, and none reads a known value without contradicting what was said")
+}
+
+fn why(found: &Found, best: usize, report: &FieldReport) -> String {
+    let kind = found.candidates[best].anchor.name();
+    let right = report.agree.len();
+    let all = right + report.disagree.len();
+    let sure = match all {
+        1 => "one record cannot be checked against another".to_owned(),
+        _ => format!("learned without a page, it is right there {:.0} times in 100", report.confidence * 100.0),
+    };
+    format!("found by {kind}; right on {right} of {all} pages whose value is known; {sure}")
+}
+
+/// What is told of a mapping.
+pub(crate) fn mapping_report(
+    mapping: Value,
+    urls: &[&Url],
+    fields: Vec<FieldReport>,
+    _group: &Group<'_>,
+) -> LearnedMapping {
+    let is_unsure = |field: &FieldReport| {
+        field.confidence < SURE || field.agree.len() + field.disagree.len() < ENOUGH
+    };
+    LearnedMapping {
+        mapping,
+        pages: urls.iter().map(|url| url.to_string()).collect(),
+        draft: fields.iter().any(is_unsure),
+        look_at: None,
+        fields,
+    }
+}

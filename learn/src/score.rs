@@ -1,0 +1,216 @@
+//! How likely a candidate is the field, given what is known of the pages, which may be wrong.
+//!
+//! A known value is right with probability p (Dalvi et al., VLDB 2011); a candidate's log likelihood grows
+//! by the same amount for each page that it reads rightly, and p is estimated from the best candidate
+//! and used again. What labels cannot tell, the rest does: how often such anchors survive, how much of
+//! the chain is position, and whether candidates of other kinds read the same on pages of which nothing
+//! is known.
+
+use std::collections::BTreeMap;
+
+use crate::candidates::Candidate;
+use crate::evaluate::Reading;
+use crate::fold::Wanted;
+use crate::survival::Anchor;
+
+/// What is known of a field of a page.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Label {
+    /// The number of the page within its group.
+    pub(crate) page: usize,
+    pub(crate) wanted: Vec<Wanted>,
+    /// A person has said so.
+    pub(crate) is_certain: bool,
+    pub(crate) is_absent: bool,
+    pub(crate) rejected: Vec<Wanted>,
+}
+
+impl Label {
+    /// How much of what is known a reading holds: 1 if it is right.
+    pub(crate) fn credit(&self, reading: &Reading, multiple: bool) -> f64 {
+        if !multiple {
+            let first = reading.values.first();
+            let right = first.is_some_and(|first| self.wanted.iter().any(|one| one.is(first)));
+            return f64::from(u8::from(right));
+        }
+        let found = self.wanted.iter().filter(|one| reading.values.iter().any(|value| one.is(value))).count();
+        let right = reading.values.iter().filter(|value| self.wanted.iter().any(|one| one.is(value))).count();
+        let all = reading.values.len() + self.wanted.len() - right.min(found);
+        if all == 0 { 0.0 } else { right.min(found) as f64 / all as f64 }
+    }
+
+    /// Whether a reading contradicts what a person has said.
+    fn contradicts(&self, reading: &Reading, multiple: bool) -> bool {
+        let rejected = |one: &Wanted| reading.values.iter().any(|value| one.is(value));
+        (self.is_absent && !reading.values.is_empty())
+            || self.rejected.iter().any(rejected)
+            || (self.is_certain && !self.wanted.is_empty() && self.credit(reading, multiple) < 1.0)
+    }
+
+    /// Values that were read beside the known ones.
+    fn surplus(&self, reading: &Reading) -> usize {
+        let known = |value| self.wanted.iter().any(|one: &Wanted| one.is(value));
+        reading.values.iter().filter(|value| !known(value)).count()
+    }
+}
+
+/// Candidates with what they read, and what is known.
+pub(crate) struct Scores<'a> {
+    pub(crate) candidates: &'a [Candidate],
+    /// `[candidate][page]`
+    pub(crate) readings: &'a [Vec<Reading>],
+    pub(crate) labels: &'a [Label],
+    pub(crate) multiple: bool,
+    /// `[candidate][label]`
+    pub(crate) credits: Vec<Vec<f64>>,
+    surplus: Vec<f64>,
+    is_possible: Vec<bool>,
+    agreement: Vec<f64>,
+}
+
+impl<'a> Scores<'a> {
+    pub(crate) fn new(
+        candidates: &'a [Candidate],
+        readings: &'a [Vec<Reading>],
+        labels: &'a [Label],
+        multiple: bool,
+    ) -> Scores<'a> {
+        let credits = readings
+            .iter()
+            .map(|pages| labels.iter().map(|label| label.credit(&pages[label.page], multiple)).collect())
+            .collect();
+        let surplus = readings.iter().map(|pages| mean_surplus(labels, pages)).collect();
+        let is_possible = readings
+            .iter()
+            .map(|pages| !labels.iter().any(|label| label.contradicts(&pages[label.page], multiple)))
+            .collect();
+        let mut scores = Scores {
+            candidates,
+            readings,
+            labels,
+            multiple,
+            credits,
+            surplus,
+            is_possible,
+            agreement: vec![0.0; candidates.len()],
+        };
+        scores.agreement = scores.agreements();
+        scores
+    }
+
+    /// The candidates from the likeliest on, as if label `without` were not known. Those that read no
+    /// known value are left out.
+    pub(crate) fn ranking(&self, without: Option<usize>) -> Vec<usize> {
+        let p = self.precision(0.7, without);
+        let p = self.precision(p, without);
+        let mut ranked: Vec<(usize, f64)> = (0..self.candidates.len())
+            .filter(|&candidate| self.is_possible[candidate] && self.matches(candidate, without) > 0.0)
+            .filter(|&candidate| self.is_found_without(candidate, without))
+            .map(|candidate| (candidate, self.score(candidate, p, without, true)))
+            .collect();
+        ranked.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        ranked.into_iter().map(|(candidate, _)| candidate).collect()
+    }
+
+    /// Whether another page than the one left out shows the candidate.
+    fn is_found_without(&self, candidate: usize, without: Option<usize>) -> bool {
+        let Some(without) = without else { return true };
+        let page = self.labels[without].page;
+        let found = &self.candidates[candidate].found_on;
+        found.is_empty() || found.iter().any(|one| *one != page)
+    }
+
+    fn matches(&self, candidate: usize, without: Option<usize>) -> f64 {
+        let credits = self.credits[candidate].iter().enumerate();
+        credits.filter(|(label, _)| Some(*label) != without).map(|(_, credit)| credit).sum()
+    }
+
+    /// The share of labels that the best candidate reads, with a little doubt.
+    fn precision(&self, p: f64, without: Option<usize>) -> f64 {
+        let known = self.labels.iter().enumerate();
+        let known = known.filter(|(at, label)| Some(*at) != without && !label.wanted.is_empty()).count();
+        let possible = (0..self.candidates.len()).filter(|&one| self.is_possible[one]);
+        let best = possible
+            .map(|one| (one, self.score(one, p, without, true)))
+            .max_by(|one, other| one.1.total_cmp(&other.1).then(other.0.cmp(&one.0)));
+        let matches = best.map_or(0.0, |(best, _)| self.matches(best, without));
+        ((matches + 0.5) / (known as f64 + 1.0)).clamp(0.5, 0.97)
+    }
+
+    fn score(&self, candidate: usize, p: f64, without: Option<usize>, with_agreement: bool) -> f64 {
+        /// Texts on a page that a wrong candidate could read as well.
+        const OTHERS: f64 = 8.0;
+        let one = &self.candidates[candidate];
+        let gain = (p / (1.0 - p) * OTHERS).ln();
+        let surplus = self.surplus[candidate];
+        let agreement = if with_agreement { self.agreement[candidate] } else { 0.0 };
+        self.matches(candidate, without) * gain + one.anchor.survival().ln()
+            - one.burden
+            - 0.6 * surplus.min(3.0) / 3.0
+            + 4.0 * agreement
+    }
+
+    /// The best candidate of each kind of anchor, as far as labels say.
+    fn best_of_kinds(&self) -> BTreeMap<Anchor, (usize, f64)> {
+        let mut best: BTreeMap<Anchor, (usize, f64)> = BTreeMap::new();
+        for candidate in (0..self.candidates.len()).filter(|&one| self.is_possible[one]) {
+            if self.matches(candidate, None) <= 0.0 {
+                continue;
+            }
+            let score = self.score(candidate, 0.7, None, false);
+            let entry = best.entry(self.candidates[candidate].anchor).or_insert((candidate, score));
+            if score > entry.1 {
+                *entry = (candidate, score);
+            }
+        }
+        best
+    }
+
+    /// For each candidate the share of votes that it agrees with: each kind of anchor has one on each page.
+    fn agreements(&self) -> Vec<f64> {
+        let best = self.best_of_kinds();
+        let most = best.values().map(|(one, _)| self.matches(*one, None)).fold(0.0, f64::max);
+        let voters: Vec<(Anchor, usize, f64)> = best
+            .iter()
+            .map(|(anchor, (one, _))| (*anchor, *one, self.matches(*one, None) / most))
+            .filter(|(_, _, share)| *share > 0.6)
+            .map(|(anchor, one, share)| (anchor, one, share * share * anchor.survival()))
+            .collect();
+        let pages = self.readings.first().map_or(0, Vec::len);
+        let labelled: Vec<bool> = (0..pages)
+            .map(|page| self.labels.iter().any(|label| label.page == page && !label.wanted.is_empty()))
+            .collect();
+        let share = |candidate: usize| {
+            let (mut agreed, mut all) = (0.0, 0.0);
+            for page in (0..pages).filter(|&page| !labelled[page]) {
+                for (anchor, voter, weight) in &voters {
+                    if *anchor == self.candidates[candidate].anchor {
+                        continue;
+                    }
+                    let likeness = self.likeness(candidate, *voter, page);
+                    agreed += weight * likeness;
+                    all += weight;
+                }
+            }
+            if all > 0.0 { agreed / all } else { 0.5 }
+        };
+        (0..self.candidates.len()).map(share).collect()
+    }
+
+    /// Whether two candidates read the same on a page; for lists, how much of it.
+    pub(crate) fn likeness(&self, one: usize, other: usize, page: usize) -> f64 {
+        let (one, other) = (&self.readings[one][page].values, &self.readings[other][page].values);
+        if !self.multiple {
+            return f64::from(u8::from(one.first() == other.first()));
+        }
+        let shared = one.iter().filter(|value| other.contains(value)).count();
+        let all = one.len() + other.len() - shared;
+        if all == 0 { 1.0 } else { shared as f64 / all as f64 }
+    }
+}
+
+fn mean_surplus(labels: &[Label], pages: &[Reading]) -> f64 {
+    let known: Vec<&Label> = labels.iter().filter(|label| !label.wanted.is_empty()).collect();
+    let surplus: usize = known.iter().map(|label| label.surplus(&pages[label.page])).sum();
+    surplus as f64 / known.len().max(1) as f64
+}

@@ -1,0 +1,153 @@
+//! What goes into learning, and what comes out.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use webfill_mapping::PageKind;
+use webfill_urls::Url;
+
+/// A page, and what is known of it.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The canonical URL that the page was read from, after redirects.
+    pub url: Url,
+    pub kind: PageKind,
+    /// The decoded text of the page.
+    pub text: String,
+    /// The record that links here; pages of one record may share what is known.
+    pub record: Option<String>,
+    /// What the record knows, by field. It may be wrong, or not be on the page. A field that is not
+    /// here is unknown.
+    pub known: BTreeMap<String, Vec<String>>,
+    /// What a person has said of this page, by field; taken as true.
+    pub said: BTreeMap<String, Said>,
+}
+
+/// What a person has said of a field of one page.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    /// Exactly these are the values; empty and `absent` unset: nothing was said.
+    pub values: Vec<String>,
+    /// The page has no value.
+    pub absent: bool,
+    /// These are not values of the field here.
+    pub rejected: Vec<String>,
+    /// Nodes that were pointed at, as absolute XPaths: the value stands there.
+    pub nodes: Vec<String>,
+    /// Nodes that were pointed at as wrong.
+    pub rejected_nodes: Vec<String>,
+}
+
+/// What to learn.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The name of the mapping; where several are learned, a number is appended from the second on.
+    pub name: String,
+    /// The fields to learn; empty: all that are known.
+    pub fields: Vec<String>,
+    pub limits: Limits,
+}
+
+/// The bounds of learning; counts, not times, so that the same input always gives the same mapping.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Pages of one group that are looked at.
+    pub pages: usize,
+    /// Candidates for one field that are evaluated.
+    pub candidates: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            pages: 50,
+            candidates: 2_000,
+        }
+    }
+}
+
+/// Why nothing could be learned at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LearnError {
+    /// No page was given.
+    #[error("there are no pages to learn from")]
+    NoPages,
+    /// No page has a known value, and nobody has said one.
+    #[error("nothing is known of any page: give records with values, or label a page")]
+    NothingKnown,
+    /// A mapping cannot have this name.
+    #[error("`{0}` cannot name a mapping: letters, digits, `.`, `_` and `-` can")]
+    Name(String),
+    /// A field cannot have this name.
+    #[error("`{0}` cannot name a field: a to z, digits and `_` can, a letter first")]
+    FieldName(String),
+}
+
+/// What was learned.
+#[derive(Debug, Clone, Serialize)]
+pub struct Learned {
+    /// One for each group of pages of one site and template of which something was learned.
+    pub mappings: Vec<LearnedMapping>,
+    /// Pages of which nothing was learned, each with the reason.
+    pub left_out: Vec<LeftOut>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct LearnedMapping {
+    /// As it is written to a mapping file; it passes `mapping check`.
+    pub mapping: Value,
+    /// URLs of its pages.
+    pub pages: Vec<String>,
+    pub fields: Vec<FieldReport>,
+    /// A draft has a field below .9, or was learned from fewer than three records.
+    pub draft: bool,
+    /// The page that a person should look at, because on it the best candidates disagree most.
+    pub look_at: Option<String>,
+}
+
+/// How a field was learned.
+#[derive(Debug, Clone, Serialize)]
+pub struct FieldReport {
+    pub field: String,
+    pub multiple: bool,
+    /// The processors of the best candidate; `None`: nothing was found, `why` says what was tried.
+    pub processors: Option<Value>,
+    pub alternatives: Vec<Value>,
+    /// The kind of anchor, in words of the documentation.
+    pub anchor: Option<String>,
+    /// The share of the labelled pages that a candidate learned without them reads rightly.
+    pub confidence: f64,
+    /// URLs of the pages where the value is a known one.
+    pub agree: Vec<String>,
+    pub disagree: Vec<Disagreement>,
+    pub runner_up: Option<Value>,
+    /// The best candidates of different kinds of anchors, at most three, the chosen one first.
+    pub candidates: Vec<CandidateReport>,
+    /// One sentence for people.
+    pub why: String,
+}
+
+/// One of the best candidates of a field.
+#[derive(Debug, Clone, Serialize)]
+pub struct CandidateReport {
+    pub processors: Value,
+    pub anchor: String,
+    /// URLs of the pages where it reads a known value.
+    pub agree: Vec<String>,
+    /// The share of all pages of the group on which it reads what the chosen one reads.
+    pub agreement: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Disagreement {
+    pub url: String,
+    pub known: Vec<String>,
+    pub read: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct LeftOut {
+    pub url: String,
+    pub why: String,
+}
