@@ -2,9 +2,10 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::{literal, steps_between};
+use crate::anchors::literal;
 use crate::labels::Labels;
 use crate::places::{At, Places};
+use crate::steps::steps_between;
 
 /// Texts before a value among which its label is looked for.
 const NEAR: usize = 12;

@@ -22,6 +22,7 @@ mod places;
 mod repair;
 mod report;
 mod score;
+mod steps;
 mod survival;
 mod types;
 mod unions;

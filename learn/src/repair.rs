@@ -230,8 +230,10 @@ fn fits(value: &str, known: &[&Wanted]) -> bool {
     let has = |text: &str, of: fn(char) -> bool| text.chars().any(of);
     let always = |of: fn(char) -> bool| known.iter().all(|one| has(&one.folded, of));
     let never = |of: fn(char) -> bool| !known.iter().any(|one| has(&one.folded, of));
-    let agrees =
-        |of: fn(char) -> bool| !(always(of) && !has(value, of)) && !(never(of) && has(value, of));
+    let agrees = |of: fn(char) -> bool| match has(value, of) {
+        true => !never(of),
+        false => !always(of),
+    };
     // Few values of before do not say how long one may be.
     (shortest / 3..=longest * 3 + 2).contains(&length(value))
         && agrees(|c| c.is_ascii_digit())
