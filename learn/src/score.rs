@@ -182,7 +182,7 @@ impl<'a> Scores<'a> {
         self.matches(candidate, without) * gain + one.anchor.survival().ln()
             - one.burden
             - 0.6 * surplus.min(3.0) / 3.0
-            + 4.0 * agreement
+            + 3.0 * agreement
     }
 
     /// The best candidate of each kind of anchor, as far as labels say.
@@ -214,7 +214,11 @@ impl<'a> Scores<'a> {
             .iter()
             .map(|(anchor, (one, _))| (*anchor, *one, self.matches(*one, None) / most))
             .filter(|(_, _, share)| *share > 0.6)
-            .map(|(anchor, one, share)| (anchor, one, share * share * anchor.survival()))
+            .map(|(anchor, one, share)| {
+                // Chains that count positions go wrong together, so their votes count less.
+                let trust = (1.0 - self.candidates[one].burden).max(0.1).powi(2);
+                (anchor, one, share * share * anchor.survival() * trust)
+            })
             .collect();
         let pages = self.readings.first().map_or(0, Vec::len);
         let labelled: Vec<bool> = (0..pages)

@@ -70,13 +70,13 @@ pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, 
     };
     let length = 0.04 * steps.len() as f64;
     let numbers: Vec<usize> = (0..steps.len()).filter(|&at| steps[at].of > 1).collect();
-    let mut found = vec![(write(&|_| true), length + 0.12 * numbers.len() as f64)];
+    let mut found = vec![(write(&|_| true), length + 0.2 * numbers.len() as f64)];
     if !numbers.is_empty() {
         found.push((write(&|_| false), length));
     }
     if numbers.len() > 1 {
         for &without in &numbers {
-            let burden = length + 0.12 * (numbers.len() - 1) as f64;
+            let burden = length + 0.2 * (numbers.len() - 1) as f64;
             found.push((write(&|at| at != without), burden));
         }
     }
