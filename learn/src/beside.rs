@@ -2,9 +2,10 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::{literal, steps_between};
+use crate::anchors::literal;
 use crate::labels::Labels;
 use crate::places::{At, Places};
+use crate::steps::steps_between;
 
 /// Texts before a value among which its label is looked for.
 const NEAR: usize = 12;
@@ -29,18 +30,35 @@ pub(crate) fn label_routes(
         At::Text(node) => node.position(),
         _ => end.position(),
     };
-    let before = page.texts.partition_point(|&text| position(page, text) < start);
+    let before = page
+        .texts
+        .partition_point(|&text| position(page, text) < start);
     let mut near = 0;
     for distance in 1..=before.min(FAR) {
         let text = page.texts[before - distance];
-        let At::Text(label) = page.all[text].at else { continue };
-        let Some(parent) = label.parent() else { continue };
-        let is_heading = matches!(parent.tag(), Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "th" | "dt"));
+        let At::Text(label) = page.all[text].at else {
+            continue;
+        };
+        let Some(parent) = label.parent() else {
+            continue;
+        };
+        let is_heading = matches!(
+            parent.tag(),
+            Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "th" | "dt")
+        );
         if !(distance <= NEAR || is_heading) || !labels.has(&page.all[text].text) {
             continue;
         }
-        let Some(written) = literal(&page.all[text].text) else { continue };
-        let burden = 0.04 * distance as f64;
+        let Some(written) = literal(&page.all[text].text) else {
+            continue;
+        };
+        // What does not look like a label may be any text that all pages share.
+        let doubt = if is_heading || page.all[text].text.ends_with(':') {
+            0.0
+        } else {
+            0.15
+        };
+        let burden = 0.04 * distance as f64 + doubt;
         if is_text && distance <= 4 {
             let after = format!(
                 "//text()[normalize-space(.)={written}]/following::text()[normalize-space(.)][{distance}]"
@@ -87,7 +105,9 @@ fn structure(
             after_the_label(label, node, end, &from, more, found);
             return;
         }
-        let Some(up) = node.parent().filter(|up| up.is_element()) else { return };
+        let Some(up) = node.parent().filter(|up| up.is_element()) else {
+            return;
+        };
         if up.contains(end) && up != end {
             beside(node, up, end, &from, more, found);
         }
@@ -111,7 +131,11 @@ fn after_the_label(
     found: &mut dyn FnMut(&str, f64, bool),
 ) {
     if label.parent() == Some(node) && end == node {
-        found(&format!("{from}/text()[normalize-space(.)][2]"), burden + 0.2, true);
+        found(
+            &format!("{from}/text()[normalize-space(.)][2]"),
+            burden + 0.2,
+            true,
+        );
     }
 }
 
@@ -138,10 +162,22 @@ fn beside(
         let of_tag = tags.iter().filter(|one| **one == tag).count();
         for (steps, more) in steps_between(sibling, end) {
             let more = burden + more + 0.05 * (of_tag - 1) as f64;
-            found(&format!("{from}/following-sibling::{tag}[{of_tag}]{steps}"), more, false);
-            found(&format!("{from}/following-sibling::{tag}{steps}"), more + 0.02, false);
+            found(
+                &format!("{from}/following-sibling::{tag}[{of_tag}]{steps}"),
+                more,
+                false,
+            );
+            found(
+                &format!("{from}/following-sibling::{tag}{steps}"),
+                more + 0.02,
+                false,
+            );
             if number == 1 {
-                found(&format!("{from}/following-sibling::*[1]{steps}"), more + 0.02, false);
+                found(
+                    &format!("{from}/following-sibling::*[1]{steps}"),
+                    more + 0.02,
+                    false,
+                );
             }
         }
         return;

@@ -8,6 +8,7 @@ use crate::labels::{Labels, Leaks};
 use crate::places::Places;
 use crate::score::{Label, Scores};
 use crate::types::{Limits, Page};
+use crate::unions;
 
 /// Candidates that are evaluated on the first few labelled pages, and those on all pages.
 const AT_FIRST: usize = 500;
@@ -57,24 +58,55 @@ pub(crate) fn learn_field(
         }
     }
     for &(page, place) in pointed {
-        made.add_place(page, &group.pages[page], place, &[], &group.labels, &group.leaks);
+        made.add_place(
+            page,
+            &group.pages[page],
+            place,
+            &[],
+            &group.labels,
+            &group.leaks,
+        );
     }
     let mut candidates = made.likeliest(limits.candidates.min(AT_FIRST));
     for candidate in &mut candidates {
         candidate.processors.extend(after.iter().cloned());
     }
     let candidates = best_of_first(group, candidates, &labels, multiple);
-    let chains: Vec<&[Value]> = candidates.iter().map(|one| one.processors.as_slice()).collect();
-    let readings = evaluate::read(&chains, &group.pages());
+    let mut candidates = candidates;
+    let mut readings = read_all(&candidates, &group.pages());
+    if multiple {
+        let ranking = Scores::new(&candidates, &readings, &labels, multiple).ranking(None);
+        let unions = unions::of_best(&candidates, &ranking);
+        readings.extend(read_all(&unions, &group.pages()));
+        candidates.extend(unions);
+    }
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
     let ranking = scores.ranking(None);
     let left_out = leave_one_out(&scores);
-    Found { multiple, ranking, left_out, candidates, readings, labels }
+    Found {
+        multiple,
+        ranking,
+        left_out,
+        candidates,
+        readings,
+        labels,
+    }
+}
+
+fn read_all(candidates: &[Candidate], pages: &[&Page]) -> Vec<Vec<Reading>> {
+    let chains: Vec<&[Value]> = candidates
+        .iter()
+        .map(|one| one.processors.as_slice())
+        .collect();
+    evaluate::read(&chains, pages)
 }
 
 /// Several known values on three pages in ten or more.
 fn is_list(labels: &[Label]) -> bool {
-    let known = labels.iter().filter(|label| !label.wanted.is_empty()).count();
+    let known = labels
+        .iter()
+        .filter(|label| !label.wanted.is_empty())
+        .count();
     let several = labels.iter().filter(|label| label.wanted.len() > 1).count();
     several > 0 && several * 10 >= known * 3
 }
@@ -93,7 +125,10 @@ fn best_of_first(
     let first: Vec<Label> = known
         .take(FIRST_PAGES)
         .enumerate()
-        .map(|(at, label)| Label { page: at, ..label.clone() })
+        .map(|(at, label)| Label {
+            page: at,
+            ..label.clone()
+        })
         .collect();
     let numbers: Vec<usize> = labels
         .iter()
@@ -102,16 +137,17 @@ fn best_of_first(
         .map(|label| label.page)
         .collect();
     let pages: Vec<&Page> = numbers.iter().map(|&page| group.pages[page].page).collect();
-    let chains: Vec<&[Value]> = candidates.iter().map(|one| one.processors.as_slice()).collect();
-    let readings = evaluate::read(&chains, &pages);
+    let readings = read_all(&candidates, &pages);
     let scores = Scores::new(&candidates, &readings, &first, multiple);
     let ranking = scores.ranking(None);
-    let kept = spread(&candidates, &readings, &ranking);
-    kept.into_iter().map(|one| candidates[one].clone()).collect()
+    let kept = spread(&candidates, &ranking);
+    kept.into_iter()
+        .map(|one| candidates[one].clone())
+        .collect()
 }
 
 /// The first of the ranking, but of each kind of anchor a few, so that kinds can vote.
-fn spread(candidates: &[Candidate], _readings: &[Vec<Reading>], ranking: &[usize]) -> Vec<usize> {
+fn spread(candidates: &[Candidate], ranking: &[usize]) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     let mut of_kind = std::collections::BTreeMap::new();
     for &one in ranking {

@@ -21,7 +21,10 @@ impl Leaks {
         let bare = folded.trim_end_matches([':', ' ']);
         self.0.contains(&folded)
             || self.0.contains(bare)
-            || self.0.iter().any(|known| known.chars().count() >= 6 && folded.contains(known.as_str()))
+            || self
+                .0
+                .iter()
+                .any(|known| known.chars().count() >= 6 && folded.contains(known.as_str()))
     }
 }
 
@@ -58,18 +61,26 @@ impl Labels {
     pub(crate) fn has(&self, text: &str) -> bool {
         self.0.contains(text)
     }
-
-    /// The label that a text begins with, up to its colon.
-    pub(crate) fn before<'t>(&self, text: &'t str, leaks: &Leaks) -> Option<&'t str> {
-        let end = text.find(':')? + 1;
-        let label = &text[..end];
-        (label.chars().count() <= LONGEST && !leaks.holds(label)).then_some(label)
-    }
 }
 
 fn is_marked(at: &At<'_>, text: &str) -> bool {
     let At::Text(node) = at else { return false };
     let tag = node.parent().and_then(|parent| parent.tag());
     text.ends_with(':')
-        || matches!(tag, Some("dt" | "th" | "label" | "b" | "strong" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "legend"))
+        || matches!(
+            tag,
+            Some(
+                "dt" | "th"
+                    | "label"
+                    | "b"
+                    | "strong"
+                    | "h1"
+                    | "h2"
+                    | "h3"
+                    | "h4"
+                    | "h5"
+                    | "h6"
+                    | "legend"
+            )
+        )
 }

@@ -28,11 +28,14 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
         return Err(LearnError::NothingKnown);
     }
     let groups = url_patterns::separable(groups(pages, &documents), pages);
-    let mut learned = Learned { mappings: Vec::new(), left_out: Vec::new() };
+    let mut learned = Learned {
+        mappings: Vec::new(),
+        left_out: Vec::new(),
+    };
     for group in &groups {
         let chosen = chosen_pages(pages, group, task);
         let prepared = prepared(pages, &documents, &chosen);
-        let reports = learn_fields(&prepared, &fields, task);
+        let (reports, doubts) = learn_fields(&prepared, &fields, task);
         if reports.iter().all(|report| report.processors.is_none()) {
             let why = "no value that is known of this page or of those like it was found on them";
             learned.left_out.extend(group.iter().map(|&page| LeftOut {
@@ -46,7 +49,9 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
         let patterns = url_patterns::patterns(&urls, &others);
         let name = name_of(&task.name, learned.mappings.len());
         let mapping = mapping_of(&name, &patterns, &[], &reports);
-        learned.mappings.push(report::mapping_report(mapping, &urls, reports, &prepared));
+        learned.mappings.push(report::mapping_report(
+            mapping, &urls, reports, &doubts, &prepared,
+        ));
     }
     Ok(learned)
 }
@@ -58,10 +63,17 @@ fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
     }
     let is_field = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     };
     let known = known::fields(pages, &[]);
-    if let Some(name) = task.fields.iter().chain(&known).find(|name| !is_field(name)) {
+    if let Some(name) = task
+        .fields
+        .iter()
+        .chain(&known)
+        .find(|name| !is_field(name))
+    {
         return Err(LearnError::FieldName(name.clone()));
     }
     if pages.is_empty() {
@@ -71,7 +83,7 @@ fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
 }
 
 /// The tree of a page; all trees together have bounded memory.
-fn parsed(page: &Page, pages: usize) -> Document {
+pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
     let memory = ((1usize << 30) / pages.max(1)).clamp(8 << 20, 128 << 20);
     let limits = DocumentLimits {
         memory_bytes: memory,
@@ -90,7 +102,11 @@ fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     let knows = |page: &usize| {
         let page = &pages[*page];
         let said = usize::from(!page.said.is_empty()) * 1_000;
-        said + page.known.values().filter(|values| !values.is_empty()).count()
+        said + page
+            .known
+            .values()
+            .filter(|values| !values.is_empty())
+            .count()
     };
     let mut chosen = group.to_vec();
     chosen.sort_by_key(|page| (usize::MAX - knows(page), *page));
@@ -99,7 +115,11 @@ fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     chosen
 }
 
-fn prepared<'d>(pages: &'d [Page], documents: &'d [Document], chosen: &[usize]) -> Group<'d> {
+pub(crate) fn prepared<'d>(
+    pages: &'d [Page],
+    documents: &'d [Document],
+    chosen: &[usize],
+) -> Group<'d> {
     let places: Vec<Places<'d>> = chosen
         .iter()
         .map(|&page| Places::new(&pages[page], &documents[page]))
@@ -107,11 +127,16 @@ fn prepared<'d>(pages: &'d [Page], documents: &'d [Document], chosen: &[usize]) 
     let values = known::folded_values(chosen.iter().map(|&page| &pages[page]));
     let leaks = Leaks::new(values.into_iter());
     let labels = Labels::new(&places, &leaks);
-    Group { pages: places, labels, leaks }
+    Group {
+        pages: places,
+        labels,
+        leaks,
+    }
 }
 
-fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> Vec<FieldReport> {
+fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<FieldReport>, Vec<f64>) {
     let mut reports = Vec::new();
+    let mut doubts = vec![0.0; group.pages.len()];
     for field in fields {
         let (labels, pointed) = known::labels(&group.pages, field);
         if labels.iter().all(|label| label.wanted.is_empty()) {
@@ -119,8 +144,13 @@ fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> Vec<FieldR
         }
         let found: Found = learn_field(group, labels, &pointed, &[], &task.limits);
         reports.push(report::field_report(field, &found, group));
+        let of_field = report::doubts(&found, group);
+        doubts
+            .iter_mut()
+            .zip(of_field)
+            .for_each(|(sum, doubt)| *sum += doubt);
     }
-    reports
+    (reports, doubts)
 }
 
 /// URLs that a group's patterns must not match: those of other kinds, and of the other groups of its site.

@@ -19,14 +19,18 @@ mod known;
 mod labels;
 mod learning;
 mod places;
+mod repair;
 mod report;
 mod score;
+mod steps;
 mod survival;
 mod types;
+mod unions;
 mod url_patterns;
 
 pub use learning::learn;
+pub use repair::{FieldRepair, Repaired, repair};
 pub use types::{
-    CandidateReport, Disagreement, FieldReport, LearnError, Learned, LearnedMapping, LeftOut, Limits,
-    Page, Said, Task,
+    CandidateReport, Disagreement, FieldReport, LearnError, Learned, LearnedMapping, LeftOut,
+    Limits, Page, Said, Task,
 };

@@ -56,15 +56,32 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
 /// The share of labels that the learner reads rightly without having them. Of one label that share cannot
 /// be known; half of how far kinds of anchors agree stands for it.
 fn confidence(found: &Found, best: usize) -> f64 {
-    let known: Vec<f64> = found.left_out.iter().copied().filter(|credit| !credit.is_nan()).collect();
+    let known: Vec<f64> = found
+        .left_out
+        .iter()
+        .copied()
+        .filter(|credit| !credit.is_nan())
+        .collect();
     if known.len() > 1 {
         return rounded(known.iter().sum::<f64>() / known.len() as f64);
     }
-    let scores = Scores::new(&found.candidates, &found.readings, &found.labels, found.multiple);
+    let scores = Scores::new(
+        &found.candidates,
+        &found.readings,
+        &found.labels,
+        found.multiple,
+    );
     let kind = found.candidates[best].anchor;
-    let other = found.ranking.iter().find(|&&one| found.candidates[one].anchor != kind);
+    let other = found
+        .ranking
+        .iter()
+        .find(|&&one| found.candidates[one].anchor != kind);
     let pages = found.readings[best].len();
-    let alike = |other: usize| (0..pages).map(|page| scores.likeness(best, other, page)).sum::<f64>();
+    let alike = |other: usize| {
+        (0..pages)
+            .map(|page| scores.likeness(best, other, page))
+            .sum::<f64>()
+    };
     rounded(0.5 * other.map_or(0.0, |&other| alike(other) / pages as f64))
 }
 
@@ -80,30 +97,50 @@ fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldRepo
             report.agree.push(url);
             continue;
         }
-        let read = reading.values.iter().take(if found.multiple { SHOWN } else { 1 });
+        let read = reading
+            .values
+            .iter()
+            .take(if found.multiple { SHOWN } else { 1 });
         report.disagree.push(Disagreement {
             url,
-            known: label.wanted.iter().take(SHOWN).map(|one| one.text.clone()).collect(),
+            known: label
+                .wanted
+                .iter()
+                .take(SHOWN)
+                .map(|one| one.text.clone())
+                .collect(),
             read: read.map(|value| value.folded.clone()).collect(),
         });
     }
 }
 
 fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
-    let scores = Scores::new(&found.candidates, &found.readings, &found.labels, found.multiple);
+    let scores = Scores::new(
+        &found.candidates,
+        &found.readings,
+        &found.labels,
+        found.multiple,
+    );
     let mut kinds = BTreeSet::new();
-    let firsts = found.ranking.iter().filter(|&&one| kinds.insert(found.candidates[one].anchor));
+    let firsts = found
+        .ranking
+        .iter()
+        .filter(|&&one| kinds.insert(found.candidates[one].anchor));
     let pages = group.pages.len();
     firsts
         .take(3)
         .map(|&one| {
-            let agreement: f64 = (0..pages).map(|page| scores.likeness(best, one, page)).sum();
+            let agreement: f64 = (0..pages)
+                .map(|page| scores.likeness(best, one, page))
+                .sum();
             let known = found.labels.iter().zip(&scores.credits[one]);
             let agree = known.filter(|(_, credit)| **credit >= 0.99);
             CandidateReport {
                 processors: found.candidates[one].processors.clone().into(),
                 anchor: found.candidates[one].anchor.name().to_owned(),
-                agree: agree.map(|(label, _)| group.pages[label.page].page.url.to_string()).collect(),
+                agree: agree
+                    .map(|(label, _)| group.pages[label.page].page.url.to_string())
+                    .collect(),
                 agreement: rounded(agreement / pages.max(1) as f64),
             }
         })
@@ -111,12 +148,18 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
 }
 
 fn why_nothing(found: &Found) -> String {
-    let known = found.labels.iter().filter(|label| !label.wanted.is_empty()).count();
+    let known = found
+        .labels
+        .iter()
+        .filter(|label| !label.wanted.is_empty())
+        .count();
     if found.candidates.is_empty() {
         return format!("none of the values known of {known} pages stands on its page");
     }
     let tried = found.candidates.len();
-    format!("{tried} candidates were tried, and none reads a known value without contradicting what was said")
+    format!(
+        "{tried} candidates were tried, and none reads a known value without contradicting what was said"
+    )
 }
 
 fn why(found: &Found, best: usize, report: &FieldReport) -> String {
@@ -125,7 +168,10 @@ fn why(found: &Found, best: usize, report: &FieldReport) -> String {
     let all = right + report.disagree.len();
     let sure = match all {
         1 => "one record cannot be checked against another".to_owned(),
-        _ => format!("learned without a page, it is right there {:.0} times in 100", report.confidence * 100.0),
+        _ => format!(
+            "learned without a page, it is right there {:.0} times in 100",
+            report.confidence * 100.0
+        ),
     };
     format!("found by {kind}; right on {right} of {all} pages whose value is known; {sure}")
 }
@@ -135,7 +181,8 @@ pub(crate) fn mapping_report(
     mapping: Value,
     urls: &[&Url],
     fields: Vec<FieldReport>,
-    _group: &Group<'_>,
+    doubts: &[f64],
+    group: &Group<'_>,
 ) -> LearnedMapping {
     let is_unsure = |field: &FieldReport| {
         field.confidence < SURE || field.agree.len() + field.disagree.len() < ENOUGH
@@ -144,7 +191,41 @@ pub(crate) fn mapping_report(
         mapping,
         pages: urls.iter().map(|url| url.to_string()).collect(),
         draft: fields.iter().any(is_unsure),
-        look_at: None,
+        look_at: page_to_look_at(doubts, group),
         fields,
     }
+}
+
+/// How far the best candidates of other kinds read something else than the chosen one, for each page.
+pub(crate) fn doubts(found: &Found, group: &Group<'_>) -> Vec<f64> {
+    let mut doubts = vec![0.0; group.pages.len()];
+    let Some(&best) = found.ranking.first() else {
+        return doubts;
+    };
+    let scores = Scores::new(
+        &found.candidates,
+        &found.readings,
+        &found.labels,
+        found.multiple,
+    );
+    let mut kinds = BTreeSet::from([found.candidates[best].anchor]);
+    let others = found
+        .ranking
+        .iter()
+        .filter(|&&one| kinds.insert(found.candidates[one].anchor));
+    for &other in others.take(3) {
+        for (page, doubt) in doubts.iter_mut().enumerate() {
+            *doubt += 1.0 - scores.likeness(best, other, page);
+        }
+    }
+    doubts
+}
+
+/// The page on which candidates disagree most; `None` if they agree on all.
+fn page_to_look_at(doubts: &[f64], group: &Group<'_>) -> Option<String> {
+    let most = doubts.iter().copied().fold(0.0, f64::max);
+    let page = doubts
+        .iter()
+        .position(|doubt| *doubt == most && most > 0.0)?;
+    Some(group.pages[page].page.url.to_string())
 }

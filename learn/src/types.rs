@@ -79,6 +79,9 @@ pub enum LearnError {
     /// A mapping cannot have this name.
     #[error("`{0}` cannot name a mapping: letters, digits, `.`, `_` and `-` can")]
     Name(String),
+    /// The mapping that is to be repaired has errors.
+    #[error("the old mapping cannot be loaded: {0}")]
+    OldMapping(String),
     /// A field cannot have this name.
     #[error("`{0}` cannot name a field: a to z, digits and `_` can, a letter first")]
     FieldName(String),

@@ -1,0 +1,241 @@
+//! Repairs the fields of a mapping that a changed site has broken: what was extracted before is what is
+//! known of the new pages. A wrong repair is worse than none, so what is not sure is refused.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use webfill_mapping::{Engine, MappingSet, PageInput, Source, Wants};
+
+use crate::evaluate::{self, Reading};
+use crate::field::{Found, Group, learn_field};
+use crate::fold::Wanted;
+use crate::known;
+use crate::learning::{field_of, parsed, prepared};
+use crate::report;
+use crate::score::Label;
+use crate::types::{FieldReport, LearnError, Limits, Page};
+
+/// Pages whose value of before must be found again.
+const ENOUGH: usize = 3;
+
+/// The confidence that a repair needs.
+const SURE: f64 = 0.9;
+
+/// The share of what is read on all pages that must look like the values of before.
+const ALIKE: f64 = 0.9;
+
+/// A repaired mapping.
+#[derive(Debug, Clone, Serialize)]
+pub struct Repaired {
+    /// The old mapping with the chains of the accepted fields replaced.
+    pub mapping: Value,
+    /// Every field of which values of before are known.
+    pub fields: Vec<FieldRepair>,
+}
+
+/// What became of a field.
+#[derive(Debug, Clone, Serialize)]
+pub struct FieldRepair {
+    pub field: String,
+    /// The old chain reads less than half of the values of before.
+    pub broken: bool,
+    /// Broken, and replaced.
+    pub accepted: bool,
+    /// One sentence for people.
+    pub why: String,
+    /// What was learned, accepted or not; `None` if the field is not broken.
+    pub learned: Option<FieldReport>,
+}
+
+/// Learns the broken fields of a mapping again. `pages` are new pages of the mapping, on which `known` is
+/// what was extracted from the same URLs before the site changed.
+///
+/// # Errors
+///
+/// The old mapping cannot be loaded, there are no pages, or nothing is known of them.
+pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, LearnError> {
+    if pages.is_empty() {
+        return Err(LearnError::NoPages);
+    }
+    let engine = engine_of(old)?;
+    let documents: Vec<_> = pages.iter().map(|page| parsed(page, pages.len())).collect();
+    let chosen: Vec<usize> = (0..pages.len().min(limits.pages.max(1))).collect();
+    let group = prepared(pages, &documents, &chosen);
+    let read: Vec<_> = chosen
+        .iter()
+        .map(|&page| extract(&engine, &pages[page]))
+        .collect();
+    let mut repaired = Repaired {
+        mapping: old.clone(),
+        fields: Vec::new(),
+    };
+    let Some(fields) = repaired.mapping["fields"].as_array_mut() else {
+        return Err(LearnError::NothingKnown);
+    };
+    for field in fields {
+        let name = field["name"].as_str().unwrap_or_default().to_owned();
+        let (labels, pointed) = known::labels(&group.pages, &name);
+        let known = labels
+            .iter()
+            .filter(|label| !label.wanted.is_empty())
+            .count();
+        if known == 0 {
+            continue;
+        }
+        let multiple = field["multiple"].as_bool().unwrap_or(false);
+        let credit = |label: &Label| {
+            let reading = read[label.page].get(&name).map(evaluate::reading);
+            label.credit(&reading.unwrap_or_default(), multiple)
+        };
+        let right: f64 = labels.iter().map(credit).sum();
+        if right * 2.0 >= known as f64 {
+            repaired.fields.push(sound(name, right, known));
+            continue;
+        }
+        let found = learn_field(&group, labels, &pointed, &[], limits);
+        let repair = judge(name, &found, &group, multiple);
+        if repair.accepted
+            && let Some(learned) = repair.learned.as_ref().and_then(field_of)
+        {
+            replace_chain(field, &learned);
+        }
+        repaired.fields.push(repair);
+    }
+    match repaired.fields.is_empty() {
+        true => Err(LearnError::NothingKnown),
+        false => Ok(repaired),
+    }
+}
+
+fn engine_of(old: &Value) -> Result<Engine, LearnError> {
+    let source = Source {
+        name: "the old mapping".to_owned(),
+        text: old.to_string(),
+    };
+    let set = MappingSet::from_sources(vec![source])
+        .map_err(|errors| LearnError::OldMapping(errors.to_string()))?;
+    Ok(Engine::new(Arc::new(set), evaluate::limits()))
+}
+
+fn extract(engine: &Engine, page: &Page) -> serde_json::Map<String, Value> {
+    let input = PageInput {
+        url: &page.url,
+        kind: page.kind,
+        text: &page.text,
+    };
+    let mapping = engine.set().indexes().next();
+    let extraction = engine.extract_as(mapping, input, Wants::default());
+    extraction
+        .map(|extraction| extraction.fields)
+        .unwrap_or_default()
+}
+
+fn sound(field: String, right: f64, known: usize) -> FieldRepair {
+    FieldRepair {
+        field,
+        broken: false,
+        accepted: false,
+        why: format!("it still reads {right:.0} of {known} values of before"),
+        learned: None,
+    }
+}
+
+/// Other keys of the field, such as its description, stay.
+fn replace_chain(field: &mut Value, learned: &Value) {
+    if let Some(field) = field.as_object_mut() {
+        for key in ["processors", "alternatives"] {
+            field.shift_remove(key);
+            if let Some(chains) = learned.get(key) {
+                field.insert(key.to_owned(), chains.clone());
+            }
+        }
+    }
+}
+
+fn judge(field: String, found: &Found, group: &Group<'_>, multiple: bool) -> FieldRepair {
+    let report = report::field_report(&field, found, group);
+    let refusal = refusal(found, &report, multiple);
+    FieldRepair {
+        broken: true,
+        accepted: refusal.is_none(),
+        why: refusal.unwrap_or_else(|| report.why.clone()),
+        learned: Some(report),
+        field,
+    }
+}
+
+/// Why a repair is not sure enough.
+fn refusal(found: &Found, report: &FieldReport, multiple: bool) -> Option<String> {
+    let Some(&best) = found.ranking.first() else {
+        return Some(report.why.clone());
+    };
+    if found.multiple != multiple {
+        return Some("values of before are lists on some pages and single on others".to_owned());
+    }
+    if report.agree.len() < ENOUGH {
+        let right = report.agree.len();
+        return Some(format!(
+            "only {right} values of before were found again, {ENOUGH} are needed"
+        ));
+    }
+    if report.confidence < SURE {
+        return Some(format!(
+            "learned without a page, it is right there only {:.2} of the time",
+            report.confidence
+        ));
+    }
+    let known: Vec<&Wanted> = found
+        .labels
+        .iter()
+        .flat_map(|label| &label.wanted)
+        .collect();
+    let readings = &found.readings[best];
+    if !is_varied(readings) && known.iter().any(|one| one.folded != known[0].folded) {
+        return Some("it reads the same on every page, where values of before differed".to_owned());
+    }
+    let values: Vec<&str> = readings
+        .iter()
+        .flat_map(|reading| &reading.values)
+        .map(|value| value.folded.as_str())
+        .collect();
+    let alike = values.iter().filter(|value| fits(value, &known)).count();
+    (alike as f64).lt(&(ALIKE * values.len() as f64)).then(|| {
+        format!(
+            "only {alike} of {} values look like those of before",
+            values.len()
+        )
+    })
+}
+
+fn is_varied(readings: &[Reading]) -> bool {
+    let mut filled = readings.iter().filter(|reading| !reading.values.is_empty());
+    let first = filled.next();
+    filled.any(|reading| Some(&reading.values) != first.map(|first| &first.values))
+}
+
+/// Whether a value has a length and characters like those of before.
+fn fits(value: &str, known: &[&Wanted]) -> bool {
+    let length = |text: &str| text.chars().count();
+    let longest = known
+        .iter()
+        .map(|one| length(&one.folded))
+        .max()
+        .unwrap_or(0);
+    let shortest = known
+        .iter()
+        .map(|one| length(&one.folded))
+        .min()
+        .unwrap_or(0);
+    let has = |text: &str, of: fn(char) -> bool| text.chars().any(of);
+    let always = |of: fn(char) -> bool| known.iter().all(|one| has(&one.folded, of));
+    let never = |of: fn(char) -> bool| !known.iter().any(|one| has(&one.folded, of));
+    let agrees = |of: fn(char) -> bool| match has(value, of) {
+        true => !never(of),
+        false => !always(of),
+    };
+    // Few values of before do not say how long one may be.
+    (shortest / 3..=longest * 3 + 2).contains(&length(value))
+        && agrees(|c| c.is_ascii_digit())
+        && agrees(char::is_alphabetic)
+}

@@ -1,0 +1,112 @@
+//! Steps down the tree, from an element to one within it.
+
+use webfill_document::NodeRef;
+
+use crate::anchors::{is_step, literal};
+use crate::generated::looks_generated;
+
+/// A step down: the tag, its number among the siblings of that tag, and how many they are.
+pub(crate) struct Step {
+    tag: String,
+    number: usize,
+    of: usize,
+}
+
+impl Step {
+    fn written(&self, with_number: bool) -> String {
+        match with_number && self.of > 1 {
+            true => format!("/{}[{}]", self.tag, self.number),
+            false => format!("/{}", self.tag),
+        }
+    }
+}
+
+/// The steps from an element to one within it; `None` if a name is no step.
+pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    let mut node = to;
+    while node != from {
+        if steps.len() >= most {
+            return None;
+        }
+        let tag = node.tag().filter(|tag| is_step(tag))?;
+        let parent = node.parent()?;
+        let (mut number, mut of) = (0, 0);
+        for child in parent.children().take(2_000) {
+            if child.tag() == Some(tag) {
+                of += 1;
+                if child == node {
+                    number = of;
+                }
+            }
+        }
+        if number == 0 {
+            return None;
+        }
+        steps.push(Step {
+            tag: tag.to_owned(),
+            number,
+            of,
+        });
+        node = parent;
+    }
+    steps.reverse();
+    Some(steps)
+}
+
+/// How to write the steps from an element to one within it, each with its burden.
+pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, f64)> {
+    let Some(steps) = steps(from, to, 24) else {
+        return Vec::new();
+    };
+    let Some(last) = steps.last() else {
+        return vec![(String::new(), 0.0)];
+    };
+    let write = |is_numbered: &dyn Fn(usize) -> bool| -> String {
+        let parts = steps.iter().enumerate();
+        parts
+            .map(|(at, step)| step.written(is_numbered(at)))
+            .collect()
+    };
+    let length = 0.04 * steps.len() as f64;
+    let numbers: Vec<usize> = (0..steps.len()).filter(|&at| steps[at].of > 1).collect();
+    let mut found = vec![(write(&|_| true), length + 0.2 * numbers.len() as f64)];
+    if !numbers.is_empty() {
+        found.push((write(&|_| false), length));
+    }
+    if numbers.len() > 1 {
+        for &without in &numbers {
+            let burden = length + 0.2 * (numbers.len() - 1) as f64;
+            found.push((write(&|at| at != without), burden));
+        }
+    }
+    if steps.len() > 1 {
+        found.push((format!("//{}", last.tag), 0.05));
+    }
+    let class = to.attribute("class").unwrap_or_default();
+    let is_good = !class.trim().is_empty() && !looks_generated(class);
+    if let Some(text) = literal(class).filter(|_| is_good) {
+        found.push((format!("//{}[@class={text}]", last.tag), 0.08));
+    }
+    found
+}
+
+/// From the root: with all numbers, with none, and with all but the last.
+pub(crate) fn absolute_paths(to: NodeRef<'_>) -> Option<Vec<(String, f64)>> {
+    let root = to.document().root();
+    let steps = steps(root, to, 60)?;
+    let last = steps.iter().rposition(|step| step.of > 1);
+    let all: String = steps.iter().map(|step| step.written(true)).collect();
+    let mut paths = vec![(all, 0.6)];
+    if let Some(last) = last {
+        let numbered = steps.iter().enumerate();
+        paths.push((
+            numbered
+                .map(|(at, step)| step.written(at != last))
+                .collect(),
+            0.6,
+        ));
+        paths.push((steps.iter().map(|step| step.written(false)).collect(), 0.7));
+    }
+    Some(paths)
+}
