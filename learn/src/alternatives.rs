@@ -9,13 +9,19 @@ const MOST: usize = 2;
 /// Positions of candidates of other kinds than the best that agree with it wherever both read something,
 /// and that read nothing where it reads nothing, unless a known value proves them right.
 pub(crate) fn alternatives(found: &Found) -> Vec<usize> {
-    let scores = Scores::new(&found.candidates, &found.readings, &found.labels, found.multiple);
+    let scores = Scores::new(
+        &found.candidates,
+        &found.readings,
+        &found.labels,
+        found.multiple,
+    );
     let Some(&best) = found.ranking.first() else {
         return Vec::new();
     };
     let mut chosen = vec![best];
     for &one in &found.ranking {
-        let is_other = |&other: &usize| found.candidates[other].anchor != found.candidates[one].anchor;
+        let is_other =
+            |&other: &usize| found.candidates[other].anchor != found.candidates[one].anchor;
         if chosen.iter().all(is_other) && agrees(&scores, best, one) {
             chosen.push(one);
         }
@@ -36,7 +42,10 @@ fn agrees(scores: &Scores<'_>, best: usize, one: usize) -> bool {
             both += 1.0;
             alike += scores.likeness(best, one, page);
         } else if !second.values.is_empty() {
-            let label = scores.labels.iter().position(|label| label.page == page && !label.wanted.is_empty());
+            let label = scores
+                .labels
+                .iter()
+                .position(|label| label.page == page && !label.wanted.is_empty());
             match label {
                 Some(label) if scores.credits[one][label] >= 0.99 => proven += 1,
                 _ => more += 1,

@@ -22,18 +22,30 @@ pub(crate) struct Route {
 const LEVELS: usize = 8;
 
 /// All routes to a place.
-pub(crate) fn routes(page: &Places<'_>, index: usize, labels: &Labels, leaks: &Leaks) -> Vec<Route> {
+pub(crate) fn routes(
+    page: &Places<'_>,
+    index: usize,
+    labels: &Labels,
+    leaks: &Leaks,
+) -> Vec<Route> {
     match &page.all[index].at {
-        At::JsonLd(kind, path) => json_routes(Anchor::JsonLd, path, |path| {
-            json!({"type": "json_ld", "parameters": {"type": kind, "expression": path}})
-        }),
-        At::Json(path) => json_routes(Anchor::Json, path, |path| {
-            json!({"type": "jsonpath", "parameters": {"expression": path}})
-        }),
+        At::JsonLd(kind, path) => json_routes(
+            Anchor::JsonLd,
+            path,
+            |path| json!({"type": "json_ld", "parameters": {"type": kind, "expression": path}}),
+        ),
+        At::Json(path) => json_routes(
+            Anchor::Json,
+            path,
+            |path| json!({"type": "jsonpath", "parameters": {"expression": path}}),
+        ),
         At::ScriptKey(key) => vec![script_route(key)],
         At::Attribute(owner, name) => {
             let mut routes = meta_routes(*owner, name);
-            let end = Ending { node: *owner, forms: vec![(format!("/@{name}"), 0.2)] };
+            let end = Ending {
+                node: *owner,
+                forms: vec![(format!("/@{name}"), 0.2)],
+            };
             tree_routes(page, index, &end, labels, leaks, &mut routes);
             routes
         }
@@ -41,13 +53,19 @@ pub(crate) fn routes(page: &Places<'_>, index: usize, labels: &Labels, leaks: &L
             let Some(parent) = text.parent().filter(|node| node.is_element()) else {
                 return Vec::new();
             };
-            let end = Ending { node: parent, forms: text_forms(*text, parent) };
+            let end = Ending {
+                node: parent,
+                forms: text_forms(*text, parent),
+            };
             let mut routes = Vec::new();
             tree_routes(page, index, &end, labels, leaks, &mut routes);
             routes
         }
         At::Element(element) => {
-            let end = Ending { node: *element, forms: vec![(String::new(), 0.0)] };
+            let end = Ending {
+                node: *element,
+                forms: vec![(String::new(), 0.0)],
+            };
             let mut routes = Vec::new();
             tree_routes(page, index, &end, labels, leaks, &mut routes);
             routes
@@ -84,7 +102,9 @@ fn every_index(path: &str) -> String {
         let (before, from) = rest.split_at(open);
         every.push_str(before);
         let end = from.find(']').map_or(from.len(), |end| end + 1);
-        let is_index = from[1..end].bytes().all(|b| b.is_ascii_digit() || b == b']');
+        let is_index = from[1..end]
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b == b']');
         every.push_str(if is_index { "[*]" } else { &from[..end] });
         rest = &from[end..];
     }
@@ -115,7 +135,10 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
         is_text: true,
         burden: 0.0,
     };
-    named.filter(|name| !name.trim().is_empty()).map(route).collect()
+    named
+        .filter(|name| !name.trim().is_empty())
+        .map(route)
+        .collect()
 }
 
 /// From the parent of a text to the text.
@@ -162,7 +185,13 @@ fn tree_routes(
     }
     for (anchor, xpath, from, burden) in starts {
         for (steps, more) in steps_between(from, end.node) {
-            push_forms(routes, anchor, &format!("{xpath}{steps}"), burden + more, end);
+            push_forms(
+                routes,
+                anchor,
+                &format!("{xpath}{steps}"),
+                burden + more,
+                end,
+            );
         }
     }
     if let Some(paths) = absolute_paths(end.node) {
@@ -170,13 +199,19 @@ fn tree_routes(
             push_forms(routes, Anchor::Path, &path, burden, end);
         }
     }
-    crate::beside::label_routes(page, index, end.node, labels, &mut |xpath, burden, is_text| {
-        if is_text {
-            routes.push(xpath_route(Anchor::Label, xpath.to_owned(), burden));
-        } else {
-            push_forms(routes, Anchor::Label, xpath, burden, end);
-        }
-    });
+    crate::beside::label_routes(
+        page,
+        index,
+        end.node,
+        labels,
+        &mut |xpath, burden, is_text| {
+            if is_text {
+                routes.push(xpath_route(Anchor::Label, xpath.to_owned(), burden));
+            } else {
+                push_forms(routes, Anchor::Label, xpath, burden, end);
+            }
+        },
+    );
 }
 
 fn push_forms(routes: &mut Vec<Route>, anchor: Anchor, xpath: &str, burden: f64, end: &Ending<'_>) {
@@ -222,7 +257,11 @@ fn own_anchors(page: &Places<'_>, node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anch
         }
         if name == "href" && tag == "a" {
             if let Some(start) = first_segment(value) {
-                found.push((Anchor::Link, format!("//a[starts-with(@href,'{start}')]"), 0.0));
+                found.push((
+                    Anchor::Link,
+                    format!("//a[starts-with(@href,'{start}')]"),
+                    0.0,
+                ));
             }
             continue;
         }
@@ -264,9 +303,18 @@ fn class_anchors(
     }
     let Some(text) = literal(class) else { return };
     let whole = format!("//{tag}[@class={text}]");
-    let kind = if tokens.len() == 1 { Anchor::ClassToken } else { Anchor::WholeClass };
-    let equal = page.by_class.get(&(tag, class)).map_or(&[][..], Vec::as_slice);
-    let number = equal.iter().position(|position| *position == node.position());
+    let kind = if tokens.len() == 1 {
+        Anchor::ClassToken
+    } else {
+        Anchor::WholeClass
+    };
+    let equal = page
+        .by_class
+        .get(&(tag, class))
+        .map_or(&[][..], Vec::as_slice);
+    let number = equal
+        .iter()
+        .position(|position| *position == node.position());
     if let Some(number) = number.filter(|_| equal.len() > 1 && equal.len() <= 60) {
         let burden = 0.35 + 0.02 * number as f64;
         found.push((kind, format!("({whole})[{}]", number + 1), burden));
@@ -278,7 +326,10 @@ fn class_anchors(
 fn first_segment(href: &str) -> Option<&str> {
     let rest = href.strip_prefix('/')?;
     let end = rest.find('/')?;
-    let is_word = end >= 2 && rest[..end].bytes().all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
+    let is_word = end >= 2
+        && rest[..end]
+            .bytes()
+            .all(|b| b.is_ascii_alphabetic() || b == b'-' || b == b'_');
     is_word.then(|| &href[..end + 2])
 }
 
@@ -326,7 +377,11 @@ pub(crate) fn steps(from: NodeRef<'_>, to: NodeRef<'_>, most: usize) -> Option<V
         if number == 0 {
             return None;
         }
-        steps.push(Step { tag: tag.to_owned(), number, of });
+        steps.push(Step {
+            tag: tag.to_owned(),
+            number,
+            of,
+        });
         node = parent;
     }
     steps.reverse();
@@ -343,7 +398,9 @@ pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, 
     };
     let write = |is_numbered: &dyn Fn(usize) -> bool| -> String {
         let parts = steps.iter().enumerate();
-        parts.map(|(at, step)| step.written(is_numbered(at))).collect()
+        parts
+            .map(|(at, step)| step.written(is_numbered(at)))
+            .collect()
     };
     let length = 0.04 * steps.len() as f64;
     let numbers: Vec<usize> = (0..steps.len()).filter(|&at| steps[at].of > 1).collect();
@@ -360,7 +417,10 @@ pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, 
     if steps.len() > 1 {
         found.push((format!("//{}", last.tag), 0.05));
     }
-    if let Some(class) = to.attribute("class").filter(|class| !class.trim().is_empty() && !looks_generated(class)) {
+    if let Some(class) = to
+        .attribute("class")
+        .filter(|class| !class.trim().is_empty() && !looks_generated(class))
+    {
         if let Some(text) = literal(class) {
             found.push((format!("//{}[@class={text}]", last.tag), 0.08));
         }
@@ -377,7 +437,12 @@ fn absolute_paths(to: NodeRef<'_>) -> Option<Vec<(String, f64)>> {
     let mut paths = vec![(all, 0.6)];
     if let Some(last) = last {
         let numbered = steps.iter().enumerate();
-        paths.push((numbered.map(|(at, step)| step.written(at != last)).collect(), 0.6));
+        paths.push((
+            numbered
+                .map(|(at, step)| step.written(at != last))
+                .collect(),
+            0.6,
+        ));
         paths.push((steps.iter().map(|step| step.written(false)).collect(), 0.7));
     }
     Some(paths)

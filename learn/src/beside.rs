@@ -29,17 +29,28 @@ pub(crate) fn label_routes(
         At::Text(node) => node.position(),
         _ => end.position(),
     };
-    let before = page.texts.partition_point(|&text| position(page, text) < start);
+    let before = page
+        .texts
+        .partition_point(|&text| position(page, text) < start);
     let mut near = 0;
     for distance in 1..=before.min(FAR) {
         let text = page.texts[before - distance];
-        let At::Text(label) = page.all[text].at else { continue };
-        let Some(parent) = label.parent() else { continue };
-        let is_heading = matches!(parent.tag(), Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "th" | "dt"));
+        let At::Text(label) = page.all[text].at else {
+            continue;
+        };
+        let Some(parent) = label.parent() else {
+            continue;
+        };
+        let is_heading = matches!(
+            parent.tag(),
+            Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "th" | "dt")
+        );
         if !(distance <= NEAR || is_heading) || !labels.has(&page.all[text].text) {
             continue;
         }
-        let Some(written) = literal(&page.all[text].text) else { continue };
+        let Some(written) = literal(&page.all[text].text) else {
+            continue;
+        };
         let burden = 0.04 * distance as f64;
         if is_text && distance <= 4 {
             let after = format!(
@@ -87,7 +98,9 @@ fn structure(
             after_the_label(label, node, end, &from, more, found);
             return;
         }
-        let Some(up) = node.parent().filter(|up| up.is_element()) else { return };
+        let Some(up) = node.parent().filter(|up| up.is_element()) else {
+            return;
+        };
         if up.contains(end) && up != end {
             beside(node, up, end, &from, more, found);
         }
@@ -111,7 +124,11 @@ fn after_the_label(
     found: &mut dyn FnMut(&str, f64, bool),
 ) {
     if label.parent() == Some(node) && end == node {
-        found(&format!("{from}/text()[normalize-space(.)][2]"), burden + 0.2, true);
+        found(
+            &format!("{from}/text()[normalize-space(.)][2]"),
+            burden + 0.2,
+            true,
+        );
     }
 }
 
@@ -138,10 +155,22 @@ fn beside(
         let of_tag = tags.iter().filter(|one| **one == tag).count();
         for (steps, more) in steps_between(sibling, end) {
             let more = burden + more + 0.05 * (of_tag - 1) as f64;
-            found(&format!("{from}/following-sibling::{tag}[{of_tag}]{steps}"), more, false);
-            found(&format!("{from}/following-sibling::{tag}{steps}"), more + 0.02, false);
+            found(
+                &format!("{from}/following-sibling::{tag}[{of_tag}]{steps}"),
+                more,
+                false,
+            );
+            found(
+                &format!("{from}/following-sibling::{tag}{steps}"),
+                more + 0.02,
+                false,
+            );
             if number == 1 {
-                found(&format!("{from}/following-sibling::*[1]{steps}"), more + 0.02, false);
+                found(
+                    &format!("{from}/following-sibling::*[1]{steps}"),
+                    more + 0.02,
+                    false,
+                );
             }
         }
         return;

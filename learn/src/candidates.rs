@@ -121,7 +121,9 @@ fn conversion(wanted: &Wanted, text: &str) -> Option<Vec<Value>> {
             .iter()
             .find(|format| written(date, format).contains(&read.folded));
         if let Some(format) = format {
-            return Some(vec![json!({"type": "date", "parameters": {"formats": [format]}})]);
+            return Some(vec![
+                json!({"type": "date", "parameters": {"formats": [format]}}),
+            ]);
         }
     }
     if wanted.is(&read) {
@@ -132,7 +134,8 @@ fn conversion(wanted: &Wanted, text: &str) -> Option<Vec<Value>> {
         return None;
     }
     let comma = number.contains('.') && text.rfind(',') > text.rfind('.');
-    let groups = number.len() > 3 && !number.contains('.') && text.contains('.') && !text.contains(',');
+    let groups =
+        number.len() > 3 && !number.contains('.') && text.contains('.') && !text.contains(',');
     Some(vec![if comma || groups {
         json!({"type": "number", "parameters": {"decimal": ",", "group": ". "}})
     } else {
@@ -159,7 +162,12 @@ fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Ve
                 suffix => regex::escape(suffix),
             };
             let pattern = format!("{from}\\s*(.+?)\\s*{to}");
-            if !patterns.contains(&pattern) && matches!(place.at, At::Text(_) | At::Element(_) | At::Attribute(..) | At::JsonLd(..) | At::Json(_)) {
+            if !patterns.contains(&pattern)
+                && matches!(
+                    place.at,
+                    At::Text(_) | At::Element(_) | At::Attribute(..) | At::JsonLd(..) | At::Json(_)
+                )
+            {
                 patterns.push(pattern);
             }
         }

@@ -44,7 +44,10 @@ pub(crate) fn read(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
             continue;
         };
         for page in pages {
-            for (at, reading) in read_page(&engine, chains.len(), page).into_iter().enumerate() {
+            for (at, reading) in read_page(&engine, chains.len(), page)
+                .into_iter()
+                .enumerate()
+            {
                 readings[chunk * TOGETHER + at].push(reading);
             }
         }
@@ -68,7 +71,10 @@ fn engine_of(chains: &[&[Value]]) -> Option<Engine> {
         "url_patterns": [{"type": "regex", "pattern": "^"}],
         "fields": fields,
     });
-    let source = Source { name: "candidates".to_owned(), text: mapping.to_string() };
+    let source = Source {
+        name: "candidates".to_owned(),
+        text: mapping.to_string(),
+    };
     let set = MappingSet::from_sources(vec![source]).ok()?;
     Some(Engine::new(Arc::new(set), limits()))
 }
@@ -79,13 +85,19 @@ pub(crate) fn limits() -> Limits {
 }
 
 fn read_page(engine: &Engine, count: usize, page: &Page) -> Vec<Reading> {
-    let input = PageInput { url: &page.url, kind: page.kind, text: &page.text };
+    let input = PageInput {
+        url: &page.url,
+        kind: page.kind,
+        text: &page.text,
+    };
     let mapping = engine.set().indexes().next();
     let Ok(extraction) = engine.extract_as(mapping, input, Wants::default()) else {
         return vec![Reading::default(); count];
     };
     let field = |number: usize| extraction.fields.get(&format!("c{number}"));
-    (0..count).map(|number| field(number).map(reading).unwrap_or_default()).collect()
+    (0..count)
+        .map(|number| field(number).map(reading).unwrap_or_default())
+        .collect()
 }
 
 /// The values of a field as they are compared.
@@ -94,7 +106,10 @@ pub(crate) fn reading(value: &Value) -> Reading {
         Value::Array(values) => values.as_slice(),
         value => std::slice::from_ref(value),
     };
-    let mut reading = Reading { values: Vec::new(), count: values.len() };
+    let mut reading = Reading {
+        values: Vec::new(),
+        count: values.len(),
+    };
     let mut bytes = 0;
     for value in values.iter().take(MOST_VALUES) {
         let spelling = match value {

@@ -57,24 +57,44 @@ pub(crate) fn learn_field(
         }
     }
     for &(page, place) in pointed {
-        made.add_place(page, &group.pages[page], place, &[], &group.labels, &group.leaks);
+        made.add_place(
+            page,
+            &group.pages[page],
+            place,
+            &[],
+            &group.labels,
+            &group.leaks,
+        );
     }
     let mut candidates = made.likeliest(limits.candidates.min(AT_FIRST));
     for candidate in &mut candidates {
         candidate.processors.extend(after.iter().cloned());
     }
     let candidates = best_of_first(group, candidates, &labels, multiple);
-    let chains: Vec<&[Value]> = candidates.iter().map(|one| one.processors.as_slice()).collect();
+    let chains: Vec<&[Value]> = candidates
+        .iter()
+        .map(|one| one.processors.as_slice())
+        .collect();
     let readings = evaluate::read(&chains, &group.pages());
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
     let ranking = scores.ranking(None);
     let left_out = leave_one_out(&scores);
-    Found { multiple, ranking, left_out, candidates, readings, labels }
+    Found {
+        multiple,
+        ranking,
+        left_out,
+        candidates,
+        readings,
+        labels,
+    }
 }
 
 /// Several known values on three pages in ten or more.
 fn is_list(labels: &[Label]) -> bool {
-    let known = labels.iter().filter(|label| !label.wanted.is_empty()).count();
+    let known = labels
+        .iter()
+        .filter(|label| !label.wanted.is_empty())
+        .count();
     let several = labels.iter().filter(|label| label.wanted.len() > 1).count();
     several > 0 && several * 10 >= known * 3
 }
@@ -93,7 +113,10 @@ fn best_of_first(
     let first: Vec<Label> = known
         .take(FIRST_PAGES)
         .enumerate()
-        .map(|(at, label)| Label { page: at, ..label.clone() })
+        .map(|(at, label)| Label {
+            page: at,
+            ..label.clone()
+        })
         .collect();
     let numbers: Vec<usize> = labels
         .iter()
@@ -102,12 +125,17 @@ fn best_of_first(
         .map(|label| label.page)
         .collect();
     let pages: Vec<&Page> = numbers.iter().map(|&page| group.pages[page].page).collect();
-    let chains: Vec<&[Value]> = candidates.iter().map(|one| one.processors.as_slice()).collect();
+    let chains: Vec<&[Value]> = candidates
+        .iter()
+        .map(|one| one.processors.as_slice())
+        .collect();
     let readings = evaluate::read(&chains, &pages);
     let scores = Scores::new(&candidates, &readings, &first, multiple);
     let ranking = scores.ranking(None);
     let kept = spread(&candidates, &readings, &ranking);
-    kept.into_iter().map(|one| candidates[one].clone()).collect()
+    kept.into_iter()
+        .map(|one| candidates[one].clone())
+        .collect()
 }
 
 /// The first of the ranking, but of each kind of anchor a few, so that kinds can vote.

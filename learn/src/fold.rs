@@ -43,7 +43,9 @@ impl Wanted {
         if folded.is_empty() {
             return None;
         }
-        let is_number = text.bytes().all(|b| b.is_ascii_digit() || b"+-.,".contains(&b));
+        let is_number = text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b"+-.,".contains(&b));
         Some(Wanted {
             number: is_number.then(|| number_in(&text)).flatten(),
             date: date_of(&text),
@@ -74,12 +76,19 @@ pub(crate) struct Spelling {
 impl Spelling {
     pub(crate) fn new(read: &str) -> Spelling {
         let is_short = read.len() <= 40 && read.bytes().any(|b| b.is_ascii_digit());
-        let plain = is_short && read.bytes().all(|b| b.is_ascii_digit() || b"+-., ".contains(&b));
+        let plain = is_short
+            && read
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b"+-., ".contains(&b));
         Spelling {
             folded: folded(read),
             number: if plain { number_in(read) } else { None },
             digits: if is_short { phone_digits(read) } else { None },
-            date: if is_short { date_of(&collapsed(read)) } else { None },
+            date: if is_short {
+                date_of(&collapsed(read))
+            } else {
+                None
+            },
         }
     }
 }
@@ -96,11 +105,19 @@ fn decoded(value: &str) -> String {
     if !value.contains('&') {
         return value.to_owned();
     }
-    [("&amp;", "&"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " ")]
-        .iter()
-        .fold(value.to_owned(), |text, (reference, character)| {
-            text.replace(reference, character)
-        })
+    [
+        ("&amp;", "&"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&apos;", "'"),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&nbsp;", " "),
+    ]
+    .iter()
+    .fold(value.to_owned(), |text, (reference, character)| {
+        text.replace(reference, character)
+    })
 }
 
 /// The only number in a text, in one spelling: no groups, no zeros at the end of a fraction.
@@ -114,7 +131,10 @@ pub(crate) fn number_in(text: &str) -> Option<String> {
     if runs.next().is_some() || run.len() > 20 {
         return None;
     }
-    let negative = text.split(run).next().is_some_and(|before| before.ends_with(['-', '−']));
+    let negative = text
+        .split(run)
+        .next()
+        .is_some_and(|before| before.ends_with(['-', '−']));
     // A mark before exactly three digits, or one that is repeated, separates groups.
     let fraction = run.rfind(['.', ',']).filter(|&at| {
         let mark = &run[at..=at];
@@ -141,19 +161,43 @@ fn phone_digits(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let is_phone = (7..=15).contains(&digits.len())
         && text.len() <= 30
-        && text.bytes().all(|b| b.is_ascii_digit() || b"+-./() ".contains(&b));
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b"+-./() ".contains(&b));
     is_phone.then_some(digits)
 }
 
 const MONTHS: [&str; 12] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-    "november", "december",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
 ];
 
 /// The forms of dates that are looked for, in the letters of the processor `date`.
 pub(crate) const DATE_FORMATS: &[&str] = &[
-    "%Y-%m-%d", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y",
-    "%Y/%m/%d", "%d-%m-%Y", "%d. %B %Y", "%B %d %Y", "%A, %B %d, %Y", "%a, %d %b %Y",
+    "%Y-%m-%d",
+    "%d %B %Y",
+    "%B %d, %Y",
+    "%d %b %Y",
+    "%b %d, %Y",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%Y/%m/%d",
+    "%d-%m-%Y",
+    "%d. %B %Y",
+    "%B %d %Y",
+    "%A, %B %d, %Y",
+    "%a, %d %b %Y",
 ];
 
 /// A date that is written so that only one is meant: ISO 8601, or with the month in letters.
@@ -167,7 +211,9 @@ fn date_of(text: &str) -> Option<(i32, u32, u32)> {
     let (mut year, mut month, mut day) = (None, None, None);
     for word in text.split([' ', ',', '.']).filter(|word| !word.is_empty()) {
         let lower = word.to_ascii_lowercase();
-        let named = MONTHS.iter().position(|name| lower.len() >= 3 && name.starts_with(&lower));
+        let named = MONTHS
+            .iter()
+            .position(|name| lower.len() >= 3 && name.starts_with(&lower));
         match word.parse::<u32>() {
             Ok(number @ 1..=31) if day.is_none() && word.len() <= 2 => day = Some(number),
             Ok(number @ 1000..=2999) if year.is_none() => year = Some(number as i32),
@@ -192,7 +238,10 @@ fn iso_date(text: &str) -> Option<(i32, u32, u32)> {
 
 /// How a date is written in a format, with and without leading zeros.
 pub(crate) fn written((year, month, day): (i32, u32, u32), format: &str) -> Vec<String> {
-    let name = MONTHS.get(month.wrapping_sub(1) as usize).copied().unwrap_or("");
+    let name = MONTHS
+        .get(month.wrapping_sub(1) as usize)
+        .copied()
+        .unwrap_or("");
     let weekday = weekday(year, month, day);
     let short = |text: &str| text.get(..3).unwrap_or(text).to_owned();
     [true, false]
@@ -218,9 +267,18 @@ pub(crate) fn written((year, month, day): (i32, u32, u32), format: &str) -> Vec<
 fn weekday(year: i32, month: u32, day: u32) -> &'static str {
     const SHIFTS: [i32; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
     const DAYS: [&str; 7] = [
-        "sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
+        "sunday",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
     ];
-    let shift = SHIFTS.get(month.wrapping_sub(1) as usize).copied().unwrap_or(0);
+    let shift = SHIFTS
+        .get(month.wrapping_sub(1) as usize)
+        .copied()
+        .unwrap_or(0);
     let year = if month < 3 { year - 1 } else { year };
     let number = year + year / 4 - year / 100 + year / 400 + shift + day as i32;
     DAYS[number.rem_euclid(7) as usize]
@@ -254,6 +312,9 @@ mod tests {
 
     #[test]
     fn dates_are_written_as_people_do() {
-        assert_eq!(written((2010, 5, 5), "%A, %B %d, %Y")[1], "wednesday, may 5, 2010");
+        assert_eq!(
+            written((2010, 5, 5), "%A, %B %d, %Y")[1],
+            "wednesday, may 5, 2010"
+        );
     }
 }

@@ -9,8 +9,7 @@ pub(crate) fn looks_generated(name: &str) -> bool {
     if digit_run(name) >= 4 || is_css_in_js(name) {
         return true;
     }
-    name.split(['-', '_', ':', '.', ' '])
-        .any(looks_like_a_hash)
+    name.split(['-', '_', ':', '.', ' ']).any(looks_like_a_hash)
 }
 
 fn digit_run(name: &str) -> usize {
@@ -48,7 +47,9 @@ fn looks_like_a_hash(part: &str) -> bool {
     let changes = bytes
         .windows(2)
         // A capital that begins a word is no change of kind: camelCase.
-        .filter(|pair| kind(pair[0]) != kind(pair[1]) && !(kind(pair[0]) == 2 && kind(pair[1]) == 1))
+        .filter(|pair| {
+            kind(pair[0]) != kind(pair[1]) && !(kind(pair[0]) == 2 && kind(pair[1]) == 1)
+        })
         .count();
     let vowels = part.bytes().filter(|b| b"aeiouyAEIOUY".contains(b)).count();
     (digits > 0 && letters > 0 && changes >= 3)
@@ -62,14 +63,28 @@ mod tests {
     #[test]
     fn names_that_programs_make_are_told_from_words() {
         for name in [
-            "css-1q2w3e", "sc-bdVaJa", "jss42", "item-20394", "Price_root__3fK9d", "a3f9c2e1b8",
-            "ember1234", "_1a2b3c",
+            "css-1q2w3e",
+            "sc-bdVaJa",
+            "jss42",
+            "item-20394",
+            "Price_root__3fK9d",
+            "a3f9c2e1b8",
+            "ember1234",
+            "_1a2b3c",
         ] {
             assert!(looks_generated(name), "{name}");
         }
         for name in [
-            "price", "product-title", "col-md-6", "h2", "navBarMain", "infobox_v2", "parentProfile",
-            "mw-content-text", "stat2", "css-grid",
+            "price",
+            "product-title",
+            "col-md-6",
+            "h2",
+            "navBarMain",
+            "infobox_v2",
+            "parentProfile",
+            "mw-content-text",
+            "stat2",
+            "css-grid",
         ] {
             assert!(!looks_generated(name), "{name}");
         }

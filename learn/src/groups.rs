@@ -11,7 +11,9 @@ use crate::types::Page;
 pub(crate) fn groups(pages: &[Page], documents: &[Document]) -> Vec<Vec<usize>> {
     let mut by_site: BTreeMap<String, Vec<(String, Vec<usize>)>> = BTreeMap::new();
     for (index, (page, document)) in pages.iter().zip(documents).enumerate() {
-        let sketch = document.sketch().unwrap_or_else(|| format!("{:?}", page.kind));
+        let sketch = document
+            .sketch()
+            .unwrap_or_else(|| format!("{:?}", page.kind));
         let layouts = by_site.entry(site(&page.url)).or_default();
         let alike = layouts
             .iter()
@@ -37,6 +39,10 @@ fn likeness(one: &str, other: &str) -> usize {
     if one.len() != other.len() {
         return 0;
     }
-    let equal = one.bytes().zip(other.bytes()).filter(|(a, b)| a == b).count();
+    let equal = one
+        .bytes()
+        .zip(other.bytes())
+        .filter(|(a, b)| a == b)
+        .count();
     100 * equal / one.len().max(1)
 }

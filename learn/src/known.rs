@@ -14,11 +14,17 @@ const MOST_VALUES: usize = 100;
 
 /// The fields to learn, in order of name.
 pub(crate) fn fields(pages: &[Page], wanted: &[String]) -> Vec<String> {
-    let known = pages.iter().flat_map(|page| page.known.keys().chain(page.said.keys()));
+    let known = pages
+        .iter()
+        .flat_map(|page| page.known.keys().chain(page.said.keys()));
     let known: BTreeSet<&String> = known.collect();
     match wanted {
         [] => known.into_iter().cloned().collect(),
-        wanted => wanted.iter().filter(|name| known.contains(name)).cloned().collect(),
+        wanted => wanted
+            .iter()
+            .filter(|name| known.contains(name))
+            .cloned()
+            .collect(),
     }
 }
 
@@ -41,7 +47,10 @@ pub(crate) fn labels(pages: &[Places<'_>], field: &str) -> (Vec<Label>, Vec<(usi
     let mut pointed = Vec::new();
     for (number, places) in pages.iter().enumerate() {
         let said = places.page.said.get(field);
-        let mut label = Label { page: number, ..Label::default() };
+        let mut label = Label {
+            page: number,
+            ..Label::default()
+        };
         if let Some(said) = said {
             take_said(&mut label, said, places, number, &mut pointed);
         }
@@ -59,7 +68,10 @@ pub(crate) fn labels(pages: &[Places<'_>], field: &str) -> (Vec<Label>, Vec<(usi
 
 fn wanted<'v>(values: impl Iterator<Item = &'v String>) -> Vec<Wanted> {
     let mut all: Vec<Wanted> = Vec::new();
-    for one in values.take(MOST_VALUES).filter_map(|value| Wanted::new(value)) {
+    for one in values
+        .take(MOST_VALUES)
+        .filter_map(|value| Wanted::new(value))
+    {
         if !all.iter().any(|other| other.folded == one.folded) {
             all.push(one);
         }
@@ -84,11 +96,15 @@ fn take_said(
     let text = |place: usize| Wanted::new(&places.all[place].text);
     let nodes: Vec<usize> = said.nodes.iter().filter_map(at).collect();
     if said.values.is_empty() {
-        label.wanted.extend(nodes.iter().filter_map(|&place| text(place)));
+        label
+            .wanted
+            .extend(nodes.iter().filter_map(|&place| text(place)));
     }
     pointed.extend(nodes.into_iter().map(|place| (number, place)));
     let wrong = said.rejected_nodes.iter().filter_map(at).filter_map(text);
     let right = &label.wanted;
-    label.rejected.extend(wrong.filter(|one| !right.contains(one)).collect::<Vec<_>>());
+    label
+        .rejected
+        .extend(wrong.filter(|one| !right.contains(one)).collect::<Vec<_>>());
     label.is_certain = said.absent || !label.wanted.is_empty();
 }

@@ -21,7 +21,10 @@ impl Leaks {
         let bare = folded.trim_end_matches([':', ' ']);
         self.0.contains(&folded)
             || self.0.contains(bare)
-            || self.0.iter().any(|known| known.chars().count() >= 6 && folded.contains(known.as_str()))
+            || self
+                .0
+                .iter()
+                .any(|known| known.chars().count() >= 6 && folded.contains(known.as_str()))
     }
 }
 
@@ -71,5 +74,20 @@ fn is_marked(at: &At<'_>, text: &str) -> bool {
     let At::Text(node) = at else { return false };
     let tag = node.parent().and_then(|parent| parent.tag());
     text.ends_with(':')
-        || matches!(tag, Some("dt" | "th" | "label" | "b" | "strong" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "legend"))
+        || matches!(
+            tag,
+            Some(
+                "dt" | "th"
+                    | "label"
+                    | "b"
+                    | "strong"
+                    | "h1"
+                    | "h2"
+                    | "h3"
+                    | "h4"
+                    | "h5"
+                    | "h6"
+                    | "legend"
+            )
+        )
 }

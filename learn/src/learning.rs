@@ -28,7 +28,10 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
         return Err(LearnError::NothingKnown);
     }
     let groups = url_patterns::separable(groups(pages, &documents), pages);
-    let mut learned = Learned { mappings: Vec::new(), left_out: Vec::new() };
+    let mut learned = Learned {
+        mappings: Vec::new(),
+        left_out: Vec::new(),
+    };
     for group in &groups {
         let chosen = chosen_pages(pages, group, task);
         let prepared = prepared(pages, &documents, &chosen);
@@ -46,7 +49,9 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
         let patterns = url_patterns::patterns(&urls, &others);
         let name = name_of(&task.name, learned.mappings.len());
         let mapping = mapping_of(&name, &patterns, &[], &reports);
-        learned.mappings.push(report::mapping_report(mapping, &urls, reports, &prepared));
+        learned
+            .mappings
+            .push(report::mapping_report(mapping, &urls, reports, &prepared));
     }
     Ok(learned)
 }
@@ -58,10 +63,17 @@ fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
     }
     let is_field = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     };
     let known = known::fields(pages, &[]);
-    if let Some(name) = task.fields.iter().chain(&known).find(|name| !is_field(name)) {
+    if let Some(name) = task
+        .fields
+        .iter()
+        .chain(&known)
+        .find(|name| !is_field(name))
+    {
         return Err(LearnError::FieldName(name.clone()));
     }
     if pages.is_empty() {
@@ -90,7 +102,11 @@ fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     let knows = |page: &usize| {
         let page = &pages[*page];
         let said = usize::from(!page.said.is_empty()) * 1_000;
-        said + page.known.values().filter(|values| !values.is_empty()).count()
+        said + page
+            .known
+            .values()
+            .filter(|values| !values.is_empty())
+            .count()
     };
     let mut chosen = group.to_vec();
     chosen.sort_by_key(|page| (usize::MAX - knows(page), *page));
@@ -107,7 +123,11 @@ fn prepared<'d>(pages: &'d [Page], documents: &'d [Document], chosen: &[usize]) 
     let values = known::folded_values(chosen.iter().map(|&page| &pages[page]));
     let leaks = Leaks::new(values.into_iter());
     let labels = Labels::new(&places, &leaks);
-    Group { pages: places, labels, leaks }
+    Group {
+        pages: places,
+        labels,
+        leaks,
+    }
 }
 
 fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> Vec<FieldReport> {

@@ -27,6 +27,6 @@ mod url_patterns;
 
 pub use learning::learn;
 pub use types::{
-    CandidateReport, Disagreement, FieldReport, LearnError, Learned, LearnedMapping, LeftOut, Limits,
-    Page, Said, Task,
+    CandidateReport, Disagreement, FieldReport, LearnError, Learned, LearnedMapping, LeftOut,
+    Limits, Page, Said, Task,
 };

@@ -24,7 +24,9 @@ const LONGEST: usize = 4_000;
 const LONGEST_ELEMENT: usize = 1_000;
 
 /// Attributes in which values stand.
-const ATTRIBUTES: &[&str] = &["content", "href", "datetime", "title", "alt", "src", "value"];
+const ATTRIBUTES: &[&str] = &[
+    "content", "href", "datetime", "title", "alt", "src", "value",
+];
 
 /// One place.
 pub(crate) struct Place<'d> {
@@ -169,7 +171,9 @@ impl<'d> Places<'d> {
             return;
         }
         match value {
-            Value::Array(items) => items.iter().for_each(|item| self.read_linked(item, depth + 1)),
+            Value::Array(items) => items
+                .iter()
+                .for_each(|item| self.read_linked(item, depth + 1)),
             Value::Object(object) => {
                 let kind = match object.get("@type") {
                     Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
@@ -177,7 +181,11 @@ impl<'d> Places<'d> {
                     None => None,
                 };
                 if let Some(kind) = kind {
-                    let kind = kind.rsplit([':', '/', '#']).next().unwrap_or(kind).to_owned();
+                    let kind = kind
+                        .rsplit([':', '/', '#'])
+                        .next()
+                        .unwrap_or(kind)
+                        .to_owned();
                     self.read_members(value, "$", 0, &|path| At::JsonLd(kind.clone(), path));
                 }
                 let nested = object.values().filter(|member| !member.is_string());
@@ -282,7 +290,9 @@ impl<'d> Places<'d> {
     /// The place of a text or element that was pointed at.
     pub(crate) fn at_node(&self, node: NodeRef<'_>) -> Option<usize> {
         self.all.iter().position(|place| match &place.at {
-            At::Text(text) => *text == node || (text.parent() == Some(node) && text.text() == node.text()),
+            At::Text(text) => {
+                *text == node || (text.parent() == Some(node) && text.text() == node.text())
+            }
             At::Element(element) => *element == node,
             _ => false,
         })
@@ -305,7 +315,9 @@ fn keys(text: &str) -> Vec<String> {
 
 fn is_plain(name: &str) -> bool {
     let mut bytes = name.bytes();
-    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+    bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 

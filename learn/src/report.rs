@@ -56,15 +56,32 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
 /// The share of labels that the learner reads rightly without having them. Of one label that share cannot
 /// be known; half of how far kinds of anchors agree stands for it.
 fn confidence(found: &Found, best: usize) -> f64 {
-    let known: Vec<f64> = found.left_out.iter().copied().filter(|credit| !credit.is_nan()).collect();
+    let known: Vec<f64> = found
+        .left_out
+        .iter()
+        .copied()
+        .filter(|credit| !credit.is_nan())
+        .collect();
     if known.len() > 1 {
         return rounded(known.iter().sum::<f64>() / known.len() as f64);
     }
-    let scores = Scores::new(&found.candidates, &found.readings, &found.labels, found.multiple);
+    let scores = Scores::new(
+        &found.candidates,
+        &found.readings,
+        &found.labels,
+        found.multiple,
+    );
     let kind = found.candidates[best].anchor;
-    let other = found.ranking.iter().find(|&&one| found.candidates[one].anchor != kind);
+    let other = found
+        .ranking
+        .iter()
+        .find(|&&one| found.candidates[one].anchor != kind);
     let pages = found.readings[best].len();
-    let alike = |other: usize| (0..pages).map(|page| scores.likeness(best, other, page)).sum::<f64>();
+    let alike = |other: usize| {
+        (0..pages)
+            .map(|page| scores.likeness(best, other, page))
+            .sum::<f64>()
+    };
     rounded(0.5 * other.map_or(0.0, |&other| alike(other) / pages as f64))
 }
 
@@ -80,30 +97,50 @@ fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldRepo
             report.agree.push(url);
             continue;
         }
-        let read = reading.values.iter().take(if found.multiple { SHOWN } else { 1 });
+        let read = reading
+            .values
+            .iter()
+            .take(if found.multiple { SHOWN } else { 1 });
         report.disagree.push(Disagreement {
             url,
-            known: label.wanted.iter().take(SHOWN).map(|one| one.text.clone()).collect(),
+            known: label
+                .wanted
+                .iter()
+                .take(SHOWN)
+                .map(|one| one.text.clone())
+                .collect(),
             read: read.map(|value| value.folded.clone()).collect(),
         });
     }
 }
 
 fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
-    let scores = Scores::new(&found.candidates, &found.readings, &found.labels, found.multiple);
+    let scores = Scores::new(
+        &found.candidates,
+        &found.readings,
+        &found.labels,
+        found.multiple,
+    );
     let mut kinds = BTreeSet::new();
-    let firsts = found.ranking.iter().filter(|&&one| kinds.insert(found.candidates[one].anchor));
+    let firsts = found
+        .ranking
+        .iter()
+        .filter(|&&one| kinds.insert(found.candidates[one].anchor));
     let pages = group.pages.len();
     firsts
         .take(3)
         .map(|&one| {
-            let agreement: f64 = (0..pages).map(|page| scores.likeness(best, one, page)).sum();
+            let agreement: f64 = (0..pages)
+                .map(|page| scores.likeness(best, one, page))
+                .sum();
             let known = found.labels.iter().zip(&scores.credits[one]);
             let agree = known.filter(|(_, credit)| **credit >= 0.99);
             CandidateReport {
                 processors: found.candidates[one].processors.clone().into(),
                 anchor: found.candidates[one].anchor.name().to_owned(),
-                agree: agree.map(|(label, _)| group.pages[label.page].page.url.to_string()).collect(),
+                agree: agree
+                    .map(|(label, _)| group.pages[label.page].page.url.to_string())
+                    .collect(),
                 agreement: rounded(agreement / pages.max(1) as f64),
             }
         })
@@ -111,12 +148,18 @@ fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<Candidate
 }
 
 fn why_nothing(found: &Found) -> String {
-    let known = found.labels.iter().filter(|label| !label.wanted.is_empty()).count();
+    let known = found
+        .labels
+        .iter()
+        .filter(|label| !label.wanted.is_empty())
+        .count();
     if found.candidates.is_empty() {
         return format!("none of the values known of {known} pages stands on its page");
     }
     let tried = found.candidates.len();
-    format!("{tried} candidates were tried, and none reads a known value without contradicting what was said")
+    format!(
+        "{tried} candidates were tried, and none reads a known value without contradicting what was said"
+    )
 }
 
 fn why(found: &Found, best: usize, report: &FieldReport) -> String {
@@ -125,7 +168,10 @@ fn why(found: &Found, best: usize, report: &FieldReport) -> String {
     let all = right + report.disagree.len();
     let sure = match all {
         1 => "one record cannot be checked against another".to_owned(),
-        _ => format!("learned without a page, it is right there {:.0} times in 100", report.confidence * 100.0),
+        _ => format!(
+            "learned without a page, it is right there {:.0} times in 100",
+            report.confidence * 100.0
+        ),
     };
     format!("found by {kind}; right on {right} of {all} pages whose value is known; {sure}")
 }

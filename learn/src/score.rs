@@ -33,10 +33,22 @@ impl Label {
             let right = first.is_some_and(|first| self.wanted.iter().any(|one| one.is(first)));
             return f64::from(u8::from(right));
         }
-        let found = self.wanted.iter().filter(|one| reading.values.iter().any(|value| one.is(value))).count();
-        let right = reading.values.iter().filter(|value| self.wanted.iter().any(|one| one.is(value))).count();
+        let found = self
+            .wanted
+            .iter()
+            .filter(|one| reading.values.iter().any(|value| one.is(value)))
+            .count();
+        let right = reading
+            .values
+            .iter()
+            .filter(|value| self.wanted.iter().any(|one| one.is(value)))
+            .count();
         let all = reading.values.len() + self.wanted.len() - right.min(found);
-        if all == 0 { 0.0 } else { right.min(found) as f64 / all as f64 }
+        if all == 0 {
+            0.0
+        } else {
+            right.min(found) as f64 / all as f64
+        }
     }
 
     /// Whether a reading contradicts what a person has said.
@@ -77,12 +89,24 @@ impl<'a> Scores<'a> {
     ) -> Scores<'a> {
         let credits = readings
             .iter()
-            .map(|pages| labels.iter().map(|label| label.credit(&pages[label.page], multiple)).collect())
+            .map(|pages| {
+                labels
+                    .iter()
+                    .map(|label| label.credit(&pages[label.page], multiple))
+                    .collect()
+            })
             .collect();
-        let surplus = readings.iter().map(|pages| mean_surplus(labels, pages)).collect();
+        let surplus = readings
+            .iter()
+            .map(|pages| mean_surplus(labels, pages))
+            .collect();
         let is_possible = readings
             .iter()
-            .map(|pages| !labels.iter().any(|label| label.contradicts(&pages[label.page], multiple)))
+            .map(|pages| {
+                !labels
+                    .iter()
+                    .any(|label| label.contradicts(&pages[label.page], multiple))
+            })
             .collect();
         let mut scores = Scores {
             candidates,
@@ -104,7 +128,9 @@ impl<'a> Scores<'a> {
         let p = self.precision(0.7, without);
         let p = self.precision(p, without);
         let mut ranked: Vec<(usize, f64)> = (0..self.candidates.len())
-            .filter(|&candidate| self.is_possible[candidate] && self.matches(candidate, without) > 0.0)
+            .filter(|&candidate| {
+                self.is_possible[candidate] && self.matches(candidate, without) > 0.0
+            })
             .filter(|&candidate| self.is_found_without(candidate, without))
             .map(|candidate| (candidate, self.score(candidate, p, without, true)))
             .collect();
@@ -122,13 +148,18 @@ impl<'a> Scores<'a> {
 
     fn matches(&self, candidate: usize, without: Option<usize>) -> f64 {
         let credits = self.credits[candidate].iter().enumerate();
-        credits.filter(|(label, _)| Some(*label) != without).map(|(_, credit)| credit).sum()
+        credits
+            .filter(|(label, _)| Some(*label) != without)
+            .map(|(_, credit)| credit)
+            .sum()
     }
 
     /// The share of labels that the best candidate reads, with a little doubt.
     fn precision(&self, p: f64, without: Option<usize>) -> f64 {
         let known = self.labels.iter().enumerate();
-        let known = known.filter(|(at, label)| Some(*at) != without && !label.wanted.is_empty()).count();
+        let known = known
+            .filter(|(at, label)| Some(*at) != without && !label.wanted.is_empty())
+            .count();
         let possible = (0..self.candidates.len()).filter(|&one| self.is_possible[one]);
         let best = possible
             .map(|one| (one, self.score(one, p, without, true)))
@@ -143,7 +174,11 @@ impl<'a> Scores<'a> {
         let one = &self.candidates[candidate];
         let gain = (p / (1.0 - p) * OTHERS).ln();
         let surplus = self.surplus[candidate];
-        let agreement = if with_agreement { self.agreement[candidate] } else { 0.0 };
+        let agreement = if with_agreement {
+            self.agreement[candidate]
+        } else {
+            0.0
+        };
         self.matches(candidate, without) * gain + one.anchor.survival().ln()
             - one.burden
             - 0.6 * surplus.min(3.0) / 3.0
@@ -158,7 +193,9 @@ impl<'a> Scores<'a> {
                 continue;
             }
             let score = self.score(candidate, 0.7, None, false);
-            let entry = best.entry(self.candidates[candidate].anchor).or_insert((candidate, score));
+            let entry = best
+                .entry(self.candidates[candidate].anchor)
+                .or_insert((candidate, score));
             if score > entry.1 {
                 *entry = (candidate, score);
             }
@@ -169,7 +206,10 @@ impl<'a> Scores<'a> {
     /// For each candidate the share of votes that it agrees with: each kind of anchor has one on each page.
     fn agreements(&self) -> Vec<f64> {
         let best = self.best_of_kinds();
-        let most = best.values().map(|(one, _)| self.matches(*one, None)).fold(0.0, f64::max);
+        let most = best
+            .values()
+            .map(|(one, _)| self.matches(*one, None))
+            .fold(0.0, f64::max);
         let voters: Vec<(Anchor, usize, f64)> = best
             .iter()
             .map(|(anchor, (one, _))| (*anchor, *one, self.matches(*one, None) / most))
@@ -178,7 +218,11 @@ impl<'a> Scores<'a> {
             .collect();
         let pages = self.readings.first().map_or(0, Vec::len);
         let labelled: Vec<bool> = (0..pages)
-            .map(|page| self.labels.iter().any(|label| label.page == page && !label.wanted.is_empty()))
+            .map(|page| {
+                self.labels
+                    .iter()
+                    .any(|label| label.page == page && !label.wanted.is_empty())
+            })
             .collect();
         let share = |candidate: usize| {
             let (mut agreed, mut all) = (0.0, 0.0);
@@ -199,18 +243,31 @@ impl<'a> Scores<'a> {
 
     /// Whether two candidates read the same on a page; for lists, how much of it.
     pub(crate) fn likeness(&self, one: usize, other: usize, page: usize) -> f64 {
-        let (one, other) = (&self.readings[one][page].values, &self.readings[other][page].values);
+        let (one, other) = (
+            &self.readings[one][page].values,
+            &self.readings[other][page].values,
+        );
         if !self.multiple {
             return f64::from(u8::from(one.first() == other.first()));
         }
         let shared = one.iter().filter(|value| other.contains(value)).count();
         let all = one.len() + other.len() - shared;
-        if all == 0 { 1.0 } else { shared as f64 / all as f64 }
+        if all == 0 {
+            1.0
+        } else {
+            shared as f64 / all as f64
+        }
     }
 }
 
 fn mean_surplus(labels: &[Label], pages: &[Reading]) -> f64 {
-    let known: Vec<&Label> = labels.iter().filter(|label| !label.wanted.is_empty()).collect();
-    let surplus: usize = known.iter().map(|label| label.surplus(&pages[label.page])).sum();
+    let known: Vec<&Label> = labels
+        .iter()
+        .filter(|label| !label.wanted.is_empty())
+        .collect();
+    let surplus: usize = known
+        .iter()
+        .map(|label| label.surplus(&pages[label.page]))
+        .sum();
     surplus as f64 / known.len().max(1) as f64
 }

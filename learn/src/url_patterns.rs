@@ -19,7 +19,8 @@ pub(crate) fn separable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> Vec<Vec<
         let patterns = compiled(&patterns(&own, &others));
         let meets = |group: &Vec<usize>| {
             let urls = group.iter().map(|&page| pages[page].url.as_str());
-            urls.into_iter().any(|url| patterns.iter().any(|pattern| pattern.is_match(url)))
+            urls.into_iter()
+                .any(|url| patterns.iter().any(|pattern| pattern.is_match(url)))
         };
         match (0..groups.len()).find(|&other| other != at && meets(&groups[other])) {
             Some(other) => {
@@ -36,20 +37,29 @@ pub(crate) fn separable(mut groups: Vec<Vec<usize>>, pages: &[Page]) -> Vec<Vec<
 }
 
 fn compiled(patterns: &[String]) -> Vec<Regex> {
-    patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
+    patterns
+        .iter()
+        .filter_map(|pattern| Regex::new(pattern).ok())
+        .collect()
 }
 
 /// The most general patterns that match all `urls` and as few of `others` as can be.
 pub(crate) fn patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
     let mut shapes: Vec<((String, usize), Vec<&Url>)> = Vec::new();
     for url in urls {
-        let key = (url.host_str().unwrap_or_default().to_owned(), segments(url).len());
+        let key = (
+            url.host_str().unwrap_or_default().to_owned(),
+            segments(url).len(),
+        );
         match shapes.iter_mut().find(|(one, _)| *one == key) {
             Some((_, urls)) => urls.push(url),
             None => shapes.push((key, vec![url])),
         }
     }
-    shapes.iter().map(|(_, urls)| pattern(urls, others)).collect()
+    shapes
+        .iter()
+        .map(|(_, urls)| pattern(urls, others))
+        .collect()
 }
 
 /// How far a pattern goes into what varies.
@@ -67,11 +77,16 @@ fn pattern(urls: &[&Url], others: &[&Url]) -> String {
     let mut best: Option<(usize, String)> = None;
     for detail in [Detail::Parts, Detail::Query, Detail::Segments] {
         let pattern = written(urls, detail);
-        let Ok(regex) = Regex::new(&pattern) else { continue };
+        let Ok(regex) = Regex::new(&pattern) else {
+            continue;
+        };
         if !urls.iter().all(|url| regex.is_match(url.as_str())) {
             continue;
         }
-        let wrong = others.iter().filter(|url| regex.is_match(url.as_str())).count();
+        let wrong = others
+            .iter()
+            .filter(|url| regex.is_match(url.as_str()))
+            .count();
         if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
             best = Some((wrong, pattern));
         }
@@ -99,12 +114,16 @@ fn segments(url: &Url) -> Vec<&str> {
 fn written(urls: &[&Url], detail: Detail) -> String {
     let first = urls[0];
     let hosts = regex::escape(first.host_str().unwrap_or_default());
-    let port = first.port().map_or(String::new(), |port| format!(":{port}"));
+    let port = first
+        .port()
+        .map_or(String::new(), |port| format!(":{port}"));
     let mut pattern = format!("^https?://{hosts}{port}");
     for (at, segment) in segments(first).iter().enumerate() {
         let all: Vec<&str> = urls.iter().map(|url| segments(url)[at]).collect();
         pattern.push('/');
-        if all.iter().all(|one| one == segment) && (urls.len() > 1 || at + 1 < segments(first).len()) {
+        if all.iter().all(|one| one == segment)
+            && (urls.len() > 1 || at + 1 < segments(first).len())
+        {
             pattern.push_str(&regex::escape(segment));
         } else {
             pattern.push_str(&varying(&all, detail));
@@ -129,10 +148,15 @@ fn varying(all: &[&str], detail: Detail) -> String {
     let single = all.len() == 1;
     // What is shared ends at a mark or before digits: letters may be shared by chance.
     let mut start = if single { 0 } else { shared(&texts) };
-    let word = texts[0][..start].iter().rposition(is_part).map_or(0, |at| at + 1);
+    let word = texts[0][..start]
+        .iter()
+        .rposition(is_part)
+        .map_or(0, |at| at + 1);
     let letters = texts[0].iter().take_while(|c| c.is_alphabetic()).count();
     let digits_follow = letters > 0
-        && texts.iter().all(|text| text.get(letters).is_some_and(char::is_ascii_digit));
+        && texts
+            .iter()
+            .all(|text| text.get(letters).is_some_and(char::is_ascii_digit));
     let prefix_is_word = digits_follow && (single || start >= letters);
     start = if prefix_is_word { letters } else { word };
     let prefix: String = texts[0][..start].iter().collect();
@@ -141,27 +165,43 @@ fn varying(all: &[&str], detail: Detail) -> String {
         text.reverse();
     });
     let end = match single {
-        true => texts[0].iter().position(|c| *c == '.').map_or(0, |at| if at < 6 { at + 1 } else { 0 }),
+        true => texts[0]
+            .iter()
+            .position(|c| *c == '.')
+            .map_or(0, |at| if at < 6 { at + 1 } else { 0 }),
         false => {
             let end = shared(&texts);
-            texts[0][..end].iter().rposition(is_part).map_or(0, |at| at + 1)
+            texts[0][..end]
+                .iter()
+                .rposition(is_part)
+                .map_or(0, |at| at + 1)
         }
     };
     let suffix: String = texts[0][..end].iter().rev().collect();
     let middles = texts.iter().map(|text| &text[end..]);
-    let is_digits = middles.clone().all(|middle| !middle.is_empty() && middle.iter().all(char::is_ascii_digit));
+    let is_digits = middles
+        .clone()
+        .all(|middle| !middle.is_empty() && middle.iter().all(char::is_ascii_digit));
     let is_empty = middles.clone().any(<[char]>::is_empty);
     let middle = match (is_digits, is_empty) {
         (true, _) => "[0-9]+",
         (false, true) => "[^/?]*",
         (false, false) => "[^/?]+",
     };
-    format!("{}{middle}{}", regex::escape(&prefix), regex::escape(&suffix))
+    format!(
+        "{}{middle}{}",
+        regex::escape(&prefix),
+        regex::escape(&suffix)
+    )
 }
 
 /// The query: names that all URLs have are needed if they tell pages apart.
 fn query(urls: &[&Url], detail: Detail) -> String {
-    let names = |url: &Url| -> Vec<String> { url.query_pairs().map(|(name, _)| name.into_owned()).collect() };
+    let names = |url: &Url| -> Vec<String> {
+        url.query_pairs()
+            .map(|(name, _)| name.into_owned())
+            .collect()
+    };
     let shared: Vec<String> = names(urls[0])
         .into_iter()
         .filter(|name| !name.is_empty() && urls.iter().all(|url| names(url).contains(name)))
