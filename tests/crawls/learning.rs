@@ -45,7 +45,8 @@ fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
     std::fs::copy(&mapping, target).unwrap();
     let seeds = work.write_lines("fill.jsonl", &records());
     work.crawl_without_delay(web)
-        .args(["--delay", "0", "--crawl", "fill", "--dataset", "filled"])
+        .args(["--delay", "0", "--dataset", "filled"])
+        .instead("--crawl", "fill")
         .arg("--seeds")
         .arg(seeds)
         .arg("--mappings")
@@ -322,10 +323,14 @@ fn a_wrong_value_among_many_does_not_mislead() {
         .iter()
         .find(|one| one["field"] == "name")
         .unwrap();
-    let disagree = json!([{"url": url(1), "known": ["Somebody Else"], "read": [name(1)]}]);
-    assert_eq!(named["disagree"], disagree);
-    let web = Web::start();
-    serve(&web);
+    let disagree = named["disagree"].as_array().unwrap();
+    assert_eq!(disagree.len(), 1, "{named:#}");
+    assert_eq!(
+        (&disagree[0]["url"], &disagree[0]["known"]),
+        (&json!(url(1)), &json!(["Somebody Else"]))
+    );
+    let read = disagree[0]["read"][0].as_str().unwrap();
+    assert!(read.eq_ignore_ascii_case(name(1)), "{read}");
     let page = work.write("one.html", person_html(1));
     let tried = Run::new(["mapping", "test"])
         .arg(work.path("people.json"))

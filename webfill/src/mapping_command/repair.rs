@@ -118,22 +118,32 @@ impl Broken {
         })
     }
 
-    /// Those that the alarm names, and those without a value on most pages where there was one.
+    /// Those without a value on most pages where there was one. Of those that the alarm names a few such pages
+    /// are enough, and other values count as well.
     fn fields(&self, evidence: &Evidence) -> BTreeSet<String> {
-        let is_lost = |field: &String| {
-            let mut labelled = 0_usize;
-            let mut empty = 0_usize;
+        let is_broken = |field: &&String| {
+            let is_fallen = evidence.fallen.contains(*field);
+            let (mut labelled, mut wrong, mut empty) = (0_usize, 0_usize, 0_usize);
             for page in &evidence.now {
-                if evidence.known_of(page).contains_key(field) {
+                let (known, read) = (evidence.known_of(page), self.reader.values(page));
+                let is_wrong = match (known.get(*field), read.get(*field)) {
+                    (_, None) => true,
+                    (Some(known), Some(read)) => is_fallen && !are_same(known, read),
+                    (None, Some(_)) => false,
+                };
+                empty += usize::from(!read.contains_key(*field));
+                if known.contains_key(*field) {
                     labelled += 1;
-                    empty += usize::from(!self.reader.values(page).contains_key(field));
+                    wrong += usize::from(is_wrong);
                 }
             }
-            empty * 2 > labelled
+            match (is_fallen, labelled) {
+                (true, 0) => empty * 2 > evidence.now.len(),
+                (true, _) => wrong * 5 > labelled,
+                (false, _) => wrong * 2 > labelled,
+            }
         };
-        let fields = self.declared.iter();
-        let broken = fields.filter(|field| evidence.fallen.contains(*field) || is_lost(field));
-        broken.cloned().collect()
+        self.declared.iter().filter(is_broken).cloned().collect()
     }
 
     /// The pages on which one of the fields is not read as it was.
