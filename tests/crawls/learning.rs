@@ -49,8 +49,7 @@ fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
         .instead("--crawl", "fill")
         .arg("--seeds")
         .arg(seeds)
-        .arg("--mappings")
-        .arg(work.path("learned"))
+        .instead("--mappings", work.path("learned"))
         .finish()
         .expect(0);
     let store = format!("sqlite:{}", work.path("store.db").display());

@@ -79,18 +79,6 @@ pub fn person_html(number: usize) -> String {
     frame(name(number), &main)
 }
 
-/// The same facts in another layout.
-pub fn new_person_html(number: usize) -> String {
-    let main = format!(
-        "<section data-kind=\"person\"><h2 class=\"who\">{}</h2><dl><dt>Lives in</dt><dd class=\"town\">{}</dd>\
-         <dt>Year of birth</dt><dd class=\"year\">{}</dd></dl></section>",
-        name(number),
-        city(number),
-        born(number),
-    );
-    frame(name(number), &main)
-}
-
 fn book_html(number: usize) -> String {
     let main = format!(
         "<article><h3>Book {number}</h3><p class=\"by\">by <i>Author {number}</i></p>\
@@ -108,10 +96,6 @@ fn html(text: String) -> Page {
 
 /// `/old/N` leads to `/p/N`.
 pub fn serve(web: &Web) -> Site {
-    serve_with(web, person_html)
-}
-
-pub fn serve_with(web: &Web, person: impl Fn(usize) -> String + Send + Sync + 'static) -> Site {
     let site = web.site(HOST);
     site.otherwise(move |request| -> Reply {
         let number = |beginning: &str| {
@@ -119,7 +103,7 @@ pub fn serve_with(web: &Web, person: impl Fn(usize) -> String + Send + Sync + 's
             rest.parse::<usize>().ok()
         };
         match (number("/p/"), number("/b/"), number("/old/")) {
-            (Some(number), ..) if number < PEOPLE => html(person(number)).into(),
+            (Some(number), ..) if number < PEOPLE => html(person_html(number)).into(),
             (_, Some(number), _) if number < BOOKS => html(book_html(number)).into(),
             (.., Some(number)) => redirect(&format!("/p/{number}")).into(),
             _ => page("Nothing here").status(404).into(),
