@@ -27,6 +27,7 @@ mod journey;
 mod keyed_fleet;
 mod keys_command;
 mod killed;
+mod learning;
 mod machines;
 mod mapping_pages;
 mod memory;

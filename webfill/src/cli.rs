@@ -28,7 +28,11 @@ use crate::manual::ManualOptions;
 use crate::settings::limits::check_contact;
 use crate::trace::TraceOptions;
 use crate::watch_command::WatchCommand;
-pub use mapping::{MappingCommand, MappingTestOptions, TrialFormat};
+pub use mapping::{
+    KnownRecordsOptions, MappingCommand, MappingLearnOptions, MappingOutputOptions,
+    MappingRepairOptions, MappingSaveOptions, MappingTestOptions, PageFetchOptions, ReportFormat,
+    TrialFormat,
+};
 pub use roles::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 
 /// Fills the gaps of a dataset from the web, politely.

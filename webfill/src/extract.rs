@@ -18,6 +18,7 @@ use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{CrawlId, open_existing_with_bodies};
 use webfill_worker::PageReader;
 
+pub use self::reading::patiently;
 use self::reading::{Reading, Source};
 use self::report::Report;
 use crate::cli::id;

@@ -73,7 +73,7 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
     let alarms: Vec<&Alarm> = mappings.iter().filter_map(MappingHealth::alarm).collect();
     match options.json {
         true => tell(json!({"alarms": alarms.len(), "mappings": reports}))?,
-        false => tell(text(&reports, &alarms))?,
+        false => tell(text(&reports, &alarms, &uri))?,
     }
     match options.fail_on_alarm && !alarms.is_empty() {
         true => Ok(ExitStatus::Error),
@@ -92,14 +92,14 @@ pub async fn read(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
 }
 
 /// For people: a table, and what deserves a look.
-fn text(reports: &[Value], alarms: &[&Alarm]) -> String {
+fn text(reports: &[Value], alarms: &[&Alarm], store: &StoreUri) -> String {
     if reports.is_empty() {
         return String::from("no mapping has read a page yet");
     }
     let rows: Vec<Vec<String>> = reports.iter().flat_map(rows).collect();
     let mut parts = vec![table(&HEADS, &rows)];
     for alarm in alarms {
-        parts.push(alarm_text(alarm));
+        parts.push(alarm_text(alarm, store));
     }
     let warnings = reports
         .iter()
@@ -159,13 +159,18 @@ fn share(share: &Value) -> String {
     }
 }
 
-fn alarm_text(alarm: &Alarm) -> String {
+fn alarm_text(alarm: &Alarm, store: &StoreUri) -> String {
     let mut lines = vec![visible(&format!("{} {}", alarm.raised_at, alarm.text()))];
     for (when, pages) in [("before", &alarm.before), ("after", &alarm.after)] {
         for page in pages.iter().rev().take(3) {
             lines.push(format!("  {when:<6}  {}", visible(&page.url)));
         }
     }
+    // It shows no password.
+    lines.push(visible(&format!(
+        "  repair  webfill mapping repair FILE --mapping {} --store {store}",
+        alarm.mapping
+    )));
     lines.join("\n")
 }
 
@@ -184,7 +189,7 @@ mod tests {
             ],
             "alarm": {"fields": [{"field": "price"}]},
         });
-        let told = text(&[report], &[]);
+        let told = text(&[report], &[], &"sqlite:a.db".parse().unwrap());
         let expected = "\
 mapping  field  pages    now  baseline  known  templates  state
 shop     name     250  100.0      94.9   50.0          2  fine

@@ -1,13 +1,20 @@
-//! `webfill mapping check | test | schema`: tools for writing mappings.
+//! `webfill mapping check | test | save | learn | repair | schema`: tools for writing mappings.
 
+mod all;
 mod chosen;
+mod difference;
 mod fetching;
 mod fill_rates;
+mod golden;
 mod kept;
+mod learn;
 mod page;
+mod repair;
+mod save;
 mod sources;
 mod trace_text;
 mod trial;
+mod writing;
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +28,9 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
     match command {
         MappingCommand::Check { paths } => check(&paths),
         MappingCommand::Test(options) => trial::run(&options),
+        MappingCommand::Save(options) => save::run(&options),
+        MappingCommand::Learn(options) => learn::run(*options),
+        MappingCommand::Repair(options) => repair::run(*options),
         MappingCommand::Schema => {
             tell(format_args!("{:#}", webfill_mapping::schema()))?;
             Ok(ExitStatus::Done)

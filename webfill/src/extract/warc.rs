@@ -172,6 +172,7 @@ mod tests {
         let answer = |number: usize, body| ArchivedAnswer {
             url: format!("http://people.example/{number}"),
             payload_digest: Some("sha1:A".to_owned()),
+            content_type: None,
             body,
         };
         for number in (0..BATCH_PAGES + 3).chain(0..2) {

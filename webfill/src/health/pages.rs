@@ -36,6 +36,8 @@ pub(super) async fn write(store: &dyn Store, alarm: &Alarm, folder: &Path) -> Re
         let line = json!({
             "file": name,
             "url": sample.url,
+            // The text is in UTF-8, whatever it says of itself.
+            "content_type": "text/html; charset=utf-8",
             "page": sample.page,
             "at": iso_time(sample.at_ms),
             "fields": sample.fields,

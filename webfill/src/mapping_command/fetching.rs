@@ -13,7 +13,7 @@ use webfill_worker::{DocumentsConfig, NoPage, SingleFetcher};
 
 use super::kept::Kept;
 use super::sources::{Place, Source};
-use crate::cli::MappingTestOptions;
+use crate::cli::PageFetchOptions;
 use crate::crawl::require_contact;
 use crate::settings::Settings;
 
@@ -22,7 +22,7 @@ const FOLDER: &str = "pages";
 
 /// What is needed to have a page; opened when the first is needed.
 pub struct Fetching<'o> {
-    options: &'o MappingTestOptions,
+    options: &'o PageFetchOptions,
     kept: Kept,
     web: Option<Web>,
 }
@@ -35,13 +35,18 @@ struct Web {
 
 impl<'o> Fetching<'o> {
     /// Refuses settings under which the pages that are not kept yet cannot be fetched.
-    pub fn open(options: &'o MappingTestOptions, sources: &[Source]) -> Result<Self, Fault> {
+    /// Pages are kept in the folder of `--keep`, else in one beside the mapping file or folder.
+    pub fn open(
+        options: &'o PageFetchOptions,
+        mapping: &Path,
+        sources: &[Source],
+    ) -> Result<Self, Fault> {
         let urls = sources.iter().filter_map(|source| match &source.place {
             Place::Web(url) => Some(url),
             Place::File(_) => None,
         });
         let urls: Vec<&Url> = urls.collect();
-        let folder = folder(options);
+        let folder = folder(options, mapping);
         let kept = match urls.is_empty() {
             true => Kept::empty(&folder),
             false => Kept::open(&folder)?,
@@ -111,16 +116,16 @@ impl<'o> Fetching<'o> {
 }
 
 /// That of `--keep`, else the one beside the mapping.
-fn folder(options: &MappingTestOptions) -> PathBuf {
-    let beside = match options.file.is_dir() {
-        true => Some(options.file.as_path()),
-        false => options.file.parent(),
+fn folder(options: &PageFetchOptions, mapping: &Path) -> PathBuf {
+    let beside = match mapping.is_dir() {
+        true => Some(mapping),
+        false => mapping.parent(),
     };
     let keep = options.keep.clone();
     keep.unwrap_or_else(|| beside.unwrap_or(Path::new("")).join(FOLDER))
 }
 
-fn open_web(options: &MappingTestOptions) -> Result<Web, Fault> {
+fn open_web(options: &PageFetchOptions) -> Result<Web, Fault> {
     let mut settings = Settings::load(options.config.as_deref())?;
     let politeness = &mut settings.politeness;
     if options.contact.is_some() {

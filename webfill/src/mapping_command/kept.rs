@@ -16,7 +16,8 @@ use webfill_worker::{Now, SinglePage, is_document};
 
 use super::sources::{Place, Source};
 
-const INDEX: &str = "pages.jsonl";
+/// The list of its pages.
+pub const INDEX: &str = "pages.jsonl";
 /// Enough of a hash that two pages of a host do not share a file.
 const HASH_DIGITS: usize = 12;
 

@@ -154,7 +154,21 @@ fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     }
 }
 
-fn page_kind(kind: Kind) -> PageKind {
+/// The kind of a saved page and its text; `None` for what is neither, and for documents.
+pub fn kind_and_text(
+    path: &Path,
+    content_type: Option<&str>,
+    body: &[u8],
+) -> Option<(PageKind, String)> {
+    let kind = kind_of(path, content_type, body);
+    if kind == Kind::Unsupported || is_document(content_type, body) {
+        return None;
+    }
+    let text = charset::decode(body, content_type, kind).into_owned();
+    Some((page_kind(kind), text))
+}
+
+pub fn page_kind(kind: Kind) -> PageKind {
     match kind {
         Kind::Html => PageKind::Html,
         Kind::Xml => PageKind::Xml,

@@ -29,7 +29,7 @@ pub enum Place {
 }
 
 impl Source {
-    fn file(path: &Path, is_found: bool) -> Source {
+    pub fn file(path: &Path, is_found: bool) -> Source {
         Source {
             name: path.display().to_string(),
             place: Place::File(path.to_owned()),
@@ -94,7 +94,7 @@ fn check_flags_of_one(options: &MappingTestOptions) -> Result<(), Fault> {
     }
 }
 
-fn of_web(text: &str) -> Result<Source, Fault> {
+pub fn of_web(text: &str) -> Result<Source, Fault> {
     let url = webfill_urls::canonical(text, None);
     let url = url.map_err(|refusal| Fault::usage(format!("{text}: {refusal}")))?;
     Ok(Source {

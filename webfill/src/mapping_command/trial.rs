@@ -9,6 +9,7 @@ use webfill_mapping::{Engine, Extraction, Limits, MappingIndex, Trace, Wants};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_urls::Url;
 
+use super::all;
 use super::chosen::Chosen;
 use super::fetching::Fetching;
 use super::fill_rates::FillRates;
@@ -19,9 +20,12 @@ use crate::cli::{MappingTestOptions, TrialFormat};
 use crate::stdout::tell;
 
 /// The time limit of one page.
-const PAGE_TIME: Duration = Duration::from_secs(30);
+pub const PAGE_TIME: Duration = Duration::from_secs(30);
 
 pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
+    if options.all {
+        return all::run(options);
+    }
     let chosen = Chosen::load(options)?;
     let (sources, are_several) = sources::of_command(options)?;
     let for_people = (options.trace || are_several) && std::io::stdout().is_terminal();
@@ -34,7 +38,7 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
             false => TrialFormat::Json,
         }),
     };
-    let mut fetching = Fetching::open(options, &sources)?;
+    let mut fetching = Fetching::open(&options.web, &options.file, &sources)?;
     match (sources.as_slice(), are_several) {
         ([only], false) => trial.on_one(only, &mut fetching),
         _ => trial.on_several(&sources, &mut fetching),

@@ -54,8 +54,13 @@ impl Work {
 
     /// Runs `webfill mapping test` with these arguments, separated by spaces.
     pub fn test(&self, arguments: &str) -> Ran {
+        self.run(&format!("mapping test {arguments}"))
+    }
+
+    /// Runs the binary with these arguments, separated by spaces.
+    pub fn run(&self, arguments: &str) -> Ran {
         let mut command = Command::new(env!("CARGO_BIN_EXE_webfill"));
-        command.args(["mapping", "test"]).args(arguments.split(' '));
+        command.args(arguments.split_whitespace());
         let ran = command.current_dir(self.path()).output().unwrap();
         Ran {
             code: ran.status.code().unwrap(),

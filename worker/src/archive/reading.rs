@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::header::{CONTENT_ENCODING, TRANSFER_ENCODING};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION, TRANSFER_ENCODING};
 
 use crate::fetch::decode;
 
@@ -26,6 +26,7 @@ pub struct ArchivedAnswer {
     pub url: String,
     /// Of the payload, as the file writes it.
     pub payload_digest: Option<String>,
+    pub content_type: Option<String>,
     pub body: ArchivedBody,
 }
 
@@ -35,6 +36,8 @@ pub enum ArchivedBody {
     Here(Vec<u8>),
     /// It is that of another record with the same digest.
     Elsewhere,
+    /// There is none: the answer leads to this address, as it was sent.
+    Redirect(String),
 }
 
 /// The files of an archive in a folder, by name.
@@ -73,7 +76,8 @@ impl WarcReader {
         })
     }
 
-    /// The next answer that may be a page: a whole one with a status below 300. `None` at the end.
+    /// The next answer that may be a page or leads to one: a whole one with a status below 300, or a
+    /// redirect. `None` at the end.
     ///
     /// # Errors
     ///
@@ -175,18 +179,19 @@ async fn answer_of(
     let end = memchr::memmem::find(&block, b"\r\n\r\n").filter(|_| is_http)?;
     let payload = block.split_off(end + 4);
     let (status, headers) = http_head(&block)?;
-    if !(200..300).contains(&status) {
-        return None;
-    }
+    let text = |name: HeaderName| headers.get(name)?.to_str().ok().map(str::to_owned);
     let url = field(head, "warc-target-uri")?;
-    let body = match field(head, "warc-type") {
-        Some("revisit") => ArchivedBody::Elsewhere,
+    let body = match (status, field(head, "warc-type")) {
+        (301 | 302 | 303 | 307 | 308, _) => ArchivedBody::Redirect(text(LOCATION)?),
+        (status, _) if !(200..300).contains(&status) => return None,
+        (_, Some("revisit")) => ArchivedBody::Elsewhere,
         _ => ArchivedBody::Here(body_of(&headers, payload, max_body_bytes).await?),
     };
     Some(ArchivedAnswer {
         // Some programs put it into angle brackets.
         url: url.trim_matches(['<', '>']).to_owned(),
         payload_digest: field(head, "warc-payload-digest").map(str::to_owned),
+        content_type: text(CONTENT_TYPE),
         body,
     })
 }

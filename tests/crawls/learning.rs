@@ -1,0 +1,431 @@
+//! `webfill mapping learn`: a mapping out of partly filled records and the pages that they link to, with which
+//! a crawl then fills what is missing.
+
+mod made_site;
+mod repairing;
+mod saying;
+
+use std::time::Duration;
+
+use mongodb::bson::doc;
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::documents::Documents;
+use webfill_tests::run::{Finished, Run};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use self::made_site::{HOST, PEOPLE, born, city, index, name, person_html, records, serve, url};
+
+/// A place in which `webfill` is run, and a mapping for no page of it.
+fn workplace() -> Workplace {
+    let work = Workplace::new();
+    let other = json!({"name": "other", "url_patterns": [{"type": "host", "pattern": "other.example"}],
+        "fields": [{"name": "title", "processors": [{"type": "css", "parameters": {"selector": "h1"}}]}]});
+    work.write_json("mappings/profile.json", &other);
+    work
+}
+
+fn learn(work: &Workplace, args: &[&str]) -> Run {
+    Run::new(["mapping", "learn"])
+        .args(args)
+        .in_folder(work.path("."))
+}
+
+/// The mapping that was written is checked, and crawled with; then no record misses anything.
+fn assert_fills(work: &Workplace, web: &Web, mapping: &str) {
+    let mapping = work.path(mapping);
+    Run::new(["mapping", "check"])
+        .arg(&mapping)
+        .finish()
+        .expect(0);
+    let target = work.path("learned/people.json");
+    std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+    std::fs::copy(&mapping, target).unwrap();
+    let seeds = work.write_lines("fill.jsonl", &records());
+    work.crawl_without_delay(web)
+        .args(["--delay", "0", "--dataset", "filled"])
+        .instead("--crawl", "fill")
+        .arg("--seeds")
+        .arg(seeds)
+        .instead("--mappings", work.path("learned"))
+        .finish()
+        .expect(0);
+    let store = format!("sqlite:{}", work.path("store.db").display());
+    let exported = Run::new([
+        "export",
+        "records",
+        "--dataset",
+        "filled",
+        "--store",
+        &store,
+    ])
+    .finish();
+    let exported = exported.expect(0).stdout;
+    let stored: Vec<Value> = exported
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(stored.len(), PEOPLE);
+    for record in stored {
+        let number: usize = record["record_id"].as_str().unwrap().parse().unwrap();
+        let fields = json!({"name": name(number), "born": born(number), "city": city(number)});
+        assert_eq!(record["fields"], fields, "record {number}");
+        assert_eq!(record["missing"], json!([]), "record {number}");
+    }
+}
+
+fn report(run: &Finished) -> Value {
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
+}
+
+#[test]
+fn learned_from_a_folder_and_csv() {
+    let (work, web) = (workplace(), Web::start());
+    serve(&web);
+    made_site::write_folder(&work, "saved");
+    let mut csv = String::from("id,url,name,born,city\n");
+    for record in records() {
+        let fields = &record["fields"];
+        let text = |name: &str| fields[name].as_str().unwrap_or_default().to_owned();
+        let (id, url) = (
+            record["id"].as_str().unwrap(),
+            record["urls"][0].as_str().unwrap(),
+        );
+        csv += &format!(
+            "{id},{url},{},{},{}\n",
+            text("name"),
+            text("born"),
+            text("city")
+        );
+    }
+    work.write("people.csv", csv);
+    let args = [
+        "--records",
+        "people.csv",
+        "--pages",
+        "saved",
+        "--output",
+        "people.json",
+    ];
+    let run = learn(&work, &args).finish().expect(0);
+    for told in [
+        "name",
+        "born",
+        "city",
+        "confidence",
+        "written to people.json",
+    ] {
+        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+    }
+    assert_fills(&work, &web, "people.json");
+    // The file stays as it is unless it is said otherwise.
+    let again = learn(&work, &args).finish().expect(2);
+    assert!(
+        again.stderr.contains("--force replaces it"),
+        "{}",
+        again.stderr
+    );
+    learn(&work, &args).arg("--force").finish().expect(0);
+    // Without a file the mapping is all that standard output has.
+    let printed = learn(&work, &args[..4]).finish().expect(0);
+    let written = std::fs::read_to_string(work.path("people.json")).unwrap();
+    assert_eq!(printed.stdout, written);
+    let told = learn(&work, &args[..4])
+        .args(["--format", "json"])
+        .finish()
+        .expect(0);
+    let told = report(&told);
+    assert_eq!(
+        told["mappings"][0]["mapping"],
+        serde_json::from_str::<Value>(&written).unwrap()
+    );
+    assert_eq!(told["records"]["joined"], PEOPLE);
+}
+
+#[test]
+fn learned_from_an_archive_with_redirects() {
+    let (work, web) = (workplace(), Web::start());
+    serve(&web);
+    // Records link to addresses that lead to the pages.
+    let old = |record: &Value| {
+        let mut record = record.clone();
+        record["urls"] = json!([record["urls"][0].as_str().unwrap().replace("/p/", "/old/")]);
+        record
+    };
+    let records: Vec<Value> = records().iter().map(old).collect();
+    let seeds = work.write_lines("people.jsonl", &records);
+    work.crawl_without_delay(&web)
+        .args(["--delay", "0", "--warc"])
+        .arg(work.path("warc"))
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    let args = [
+        "--records",
+        "people.jsonl",
+        "--warc",
+        "warc",
+        "--output",
+        "people.json",
+    ];
+    learn(&work, &args).finish().expect(0);
+    assert_fills(&work, &web, "people.json");
+}
+
+fn from_kept_bodies(store: &str, work: &Workplace) {
+    let web = Web::start();
+    serve(&web);
+    let seeds = work.write_lines("people.jsonl", &records());
+    work.crawl_without_delay(&web)
+        .args(["--delay", "0", "--keep-bodies"])
+        .arg("--seeds")
+        .arg(seeds)
+        .instead("--store", store)
+        .finish()
+        .expect(0);
+    let before = web.visits().len();
+    let args = [
+        "--records",
+        "people.jsonl",
+        "--crawl",
+        "test",
+        "--store",
+        store,
+        "--output",
+        "people.json",
+    ];
+    learn(work, &args).finish().expect(0);
+    assert_eq!(web.visits().len(), before, "nothing is fetched");
+    assert_fills(work, &web, "people.json");
+}
+
+/// A mapping that reads the pages, so that their bodies are kept, and knows nothing of their fields.
+fn write_plain_mapping(work: &Workplace) {
+    let plain = json!({"name": "plain", "url_patterns": [{"type": "host", "pattern": HOST}],
+        "fields": [{"name": "heading", "processors": [{"type": "css", "parameters": {"selector": "title"}}]}]});
+    work.write_json("mappings/plain.json", &plain);
+}
+
+#[test]
+fn learned_from_the_kept_bodies_of_a_crawl() {
+    let work = workplace();
+    write_plain_mapping(&work);
+    from_kept_bodies(
+        &format!("sqlite:{}", work.path("store.db").display()),
+        &work,
+    );
+    let none = [
+        "--records",
+        "people.jsonl",
+        "--crawl",
+        "none",
+        "--store",
+        "sqlite:store.db",
+    ];
+    let run = learn(&work, &none).finish().expect(1);
+    assert!(
+        run.stderr.contains("there is no crawl local/none"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[needs(mongod)]
+#[test]
+fn learned_from_the_kept_bodies_of_a_crawl_in_mongodb() {
+    let database = fresh_database();
+    let work = workplace();
+    write_plain_mapping(&work);
+    from_kept_bodies(database.uri(), &work);
+}
+
+#[needs(mongod)]
+#[test]
+fn learned_from_records_in_mongodb_and_pages_that_are_fetched_politely() {
+    let (work, web) = (workplace(), Web::start());
+    serve(&web).robots("User-agent: *\nDisallow: /p/2\n");
+    let database = fresh_database();
+    let documents = records().into_iter().map(|record| {
+        let of = |name: &str| record["fields"][name].as_str().map(str::to_owned);
+        doc! {"_id": record["id"].as_str().unwrap(), "url": record["urls"][0].as_str().unwrap(),
+        "name": of("name"), "born": of("born"), "city": of("city")}
+    });
+    let documents: Vec<_> = documents.collect();
+    Documents::open(database.uri()).run(doc! {"insert": "people", "documents": documents});
+    let resolve: Vec<String> = web.resolve_args();
+    let resolve: Vec<&str> = resolve
+        .iter()
+        .map(String::as_str)
+        .filter(|one| *one != "--resolve")
+        .collect();
+    let run = || {
+        let args = [
+            "--records",
+            database.uri(),
+            "--records-collection",
+            "people",
+            "--fetch",
+            "9",
+        ];
+        learn(&work, &args)
+            .args([
+                "--allow-private-networks",
+                "--output",
+                "people.json",
+                "--force",
+            ])
+            .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
+            .env("WEBFILL_POLITENESS_DELAY", "0.3")
+            .finish()
+            .expect(0)
+    };
+    let told = run();
+    assert!(told.stderr.contains("does not allow it"), "{}", told.stderr);
+    let visits = web.visits();
+    assert_eq!(visits.robots().len(), 1);
+    assert_eq!(visits.pages().len(), 8, "{:?}", visits.paths());
+    assert_eq!(visits.of_path("/p/2").len(), 0);
+    visits.assert_polite(Duration::from_millis(300));
+    run();
+    assert_eq!(web.visits().pages().len(), 8, "pages are kept");
+    web.site(HOST).robots("");
+    assert_fills(&work, &web, "people.json");
+}
+
+#[test]
+fn a_wrong_value_among_many_does_not_mislead() {
+    let work = workplace();
+    made_site::write_folder(&work, "saved");
+    let mut wrong = records();
+    wrong[1]["fields"]["name"] = json!("Somebody Else");
+    wrong[2]["fields"]["born"] = json!("2999");
+    work.write_lines("people.jsonl", &wrong);
+    let args = [
+        "--records",
+        "people.jsonl",
+        "--pages",
+        "saved",
+        "--output",
+        "people.json",
+    ];
+    let told = learn(&work, &args)
+        .args(["--format", "json"])
+        .finish()
+        .expect(0);
+    let fields = report(&told)["mappings"][0]["fields"].clone();
+    let named = fields
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["field"] == "name")
+        .unwrap();
+    let disagree = named["disagree"].as_array().unwrap();
+    assert_eq!(disagree.len(), 1, "{named:#}");
+    assert_eq!(
+        (&disagree[0]["url"], &disagree[0]["known"]),
+        (&json!(url(1)), &json!(["Somebody Else"]))
+    );
+    let read = disagree[0]["read"][0].as_str().unwrap();
+    assert!(read.eq_ignore_ascii_case(name(1)), "{read}");
+    let page = work.write("one.html", person_html(1));
+    let tried = Run::new(["mapping", "test"])
+        .arg(work.path("people.json"))
+        .arg(page)
+        .args(["--url", &url(1)])
+        .finish()
+        .expect(0);
+    assert_eq!(report(&tried)["fields"]["name"], name(1));
+    assert_eq!(report(&tried)["fields"]["born"], born(1));
+}
+
+#[test]
+fn what_leads_nowhere_is_refused_in_words() {
+    let work = workplace();
+    made_site::write_folder(&work, "saved");
+    work.write_lines("people.jsonl", &records());
+    let elsewhere =
+        json!({"id": "1", "urls": ["https://other.example/"], "fields": {"name": "Ada"}});
+    work.write_lines("elsewhere.jsonl", &[elsewhere]);
+    let empty = json!({"id": "1", "urls": [url(1)], "fields": {"name": null}});
+    work.write_lines("empty.jsonl", &[empty]);
+    work.write("links.txt", "https://people.example/p/1\n");
+    work.write("bare/x.html", "<h1>x</h1>");
+    let people = ["--records", "people.jsonl"];
+    let saved = ["--pages", "saved"];
+    for (args, code, told) in [
+        (&saved[..], 2, "nothing is known of any page"),
+        (&people[..], 2, "which pages?"),
+        (
+            &[
+                "--records",
+                "people.jsonl",
+                "--pages",
+                "saved",
+                "--fields",
+                "nmae",
+            ],
+            2,
+            "did you mean name",
+        ),
+        (
+            &["--records", "elsewhere.jsonl", "--pages", "saved"],
+            1,
+            "none of 1 records links to one of the",
+        ),
+        (
+            &["--records", "empty.jsonl", "--pages", "saved"],
+            1,
+            "know no value",
+        ),
+        (
+            &["--records", "links.txt", "--pages", "saved"],
+            2,
+            "it has links and nothing else",
+        ),
+        (
+            &["--records", "missing.csv", "--pages", "saved"],
+            2,
+            "missing.csv",
+        ),
+        (
+            &["--records", "people.jsonl", "--pages", "bare"],
+            2,
+            "pages.jsonl",
+        ),
+        (
+            &["--records", "people.jsonl", "--pages", "nowhere"],
+            2,
+            "this is not a folder",
+        ),
+        (
+            &["--records", "people.jsonl", "--warc", "nowhere"],
+            2,
+            "--warc nowhere",
+        ),
+        (
+            &[
+                "--records",
+                "people.jsonl",
+                "--pages",
+                "saved",
+                "--correct",
+                "https://people.example/p/77",
+                "name=X",
+            ],
+            2,
+            "none of the pages; the nearest is",
+        ),
+        (
+            &["--pages", "saved", "--example", "name=X", "born=Y"],
+            2,
+            "first comes the page's URL",
+        ),
+    ] {
+        let run = learn(&work, args).finish().expect(code);
+        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+    }
+    assert_eq!(index(), PEOPLE + made_site::BOOKS);
+}

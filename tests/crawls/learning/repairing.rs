@@ -1,0 +1,225 @@
+//! `webfill mapping repair`: a crawl notices that a layout has changed, and the mapping is learned anew from
+//! what was extracted before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use webfill_tests::run::{Finished, Run};
+use webfill_tests::site::{Page, Web, status};
+use webfill_tests::workplace::Workplace;
+
+use super::report;
+
+const HOST: &str = "shop.example";
+const THINGS: usize = 120;
+
+fn price(number: usize) -> String {
+    format!("{}.{:02}", 10 + number * 3, number % 100)
+}
+
+fn html(main: String) -> Page {
+    status(200)
+        .header("content-type", "text/html; charset=utf-8")
+        .body(format!(
+            "<html><head><title>Shop</title></head><body><h1>The Shop</h1>{main}</body></html>"
+        ))
+}
+
+fn old_page(number: usize) -> Page {
+    html(format!(
+        "<div class=\"thing\"><p class=\"name\">Thing {number}</p><p class=\"cost\">{}</p></div>",
+        price(number)
+    ))
+}
+
+fn new_page(number: usize) -> Page {
+    html(format!(
+        "<section><h2 id=\"thing-name\">Thing {number}</h2><p>Today <b>only</b></p>\
+         <table><tr><th>Price</th><td>{}</td></tr><tr><th>Weight</th><td>{} g</td></tr></table></section>",
+        price(number),
+        number + 500
+    ))
+}
+
+fn mapping() -> Value {
+    let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}, {"type": "trim"}]);
+    json!({"name": "shop", "description": "Things.", "url_patterns": [{"type": "host", "pattern": HOST}],
+    "fields": [
+        {"name": "shop", "processors": css("h1")},
+        {"name": "name", "processors": css("p.name")},
+        {"name": "price", "description": "In pounds.", "processors": css("p.cost")},
+    ]})
+}
+
+struct Shop {
+    work: Workplace,
+    store: String,
+    _web: Web,
+}
+
+impl Shop {
+    /// All things are crawled, the layout changes, and all are crawled again.
+    fn new() -> Shop {
+        let (work, web) = (Workplace::new(), Web::start());
+        std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
+        work.write_json("mappings/shop.json", &mapping());
+        let is_new = Arc::new(AtomicBool::new(false));
+        let layout = Arc::clone(&is_new);
+        web.site(HOST).otherwise(move |request| {
+            let number = request
+                .path
+                .trim_start_matches('/')
+                .parse()
+                .unwrap_or_default();
+            match layout.load(Ordering::SeqCst) {
+                false => old_page(number).into(),
+                true => new_page(number).into(),
+            }
+        });
+        let urls: Vec<String> = (0..THINGS)
+            .map(|number| format!("http://{HOST}/{number}"))
+            .collect();
+        let seeds = work.write("seeds.txt", urls.join("\n"));
+        for (crawl, changes) in [("first", false), ("second", true)] {
+            is_new.store(changes, Ordering::SeqCst);
+            work.crawl_without_delay(&web)
+                .args(["--delay", "0", "--keep-bodies"])
+                .instead("--crawl", crawl)
+                .arg("--seeds")
+                .arg(&seeds)
+                .finish()
+                .expect(0);
+        }
+        let store = format!("sqlite:{}", work.path("store.db").display());
+        Shop {
+            work,
+            store,
+            _web: web,
+        }
+    }
+
+    fn repair(&self, more: &[&str]) -> Run {
+        Run::new([
+            "mapping",
+            "repair",
+            "mappings/shop.json",
+            "--store",
+            &self.store,
+        ])
+        .args(more)
+        .in_folder(self.work.path("."))
+    }
+
+    fn file(&self) -> Value {
+        let text = std::fs::read_to_string(self.work.path("mappings/shop.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn test_all(&self) -> Finished {
+        Run::new(["mapping", "test", "mappings", "--all"])
+            .in_folder(self.work.path("."))
+            .finish()
+    }
+}
+
+#[test]
+fn an_alarm_names_the_repair_and_the_repair_reads_both_layouts() {
+    let shop = Shop::new();
+    let health = Run::new(["health", "--store", &shop.store, "--fail-on-alarm"])
+        .finish()
+        .expect(1);
+    assert!(
+        health.stdout.contains("webfill mapping repair"),
+        "{}",
+        health.stdout
+    );
+    // It is shown, and nothing is written.
+    let before = shop.file();
+    let shown = shop.repair(&["--crawl", "second"]).finish().expect(0);
+    for told in ["- ", "+ ", "price: nothing -> ", "nothing is written"] {
+        assert!(shown.stdout.contains(told), "{told}: {}", shown.stdout);
+    }
+    assert_eq!(shop.file(), before);
+    let told = shop
+        .repair(&["--crawl", "second", "--format", "json"])
+        .finish()
+        .expect(0);
+    let told = report(&told);
+    let repaired = told["repaired"].as_array().unwrap();
+    let fields: Vec<&str> = repaired
+        .iter()
+        .filter_map(|one| one["field"].as_str())
+        .collect();
+    assert_eq!(fields, ["name", "price"]);
+    for value in told["values"].as_array().unwrap() {
+        assert_eq!(
+            (&value["old"], &value["new"]),
+            (&Value::Null, &value["known"]),
+            "{value}"
+        );
+    }
+    shop.repair(&["--crawl", "second", "--apply"])
+        .finish()
+        .expect(0);
+    let after = shop.file();
+    assert_eq!(
+        after["fields"][0], before["fields"][0],
+        "what was whole stays"
+    );
+    assert_eq!(after["fields"][2]["description"], "In pounds.");
+    let former = std::fs::read_to_string(shop.work.path("mappings/shop.json.1")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&former).unwrap(), before);
+    for (number, page) in [(3, old_page(3)), (99, new_page(99))] {
+        let file = shop.work.write("one.html", page.body);
+        let tried = Run::new(["mapping", "test"])
+            .arg(shop.work.path("mappings/shop.json"))
+            .arg(file)
+            .args(["--url", &format!("http://{HOST}/{number}")])
+            .finish()
+            .expect(0);
+        let fields =
+            json!({"shop": "The Shop", "name": format!("Thing {number}"), "price": price(number)});
+        assert_eq!(report(&tried)["fields"], fields);
+    }
+    let tested = shop.test_all().expect(0);
+    assert!(
+        tested.stdout.contains("6 golden cases, all as expected"),
+        "{}",
+        tested.stdout
+    );
+    let again = shop.repair(&["--crawl", "second"]).finish().expect(0);
+    assert!(
+        again.stdout.contains("nothing to repair"),
+        "{}",
+        again.stdout
+    );
+    // The cases notice the former mapping.
+    shop.work.write_json("mappings/shop.json", &before);
+    shop.test_all().expect(1);
+}
+
+#[test]
+fn what_an_alarm_has_kept_is_enough_and_what_is_not_there_is_told() {
+    let shop = Shop::new();
+    let to = ["--output", "repaired.json", "--format", "json"];
+    shop.repair(&to).finish().expect(0);
+    let text = std::fs::read_to_string(shop.work.path("repaired.json")).unwrap();
+    assert!(text.contains("alternatives"), "{text}");
+    assert_eq!(shop.file(), mapping());
+    let none = shop.repair(&["--crawl", "third"]).finish().expect(1);
+    assert!(
+        none.stderr.contains("there is no crawl local/third"),
+        "{}",
+        none.stderr
+    );
+    let mut other = mapping();
+    other["name"] = json!("other");
+    shop.work.write_json("mappings/shop.json", &other);
+    let none = shop.repair(&[]).finish().expect(1);
+    assert!(
+        none.stderr.contains("no alarm of mapping other stands"),
+        "{}",
+        none.stderr
+    );
+}

@@ -1,0 +1,120 @@
+//! What a person says of pages: examples, corrections, refusals.
+
+use serde_json::{Value, json};
+use webfill_tests::site::Web;
+
+use super::made_site::{self, PEOPLE, born, city, name, records, serve, url};
+use super::{learn, report, workplace};
+
+/// The values that a learned mapping reads on all pages of the folder, by URL.
+fn read(work: &webfill_tests::workplace::Workplace, field: &str) -> Vec<Value> {
+    let mut values = Vec::new();
+    for number in 0..PEOPLE {
+        let page = format!("saved/p{number}.html");
+        let run = webfill_tests::run::Run::new(["mapping", "test", "people.json", &page])
+            .args(["--url", &url(number)])
+            .in_folder(work.path("."))
+            .finish()
+            .expect(0);
+        values.push(report(&run)["fields"][field].clone());
+    }
+    values
+}
+
+#[test]
+fn examples_need_no_records() {
+    let work = workplace();
+    made_site::write_folder(&work, "saved");
+    let mut args: Vec<String> = [
+        "--pages",
+        "saved",
+        "--output",
+        "people.json",
+        "--name",
+        "persons",
+    ]
+    .map(String::from)
+    .into();
+    for number in 0..4 {
+        args.extend([
+            "--example".into(),
+            url(number),
+            format!("name={}", name(number)),
+            format!("born={}", born(number)),
+        ]);
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    learn(&work, &args).finish().expect(0);
+    let written: Value =
+        serde_json::from_str(&std::fs::read_to_string(work.path("people.json")).unwrap()).unwrap();
+    assert_eq!(written["name"], "persons");
+    let names: Vec<Value> = (0..PEOPLE).map(|number| json!(name(number))).collect();
+    assert_eq!(read(&work, "name"), names);
+    let years: Vec<Value> = (0..PEOPLE).map(|number| json!(born(number))).collect();
+    assert_eq!(read(&work, "born"), years);
+}
+
+#[test]
+fn the_pages_of_examples_are_fetched_if_there_are_no_others() {
+    let (work, web) = (workplace(), Web::start());
+    serve(&web);
+    let resolve: Vec<String> = web.resolve_args();
+    let resolve: Vec<&str> = resolve
+        .iter()
+        .map(String::as_str)
+        .filter(|one| *one != "--resolve")
+        .collect();
+    let mut run = learn(
+        &work,
+        &["--output", "people.json", "--allow-private-networks"],
+    );
+    for number in 0..3 {
+        run = run.args(["--example", &url(number), &format!("city={}", city(number))]);
+    }
+    run.env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
+        .env("WEBFILL_POLITENESS_DELAY", "0.2")
+        .finish()
+        .expect(0);
+    assert_eq!(web.visits().pages().len(), 3);
+    web.visits()
+        .assert_polite(std::time::Duration::from_millis(200));
+    made_site::write_folder(&work, "saved");
+    let cities: Vec<Value> = (0..PEOPLE).map(|number| json!(city(number))).collect();
+    assert_eq!(read(&work, "city"), cities);
+}
+
+#[test]
+fn what_is_said_wins_over_what_records_know() {
+    let work = workplace();
+    made_site::write_folder(&work, "saved");
+    // All records have the year of death for that of birth: the pages agree with them.
+    let wrong = |record: &Value| {
+        let mut record = record.clone();
+        let number: usize = record["id"].as_str().unwrap().parse().unwrap();
+        record["fields"]["born"] = json!((1900 + number * 9).to_string());
+        record
+    };
+    let wrong: Vec<Value> = records().iter().map(wrong).collect();
+    work.write_lines("people.jsonl", &wrong);
+    let args = [
+        "--records",
+        "people.jsonl",
+        "--pages",
+        "saved",
+        "--output",
+        "people.json",
+        "--force",
+    ];
+    learn(&work, &args).finish().expect(0);
+    assert_eq!(read(&work, "born")[3], json!("1927"));
+    let mut run = learn(&work, &args);
+    for number in 0..3 {
+        run = run.args(["--correct", &url(number), &format!("born={}", born(number))]);
+    }
+    let died = (1900 + 3 * 9).to_string();
+    run.args(["--reject", &url(3), &format!("born={died}")])
+        .finish()
+        .expect(0);
+    let years: Vec<Value> = (0..PEOPLE).map(|number| json!(born(number))).collect();
+    assert_eq!(read(&work, "born"), years);
+}

@@ -1,0 +1,112 @@
+//! `webfill mapping test --all`: runs the golden cases of mappings.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use webfill_mapping::{Engine, Limits, MappingSet};
+use webfill_startup::{ExitStatus, Fault};
+
+use super::difference::lines_that_differ;
+use super::fetching::Fetching;
+use super::golden::{Case, cases_of};
+use super::page::Page;
+use super::save::{golden_folder, wants};
+use crate::cli::{MappingTestOptions, TrialFormat};
+use crate::stdout::tell;
+
+pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
+    let set = Arc::new(super::load(&options.file)?);
+    let folder = golden_folder(&options.file);
+    let cases = cases_of(&folder, set.names())?;
+    if cases.is_empty() {
+        return Err(Fault::usage(format!(
+            "{}: there is no golden case of these mappings: webfill mapping save keeps one",
+            folder.display()
+        )));
+    }
+    let count = cases.len();
+    let mut run = Run {
+        engine: Engine::new(Arc::clone(&set), Limits::default()),
+        fetching: Fetching::open(&options.web, &options.file, &[])?,
+        set,
+        differing: Vec::new(),
+    };
+    for case in cases {
+        run.on(case);
+    }
+    match options.format {
+        Some(TrialFormat::Json) => {
+            tell(format_args!(
+                "{:#}",
+                json!({"cases": count, "differing": run.differing})
+            ))?;
+        }
+        _ => tell(run.text(count))?,
+    }
+    Ok(match run.differing.is_empty() {
+        true => ExitStatus::Done,
+        false => ExitStatus::Error,
+    })
+}
+
+struct Run<'o> {
+    set: Arc<MappingSet>,
+    engine: Engine,
+    fetching: Fetching<'o>,
+    /// `case`, and `expected` and `found`, or `error`.
+    differing: Vec<Value>,
+}
+
+impl Run<'_> {
+    fn on(&mut self, path: std::path::PathBuf) {
+        let shown = path.display().to_string();
+        match self.difference(path) {
+            Ok(None) => {}
+            Ok(Some((expected, found))) => self
+                .differing
+                .push(json!({"case": shown, "expected": expected, "found": found})),
+            Err(fault) => self
+                .differing
+                .push(json!({"case": shown, "error": fault.message})),
+        }
+    }
+
+    fn difference(&mut self, path: std::path::PathBuf) -> Result<Option<(Value, Value)>, Fault> {
+        let case = Case::read(path)?;
+        let page = Page::read(&case.page()?, &mut self.fetching)?;
+        let Some(index) = self.set.find(case.url.as_str()) else {
+            return Ok(case.difference(None));
+        };
+        let extraction = page.extract(&self.engine, index, wants());
+        Ok(case.difference(Some(&extraction.map_err(Fault::error)?)))
+    }
+
+    fn text(&self, count: usize) -> String {
+        let mut parts: Vec<String> = self.differing.iter().map(of_case).collect();
+        let cases = match count {
+            1 => "1 golden case".to_owned(),
+            count => format!("{count} golden cases"),
+        };
+        parts.push(match self.differing.len() {
+            0 => format!("{cases}, all as expected"),
+            1 => format!("{cases}, 1 differs"),
+            differing => format!("{cases}, {differing} differ"),
+        });
+        parts.join("\n\n")
+    }
+}
+
+fn of_case(differing: &Value) -> String {
+    let case = differing["case"].as_str().unwrap_or_default();
+    let case = Path::new(case).display();
+    match differing["error"].as_str() {
+        Some(error) => format!("{case}: cannot be run: {error}"),
+        None => {
+            let [expected, found] =
+                ["expected", "found"].map(|name| format!("{:#}", differing[name]));
+            let lines = lines_that_differ(&expected, &found);
+            format!("{case} differs (- expected, + found):\n{lines}")
+        }
+    }
+}

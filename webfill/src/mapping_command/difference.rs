@@ -1,0 +1,39 @@
+//! What differs between two texts, for people.
+
+use similar::{ChangeTag, TextDiff};
+
+/// Unchanged lines around each change.
+const CONTEXT: usize = 2;
+
+/// The lines that differ, with some around them; `-` is the old one, `+` the new one.
+pub fn lines_that_differ(old: &str, new: &str) -> String {
+    let difference = TextDiff::from_lines(old, new);
+    let groups = difference.grouped_ops(CONTEXT);
+    let groups = groups.iter().map(|group| {
+        let changes = group.iter().flat_map(|op| difference.iter_changes(op));
+        let lines = changes.map(|change| {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            format!("{sign} {}", change.value().trim_end_matches('\n'))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    groups.collect::<Vec<_>>().join("\n  ...\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_far_from_each_change_is_left_out() {
+        let old = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj";
+        let new = "a\nB\nc\nd\ne\nf\ng\nh\nI\nj";
+        let told = "  a\n- b\n+ B\n  c\n  d\n  ...\n  g\n  h\n- i\n+ I\n  j";
+        assert_eq!(lines_that_differ(old, new), told);
+        assert_eq!(lines_that_differ(old, old), "");
+    }
+}

@@ -1,0 +1,256 @@
+//! Golden cases: a page, and what a mapping must yield on it. They are beside the mappings, as
+//! `golden/MAPPING/CASE.html` (or another ending) with `CASE.json`, which has `url`, `mapping`, `fields` and
+//! `links`, and `content_type` if the page's is known. What it leaves out is not compared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use webfill_mapping::Extraction;
+use webfill_startup::Fault;
+use webfill_urls::Url;
+
+use super::sources::{Place, Source};
+use super::writing::write_atomically;
+
+/// The folder of golden cases, beside the mappings.
+pub const FOLDER: &str = "golden";
+
+/// What is compared.
+const COMPARED: [&str; 3] = ["mapping", "fields", "links"];
+
+/// The longest name that a case gets from its URL.
+const MOST_NAME_CHARS: usize = 80;
+
+/// A case, as it is kept.
+pub struct Case {
+    /// Its JSON.
+    pub path: PathBuf,
+    pub url: Url,
+    content_type: Option<String>,
+    expected: Map<String, Value>,
+}
+
+impl Case {
+    pub fn read(path: PathBuf) -> Result<Case, Fault> {
+        let broken = |reason: &dyn std::fmt::Display| {
+            Fault::error(format!("{}: no golden case: {reason}", path.display()))
+        };
+        let text = fs::read_to_string(&path).map_err(|error| broken(&error))?;
+        let mut expected: Map<String, Value> =
+            serde_json::from_str(&text).map_err(|error| broken(&error))?;
+        let url = expected.get("url").and_then(Value::as_str);
+        let url = url.ok_or_else(|| broken(&"it has no `url`"))?;
+        let url = webfill_urls::canonical(url, None).map_err(|error| broken(&error))?;
+        let content_type = expected.get("content_type").and_then(Value::as_str);
+        let content_type = content_type.map(str::to_owned);
+        expected.retain(|name, _| COMPARED.contains(&name.as_str()));
+        Ok(Case {
+            path,
+            url,
+            content_type,
+            expected,
+        })
+    }
+
+    /// Its page: the file of the same name with another ending.
+    pub fn page(&self) -> Result<Source, Fault> {
+        let missing = || {
+            let path = self.path.display();
+            Fault::error(format!(
+                "{path}: its page is missing: there is no file of this name with another ending"
+            ))
+        };
+        let folder = self.path.parent().ok_or_else(missing)?;
+        let mut files: Vec<PathBuf> = files_of(folder)?;
+        files.retain(|file| *file != self.path && file.file_stem() == self.path.file_stem());
+        let file = files.into_iter().next().ok_or_else(missing)?;
+        Ok(Source {
+            name: file.display().to_string(),
+            place: Place::File(file),
+            url: Some(self.url.clone()),
+            content_type: self.content_type.clone(),
+            is_found: false,
+        })
+    }
+
+    /// What is expected and what was found, if they differ.
+    pub fn difference(&self, found: Option<&Extraction>) -> Option<(Value, Value)> {
+        let found = found.map_or_else(|| json!({"mapping": null}), result);
+        let compared = |name: &&String| found.get(name.as_str()).is_some();
+        let part = self.expected.keys().filter(compared);
+        let part = part.map(|name| (name.clone(), found[name].clone()));
+        let found = Value::Object(part.collect());
+        let expected = Value::Object(self.expected.clone());
+        (found != expected).then_some((expected, found))
+    }
+}
+
+fn result(extraction: &Extraction) -> Value {
+    json!({
+        "mapping": extraction.mapping,
+        "fields": extraction.fields,
+        "links": extraction.links,
+    })
+}
+
+/// All cases below the folder of golden cases: those of the named mappings.
+pub fn cases_of<'n>(
+    folder: &Path,
+    mappings: impl Iterator<Item = &'n str>,
+) -> Result<Vec<PathBuf>, Fault> {
+    let mut cases = Vec::new();
+    for mapping in mappings {
+        let folder = folder.join(mapping);
+        if folder.is_dir() {
+            let is_case = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+            cases.extend(files_of(&folder)?.into_iter().filter(is_case));
+        }
+    }
+    cases.sort();
+    Ok(cases)
+}
+
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let unreadable =
+        |error: std::io::Error| Fault::error(format!("cannot read {}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_file() && !name.starts_with('.') {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A case that is to be kept.
+pub struct NewCase<'c> {
+    /// Of all golden cases.
+    pub folder: &'c Path,
+    /// After the URL, if there is none.
+    pub name: Option<&'c str>,
+    /// A number is appended if another page has the name.
+    pub is_numbered: bool,
+    pub url: &'c Url,
+    pub content_type: Option<&'c str>,
+    pub body: &'c [u8],
+    /// Without a dot.
+    pub ending: &'c str,
+    pub extraction: &'c Extraction,
+}
+
+impl NewCase<'_> {
+    /// Keeps it in the place of an earlier one of the same URL. The page is written before its JSON, so
+    /// that there is no case without a page. Returns the path of the JSON.
+    pub fn keep(&self) -> Result<PathBuf, Fault> {
+        let mapping = self.extraction.mapping.as_deref().unwrap_or_default();
+        let folder = self.folder.join(mapping);
+        let case = self.place(&folder)?;
+        let mut kept = json!({"url": self.url.as_str()});
+        if let Some(content_type) = self.content_type {
+            kept["content_type"] = json!(content_type);
+        }
+        for name in COMPARED {
+            kept[name] = result(self.extraction)[name].take();
+        }
+        // A page that is JSON would have the name of its case.
+        let ending = match self.ending {
+            "json" | "" => "txt",
+            other => other,
+        };
+        let page = case.with_extension(ending);
+        for former in files_beside(&case)? {
+            if former != page {
+                fs::remove_file(&former)
+                    .map_err(|error| Fault::error(format!("{}: {error}", former.display())))?;
+            }
+        }
+        write_atomically(&page, self.body)?;
+        write_atomically(&case, format!("{kept:#}\n").as_bytes())?;
+        Ok(case)
+    }
+
+    /// The first free name, or that of a case of this URL.
+    fn place(&self, folder: &Path) -> Result<PathBuf, Fault> {
+        let name = match self.name {
+            Some(name) if is_file_name(name) => name.to_owned(),
+            Some(name) => {
+                return Err(Fault::usage(format!(
+                    "--as {name}: a name has letters, digits, `-` and `_` only"
+                )));
+            }
+            None => name_of(self.url),
+        };
+        for number in 1_u32.. {
+            let case = match number {
+                1 => folder.join(format!("{name}.json")),
+                number => folder.join(format!("{name}-{number}.json")),
+            };
+            let is_free = !case.exists() && files_beside(&case)?.is_empty();
+            if is_free || Case::read(case.clone()).is_ok_and(|kept| kept.url == *self.url) {
+                return Ok(case);
+            }
+            if !self.is_numbered {
+                let case = case.display();
+                return Err(Fault::usage(format!(
+                    "--as {name}: {case} is the case of another page; choose another name"
+                )));
+            }
+        }
+        Err(Fault::error("all names are taken"))
+    }
+}
+
+/// The pages of a case, without its JSON.
+fn files_beside(case: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let Some(folder) = case.parent().filter(|folder| folder.is_dir()) else {
+        return Ok(Vec::new());
+    };
+    let mut files = files_of(folder)?;
+    files.retain(|file| file != case && file.file_stem() == case.file_stem());
+    Ok(files)
+}
+
+fn is_file_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_".contains(c);
+    !name.is_empty() && name.chars().all(is_plain)
+}
+
+/// From the last parts of a URL: `https://people.example/p/ada.html?x=1` gives `ada_html_x_1`.
+pub fn name_of(url: &Url) -> String {
+    let path = url.path().trim_end_matches('/');
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let query = url.query().map(|query| format!("_{query}"));
+    let text = format!("{last}{}", query.unwrap_or_default());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let name: String = text
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .take(MOST_NAME_CHARS)
+        .collect();
+    match name.trim_matches('_') {
+        "" => String::from("index"),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_named_after_its_url() {
+        for (url, name) in [
+            ("https://people.example/p/ada.html", "ada_html"),
+            ("https://people.example/", "index"),
+            ("https://people.example/show/?id=7", "show_id_7"),
+            ("https://people.example/%2e%2e%2f", "2e_2e_2f"),
+        ] {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(name_of(&url), name, "{url}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `webfill mapping learn`: a mapping out of pages and the records that link to them.
+//!
+//! First it is known which URLs the pages have, then which records link to them, and then the pages are read
+//! of which something is known. With `--fetch`, and for examples alone, the records or the examples say which
+//! pages are fetched.
+
+pub mod archive;
+pub mod folder;
+pub mod gathered;
+mod join;
+pub mod output;
+pub mod records;
+mod report;
+mod said;
+pub mod stored;
+mod web;
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+use tokio::runtime::Runtime;
+use webfill_learn::{Learned, Limits, Task};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::CrawlId;
+use webfill_urls::site;
+use webfill_worker::PageReader;
+
+use self::archive::Archive;
+use self::folder::Folder;
+use self::gathered::{Gathered, Gathering};
+use self::records::{KnownRecord, KnownRecords};
+use self::said::SaidOfPages;
+use self::stored::StoredCrawl;
+use crate::cli::MappingLearnOptions;
+use crate::settings::Settings;
+
+/// Runs the command, on a thread whose stack is made for pages.
+pub fn run(options: MappingLearnOptions) -> Result<ExitStatus, Fault> {
+    on_thread("learn", move || learn(&options))
+}
+
+/// Runs something on a thread whose stack is made for pages.
+pub fn on_thread(
+    name: &str,
+    run: impl FnOnce() -> Result<ExitStatus, Fault> + Send + 'static,
+) -> Result<ExitStatus, Fault> {
+    let thread = std::thread::Builder::new()
+        .name(name.into())
+        .stack_size(PageReader::STACK_BYTES)
+        .spawn(run)
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    let ended = thread.join();
+    ended.unwrap_or_else(|_| Err(Fault::error("learning broke down")))
+}
+
+/// A runtime for reading stores.
+pub fn runtime() -> Result<Runtime, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(|error| Fault::error(format!("cannot start: {error}")))
+}
+
+fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
+    let said = said::read(options)?;
+    check(options, &said)?;
+    let runtime = runtime()?;
+    let (pages, records) = gather(options, &said, &runtime)?;
+    if options.records.records.is_some() {
+        records.check_fields(options.fields.iter().filter(|field| !is_said(&said, field)))?;
+    }
+    let mut joined = join::join(&pages, &records, &said)?;
+    if options.fields.is_empty() {
+        join::leave_out_unusable_names(&mut joined);
+    }
+    let task = Task {
+        name: name(options, &pages),
+        fields: options.fields.clone(),
+        limits: Limits::default(),
+    };
+    let learned = webfill_learn::learn(&joined, &[], &task).map_err(Fault::usage)?;
+    let told = report::Told {
+        learned: &learned,
+        records: &records,
+        pages: pages.len(),
+    };
+    told.finish(&options.to)?;
+    Ok(status(options, &learned))
+}
+
+/// Refuses what leads nowhere, before anything is opened.
+fn check(options: &MappingLearnOptions, said: &SaidOfPages) -> Result<(), Fault> {
+    output::check(&options.to)?;
+    if options.records.records.is_none() && said.is_empty() {
+        return Err(Fault::usage(
+            "nothing is known of any page: give records by --records, or values by --example URL FIELD=VALUE",
+        ));
+    }
+    let from = &options.from;
+    let has_pages = from.pages.is_some() || from.warc.is_some() || from.crawl.is_some();
+    if options.records.records.is_some() && !has_pages && options.fetch.is_none() && said.is_empty()
+    {
+        return Err(Fault::usage(
+            "which pages? --pages DIR, --warc PATH, --crawl ID (whose bodies were kept), or --fetch N to fetch some that the records link to",
+        ));
+    }
+    Ok(())
+}
+
+fn is_said(said: &SaidOfPages, field: &str) -> bool {
+    said.values().any(|fields| fields.contains_key(field))
+}
+
+/// URLs, as hashes: a crawl may have millions.
+#[derive(Default)]
+struct Urls {
+    hasher: RandomState,
+    hashes: HashSet<u64>,
+}
+
+impl Urls {
+    fn add(&mut self, url: &str) {
+        self.hashes.insert(self.hasher.hash_one(url));
+    }
+
+    fn has(&self, url: &str) -> bool {
+        self.hashes.contains(&self.hasher.hash_one(url))
+    }
+
+    fn has_any_of(&self, record: &KnownRecord) -> bool {
+        record.links.iter().any(|link| self.has(link))
+    }
+}
+
+fn gather(
+    options: &MappingLearnOptions,
+    said: &SaidOfPages,
+    runtime: &Runtime,
+) -> Result<(Vec<Gathered>, KnownRecords), Fault> {
+    let from = &options.from;
+    let mut urls = Urls::default();
+    let read_records = |urls: &Urls| {
+        let is_wanted = |record: &KnownRecord| urls.has_any_of(record);
+        KnownRecords::read(&options.records, runtime, &is_wanted, &|_| false)
+    };
+    if let Some(folder) = &from.pages {
+        let folder = Folder::open(folder)?;
+        folder.urls().for_each(|url| urls.add(url));
+        let records = read_records(&urls)?;
+        let pages = gather_with(&records, said, |gathering| folder.gather(gathering))?;
+        return Ok((pages, records));
+    }
+    if let Some(path) = &from.warc {
+        let settings = Settings::load(options.web.config.as_deref())?;
+        let mut archive = Archive::open(path, settings.fetch.max_body_bytes)?;
+        runtime.block_on(archive.urls(&mut |url| urls.add(url)))?;
+        let records = read_records(&urls)?;
+        let pages = gather_with(&records, said, |gathering| {
+            runtime.block_on(archive.gather(gathering))
+        })?;
+        return Ok((pages, records));
+    }
+    if let Some(crawl) = &from.crawl {
+        let mut settings = Settings::load(options.web.config.as_deref())?;
+        if let Some(store) = &from.store {
+            settings.store.clone_from(store);
+        }
+        let crawl = CrawlId::new(&from.app, crawl);
+        let uri = settings.store_uri()?;
+        let mut stored = runtime.block_on(StoredCrawl::open(&uri, crawl))?;
+        runtime.block_on(stored.urls(&mut |url| urls.add(url)))?;
+        let records = read_records(&urls)?;
+        let pages = gather_with(&records, said, |gathering| {
+            runtime.block_on(stored.gather(gathering, |_, _| true))
+        })?;
+        return Ok((pages, records));
+    }
+    web::fetch(options, said, runtime)
+}
+
+/// Gathers first what is known.
+fn gather_with(
+    records: &KnownRecords,
+    said: &SaidOfPages,
+    gather: impl FnOnce(&mut Gathering<'_>) -> Result<(), Fault>,
+) -> Result<Vec<Gathered>, Fault> {
+    let is_known = |url: &str| records.has_link(url) || said.contains_key(url);
+    let mut gathering = Gathering::new(&is_known);
+    gather(&mut gathering)?;
+    if gathering.passed_over > 0 {
+        let (pages, more) = (gathering.pages.len(), gathering.passed_over);
+        eprintln!("webfill: learns from {pages} pages; {more} more are not looked at");
+    }
+    Ok(gathering.pages)
+}
+
+/// That of `--name`, else the site of most pages.
+fn name(options: &MappingLearnOptions, pages: &[Gathered]) -> String {
+    if let Some(name) = &options.name {
+        return name.clone();
+    }
+    let mut counts = std::collections::BTreeMap::<String, usize>::new();
+    for page in pages {
+        *counts.entry(site(&page.url)).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    most.map_or_else(
+        || String::from("learned"),
+        |(site, _)| site.replace(|c| !is_plain(c), "_"),
+    )
+}
+
+/// 1 if a field was asked for that was not learned, or if nothing was.
+fn status(options: &MappingLearnOptions, learned: &Learned) -> ExitStatus {
+    let reports = learned.mappings.iter().flat_map(|mapping| &mapping.fields);
+    let found: HashSet<&str> = reports
+        .filter(|report| report.processors.is_some())
+        .map(|report| report.field.as_str())
+        .collect();
+    let lacks = |field: &String| !found.contains(field.as_str());
+    match found.is_empty() || options.fields.iter().any(lacks) {
+        true => ExitStatus::Error,
+        false => ExitStatus::Done,
+    }
+}

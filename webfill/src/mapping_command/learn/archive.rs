@@ -1,0 +1,118 @@
+//! Pages in WARC files. They are read twice: first their URLs, then those pages that are wanted.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use webfill_startup::Fault;
+use webfill_urls::{Url, canonical};
+use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
+
+use super::gathered::{Gathered, Gathering, Redirects};
+
+/// Pages whose body is in another record; further ones are left out.
+const MOST_ELSEWHERE: usize = 200_000;
+
+pub struct Archive {
+    files: Vec<PathBuf>,
+    max_body_bytes: usize,
+    redirects: Redirects,
+    /// The pages of bodies that are in other records, by their digests.
+    elsewhere: HashMap<String, HashSet<Url>>,
+}
+
+impl Archive {
+    pub fn open(path: &Path, max_body_bytes: usize) -> Result<Archive, Fault> {
+        let files = match path.is_dir() {
+            true => warc_files(path),
+            false => path.metadata().map(|_| vec![path.to_owned()]),
+        };
+        let shown = path.display();
+        let files = files
+            .map_err(|error| Fault::usage(format!("--warc {shown}: cannot be read: {error}")))?;
+        match files.is_empty() {
+            true => Err(Fault::usage(format!("--warc {shown}: no WARC file in it"))),
+            false => Ok(Archive {
+                files,
+                max_body_bytes,
+                redirects: Redirects::default(),
+                elsewhere: HashMap::new(),
+            }),
+        }
+    }
+
+    /// Passes all URLs to `each`.
+    pub async fn urls(&mut self, each: &mut dyn FnMut(&str)) -> Result<(), Fault> {
+        let (mut redirects, mut elsewhere) = (Redirects::default(), HashMap::new());
+        let mut waiting = 0;
+        let take = |url: Url, answer: ArchivedAnswer| {
+            each(url.as_str());
+            match (answer.body, answer.payload_digest) {
+                (ArchivedBody::Redirect(location), _) => redirects.add_sent(&url, &location),
+                (ArchivedBody::Elsewhere, Some(digest)) if waiting < MOST_ELSEWHERE => {
+                    waiting += 1;
+                    let urls: &mut HashSet<Url> = elsewhere.entry(digest).or_default();
+                    urls.insert(url);
+                }
+                _ => {}
+            }
+        };
+        self.read(true, take).await?;
+        (self.redirects, self.elsewhere) = (redirects, elsewhere);
+        Ok(())
+    }
+
+    /// After [`Archive::urls`].
+    pub async fn gather(&self, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
+        let leading = self.redirects.by_target();
+        let take = |url: Url, answer: ArchivedAnswer| {
+            let ArchivedBody::Here(body) = answer.body else {
+                return;
+            };
+            let digest = answer.payload_digest.as_ref();
+            let others = digest.and_then(|digest| self.elsewhere.get(digest));
+            for url in std::iter::once(&url).chain(others.into_iter().flatten()) {
+                let asked = leading.get(url.as_str()).cloned().unwrap_or_default();
+                let names = asked.iter().copied().chain([url.as_str()]);
+                if !gathering.has_room(names) {
+                    continue;
+                }
+                let page = Gathered::decoded(url.clone(), answer.content_type.as_deref(), &body);
+                if let Some(mut page) = page {
+                    page.asked = asked.into_iter().map(str::to_owned).collect();
+                    gathering.take(page);
+                }
+            }
+        };
+        self.read(false, take).await
+    }
+
+    /// Passes all answers to `each`. What is torn is read up to there, and told if it is the first time.
+    async fn read(
+        &self,
+        is_first: bool,
+        mut each: impl FnMut(Url, ArchivedAnswer),
+    ) -> Result<(), Fault> {
+        for path in &self.files {
+            let shown = path.display();
+            let mut reader = WarcReader::open(path, self.max_body_bytes)
+                .map_err(|error| Fault::error(format!("{shown}: cannot be read: {error}")))?;
+            loop {
+                match reader.next().await {
+                    Ok(Some(answer)) => {
+                        if let Ok(url) = canonical(&answer.url, None) {
+                            each(url, answer);
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        if is_first {
+                            eprintln!("webfill: {shown}: torn, read up to there: {error}");
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Pages in a folder: with a list `pages.jsonl`, or golden cases.
+//!
+//! A line of the list names a page by `file` and `url`, with `content_type` and `final_url` (after redirects)
+//! if they are known, as `webfill health --pages` writes it; or it is a line of `webfill mapping test`, which
+//! has `file`, `url` (after redirects) and `content_type` in `page`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use webfill_startup::Fault;
+use webfill_urls::{Url, canonical};
+
+use super::gathered::{Gathered, Gathering};
+use crate::mapping_command::golden::{Case, cases_of};
+use crate::mapping_command::kept;
+use crate::mapping_command::page::kind_and_text;
+use crate::mapping_command::sources::Place;
+
+/// A page of the folder.
+struct Listed {
+    file: PathBuf,
+    /// After redirects.
+    url: Url,
+    asked: Url,
+    content_type: Option<String>,
+}
+
+pub struct Folder(Vec<Listed>);
+
+impl Folder {
+    pub fn open(folder: &Path) -> Result<Folder, Fault> {
+        if !folder.is_dir() {
+            let folder = folder.display();
+            return Err(Fault::usage(format!(
+                "--pages {folder}: this is not a folder"
+            )));
+        }
+        let index = folder.join(kept::INDEX);
+        let listed = match index.is_file() {
+            true => of_list(&index, folder)?,
+            false => of_cases(folder)?,
+        };
+        match listed.is_empty() {
+            true => Err(Fault::usage(format!(
+                "--pages {}: no page in it whose URL is known: it needs a list {} with a line {{\"url\", \"file\"}} for each, or golden cases",
+                folder.display(),
+                kept::INDEX
+            ))),
+            false => Ok(Folder(listed)),
+        }
+    }
+
+    /// All URLs of its pages.
+    pub fn urls(&self) -> impl Iterator<Item = &str> {
+        let pages = self.0.iter();
+        pages.flat_map(|page| [page.url.as_str(), page.asked.as_str()])
+    }
+
+    pub fn gather(&self, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
+        for listed in &self.0 {
+            let urls = [listed.url.as_str(), listed.asked.as_str()];
+            if !gathering.has_room(urls.into_iter()) {
+                continue;
+            }
+            let body = std::fs::read(&listed.file).map_err(|error| {
+                Fault::error(format!("cannot read {}: {error}", listed.file.display()))
+            })?;
+            let content_type = listed.content_type.as_deref();
+            let Some((kind, text)) = kind_and_text(&listed.file, content_type, &body) else {
+                continue;
+            };
+            let asked = Some(listed.asked.to_string()).filter(|_| listed.asked != listed.url);
+            gathering.take(Gathered {
+                url: listed.url.clone(),
+                asked: asked.into_iter().collect(),
+                kind,
+                text,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
+    let shown = index.display();
+    let text = std::fs::read_to_string(index)
+        .map_err(|error| Fault::usage(format!("cannot read {shown}: {error}")))?;
+    let mut listed = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let broken = |reason: &dyn std::fmt::Display| {
+            Fault::usage(format!("{shown}:{}: {reason}", number + 1))
+        };
+        let line: Value = serde_json::from_str(line).map_err(|error| broken(&error))?;
+        let is_kept = line["page"].is_object();
+        let page = if is_kept { &line["page"] } else { &line };
+        let Some(file) = page["file"].as_str() else {
+            // A request that has brought no page.
+            continue;
+        };
+        let parsed = |value: &Value| value.as_str().map(|url| canonical(url, None)).transpose();
+        let asked = parsed(&line["url"]).map_err(|refusal| broken(&refusal))?;
+        let asked = asked.ok_or_else(|| broken(&"it has no `url`"))?;
+        let url = if is_kept {
+            &page["url"]
+        } else {
+            &page["final_url"]
+        };
+        let url = parsed(url).map_err(|refusal| broken(&refusal))?;
+        listed.push(Listed {
+            file: folder.join(file),
+            url: url.unwrap_or_else(|| asked.clone()),
+            asked,
+            content_type: page["content_type"].as_str().map(str::to_owned),
+        });
+    }
+    Ok(listed)
+}
+
+/// Those of one mapping, or of all in their folders.
+fn of_cases(folder: &Path) -> Result<Vec<Listed>, Fault> {
+    let unreadable =
+        |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));
+    let mut names = vec![String::from(".")];
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        if entry.path().is_dir() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    let mut listed = Vec::new();
+    for path in cases_of(folder, names.iter().map(String::as_str))? {
+        // A folder may have other files as well.
+        let Ok(case) = Case::read(path) else {
+            continue;
+        };
+        let source = case.page()?;
+        if let Place::File(file) = source.place {
+            listed.push(Listed {
+                file,
+                url: case.url.clone(),
+                asked: case.url,
+                content_type: source.content_type,
+            });
+        }
+    }
+    Ok(listed)
+}

@@ -1,0 +1,184 @@
+//! Pages that were gathered to learn from: bounded, those first of which something is known.
+
+use std::collections::HashMap;
+
+use webfill_mapping::PageKind;
+use webfill_urls::{Url, canonical};
+use webfill_worker::charset::{self, Kind};
+use webfill_worker::is_document;
+
+use crate::mapping_command::page::page_kind;
+
+/// So many pages of which something is known are gathered, so many others, and so many bytes of both. The
+/// learner looks at fewer of each template.
+const MOST_KNOWN: usize = 400;
+const MOST_OTHERS: usize = 100;
+const MOST_BYTES: usize = 256 << 20;
+
+/// A redirect is followed so often.
+const MOST_HOPS: usize = 5;
+
+/// A page that was fetched before.
+#[derive(Debug, Clone)]
+pub struct Gathered {
+    /// After redirects, canonical.
+    pub url: Url,
+    /// Other URLs that lead here, canonical.
+    pub asked: Vec<String>,
+    pub kind: PageKind,
+    pub text: String,
+}
+
+impl Gathered {
+    /// `None` if it is no page that mappings are learned of.
+    pub fn decoded(url: Url, content_type: Option<&str>, body: &[u8]) -> Option<Gathered> {
+        let kind = charset::media_type(content_type, body);
+        if kind == Kind::Unsupported || is_document(content_type, body) {
+            return None;
+        }
+        Some(Gathered {
+            url,
+            asked: Vec::new(),
+            kind: page_kind(kind),
+            text: charset::decode(body, content_type, kind).into_owned(),
+        })
+    }
+
+    /// All URLs that lead here.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.url.as_str()).chain(self.asked.iter().map(String::as_str))
+    }
+}
+
+/// Which URLs were redirected where, in canonical form.
+#[derive(Debug, Default)]
+pub struct Redirects(HashMap<String, String>);
+
+impl Redirects {
+    pub fn add(&mut self, from: &str, to: &str) {
+        if from != to {
+            self.0.insert(from.to_owned(), to.to_owned());
+        }
+    }
+
+    /// A redirect as a server has sent it.
+    pub fn add_sent(&mut self, from: &Url, location: &str) {
+        if let Ok(to) = canonical(location, Some(from)) {
+            self.add(from.as_str(), to.as_str());
+        }
+    }
+
+    /// The URLs that lead to each URL at the end of a chain.
+    pub fn by_target(&self) -> HashMap<&str, Vec<&str>> {
+        let mut leading: HashMap<&str, Vec<&str>> = HashMap::new();
+        for from in self.0.keys() {
+            let mut to = from.as_str();
+            for _ in 0..MOST_HOPS {
+                match self.0.get(to) {
+                    Some(next) => to = next,
+                    None => break,
+                }
+            }
+            leading.entry(to).or_default().push(from);
+        }
+        leading
+    }
+}
+
+/// Takes pages until there are enough.
+pub struct Gathering<'g> {
+    is_known: &'g dyn Fn(&str) -> bool,
+    pub pages: Vec<Gathered>,
+    places: HashMap<String, usize>,
+    known: usize,
+    others: usize,
+    bytes: usize,
+    /// Pages that were too many.
+    pub passed_over: usize,
+}
+
+impl<'g> Gathering<'g> {
+    /// `is_known` says of a URL whether something is known of its page.
+    pub fn new(is_known: &'g dyn Fn(&str) -> bool) -> Gathering<'g> {
+        Gathering {
+            is_known,
+            pages: Vec::new(),
+            places: HashMap::new(),
+            known: 0,
+            others: 0,
+            bytes: 0,
+            passed_over: 0,
+        }
+    }
+
+    /// Whether there is room for a page with these URLs; one that there is none for is counted.
+    pub fn has_room<'u>(&mut self, mut urls: impl Iterator<Item = &'u str>) -> bool {
+        let has_room = match urls.any(|url| (self.is_known)(url)) {
+            true => self.known < MOST_KNOWN,
+            false => self.others < MOST_OTHERS,
+        } && self.bytes < MOST_BYTES;
+        self.passed_over += usize::from(!has_room);
+        has_room
+    }
+
+    /// Takes a page; of two with one URL the later one is kept.
+    pub fn take(&mut self, page: Gathered) {
+        if let Some(&place) = self.places.get(page.url.as_str()) {
+            let former = std::mem::replace(&mut self.pages[place], page);
+            let names = former.asked.into_iter();
+            let page = &mut self.pages[place];
+            let new: Vec<String> = names.filter(|name| !page.asked.contains(name)).collect();
+            page.asked.extend(new);
+            return;
+        }
+        match page.names().any(|url| (self.is_known)(url)) {
+            true => self.known += 1,
+            false => self.others += 1,
+        }
+        self.bytes += page.text.len();
+        self.places.insert(page.url.to_string(), self.pages.len());
+        self.pages.push(page);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(number: usize) -> Gathered {
+        let url = Url::parse(&format!("https://people.example/{number}")).unwrap();
+        Gathered::decoded(url, None, b"<html><p>x").unwrap()
+    }
+
+    #[test]
+    fn pages_of_which_nothing_is_known_do_not_displace_others() {
+        let is_known = |url: &str| url.ends_with('7');
+        let mut gathering = Gathering::new(&is_known);
+        for number in 0..10_000 {
+            let page = page(number);
+            if gathering.has_room(page.names()) {
+                gathering.take(page);
+            }
+        }
+        let known = gathering
+            .pages
+            .iter()
+            .filter(|page| is_known(page.url.as_str()));
+        assert_eq!(known.count(), MOST_KNOWN);
+        assert_eq!(gathering.pages.len(), MOST_KNOWN + MOST_OTHERS);
+        assert_eq!(gathering.passed_over, 10_000 - MOST_KNOWN - MOST_OTHERS);
+    }
+
+    #[test]
+    fn redirects_are_followed_to_their_end_and_not_in_circles() {
+        let mut redirects = Redirects::default();
+        redirects.add("http://a.example/1", "http://a.example/2");
+        redirects.add("http://a.example/2", "http://a.example/3");
+        redirects.add("http://a.example/x", "http://a.example/y");
+        redirects.add("http://a.example/y", "http://a.example/x");
+        let by_target = redirects.by_target();
+        let mut leading = by_target["http://a.example/3"].clone();
+        leading.sort_unstable();
+        assert_eq!(leading, ["http://a.example/1", "http://a.example/2"]);
+    }
+}

@@ -1,0 +1,92 @@
+//! Joins pages to what is known of them: by their records' links, and by what a person has said.
+
+use std::collections::BTreeSet;
+
+use webfill_learn::Page;
+use webfill_mapping::nearest_first;
+use webfill_startup::Fault;
+
+use super::gathered::Gathered;
+use super::records::KnownRecords;
+use super::said::SaidOfPages;
+
+pub fn join(
+    pages: &[Gathered],
+    records: &KnownRecords,
+    said: &SaidOfPages,
+) -> Result<Vec<Page>, Fault> {
+    let joined: Vec<Page> = pages
+        .iter()
+        .map(|page| joined(page, records, said))
+        .collect();
+    let names: BTreeSet<&str> = pages.iter().flat_map(Gathered::names).collect();
+    if let Some(url) = said.keys().find(|url| !names.contains(url.as_str())) {
+        let nearest = nearest_first(url, names);
+        let nearest = nearest
+            .first()
+            .map(|name| format!("; the nearest is {name}"));
+        return Err(Fault::usage(format!(
+            "{url}: it is none of the pages{}",
+            nearest.unwrap_or_default()
+        )));
+    }
+    let is_known = |page: &Page| !page.known.is_empty() || !page.said.is_empty();
+    match joined.iter().any(is_known) {
+        true => Ok(joined),
+        false => Err(Fault::error(nothing_known(pages, &joined, records))),
+    }
+}
+
+/// Records may have fields whose names no mapping can have: they are told, and not learned.
+pub fn leave_out_unusable_names(pages: &mut [Page]) {
+    let is_usable = |name: &str| {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
+    };
+    let mut left_out = BTreeSet::new();
+    for page in pages {
+        page.known.retain(|name, _| {
+            let is_usable = is_usable(name);
+            if !is_usable {
+                left_out.insert(name.clone());
+            }
+            is_usable
+        });
+    }
+    for name in left_out {
+        eprintln!(
+            "webfill: `{name}` is left out: a field of a mapping has a to z, digits and `_`, a letter first"
+        );
+    }
+}
+
+fn joined(page: &Gathered, records: &KnownRecords, said: &SaidOfPages) -> Page {
+    let record = page.names().find_map(|name| records.of_link(name));
+    let of_page = page.names().find_map(|name| said.get(name));
+    Page {
+        url: page.url.clone(),
+        kind: page.kind,
+        text: page.text.clone(),
+        record: record.map(|record| record.id.clone()),
+        known: record
+            .map(|record| record.known.clone())
+            .unwrap_or_default(),
+        said: of_page.cloned().unwrap_or_default(),
+    }
+}
+
+fn nothing_known(pages: &[Gathered], joined: &[Page], records: &KnownRecords) -> String {
+    let Some(first) = pages.first() else {
+        return String::from("there is no page to learn from");
+    };
+    let count = pages.len();
+    match joined.iter().filter(|page| page.record.is_some()).count() {
+        0 => format!(
+            "none of {} records links to one of the {count} pages, such as {}: compare the links of the records with the URLs of the pages",
+            records.read, first.url
+        ),
+        linked => format!(
+            "the records of {linked} pages know no value of them: learning needs some records whose fields are filled"
+        ),
+    }
+}

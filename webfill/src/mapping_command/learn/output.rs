@@ -1,0 +1,49 @@
+//! Where a mapping is written to.
+
+use std::path::Path;
+
+use serde_json::Value;
+use webfill_mapping::{MappingSet, Source};
+use webfill_startup::Fault;
+
+use crate::cli::MappingOutputOptions;
+use crate::mapping_command::writing::write_atomically;
+
+/// Refuses to replace a file, before anything is done for it.
+pub fn check(options: &MappingOutputOptions) -> Result<(), Fault> {
+    match &options.output {
+        Some(file) if file.exists() && !options.force => Err(Fault::usage(format!(
+            "--output {}: the file exists; --force replaces it",
+            file.display()
+        ))),
+        Some(file) if file.is_dir() => Err(Fault::usage(format!(
+            "--output {}: this is a folder; name a file",
+            file.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The text of a mapping file: one mapping, or a list of several.
+pub fn text(mut mappings: Vec<Value>) -> Result<String, Fault> {
+    let file = match mappings.len() {
+        1 => mappings.remove(0),
+        _ => Value::Array(mappings),
+    };
+    let text = format!("{file:#}\n");
+    checked("the mapping", &text)?;
+    Ok(text)
+}
+
+/// Loads what is to be written, as a crawl would.
+pub fn checked(name: &str, text: &str) -> Result<MappingSet, Fault> {
+    let source = Source {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    };
+    MappingSet::from_sources(vec![source]).map_err(Fault::error)
+}
+
+pub fn write(file: &Path, text: &str) -> Result<(), Fault> {
+    write_atomically(file, text.as_bytes())
+}

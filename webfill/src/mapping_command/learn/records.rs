@@ -1,0 +1,214 @@
+//! Records whose values are known, out of a file or a MongoDB collection. They may be millions: only those
+//! are kept that link to pages at hand.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use webfill_mapping::nearest_first;
+use webfill_startup::Fault;
+
+use crate::cli::KnownRecordsOptions;
+use crate::dataset::DatasetOptions;
+use crate::feeding::now_ms;
+use crate::seeds::{DocumentRules, Seed, SeedFault, SeedReader, read_document};
+
+/// More records than that are not kept, and more names of fields are not told.
+const MOST_RECORDS: usize = 5_000;
+const MOST_NAMES: usize = 1_000;
+
+/// So many lines that cannot be used are told.
+const FAULTS_TOLD: u64 = 3;
+
+/// A record that links to a page.
+#[derive(Debug)]
+pub struct KnownRecord {
+    pub id: String,
+    pub links: Vec<String>,
+    pub known: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Default)]
+pub struct KnownRecords {
+    pub records: Vec<KnownRecord>,
+    by_link: HashMap<String, usize>,
+    /// The names of all fields, also of those that no record knows.
+    names: BTreeSet<String>,
+    /// Records that were read, and those of which a link was wanted but that were too many.
+    pub read: u64,
+    pub passed_over: u64,
+    faults: u64,
+}
+
+impl KnownRecords {
+    /// Reads all records and keeps those that are wanted, until `is_enough`.
+    pub fn read(
+        options: &KnownRecordsOptions,
+        runtime: &tokio::runtime::Runtime,
+        is_wanted: &dyn Fn(&KnownRecord) -> bool,
+        is_enough: &dyn Fn(&KnownRecords) -> bool,
+    ) -> Result<KnownRecords, Fault> {
+        let mut known = KnownRecords::default();
+        let Some(from) = &options.records else {
+            return Ok(known);
+        };
+        let mut take = |seed: Result<Seed, SeedFault>| {
+            known.take(seed, is_wanted);
+            is_enough(&known)
+        };
+        if options.records_collection.is_some() || from.starts_with("mongodb") {
+            read_collection(options, runtime, &mut take)?;
+        } else {
+            let path = Path::new(from);
+            let reader = SeedReader::open(path, now_ms());
+            let reader = reader.map_err(|fault| Fault::usage(format!("--records: {fault}")))?;
+            if !reader.may_have_records() {
+                return Err(Fault::usage(format!(
+                    "--records {from}: it has links and nothing else: a record has known fields as well, as JSON lines or CSV"
+                )));
+            }
+            for seed in reader {
+                if take(seed) {
+                    break;
+                }
+            }
+        }
+        if known.faults > FAULTS_TOLD {
+            let more = known.faults - FAULTS_TOLD;
+            eprintln!("webfill: {from}: {more} more records cannot be used");
+        }
+        Ok(known)
+    }
+
+    fn take(&mut self, seed: Result<Seed, SeedFault>, is_wanted: &dyn Fn(&KnownRecord) -> bool) {
+        self.read += 1;
+        let seed = match seed {
+            Ok(seed) => seed,
+            Err(fault) => return self.tell(&fault),
+        };
+        let (Some(id), Some(fields)) = (seed.id, seed.fields) else {
+            return;
+        };
+        for name in fields.keys().chain(&seed.want) {
+            if self.names.len() < MOST_NAMES && !self.names.contains(name) {
+                self.names.insert(name.clone());
+            }
+        }
+        let record = KnownRecord {
+            id,
+            links: seed.urls,
+            known: known_values(&fields),
+        };
+        if !is_wanted(&record) {
+            return;
+        }
+        if self.records.len() >= MOST_RECORDS {
+            self.passed_over += 1;
+            return;
+        }
+        for link in &record.links {
+            let place = self.records.len();
+            self.by_link.entry(link.clone()).or_insert(place);
+        }
+        self.records.push(record);
+    }
+
+    fn tell(&mut self, fault: &SeedFault) {
+        self.faults += 1;
+        if self.faults <= FAULTS_TOLD {
+            let place = match &fault.document {
+                Some(document) => format!("record {document}"),
+                None => format!("line {}", fault.line),
+            };
+            eprintln!(
+                "webfill: --records: {place}: {}: {}",
+                fault.reason, fault.text
+            );
+        }
+    }
+
+    pub fn of_link(&self, url: &str) -> Option<&KnownRecord> {
+        self.by_link.get(url).map(|&place| &self.records[place])
+    }
+
+    pub fn has_link(&self, url: &str) -> bool {
+        self.by_link.contains_key(url)
+    }
+
+    /// Refuses fields that no record has.
+    pub fn check_fields<'f>(&self, fields: impl Iterator<Item = &'f String>) -> Result<(), Fault> {
+        for field in fields {
+            if self.names.contains(field) || self.names.len() >= MOST_NAMES {
+                continue;
+            }
+            let names = nearest_first(field, self.names.iter().map(String::as_str));
+            let told = names[..names.len().min(5)].join(", ");
+            return Err(Fault::usage(format!(
+                "--fields: no record has a field `{field}`; did you mean {told}?"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn read_collection(
+    options: &KnownRecordsOptions,
+    runtime: &tokio::runtime::Runtime,
+    take: &mut dyn FnMut(Result<Seed, SeedFault>) -> bool,
+) -> Result<(), Fault> {
+    if options.records_collection.is_none() {
+        return Err(Fault::usage(
+            "--records: name the collection of this database by --records-collection",
+        ));
+    }
+    let plan = DatasetOptions {
+        records: options.records.clone(),
+        records_collection: options.records_collection.clone(),
+        records_query: options.records_query.clone(),
+        records_projection: options.records_projection.clone(),
+        ..DatasetOptions::default()
+    };
+    let Some(plan) = plan.validate()? else {
+        return Ok(());
+    };
+    let dataset = runtime.block_on(plan.open()).map_err(Fault::error)?;
+    let rules = DocumentRules {
+        collection: plan.collection(),
+        ..DocumentRules::default()
+    };
+    let mut read = 0;
+    for chunk in dataset.read(None).map_err(Fault::error)? {
+        for document in chunk.map_err(Fault::error)? {
+            read += 1;
+            for seed in read_document(document, read, &rules) {
+                if take(seed) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The values of a record's fields, as texts.
+pub fn known_values(fields: &Map<String, Value>) -> BTreeMap<String, Vec<String>> {
+    let mut known = BTreeMap::new();
+    for (name, value) in fields {
+        let values = match value {
+            Value::Array(items) => items.iter().filter_map(text_of).collect(),
+            value => text_of(value).into_iter().collect::<Vec<String>>(),
+        };
+        if !values.is_empty() {
+            known.insert(name.clone(), values);
+        }
+    }
+    known
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}

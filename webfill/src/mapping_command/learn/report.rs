@@ -1,0 +1,177 @@
+//! What was learned, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use webfill_learn::{FieldReport, Learned, LearnedMapping};
+use webfill_startup::Fault;
+
+use super::output;
+use super::records::KnownRecords;
+use crate::cli::{MappingOutputOptions, ReportFormat};
+use crate::demand::table::{table, visible};
+use crate::stdout::tell;
+
+const HEADS: [&str; 6] = [
+    "field",
+    "confidence",
+    "agree",
+    "disagree",
+    "chain",
+    "runner-up",
+];
+
+/// So many pages are named of each kind.
+const PAGES_TOLD: usize = 3;
+
+/// A chain is told in so many characters.
+const MOST_CHARS: usize = 60;
+
+pub struct Told<'t> {
+    pub learned: &'t Learned,
+    pub records: &'t KnownRecords,
+    pub pages: usize,
+}
+
+impl Told<'_> {
+    /// Writes the mapping, and tells how it was learned. Nothing is written if nothing was learned.
+    pub fn finish(&self, to: &MappingOutputOptions) -> Result<(), Fault> {
+        let mappings: Vec<Value> = self
+            .learned
+            .mappings
+            .iter()
+            .map(|one| one.mapping.clone())
+            .collect();
+        let text = match mappings.is_empty() {
+            true => None,
+            false => Some(output::text(mappings)?),
+        };
+        if let (Some(file), Some(text)) = (&to.output, &text) {
+            output::write(file, text)?;
+        }
+        match (to.format, &to.output, text) {
+            (ReportFormat::Json, ..) => tell(format_args!("{:#}", self.json())),
+            (ReportFormat::Text, Some(file), _) => tell(self.text(Some(file))),
+            (ReportFormat::Text, None, text) => {
+                eprintln!("{}", self.text(None));
+                text.map_or(Ok(()), |text| tell(text.trim_end()))
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut told = json!(self.learned);
+        told["records"] = json!({
+            "read": self.records.read,
+            "joined": self.records.records.len(),
+        });
+        told["pages"] = json!(self.pages);
+        told
+    }
+
+    fn text(&self, file: Option<&Path>) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for mapping in &self.learned.mappings {
+            parts.push(of_mapping(mapping));
+        }
+        if self.learned.mappings.is_empty() {
+            parts.push(format!("nothing was learned from {} pages", self.pages));
+        }
+        parts.extend(self.left_out());
+        if let Some(file) = file.filter(|_| !self.learned.mappings.is_empty()) {
+            parts.push(format!("written to {}", file.display()));
+        }
+        parts.join("\n\n")
+    }
+
+    /// Pages that were left out, by reason.
+    fn left_out(&self) -> Option<String> {
+        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for left in &self.learned.left_out {
+            reasons.entry(&left.why).or_default().push(&left.url);
+        }
+        let told = reasons.iter().map(|(why, urls)| {
+            let more = urls.len().saturating_sub(1);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            visible(&format!("left out: {}{more}: {why}", urls[0]))
+        });
+        let told: Vec<String> = told.collect();
+        (!told.is_empty()).then(|| told.join("\n"))
+    }
+}
+
+/// A mapping: its fields as a table, and what deserves a look.
+pub fn of_mapping(learned: &LearnedMapping) -> String {
+    let name = learned.mapping["name"].as_str().unwrap_or_default();
+    let count = learned.pages.len();
+    let rows: Vec<Vec<String>> = learned.fields.iter().map(row).collect();
+    let mut lines = vec![
+        visible(&format!("mapping {name}, learned from {count} pages")),
+        table(&HEADS, &rows),
+    ];
+    lines.extend(
+        learned
+            .fields
+            .iter()
+            .map(|field| visible(&format!("{}: {}", field.field, field.why))),
+    );
+    for field in &learned.fields {
+        let disagreements = field.disagree.iter().take(PAGES_TOLD);
+        lines.extend(disagreements.map(|one| {
+            let (known, read) = (one.known.join(", "), one.read.join(", "));
+            visible(&format!(
+                "{}: known is \"{known}\", read \"{read}\"  {}",
+                field.field, one.url
+            ))
+        }));
+    }
+    if learned.draft {
+        lines.push(String::from(
+            "this is a draft: look at it before you crawl with it",
+        ));
+    }
+    if let Some(url) = &learned.look_at {
+        lines.push(visible(&format!(
+            "look at {url}: say what is right there by --correct {url} FIELD=VALUE, and learn again"
+        )));
+    }
+    lines.join("\n")
+}
+
+fn row(field: &FieldReport) -> Vec<String> {
+    let nothing = || String::from("-");
+    vec![
+        visible(&field.field),
+        match field.processors {
+            Some(_) => format!("{:.2}", field.confidence),
+            None => nothing(),
+        },
+        field.agree.len().to_string(),
+        field.disagree.len().to_string(),
+        field.processors.as_ref().map_or_else(nothing, chain),
+        field.runner_up.as_ref().map_or_else(nothing, chain),
+    ]
+}
+
+/// A chain of processors on one line: `xpath //h1/text(), trim`.
+fn chain(processors: &Value) -> String {
+    let steps = processors.as_array().into_iter().flatten().map(|step| {
+        let name = step["type"].as_str().unwrap_or_default();
+        let parameters = step["parameters"].as_object().into_iter().flatten();
+        let first = parameters.map(|(_, value)| match value.as_str() {
+            Some(text) => format!(" {text}"),
+            None => format!(" {value}"),
+        });
+        format!("{name}{}", first.collect::<String>())
+    });
+    let text = visible(&steps.collect::<Vec<_>>().join(", "));
+    match text.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,126 @@
+//! What a person says of pages: `--example`, `--correct`, `--reject`, each with a URL and `field=value`.
+
+use std::collections::BTreeMap;
+
+use webfill_learn::Said;
+use webfill_startup::Fault;
+use webfill_urls::canonical;
+
+use crate::cli::MappingLearnOptions;
+
+/// By canonical URL, then by field.
+pub type SaidOfPages = BTreeMap<String, BTreeMap<String, Said>>;
+
+pub fn read(options: &MappingLearnOptions) -> Result<SaidOfPages, Fault> {
+    let mut said = SaidOfPages::new();
+    for (flag, words, is_rejected) in [
+        ("--example", &options.example, false),
+        ("--correct", &options.correct, false),
+        ("--reject", &options.reject, true),
+    ] {
+        for (url, field, value) in triples(flag, words)? {
+            let of_page = said.entry(url.clone()).or_default();
+            let of_field = of_page.entry(field.clone()).or_default();
+            match (is_rejected, value.as_str()) {
+                (true, "") => {
+                    return Err(Fault::usage(format!(
+                        "--reject {url} {field}=: it names no value; that a page has none is said by --correct"
+                    )));
+                }
+                (true, _) => of_field.rejected.push(value),
+                (false, "") => of_field.absent = true,
+                (false, _) => of_field.values.push(value),
+            }
+            if of_field.absent && !of_field.values.is_empty() {
+                return Err(Fault::usage(format!(
+                    "{flag} {url}: {field} has a value, or has none; both were said"
+                )));
+            }
+        }
+    }
+    Ok(said)
+}
+
+/// A URL, a field and a value; a URL is for what follows it up to the next.
+fn triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>, Fault> {
+    let mut triples = Vec::new();
+    let mut url: Option<(String, bool)> = None;
+    for word in words {
+        if word.starts_with("http://") || word.starts_with("https://") {
+            check_used(flag, url.as_ref())?;
+            let parsed = canonical(word, None);
+            let parsed =
+                parsed.map_err(|refusal| Fault::usage(format!("{flag} {word}: {refusal}")))?;
+            url = Some((parsed.to_string(), false));
+            continue;
+        }
+        let Some((url, is_used)) = &mut url else {
+            return Err(Fault::usage(format!(
+                "{flag} {word}: first comes the page's URL, then FIELD=VALUE"
+            )));
+        };
+        let Some((field, value)) = word.split_once('=').filter(|(field, _)| !field.is_empty())
+        else {
+            return Err(Fault::usage(format!(
+                "{flag} {url} {word}: what stands on the page is written FIELD=VALUE"
+            )));
+        };
+        *is_used = true;
+        triples.push((url.clone(), field.to_owned(), value.trim().to_owned()));
+    }
+    check_used(flag, url.as_ref())?;
+    Ok(triples)
+}
+
+fn check_used(flag: &str, url: Option<&(String, bool)>) -> Result<(), Fault> {
+    match url {
+        Some((url, false)) => Err(Fault::usage(format!(
+            "{flag} {url}: after the URL comes FIELD=VALUE"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Vec<(String, String, String)>, String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        triples("--example", &words).map_err(|fault| fault.message)
+    }
+
+    #[test]
+    fn a_url_is_for_all_values_up_to_the_next() {
+        let read = read(&[
+            "https://a.example/1",
+            "name=Ada",
+            "site=https://ada.example/?q=1",
+            "https://A.example:443/2",
+            "name=",
+        ]);
+        let read = read.unwrap();
+        assert_eq!(read.len(), 3);
+        assert_eq!(read[1].2, "https://ada.example/?q=1");
+        assert_eq!(
+            read[2],
+            ("https://a.example/2".into(), "name".into(), String::new())
+        );
+    }
+
+    #[test]
+    fn what_is_incomplete_is_refused_in_words() {
+        for (words, told) in [
+            (&["name=Ada"][..], "first comes the page's URL"),
+            (&["https://a.example/", "Ada"], "written FIELD=VALUE"),
+            (
+                &["https://a.example/", "https://b.example/", "a=b"],
+                "after the URL",
+            ),
+            (&["https://"], "https://"),
+        ] {
+            let fault = read(words).unwrap_err();
+            assert!(fault.contains(told), "{fault}");
+        }
+    }
+}

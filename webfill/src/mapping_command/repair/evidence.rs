@@ -1,0 +1,257 @@
+//! What a repair starts from: pages of after a change, pages of before it, and the values that were known then.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+use webfill_health::Alarm;
+use webfill_startup::Fault;
+use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, open_existing};
+use webfill_urls::canonical;
+
+use crate::cli::MappingRepairOptions;
+use crate::mapping_command::learn::gathered::{Gathered, Gathering};
+use crate::mapping_command::learn::records::{KnownRecords, known_values};
+use crate::mapping_command::learn::stored::{StoredCrawl, stored_pages};
+use crate::settings::Settings;
+
+/// No kept text is larger.
+const MOST_TEXT: usize = 2 << 20;
+
+/// A value that an alarm has shortened is not taken for one.
+const SHORTENED_CHARS: usize = 200;
+
+/// By field.
+pub type Values = BTreeMap<String, Vec<String>>;
+
+#[derive(Default)]
+pub struct Evidence {
+    /// The fields that the alarm names.
+    pub fallen: BTreeSet<String>,
+    /// Pages that were kept from before the change.
+    pub before: Vec<Gathered>,
+    /// Pages of now; some may be as before.
+    pub now: Vec<Gathered>,
+    /// What was known of pages before the change, by URL.
+    pub known: BTreeMap<String, Values>,
+    /// The keys of records that pages were fetched for, with the URLs.
+    records: HashMap<String, Vec<String>>,
+    /// The keys of the pages that the alarm has kept.
+    keys: Vec<String>,
+}
+
+impl Evidence {
+    pub fn gather(
+        options: &MappingRepairOptions,
+        mapping: &str,
+        runtime: &Runtime,
+    ) -> Result<Evidence, Fault> {
+        let mut settings = Settings::load(options.config.as_deref())?;
+        if let Some(store) = &options.store {
+            settings.store.clone_from(store);
+        }
+        let uri = settings.store_uri()?;
+        let mut evidence = Evidence::default();
+        runtime.block_on(async {
+            let store = open_existing(&uri).await.map_err(Fault::error)?;
+            evidence.of_alarm(&*store, mapping).await?;
+            if let Some(crawl) = &options.crawl {
+                let mut crawl = StoredCrawl::open(&uri, CrawlId::new(&options.app, crawl)).await?;
+                evidence.of_crawl(&mut crawl, mapping).await?;
+            }
+            evidence.note_records(&*store).await?;
+            evidence.of_records(&*store).await?;
+            evidence.of_pages(&*store, mapping, options).await
+        })?;
+        evidence.of_user(options, runtime)?;
+        Ok(evidence)
+    }
+
+    /// The pages that the alarm that stands has kept.
+    async fn of_alarm(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
+        let health = crate::health::read(store).await.map_err(Fault::error)?;
+        let alarms = health.iter().filter(|health| health.mapping() == mapping);
+        let Some(alarm) = alarms.filter_map(|health| health.alarm()).next() else {
+            return Ok(());
+        };
+        self.fallen = alarm.names().into_iter().map(str::to_owned).collect();
+        self.note_before(alarm);
+        let samples = store.samples(mapping).await.map_err(Fault::error)?;
+        let of_alarm = samples
+            .into_iter()
+            .filter(|sample| sample.alarm.as_deref() == Some(&*alarm.raised_at));
+        let ids = of_alarm.map(|sample| sample.id).collect();
+        let mut texts = store.sample_texts(ids).await.map_err(Fault::error)?;
+        texts.sort_by(|one, other| one.id.cmp(&other.id));
+        for sample in texts {
+            let when = sample.id.rsplit('/').nth(1).unwrap_or_default().to_owned();
+            let text = zstd::bulk::decompress(&sample.text, MOST_TEXT).map_err(|error| {
+                Fault::error(format!("{}: its text is damaged: {error}", sample.url))
+            })?;
+            let Ok(url) = canonical(&sample.url, None) else {
+                continue;
+            };
+            // Decoded when it was kept.
+            let Some(page) = Gathered::decoded(url, Some("text/html; charset=utf-8"), &text) else {
+                continue;
+            };
+            match when.as_str() {
+                "before" => self.before.push(page),
+                _ => {
+                    self.keys.push(sample.page);
+                    self.now.push(page);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_before(&mut self, alarm: &Alarm) {
+        for page in &alarm.before {
+            let mut values = known_values(&page.fields);
+            let is_whole =
+                |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
+            values.retain(|_, values| values.iter().all(is_whole));
+            self.know(&page.url, values);
+        }
+    }
+
+    /// The kept pages of a crawl that the mapping has read.
+    async fn of_crawl(&mut self, crawl: &mut StoredCrawl, mapping: &str) -> Result<(), Fault> {
+        crawl.urls(&mut |_| ()).await?;
+        let mut gathering = Gathering::new(&|_| true);
+        let records = &mut self.records;
+        let take = |page: &Map<String, Value>, gathered: &Gathered| {
+            let is_of_mapping = page.get("mapping").and_then(Value::as_str) == Some(mapping);
+            if is_of_mapping {
+                note_records(page, gathered.url.as_str(), records);
+            }
+            is_of_mapping
+        };
+        crawl.gather(&mut gathering, take).await?;
+        for page in gathering.pages {
+            let is_new = self.now.iter().all(|kept| kept.url != page.url);
+            if is_new {
+                self.now.push(page);
+            }
+        }
+        Ok(())
+    }
+
+    /// The records of the pages that the alarm has kept.
+    async fn note_records(&mut self, store: &dyn Store) -> Result<(), Fault> {
+        let keys = std::mem::take(&mut self.keys);
+        let pages = stored_pages(store, keys).await?;
+        for page in pages.values() {
+            let url = page.get("url").and_then(Value::as_str).unwrap_or_default();
+            note_records(page, url, &mut self.records);
+        }
+        Ok(())
+    }
+
+    /// What the records of these pages have: values of users, and what pages have brought.
+    async fn of_records(&mut self, store: &dyn Store) -> Result<(), Fault> {
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        let mut found: Vec<(String, Values)> = Vec::new();
+        let records = &self.records;
+        let mut each = |record: Value| {
+            let urls = record["_id"].as_str().and_then(|key| records.get(key));
+            if let (Some(urls), Some(fields)) = (urls, record["fields"].as_object()) {
+                let values = known_values(fields);
+                found.extend(urls.iter().map(|url| (url.clone(), values.clone())));
+            }
+            Ok(())
+        };
+        let filter = ExportFilter::default();
+        let read = store.export(ExportKind::Records, &filter, &mut each).await;
+        read.map_err(Fault::error)?;
+        for (url, values) in found {
+            self.know(&url, values);
+        }
+        Ok(())
+    }
+
+    /// What the mapping has read on the same pages in other crawls, the last time.
+    async fn of_pages(
+        &mut self,
+        store: &dyn Store,
+        mapping: &str,
+        options: &MappingRepairOptions,
+    ) -> Result<(), Fault> {
+        let wanted: BTreeSet<&str> = self.now.iter().flat_map(Gathered::names).collect();
+        let mut found: Vec<(String, String, Values)> = Vec::new();
+        let mut each = |page: Value| {
+            let text = |name: &str| page[name].as_str().unwrap_or_default().to_owned();
+            let is_of_now =
+                Some(text("crawl_id")) == options.crawl && text("app_id") == options.app;
+            let is_wanted = text("mapping") == mapping && wanted.contains(text("url").as_str());
+            if let Some(fields) = page["fields"]
+                .as_object()
+                .filter(|_| is_wanted && !is_of_now)
+            {
+                found.push((text("started_at"), text("url"), known_values(fields)));
+            }
+            Ok(())
+        };
+        let filter = ExportFilter::default();
+        let read = store.export(ExportKind::Pages, &filter, &mut each).await;
+        read.map_err(Fault::error)?;
+        found.sort_by(|(one, ..), (other, ..)| other.cmp(one));
+        for (_, url, values) in found {
+            self.know(&url, values);
+        }
+        Ok(())
+    }
+
+    /// What the user's records know, which wins.
+    fn of_user(&mut self, options: &MappingRepairOptions, runtime: &Runtime) -> Result<(), Fault> {
+        let wanted: BTreeSet<String> = self
+            .now
+            .iter()
+            .flat_map(Gathered::names)
+            .map(str::to_owned)
+            .collect();
+        let is_wanted = |record: &crate::mapping_command::learn::records::KnownRecord| {
+            record.links.iter().any(|link| wanted.contains(link))
+        };
+        let records = KnownRecords::read(&options.records, runtime, &is_wanted, &|_| false)?;
+        for record in records.records {
+            for link in record.links {
+                let known = self.known.entry(link).or_default();
+                known.extend(record.known.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// What was known first stays.
+    fn know(&mut self, url: &str, values: Values) {
+        let known = self.known.entry(url.to_owned()).or_default();
+        for (field, values) in values {
+            known.entry(field).or_insert(values);
+        }
+    }
+
+    /// What was known of a page before the change.
+    pub fn known_of(&self, page: &Gathered) -> Values {
+        let mut all = Values::new();
+        for values in page.names().filter_map(|name| self.known.get(name)) {
+            for (field, values) in values {
+                all.entry(field.clone()).or_insert_with(|| values.clone());
+            }
+        }
+        all
+    }
+}
+
+fn note_records(page: &Map<String, Value>, url: &str, records: &mut HashMap<String, Vec<String>>) {
+    let keys = page.get("records").and_then(Value::as_array);
+    for key in keys.into_iter().flatten().filter_map(Value::as_str) {
+        records
+            .entry(key.to_owned())
+            .or_default()
+            .push(url.to_owned());
+    }
+}

@@ -1,0 +1,79 @@
+//! What a mapping reads on pages, and whether it is what was known.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, Wants};
+use webfill_startup::Fault;
+
+use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::learn::output::checked;
+use crate::mapping_command::learn::records::known_values;
+
+use super::evidence::Values;
+
+/// The time limit of one page.
+const PAGE_TIME: Duration = Duration::from_secs(10);
+
+/// One mapping of a file, ready to read pages.
+pub struct Reader {
+    set: Arc<MappingSet>,
+    engine: Engine,
+    name: String,
+}
+
+impl Reader {
+    /// `file` is the text of a mapping file.
+    pub fn new(shown: &str, file: &str, name: &str) -> Result<Reader, Fault> {
+        let set = Arc::new(checked(shown, file)?);
+        Ok(Reader {
+            engine: Engine::new(Arc::clone(&set), Limits::default()),
+            set,
+            name: name.to_owned(),
+        })
+    }
+
+    pub fn extraction(&self, page: &Gathered) -> Option<Extraction> {
+        let index = self.set.by_name(&self.name)?;
+        let input = PageInput {
+            url: &page.url,
+            kind: page.kind,
+            text: &page.text,
+        };
+        let wants = Wants {
+            mapped_links: true,
+            deadline: Some(Instant::now() + PAGE_TIME),
+            ..Wants::default()
+        };
+        // A page that cannot be read has no values.
+        self.engine.extract_as(Some(index), input, wants).ok()
+    }
+
+    pub fn values(&self, page: &Gathered) -> Values {
+        let extraction = self.extraction(page);
+        extraction.map_or_else(Values::new, |found| known_values(&found.fields))
+    }
+}
+
+/// Whether values are the same, spaces and capitals aside.
+pub fn are_same(one: &[String], other: &[String]) -> bool {
+    let folded = |values: &[String]| {
+        let fold = |value: &String| {
+            let words: Vec<&str> = value.split_whitespace().collect();
+            words.join(" ").to_lowercase()
+        };
+        let mut folded: Vec<String> = values.iter().map(fold).collect();
+        folded.sort_unstable();
+        folded
+    };
+    folded(one) == folded(other)
+}
+
+/// For people.
+pub fn shown(values: Option<&Vec<String>>) -> String {
+    match values {
+        None => String::from("nothing"),
+        Some(values) => Value::from(values.join(", ")).to_string(),
+    }
+}

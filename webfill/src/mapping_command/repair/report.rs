@@ -1,0 +1,235 @@
+//! What a repair would change, and its writing if it is asked for.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use webfill_learn::FieldReport;
+use webfill_startup::{ExitStatus, Fault};
+
+use super::evidence::Evidence;
+use super::reading::{Reader, shown};
+use super::{Broken, LEAST_CONFIDENCE, LEAST_PAGES};
+use crate::cli::{MappingRepairOptions, ReportFormat};
+use crate::demand::table::visible;
+use crate::mapping_command::difference::lines_that_differ;
+use crate::mapping_command::golden::{NewCase, name_of};
+use crate::mapping_command::learn::gathered::Gathered;
+use crate::mapping_command::learn::output;
+use crate::mapping_command::save::golden_folder;
+use crate::mapping_command::writing::keep_former;
+use crate::stdout::tell;
+
+/// So many pages of before and of after become golden cases, and so many values are told of each field.
+const MOST_CASES: usize = 3;
+
+#[derive(Default)]
+pub struct Repair {
+    /// The fields with their new chains.
+    pub accepted: Vec<(String, Vec<Value>)>,
+    /// Those that stay as they are, with the reason.
+    refused: Vec<(String, String)>,
+    confidences: Vec<(String, f64)>,
+    /// The mapping file as it would be.
+    pub file: Value,
+}
+
+impl Repair {
+    /// Accepts what was learned of a field, or says why not.
+    pub fn judge(&mut self, field: &str, reports: &[&FieldReport]) {
+        let is_sure = |report: &&&FieldReport| {
+            report.processors.is_some()
+                && report.confidence >= LEAST_CONFIDENCE
+                && report.agree.len() >= LEAST_PAGES
+        };
+        let mut chains: Vec<Value> = Vec::new();
+        for report in reports.iter().filter(is_sure) {
+            let learned = report.processors.iter().chain(&report.alternatives);
+            chains.extend(learned.cloned());
+            self.confidences.push((field.to_owned(), report.confidence));
+        }
+        if !chains.is_empty() {
+            return self.accepted.push((field.to_owned(), chains));
+        }
+        let best = reports
+            .iter()
+            .max_by(|one, other| one.confidence.total_cmp(&other.confidence));
+        let why = match best {
+            None => String::from("nothing was learned of it"),
+            Some(report) if report.processors.is_none() => report.why.clone(),
+            Some(report) if report.agree.len() < LEAST_PAGES => format!(
+                "it was learned from {} pages, which are too few to be sure",
+                report.agree.len()
+            ),
+            Some(report) => format!(
+                "the confidence is only {:.2}: {}",
+                report.confidence, report.why
+            ),
+        };
+        self.refused.push((field.to_owned(), why));
+    }
+
+    /// Tells what changes, and writes it if that was asked for.
+    pub fn finish(
+        &self,
+        options: &MappingRepairOptions,
+        broken: &Broken,
+        evidence: &Evidence,
+    ) -> Result<ExitStatus, Fault> {
+        let (old, new) = (format!("{:#}\n", broken.file), format!("{:#}\n", self.file));
+        let reader = Reader::new("the repaired mapping", &new, &broken.name)?;
+        let difference = lines_that_differ(&old, &new);
+        let to = match options.apply {
+            true => Some(options.file.as_path()),
+            false => options.to.output.as_deref(),
+        };
+        let to = to.filter(|_| !self.accepted.is_empty());
+        let mut written = Vec::new();
+        if let Some(file) = to {
+            if options.apply {
+                let former = keep_former(file)?;
+                written.push(format!(
+                    "the former mapping is kept as {}",
+                    former.display()
+                ));
+            }
+            output::write(file, &new)?;
+            written.push(format!("written to {}", file.display()));
+            let cases = keep_cases(&golden_folder(file), broken, &reader, evidence)?;
+            written.push(format!(
+                "{cases} golden cases kept, for webfill mapping test --all"
+            ));
+        }
+        let values = self.values(broken, &reader, evidence);
+        match options.to.format {
+            ReportFormat::Json => tell(format_args!("{:#}", self.json(&difference, &values)))?,
+            ReportFormat::Text => tell(self.text(broken, &difference, &values, &written))?,
+        }
+        Ok(match self.refused.is_empty() {
+            true => ExitStatus::Done,
+            false => ExitStatus::Error,
+        })
+    }
+
+    /// Of each repaired field on some pages: what was read, what would be, and what was known.
+    fn values(&self, broken: &Broken, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
+        let mut told = Vec::new();
+        for (field, _) in &self.accepted {
+            let pages = evidence.now.iter();
+            let pages = pages.filter(|page| evidence.known_of(page).contains_key(field));
+            for page in pages.take(MOST_CASES) {
+                let (old, new) = (broken.reader.values(page), reader.values(page));
+                told.push(json!({
+                    "field": field,
+                    "url": page.url.as_str(),
+                    "old": old.get(field),
+                    "new": new.get(field),
+                    "known": evidence.known_of(page).get(field),
+                }));
+            }
+        }
+        told
+    }
+
+    fn json(&self, difference: &str, values: &[Value]) -> Value {
+        let repaired = self.confidences.iter();
+        let repaired = repaired.map(|(field, sure)| json!({"field": field, "confidence": sure}));
+        let refused = self.refused.iter();
+        let refused = refused.map(|(field, why)| json!({"field": field, "why": why}));
+        json!({
+            "mapping": self.file,
+            "repaired": repaired.collect::<Vec<_>>(),
+            "refused": refused.collect::<Vec<_>>(),
+            "difference": difference,
+            "values": values,
+        })
+    }
+
+    fn text(
+        &self,
+        broken: &Broken,
+        difference: &str,
+        values: &[Value],
+        written: &[String],
+    ) -> String {
+        let mut parts = Vec::new();
+        if !difference.is_empty() {
+            let name = &broken.name;
+            parts.push(format!("mapping {name} (- now, + repaired):\n{difference}"));
+        }
+        let texts = |value: &Value| serde_json::from_value::<Vec<String>>(value.clone()).ok();
+        let values = values.iter().map(|one| {
+            let of = |name: &str| shown(texts(&one[name]).as_ref());
+            let text = |name: &str| one[name].as_str().unwrap_or_default();
+            visible(&format!(
+                "{}: {} -> {}, known is {}  {}",
+                text("field"),
+                of("old"),
+                of("new"),
+                of("known"),
+                text("url")
+            ))
+        });
+        let mut lines: Vec<String> = values.collect();
+        let repaired = self.confidences.iter();
+        lines.extend(
+            repaired.map(|(field, sure)| format!("{field}: repaired, confidence {sure:.2}")),
+        );
+        let refused = self.refused.iter();
+        lines.extend(refused.map(|(field, why)| visible(&format!("{field}: not repaired: {why}"))));
+        parts.push(lines.join("\n"));
+        if !written.is_empty() {
+            parts.push(written.join("\n"));
+        } else if !self.accepted.is_empty() {
+            parts.push(String::from(
+                "nothing is written: --apply or --output FILE does it",
+            ));
+        }
+        parts.join("\n\n")
+    }
+}
+
+/// Keeps pages of both times that the repaired mapping reads as it should.
+fn keep_cases(
+    folder: &Path,
+    broken: &Broken,
+    reader: &Reader,
+    evidence: &Evidence,
+) -> Result<usize, Fault> {
+    let is_as_before = |page: &&Gathered| {
+        let before = broken.reader.values(page);
+        !before.is_empty() && before == reader.values(page)
+    };
+    let is_repaired = |page: &&Gathered| {
+        let (known, read) = (evidence.known_of(page), reader.values(page));
+        let is_right = |(field, known): (&String, &Vec<String>)| match read.get(field) {
+            Some(read) => super::are_same(known, read),
+            None => !broken.declared.contains(field),
+        };
+        !known.is_empty() && known.iter().all(is_right)
+    };
+    let before = evidence.before.iter().filter(is_as_before).take(MOST_CASES);
+    let after = evidence.now.iter().filter(is_repaired).take(MOST_CASES);
+    let mut kept = 0;
+    let pages = before
+        .map(|page| ("before", page))
+        .chain(after.map(|page| ("after", page)));
+    for (when, page) in pages {
+        let Some(extraction) = reader.extraction(page) else {
+            continue;
+        };
+        let case = NewCase {
+            folder,
+            name: Some(&format!("{}-{when}", name_of(&page.url))),
+            is_numbered: true,
+            url: &page.url,
+            // The text is in UTF-8, whatever it says of itself.
+            content_type: Some("text/html; charset=utf-8"),
+            body: page.text.as_bytes(),
+            ending: "html",
+            extraction: &extraction,
+        };
+        case.keep()?;
+        kept += 1;
+    }
+    Ok(kept)
+}

@@ -1,0 +1,121 @@
+//! `webfill mapping save`: keeps a page and what the mapping yields on it as a golden case.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use webfill_mapping::{Engine, Limits, Wants};
+use webfill_startup::{ExitStatus, Fault};
+
+use super::fetching::Fetching;
+use super::golden::{self, NewCase};
+use super::kept::Kept;
+use super::page::Page;
+use super::sources::{Place, Source, of_web};
+use super::trial::PAGE_TIME;
+use crate::cli::MappingSaveOptions;
+use crate::stdout::tell;
+
+pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
+    let set = Arc::new(super::load(&options.file)?);
+    let mut source = source(options)?;
+    let mut fetching = Fetching::open(&options.web, &options.file, std::slice::from_ref(&source))?;
+    if let Place::Web(url) = &source.place {
+        source = fetching.source(&url.clone())?;
+    }
+    let page = Page::read(&source, &mut fetching)?;
+    let (Some(url), Place::File(file)) = (&page.url, &source.place) else {
+        return Err(Fault::usage(format!(
+            "{}: its URL is not known: give it by --url",
+            options.page
+        )));
+    };
+    let Some(index) = set.find(url.as_str()) else {
+        let mappings = options.file.display();
+        return Err(Fault::usage(format!(
+            "{mappings}: no url_pattern matches {url}, so there is nothing to keep"
+        )));
+    };
+    let engine = Engine::new(Arc::clone(&set), Limits::default());
+    let extraction = page
+        .extract(&engine, index, wants())
+        .map_err(|error| Fault::error(format!("{}: {error}", page.name)))?;
+    let body = std::fs::read(file)
+        .map_err(|error| Fault::error(format!("cannot read {}: {error}", file.display())))?;
+    let ending = file.extension().unwrap_or_default().to_string_lossy();
+    let case = NewCase {
+        folder: &golden_folder(&options.file),
+        name: options.name.as_deref(),
+        is_numbered: options.name.is_none(),
+        url,
+        content_type: source.content_type.as_deref(),
+        body: &body,
+        ending: &ending,
+        extraction: &extraction,
+    };
+    let path = case.keep()?;
+    tell(format_args!("{}", path.display()))?;
+    for field in set.fields_of(index) {
+        match extraction.fields.get(field) {
+            Some(value) => tell(format_args!("  {field}  {value}"))?,
+            None => tell(format_args!("  {field}  has no value here"))?,
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// As a golden case is compared: with links.
+pub fn wants() -> Wants {
+    Wants {
+        mapped_links: true,
+        all_links: false,
+        feeds: false,
+        deadline: Some(Instant::now() + PAGE_TIME),
+    }
+}
+
+/// The folder of the golden cases of a mapping file, or of a folder of them.
+pub fn golden_folder(mappings: &Path) -> std::path::PathBuf {
+    let folder = match mappings.is_dir() {
+        true => Some(mappings),
+        false => mappings.parent(),
+    };
+    folder.unwrap_or(Path::new("")).join(golden::FOLDER)
+}
+
+fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
+    let page = &options.page;
+    if page.starts_with("http://") || page.starts_with("https://") {
+        if options.url.is_some() || options.content_type.is_some() {
+            return Err(Fault::usage(
+                "--url and --content-type are for a saved page",
+            ));
+        }
+        return of_web(page);
+    }
+    let path = Path::new(page);
+    if !path.is_file() {
+        return Err(Fault::usage(format!(
+            "{page}: this is no file: name a saved page, or a URL"
+        )));
+    }
+    let mut source = kept(path)?.unwrap_or_else(|| Source::file(path, false));
+    if let Some(url) = &options.url {
+        let url = webfill_urls::canonical(url, None);
+        source.url = Some(url.map_err(|refusal| Fault::usage(format!("--url: {refusal}")))?);
+    }
+    if options.content_type.is_some() {
+        source.content_type.clone_from(&options.content_type);
+    }
+    Ok(source)
+}
+
+/// The page as the list beside it names it.
+fn kept(path: &Path) -> Result<Option<Source>, Fault> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    if !Kept::is_in(folder) {
+        return Ok(None);
+    }
+    let is_it = |source: &Source| matches!(&source.place, Place::File(file) if file == path);
+    Ok(Kept::open(folder)?.pages().into_iter().find(is_it))
+}

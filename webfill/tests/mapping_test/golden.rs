@@ -1,0 +1,187 @@
+//! Golden cases: `webfill mapping save`, and `webfill mapping test --all`.
+
+use serde_json::{Value, json};
+
+use crate::work::{Ran, Work, mapping, xpath};
+
+const ADA: &str = "https://people.example/ada";
+
+/// Two pages of people, of which one is saved under its own name.
+fn work() -> Work {
+    let work = Work::new();
+    for (file, name, born) in [("ada", "Ada", "1815"), ("bob", "Bob", "1901")] {
+        let html = format!("<h1>{name}</h1><table><tr><td>{born}</td></tr></table>");
+        work.write(&format!("saved/{file}.html"), &html);
+    }
+    work
+}
+
+fn save(work: &Work, page: &str, more: &str) -> Ran {
+    work.run(&format!("mapping save mappings/people.json {page} {more}"))
+}
+
+fn read(work: &Work, path: &str) -> Value {
+    let text = std::fs::read_to_string(work.path().join(path)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_page_is_kept_with_its_values_and_all_cases_are_run() {
+    let work = work();
+    let saved = save(&work, "saved/ada.html", &format!("--url {ADA}"));
+    assert_eq!(saved.code, 0, "{}", saved.stderr);
+    assert!(
+        saved.stdout.starts_with("mappings/golden/people/ada.json"),
+        "{}",
+        saved.stdout
+    );
+    let case = read(&work, "mappings/golden/people/ada.json");
+    let expected = json!({"url": ADA, "mapping": "people",
+        "fields": {"name": "Ada", "born": "1815"}, "links": []});
+    assert_eq!(case, expected);
+    assert!(
+        work.path()
+            .join("mappings/golden/people/ada.html")
+            .is_file()
+    );
+    for mappings in ["mappings", "mappings/people.json"] {
+        let ran = work.test(&format!("{mappings} --all"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        assert_eq!(ran.stdout, "1 golden case, all as expected\n");
+    }
+}
+
+#[test]
+fn what_differs_is_told_and_ends_in_1() {
+    let work = work();
+    save(&work, "saved/ada.html", &format!("--url {ADA}"));
+    save(&work, "saved/bob.html", "--url https://people.example/bob");
+    let fields = [
+        ("name", xpath("//h1/text()")),
+        ("born", xpath("//table/tr/th/text()")),
+    ];
+    work.write(
+        "mappings/people.json",
+        &mapping("people", "people.example", &fields),
+    );
+    let ran = work.test("mappings --all");
+    assert_eq!(ran.code, 1);
+    for told in [
+        "golden/people/ada.json differs",
+        "-     \"born\": \"1815\"",
+        "2 golden cases, 2 differ",
+    ] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+    let ran = work.test("mappings --all --format json");
+    let told = ran.json();
+    assert_eq!((ran.code, &told["cases"]), (1, &json!(2)));
+    let first = &told["differing"][0];
+    assert_eq!(first["expected"]["fields"]["born"], "1815");
+    assert_eq!(first["found"]["fields"], json!({"name": "Ada"}));
+    // What is right now is kept anew, in the same place.
+    save(&work, "saved/ada.html", &format!("--url {ADA}"));
+    save(&work, "saved/bob.html", "--url https://people.example/bob");
+    assert_eq!(
+        work.test("mappings --all").stdout,
+        "2 golden cases, all as expected\n"
+    );
+}
+
+#[test]
+fn what_a_case_leaves_out_is_not_compared_and_what_is_broken_is_told() {
+    let work = work();
+    let case = |content: Value| work.write("mappings/golden/people/ada.json", &content.to_string());
+    work.write("mappings/golden/people/ada.html", "<h1>Ada</h1>");
+    case(json!({"url": ADA, "fields": {"name": "Ada"}}));
+    assert_eq!(work.test("mappings --all").code, 0);
+    case(json!({"url": "https://other.example/", "mapping": "people"}));
+    let ran = work.test("mappings --all");
+    assert!(
+        ran.code == 1 && ran.stdout.contains("\"mapping\": null"),
+        "{}",
+        ran.stdout
+    );
+    case(json!({"fields": {}}));
+    let ran = work.test("mappings --all");
+    assert!(
+        ran.code == 1 && ran.stdout.contains("it has no `url`"),
+        "{}",
+        ran.stdout
+    );
+    case(json!({"url": ADA}));
+    std::fs::remove_file(work.path().join("mappings/golden/people/ada.html")).unwrap();
+    let ran = work.test("mappings --all");
+    assert!(
+        ran.code == 1 && ran.stdout.contains("its page is missing"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn pages_of_other_charsets_and_of_json_are_read_as_they_were() {
+    let work = work();
+    let path = work.path().join("saved/latin.html");
+    std::fs::write(path, b"<h1>\xc9mile</h1>").unwrap();
+    let url = "--url https://people.example/emile --content-type text/html;charset=iso-8859-1";
+    assert_eq!(save(&work, "saved/latin.html", url).code, 0);
+    let case = read(&work, "mappings/golden/people/emile.json");
+    assert_eq!(case["fields"]["name"], "Émile");
+    let jsonpath = json!([{"type": "jsonpath", "parameters": {"expression": "$.name"}}]);
+    work.write(
+        "mappings/api.json",
+        &mapping("api", "api.example", &[("name", jsonpath)]),
+    );
+    work.write("saved/7.json", r#"{"name": "Seven"}"#);
+    let saved = work.run("mapping save mappings/api.json saved/7.json --url https://api.example/7 --content-type application/json");
+    assert_eq!(saved.code, 0, "{}", saved.stderr);
+    assert_eq!(
+        read(&work, "mappings/golden/api/7.json")["fields"]["name"],
+        "Seven"
+    );
+    let ran = work.test("mappings --all");
+    assert_eq!(ran.stdout, "2 golden cases, all as expected\n");
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_in_words() {
+    let work = work();
+    save(&work, "saved/ada.html", &format!("--url {ADA}"));
+    for (page, more, told) in [
+        ("saved/ada.html", "", "give it by --url"),
+        (
+            "saved/none.html",
+            "--url https://people.example/",
+            "this is no file",
+        ),
+        (
+            "saved/ada.html",
+            "--url https://other.example/",
+            "no url_pattern matches",
+        ),
+        (
+            "saved/bob.html",
+            "--url https://people.example/bob --as ada",
+            "the case of another page",
+        ),
+        (
+            "saved/bob.html",
+            "--url https://people.example/bob --as ../x",
+            "letters, digits",
+        ),
+    ] {
+        let ran = save(&work, page, more);
+        assert!(
+            ran.code == 2 && ran.stderr.contains(told),
+            "{told}: {}",
+            ran.stderr
+        );
+    }
+    let ran = work.test("mappings/places.json --all");
+    assert!(
+        ran.code == 2 && ran.stderr.contains("webfill mapping save"),
+        "{}",
+        ran.stderr
+    );
+}
