@@ -4,14 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
 use webfill_tests::process::send_signal;
 use webfill_tests::run::Build;
 use webfill_tests::units::write_program;

@@ -4,11 +4,10 @@
 //! own and from a source of its own, as if they were other pages of the same layouts. What they yield is what the
 //! mapping reads on them.
 
-use serde_json::{Map, Value};
 use webfill_bench::repairs::{Break, agreement};
 use webfill_bench::sites::{Failure, Site, Values, engine_of, texts_by_field};
 use webfill_health::{GoodPage, MappingHealth};
-use webfill_mapping::{Engine, PageInput, PageKind, Wants};
+use webfill_mapping::{Engine, Extraction, PageInput, PageKind, Wants};
 use webfill_urls::Url;
 
 /// Good pages before the redesign: enough for a baseline that is not provisional.
@@ -19,8 +18,7 @@ const PAGES_AFTER: usize = 200;
 
 /// What a page yields.
 struct Yield {
-    fields: Map<String, Value>,
-    template: Option<String>,
+    extraction: Extraction,
     /// Of fields whose value is known already, whether the page says the same.
     known_values: Vec<(String, bool)>,
 }
@@ -41,20 +39,19 @@ pub fn notice(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed
         false => Vec::new(),
     };
     let old = site.pages.iter().zip(&broken.known).map(|(page, truth)| {
-        let (fields, template) = extracted(&engine, &page.url, &page.html);
-        let known_values = known(&texts_by_field(&fields), truth);
+        let extraction = extracted(&engine, &page.url, &page.html);
+        let known_values = known(&texts_by_field(&extraction.fields), truth);
         Yield {
-            fields,
-            template,
+            extraction,
             known_values,
         }
     });
     let new = broken.after.iter().map(|page| {
-        let (fields, template) = extracted(&engine, &page.url, &page.html);
-        let known_values = known(&page.as_before(texts_by_field(&fields)), &page.truth);
+        let extraction = extracted(&engine, &page.url, &page.html);
+        let read = page.as_before(texts_by_field(&extraction.fields));
+        let known_values = known(&read, &page.truth);
         Yield {
-            fields,
-            template,
+            extraction,
             known_values,
         }
     });
@@ -85,14 +82,13 @@ pub fn notice(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed
     Ok(noticed)
 }
 
-fn extracted(engine: &Engine, url: &Url, html: &str) -> (Map<String, Value>, Option<String>) {
+fn extracted(engine: &Engine, url: &Url, html: &str) -> Extraction {
     let page = PageInput {
         url,
         kind: PageKind::Html,
         text: html,
     };
-    let extraction = engine.extract(page, Wants::default()).unwrap_or_default();
-    (extraction.fields, extraction.template)
+    engine.extract(page, Wants::default()).unwrap_or_default()
 }
 
 fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
@@ -103,11 +99,12 @@ fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
         site: "site.example",
         at: &format!("2026-01-01T00:{:02}:{:02}Z", number / 60, number % 60),
         mapping_version: Some("1"),
-        template: page.template.as_deref(),
+        template: page.extraction.template.as_deref(),
         source: &url,
         content_hash: None,
         attempts: 1,
-        fields: &page.fields,
+        fields: &page.extraction.fields,
+        alternatives: &page.extraction.alternatives,
         known_values: &page.known_values,
     });
 }
