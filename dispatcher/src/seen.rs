@@ -92,6 +92,8 @@ impl Seen {
         seen.front.fit(seen.indexed_keys());
         seen.front.fill(&seen.runs, at_once)?;
         seen.read_tail(db)?;
+        // What was read is no work that the runs owe: nothing came in.
+        seen.unpaced = 0;
         seen.plan_merge(db)?;
         Ok(seen)
     }
@@ -174,7 +176,8 @@ impl Seen {
         if self.front.is_filling() {
             let largest = self.runs.iter().map(Run::slices).max();
             let share = self.share_of(largest.unwrap_or(0));
-            self.front.fill(&self.runs, share.max(SLICES_READ))?;
+            let slices = share.clamp(SLICES_READ, SLICES_READ_AT_ONCE);
+            self.front.fill(&self.runs, slices)?;
         }
         self.unpaced = 0;
         Ok(())

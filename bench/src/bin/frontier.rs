@@ -142,7 +142,8 @@ fn measure_frontier(dir: &Path, plan: &Plan) -> Result<Measured, Failure> {
     spec.max_depth = u16::MAX;
     let crawl = frontier.open_crawl(&spec)?;
     let mut web = Web::new(plan.local);
-    web.known = frontier.crawl_status(crawl)?.discovered;
+    let status = frontier.crawl_status(crawl)?;
+    web.known = status.queued + status.leased + status.done;
     let seeds = plan.skipped.max(NEW_LINKS * PAGES_PER_COMMIT as u64);
     while web.known < seeds {
         feed_seeds(&mut frontier, crawl, &mut web)?;

@@ -215,3 +215,21 @@ fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
     assert!(runs > 0);
     assert_eq!(fs::read_dir(folder).unwrap().count(), runs);
 }
+
+/// The tasks after the last run are read at the start; that must not be taken for work that is due at once.
+#[test]
+fn a_full_tail_at_the_start_does_not_have_all_runs_read_at_once() {
+    let (_dir, db, mut seen) = opened();
+    insert_all(&mut seen, &db, keys(1, 100_000));
+    let indexed = seen.runs.last().unwrap().last_task;
+    let sql = "INSERT INTO task_rows (id, crawl, site, priority, depth, url)
+               VALUES (?1, 1, 1, 1, 1, 'http://a.org/' || ?1)";
+    for task in 1..=800 {
+        db.execute(sql, [(indexed + task) as i64]).unwrap();
+    }
+    let mut seen = Seen::open_reading(&db, LEAST, 1).unwrap();
+    assert_eq!(seen.tail.len(), 800);
+    seen.insert(1, indexed + 801);
+    seen.maintain(&db).unwrap();
+    assert!(seen.front.is_filling(), "a part is read at a time");
+}
