@@ -279,7 +279,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
             warning.text(),
             "field price of mapping shop: its first chain gives nothing any more; its alternative 2 serves"
         );
-        assert_eq!(site.health.warnings(), std::slice::from_ref(&warning));
+        assert_eq!(site.health.warnings(), std::slice::from_ref(warning));
         assert!(site.health.alarm().is_none());
         // The layout comes back, and goes again for good: that is told anew.
         site.template = OLD;
