@@ -79,7 +79,7 @@ impl Judged {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Version {
     at_ms: i64,
     #[serde(default)]
@@ -92,9 +92,21 @@ struct Version {
     fields: Map<String, Value>,
     #[serde(default)]
     blocks: Vec<Block>,
+    /// It is a document that could not be read. Then there is no other version.
+    #[serde(default, rename = "unread", skip_serializing_if = "seen::is_false")]
+    is_unread: bool,
 }
 
 impl Version {
+    fn of_unread(look: &LookAt<'_>) -> Version {
+        Version {
+            at_ms: look.key.at_ms,
+            hash: look.content_hash.map(str::to_owned),
+            is_unread: true,
+            ..Version::default()
+        }
+    }
+
     fn of(look: &LookAt<'_>) -> Version {
         let is_mapped = look.mapping.is_some();
         Version {
@@ -110,6 +122,7 @@ impl Version {
                 true => Vec::new(),
                 false => look.seen.blocks.clone(),
             },
+            is_unread: false,
         }
     }
 
@@ -165,6 +178,7 @@ impl PageVersions {
         }
         let is_empty = match (look.answer, look.mapping) {
             (Answer::NotModified, _) => self.versions.is_empty(),
+            _ if look.seen.is_unread => false,
             (_, Some(_)) => fields::are_empty(look.fields),
             (_, None) => look.seen.is_empty(),
         };
@@ -174,6 +188,7 @@ impl PageVersions {
         let was_gone = std::mem::take(&mut self.misses) >= MISSES;
         let judged = match look.answer {
             Answer::NotModified => Some(Judged::only(Verdict::Unchanged)),
+            _ if look.seen.is_unread => self.judge_unread(look),
             _ => self.judge_found(look, site),
         };
         let is_new = judged
@@ -186,6 +201,18 @@ impl PageVersions {
             });
         }
         judged
+    }
+
+    /// A document that cannot be read differs from nothing: it may be damaged for one night only.
+    fn judge_unread(&mut self, look: &LookAt<'_>) -> Option<Judged> {
+        if self.versions.is_empty() {
+            self.add(Version::of_unread(look));
+            return Some(Judged::only(Verdict::New));
+        }
+        let is_same =
+            |version: &Version| version.is_unread && version.hash.as_deref() == look.content_hash;
+        let is_known = self.versions.iter().any(is_same);
+        is_known.then_some(Judged::only(Verdict::Unchanged))
     }
 
     /// `None` if it was never read this way before: what differs may be the mapping's doing.
@@ -205,7 +232,8 @@ impl PageVersions {
                 ..Judged::only(Verdict::New)
             });
         }
-        let Some(last) = self.versions.iter().position(|one| one.is_read_as(&new)) else {
+        let is_compared = |one: &Version| one.is_unread || one.is_read_as(&new);
+        let Some(last) = self.versions.iter().position(is_compared) else {
             self.add(new);
             return None;
         };
@@ -269,6 +297,7 @@ impl PageVersions {
     }
 
     fn add(&mut self, new: Version) {
+        self.versions.retain(|version| !version.is_unread);
         self.versions.push_front(new);
         self.versions.truncate(MOST_VERSIONS);
     }

@@ -19,6 +19,13 @@ pub struct Seen {
     /// Where two fetches of it in a row differed; only if there were two.
     #[serde(default, rename = "u", skip_serializing_if = "Option::is_none")]
     pub(crate) unsteady: Option<Unsteady>,
+    /// It is a document that could not be read, or has no text.
+    #[serde(default, rename = "n", skip_serializing_if = "is_false")]
+    pub(crate) is_unread: bool,
+}
+
+pub(crate) fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What is stored cannot be read.
@@ -39,6 +46,14 @@ impl Seen {
         Seen::default()
     }
 
+    /// Of a document that could not be read, or has no text.
+    pub fn unread_document() -> Seen {
+        Seen {
+            is_unread: true,
+            ..Seen::default()
+        }
+    }
+
     pub fn of_tree(document: &Document, at_ms: i64) -> Seen {
         Seen::of_blocks(blocks::of_tree(document, at_ms))
     }
@@ -54,7 +69,7 @@ impl Seen {
     fn of_blocks(blocks: Vec<Block>) -> Seen {
         Seen {
             blocks,
-            unsteady: None,
+            ..Seen::default()
         }
     }
 

@@ -202,6 +202,51 @@ fn fields_are_compared_where_a_mapping_reads_the_page() {
     assert_eq!(changes[0]["new"], json!({"name": "Ada King"}));
 }
 
+/// What was told of a page, the first first.
+fn told_of(watched: &Watched, path: &str) -> Vec<String> {
+    let url = format!("http://{}{path}", watched.host);
+    let changes = watched.changes(&[]);
+    let of_page = changes.iter().filter(|change| change["url"] == url);
+    let kinds = of_page.map(|change| change["kind"].as_str().unwrap().to_owned());
+    kinds.collect()
+}
+
+#[test]
+fn a_page_that_nobody_links_to_any_more_is_looked_at_once_it_is_found_again() {
+    let watched = Watched::new(UNMAPPED, None);
+    let (site, crawl) = (watched.site(), json!({"follow": "all", "depth": 1}));
+    let list = || page("List").html("<p>All that we sell</p>").link("/lamp");
+    let whole_list = || list().link("/chair").link("/table");
+    site.serve("/list", whole_list());
+    site.serve("/lamp", text("A lamp"));
+    site.serve("/chair", text("A chair"));
+    site.serve("/table", text("A table"));
+    watched.run(&["/list"], &crawl);
+    let visits = |path: &str| watched.web.visits().pages().of_path(path).len();
+    let before = ["/lamp", "/chair", "/table"].map(visits);
+
+    site.serve("/list", list());
+    site.serve("/chair", status(404));
+    site.serve("/table", text("A better table"));
+    for _ in 0..2 {
+        watched.run(&["/list"], &crawl);
+    }
+    assert_eq!(visits("/lamp"), before[0] + 2);
+    assert_eq!([visits("/chair"), visits("/table")], before[1..]);
+    assert_eq!(told_of(&watched, "/chair"), [""; 0]);
+
+    site.serve("/list", whole_list());
+    for _ in 0..2 {
+        watched.run(&["/list"], &crawl);
+    }
+    assert_eq!(told_of(&watched, "/chair"), ["gone"]);
+    assert_eq!(
+        told_of(&watched, "/table"),
+        ["changed"],
+        "by what it was when it was looked at last"
+    );
+}
+
 /// A page that says something else at each fetch, beside its own text.
 fn serve_noisy(watched: &Watched, path: &str, words: &'static str) {
     let fetches = AtomicUsize::new(0);

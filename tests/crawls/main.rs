@@ -60,5 +60,6 @@ mod sitemaps_hostile;
 mod terminal;
 mod the_test_site;
 mod tls;
+mod unread_documents;
 mod watches;
 mod wide_web;

@@ -263,6 +263,7 @@ fn extract_document(
     result.kept_body = document.kept_body;
     if !is_readable(document.status) {
         // Values that mappings have for pages without any would pass for what it says.
+        result.look = look::of_unread_document(&result);
         return result;
     }
     let Ok(url) = Url::parse(&result.task.url) else {
@@ -280,11 +281,13 @@ fn extract_document(
     };
     let metadata: Vec<_> = document.metadata.entries().collect();
     let extracted = engine.extract_document(input, &metadata, wants(&result, page_deadline));
-    let has_text = document.status == Status::Text && extracted.is_ok();
+    let is_read = extracted.is_ok();
     let mut result = with_extracted(result, extracted);
-    if has_text {
-        result.look = look::of_page(&result, Kind::Text, &text, engine.document_limits());
-    }
+    result.look = match document.status {
+        _ if !is_read => None,
+        Status::Text => look::of_page(&result, Kind::Text, &text, engine.document_limits()),
+        _ => look::of_unread_document(&result),
+    };
     drop(memory);
     result
 }

@@ -16,7 +16,7 @@ pub(crate) fn of_page(
     text: &str,
     limits: &Limits,
 ) -> Option<Vec<u8>> {
-    if !result.crawl.has(Feature::Changes) || result.outcome != Outcome::Ok {
+    if !is_compared(result) {
         return None;
     }
     if result.mapping.is_some() {
@@ -30,6 +30,15 @@ pub(crate) fn of_page(
         Kind::Text | Kind::Unsupported => Seen::of_text(text, at_ms),
     };
     packed(&seen)
+}
+
+/// Of a document that could not be read, or has no text: that it is there.
+pub(crate) fn of_unread_document(result: &TaskResult) -> Option<Vec<u8>> {
+    is_compared(result).then(|| Seen::unread_document().packed())
+}
+
+fn is_compared(result: &TaskResult) -> bool {
+    result.crawl.has(Feature::Changes) && result.outcome == Outcome::Ok
 }
 
 /// Notes in a page's look where a second fetch of it differs.

@@ -331,3 +331,53 @@ fn a_clock_that_is_ahead_hides_no_page_that_is_gone() {
     assert_eq!(missing_in(&mut web, 200, 90_250), None, "after a crash");
     assert_eq!(missing_in(&mut web, 300, 90_310), Some(Verdict::Gone));
 }
+
+fn unread(web: &mut Web, hash: &'static str) -> Option<Verdict> {
+    let judged = web.look(|look| {
+        look.content_hash = Some(hash);
+        look.seen = Seen::unread_document();
+    });
+    judged.map(|judged| judged.verdict)
+}
+
+#[test]
+fn a_document_that_cannot_be_read_is_new_once_and_changes_when_it_can() {
+    let mut web = Web::new();
+    assert_eq!(unread(&mut web, "a"), Some(Verdict::New));
+    assert_eq!(unread(&mut web, "a"), Some(Verdict::Unchanged));
+    assert_eq!(unread(&mut web, "b"), None, "bytes are not compared");
+    let read = web
+        .look(|look| look.seen = Seen::of_text("text", 0))
+        .unwrap();
+    assert_eq!(
+        (read.verdict, &*read.difference),
+        (Verdict::Changed, "+ text")
+    );
+    assert_eq!(unread(&mut web, "a"), None, "damage is no change");
+    assert_eq!(web.text("text"), Verdict::Unchanged);
+}
+
+#[test]
+fn a_document_that_cannot_be_read_is_gone_and_back() {
+    let mut web = Web::new();
+    assert_eq!(unread(&mut web, "a"), Some(Verdict::New));
+    assert_eq!(web.missing(), None);
+    assert_eq!(web.missing(), Some(Verdict::Gone));
+    assert_eq!(unread(&mut web, "b"), Some(Verdict::Back));
+}
+
+#[test]
+fn fields_of_a_document_that_could_not_be_read_are_a_change_once() {
+    let mut web = Web::new();
+    unread(&mut web, "a");
+    let read = web.fields(json!({"number": 7}), "1").unwrap();
+    assert_eq!(
+        (read.verdict, read.new),
+        (Verdict::Changed, Some(json!({"number": 7})))
+    );
+    assert_eq!(
+        web.fields(json!({"number": 8}), "2"),
+        None,
+        "another mapping"
+    );
+}

@@ -1,0 +1,147 @@
+//! A watch on documents that cannot be read: scans, broken ones, encrypted ones. A new one is told once, as one that
+//! can be read is.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::office::{package, pdf};
+use webfill_tests::run::Run;
+use webfill_tests::site::{Site, Web, document};
+use webfill_tests::workplace::Workplace;
+
+const HOST: &str = "regulator.test";
+
+/// A watch, with its store at this URI.
+struct Watched {
+    web: Web,
+    work: Workplace,
+    store: String,
+}
+
+impl Watched {
+    fn new(store: &str) -> Watched {
+        Watched {
+            web: Web::start(),
+            work: Workplace::new(),
+            store: store.to_owned(),
+        }
+    }
+
+    fn site(&self) -> Site {
+        self.web.site(HOST)
+    }
+
+    /// One run over these paths: what its record counts, and the changes that its notice tells.
+    fn run(&self, paths: &[&str]) -> (Value, Vec<String>) {
+        let resolve = self.web.resolve_args().into_iter();
+        let resolve: Vec<String> = resolve.filter(|one| one != "--resolve").collect();
+        let urls: Vec<String> = paths.iter().map(|path| self.site().url(path)).collect();
+        let watch = json!({
+            "name": "papers", "urls": urls, "schedule": "0 2 * * *",
+            "notify": [{"file": "told.jsonl", "about": ["changes"]}],
+            "crawl": {
+                "store": self.store, "state": "state", "mappings": "mappings", "delay": 0.05,
+                "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "none",
+            },
+        });
+        let file = self.work.write_json("watch.json", &watch);
+        let before = self.lines("told.jsonl").len();
+        let run = Run::new(["watch", "run"]).arg(file).arg("--once");
+        let run = run.args(["--progress", "none"]);
+        run.env("WEBFILL_DOCUMENTS_READ", "true").finish().expect(0);
+        let record = self.lines("state/runs-papers.jsonl").pop().unwrap();
+        let notices = self.lines("told.jsonl").split_off(before);
+        let events = notices
+            .iter()
+            .flat_map(|notice| notice["events"].as_array().unwrap());
+        let mut told: Vec<String> = events
+            .map(|event| event["line"].as_str().unwrap().to_owned())
+            .collect();
+        told.sort();
+        (record["counts"].clone(), told)
+    }
+
+    fn lines(&self, file: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.work.path(file)).unwrap_or_default();
+        let lines = text.lines();
+        lines
+            .map(|line| serde_json::from_str(line).expect("an object"))
+            .collect()
+    }
+
+    fn told(&self, kind: &str, paths: &[&str]) -> Vec<String> {
+        let told = paths.iter();
+        told.map(|path| format!("{kind}: {}", self.site().url(path)))
+            .collect()
+    }
+}
+
+fn a_pdf(text: &str) -> webfill_tests::site::Page {
+    document("application/pdf", pdf("A paper", text))
+}
+
+/// An office document that asks for a password.
+fn a_locked_one() -> webfill_tests::site::Page {
+    let kind = "application/vnd.oasis.opendocument.text";
+    let manifest = "<manifest><encryption-data/></manifest>";
+    let parts = [
+        ("mimetype", kind.into()),
+        ("META-INF/manifest.xml", manifest.into()),
+    ];
+    document(kind, package(&parts))
+}
+
+fn nights(watched: &Watched) {
+    let site = watched.site();
+    site.serve("/paper", a_pdf("Contract 1"));
+    site.serve("/old-scan", a_pdf(""));
+    let (counts, told) = watched.run(&["/paper", "/old-scan"]);
+    assert_eq!(counts["documents"], 2, "{counts}");
+    assert!(
+        told.is_empty(),
+        "in the first run all pages are new: {told:?}"
+    );
+
+    site.serve("/locked", a_locked_one());
+    site.serve("/scan", a_pdf(""));
+    let torn = || document("application/pdf", &b"%PDF-1.4\nand nothing more"[..]);
+    site.serve("/torn", torn());
+    let all = ["/paper", "/old-scan", "/locked", "/scan", "/torn"];
+    let (counts, told) = watched.run(&all);
+    assert_eq!(told, watched.told("new", &all[2..]));
+    assert_eq!(counts["documents"], 3, "{counts}");
+    assert_eq!(counts["changes"], json!({"new": 3}));
+
+    site.serve("/paper", torn());
+    let (counts, told) = watched.run(&all);
+    assert!(
+        told.is_empty(),
+        "each is told once, and damage is no change: {told:?}"
+    );
+    assert_eq!(counts["documents"], 0, "{counts}");
+
+    site.serve("/paper", a_pdf("Contract 1"));
+    site.serve("/torn", a_pdf("Contract 2"));
+    let (counts, told) = watched.run(&all);
+    let mended = watched.told("changed", &["/torn"]);
+    assert_eq!(
+        told,
+        [format!("{}\n+ Contract 2", mended[0])],
+        "it can be read now"
+    );
+    assert_eq!(counts["documents"], 0, "{counts}");
+}
+
+#[test]
+fn new_documents_that_cannot_be_read_are_told_once_and_counted() {
+    nights(&Watched::new("sqlite:store.db"));
+}
+
+#[needs(mongod)]
+#[test]
+fn with_a_store_in_mongodb_as_well() {
+    let database = fresh_database();
+    nights(&Watched::new(database.uri()));
+}
