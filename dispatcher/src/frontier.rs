@@ -186,7 +186,7 @@ impl Frontier {
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
         restore::check(&db, &path, config.restored, now_ms)?;
         unsaved_states::note_all(&db).map_err(fault)?;
-        let seen = Seen::open(&db, config.seen_memory_bytes).map_err(fault)?;
+        let mut seen = Seen::open(&db, dir, config.seen_memory_bytes).map_err(fault)?;
         let retries = Retries::open(&db, config.retries).map_err(fault)?;
         let rests = Rests::open(&db, config.rests).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;
@@ -196,6 +196,7 @@ impl Frontier {
         let next_task = pruning::next_task(&db).map_err(fault)?;
         let epoch = epochs::begin(&db, now_ms).map_err(fault)?;
         db.execute_batch("COMMIT").map_err(fault)?;
+        seen.committed();
         Ok(Frontier {
             path,
             db,

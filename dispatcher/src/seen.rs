@@ -19,9 +19,8 @@
 //! some seconds for each million.
 
 use std::collections::HashMap;
-use std::fs;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Result};
 use siphasher::sip::SipHasher13;
@@ -29,7 +28,7 @@ use webfill_wire::CrawlKey;
 
 use self::front::Front;
 use self::merge::Merge;
-use self::runs::{NewRun, Run};
+use self::runs::{Entry, MOST_KEYS, NewRun, Run};
 
 mod cache_lines;
 mod filter;
@@ -54,6 +53,8 @@ const SLICES_READ_AT_ONCE: u64 = 8_000;
 #[derive(Debug)]
 pub(crate) struct Seen {
     secret: (u64, u64),
+    /// Of the runs' files.
+    folder: PathBuf,
     tail: HashMap<u64, u64, BuildHasherDefault<AlreadyHashed>>,
     tail_limit: usize,
     last_task: u64,
@@ -71,15 +72,22 @@ pub(crate) struct Seen {
 impl Seen {
     /// Rebuilds the memory: the tail from the tasks that are in no run yet, and a part of the rest
     /// from the runs. [`maintain`](Seen::maintain) reads the other runs little by little.
-    pub(crate) fn open(db: &Connection, memory_bytes: usize) -> Result<Seen> {
-        Seen::open_reading(db, memory_bytes, SLICES_READ_AT_ONCE)
+    pub(crate) fn open(db: &Connection, state: &Path, memory_bytes: usize) -> Result<Seen> {
+        Seen::open_reading(db, state, memory_bytes, SLICES_READ_AT_ONCE)
     }
 
-    fn open_reading(db: &Connection, memory_bytes: usize, at_once: u64) -> Result<Seen> {
+    fn open_reading(
+        db: &Connection,
+        state: &Path,
+        memory_bytes: usize,
+        at_once: u64,
+    ) -> Result<Seen> {
         let tail_bytes = memory_bytes / 8;
-        let runs = runs::open(db)?;
+        let folder = state.join(runs::FOLDER);
+        let runs = runs::open(db, &folder)?;
         let mut seen = Seen {
             secret: secret(db)?,
+            folder,
             tail: HashMap::default(),
             tail_limit: tail_limit(tail_bytes),
             last_task: runs.last().map_or(0, |run| run.last_task),
@@ -89,9 +97,9 @@ impl Seen {
             dropped: Vec::new(),
             front: Front::new(memory_bytes - tail_bytes),
         };
+        seen.read_tail(db)?;
         seen.front.fit(seen.indexed_keys());
         seen.front.fill(&seen.runs, at_once)?;
-        seen.read_tail(db)?;
         // What was read is no work that the runs owe: nothing came in.
         seen.unpaced = 0;
         seen.plan_merge(db)?;
@@ -168,7 +176,9 @@ impl Seen {
     /// of the tasks. To be called after each batch of insertions.
     pub(crate) fn maintain(&mut self, db: &Connection) -> Result<()> {
         if self.tail.len() >= self.tail_limit {
-            self.empty_tail(db)?;
+            let entries = self.empty_tail(db)?;
+            self.front.fit(self.indexed_keys());
+            self.front.insert(&entries);
         } else if self.unpaced > 0 {
             let share = self.share_of(self.merge.as_ref().map_or(0, Merge::slices));
             self.advance_merge(db, share)?;
@@ -187,7 +197,7 @@ impl Seen {
     /// deleted is tried at the next start again.
     pub(crate) fn committed(&mut self) {
         for path in self.dropped.drain(..) {
-            fs::remove_file(path).ok();
+            runs::delete(&path);
         }
     }
 
@@ -200,26 +210,26 @@ impl Seen {
         (slices * self.unpaced).div_ceil(self.tail_limit as u64 / 2)
     }
 
-    /// The merge under way is of the last runs, so that it ends first.
-    fn empty_tail(&mut self, db: &Connection) -> Result<()> {
+    /// Makes the tail a run. The merge under way is of the last runs, so that it ends first.
+    fn empty_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
         self.advance_merge(db, u64::MAX)?;
-        self.write_tail(db)?;
-        self.plan_merge(db)
+        let entries = self.write_tail(db)?;
+        self.plan_merge(db)?;
+        Ok(entries)
     }
 
-    fn write_tail(&mut self, db: &Connection) -> Result<()> {
+    fn write_tail(&mut self, db: &Connection) -> Result<Vec<Entry>> {
         let mut entries: Vec<_> = self.tail.drain().collect();
         entries.sort_unstable();
-        let mut run = NewRun::begin(db, entries.len() as u64, self.last_task)?;
+        let mut run = NewRun::begin(db, &self.folder, entries.len() as u64, self.last_task)?;
         run.write(&entries)?;
         self.runs.push(run.finish(db)?);
-        self.front.fit(self.indexed_keys());
-        self.front.insert(&entries);
-        Ok(())
+        Ok(entries)
     }
 
     fn read_tail(&mut self, db: &Connection) -> Result<()> {
         let sql = "SELECT id, crawl, url FROM tasks WHERE id > ?1";
+        let stored: Vec<PathBuf> = self.runs.iter().map(|run| run.path().to_owned()).collect();
         let mut select = db.prepare(sql)?;
         let mut rows = select.query([self.last_task as i64])?;
         while let Some(row) = rows.next()? {
@@ -228,6 +238,9 @@ impl Seen {
             // Never so many, unless all runs are built anew.
             if self.tail.len() >= self.tail_limit {
                 self.empty_tail(db)?;
+                // No commit has named them yet.
+                let new = self.dropped.extract_if(.., |path| !stored.contains(path));
+                new.for_each(|path| runs::delete(&path));
             }
         }
         Ok(())
@@ -240,7 +253,8 @@ impl Seen {
         let mut keys = 0;
         let mut merged = 0;
         for run in self.runs.iter().rev() {
-            if merged > 0 && run.keys > 2 * keys {
+            let is_larger = merged > 0 && run.keys > 2 * keys;
+            if is_larger || keys + run.keys > MOST_KEYS {
                 break;
             }
             keys += run.keys;
@@ -248,7 +262,7 @@ impl Seen {
         }
         if merged > 1 {
             let sources = &self.runs[self.runs.len() - merged..];
-            self.merge = Some(Merge::begin(db, sources)?);
+            self.merge = Some(Merge::begin(db, &self.folder, sources)?);
         }
         Ok(())
     }

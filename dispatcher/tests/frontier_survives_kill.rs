@@ -203,9 +203,24 @@ fn nothing_is_lost_or_doubled_however_often_the_process_is_killed() {
     for round in 1..=ROUNDS {
         let announced = kill_after(dir.path(), round * 7 % 40);
         assert_file_holds(dir.path(), &announced);
+        assert_runs_have_their_files(dir.path());
     }
     assert!(merged_runs(dir.path()) > 0, "no key went to disk");
     end_all_that_is_left(dir.path());
+}
+
+/// Otherwise the next start would build the index anew, and nobody would notice.
+fn assert_runs_have_their_files(dir: &Path) {
+    let db = Connection::open(dir.join(FILE_NAME)).unwrap();
+    let mut select = db.prepare("SELECT file, slices FROM seen_runs").unwrap();
+    let runs = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    for run in runs.unwrap() {
+        let (file, slices): (String, i64) = run.unwrap();
+        let bytes = std::fs::read(dir.join("seen").join(&file)).unwrap();
+        let directory = bytes.len() - 4 * (slices as usize + 1);
+        let entries = u32::from_le_bytes(*bytes.last_chunk().unwrap()) as usize;
+        assert!(entries > 0 && directory % entries == 0, "{file} is whole");
+    }
 }
 
 fn merged_runs(dir: &Path) -> i64 {

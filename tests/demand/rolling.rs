@@ -199,7 +199,7 @@ fn a_version_that_is_not_the_one_asked_for_is_taken_back() {
     let said = said(&rolled);
     assert_eq!(rolled.status.code(), Some(1), "{said}");
     let version = env!("CARGO_PKG_VERSION");
-    let why = format!("they are webfill {version} after all, not 9.9.9");
+    let why = format!("vm-0, vm-1: webfill {version} after all, not 9.9.9");
     assert!(said.contains(&why), "{said}");
     assert!(!said.contains("batch 2"), "{said}");
     let programs = machines.programs();

@@ -12,6 +12,7 @@ use self::since_7::{SINCE_7, WITHOUT_OLDER_RUNS};
 use super::stored_urls::WHOLE_URL;
 use super::{FrontierConfig, FrontierError};
 use crate::seen::older_runs::move_to_files;
+use crate::seen::runs;
 
 /// "wbfl": marks the file as webfill's.
 const APPLICATION_ID: i64 = 0x7762_666C;
@@ -320,7 +321,7 @@ pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, F
                 known: VERSION,
             });
         }
-        Ok(Some(found @ 1..VERSION)) => migrate(&db, found).map_err(at_path)?,
+        Ok(Some(found @ 1..VERSION)) => migrate(&db, path, found).map_err(at_path)?,
         Ok(None) if is_empty(&db).map_err(at_path)? => create(&db).map_err(at_path)?,
         Ok(_) => {
             return Err(FrontierError::Foreign {
@@ -382,7 +383,7 @@ fn create(db: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Migrates in one transaction: a crash leaves the file of its version.
-fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
+fn migrate(db: &Connection, path: &Path, found: i64) -> rusqlite::Result<()> {
     tracing::info!(
         event = "migrating",
         "bringing the frontier's tables up to date"
@@ -398,7 +399,7 @@ fn migrate(db: &Connection, found: i64) -> rusqlite::Result<()> {
         String::new()
     };
     db.execute_batch(&format!("BEGIN IMMEDIATE; {steps} {to_5} {to_6} {SINCE_7}"))
-        .and_then(|()| move_to_files(db))
+        .and_then(|()| move_to_files(db, &path.with_file_name(runs::FOLDER)))
         .and_then(|()| {
             db.execute_batch(&format!(
                 "{WITHOUT_OLDER_RUNS} PRAGMA user_version = {VERSION}; COMMIT;"

@@ -1,11 +1,11 @@
 //! Merges neighbouring runs into one, a few slices at a time, so that no single commit waits for a
 //! large merge.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Result};
 
-use super::runs::{Entry, NewRun, Run};
+use super::runs::{Entry, NewRun, Run, damaged};
 
 /// A merge under way. Its sources stay live until it is finished.
 #[derive(Debug)]
@@ -16,13 +16,13 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    pub(super) fn begin(db: &Connection, sources: &[Run]) -> Result<Merge> {
+    pub(super) fn begin(db: &Connection, folder: &Path, sources: &[Run]) -> Result<Merge> {
         let keys = sources.iter().map(|run| run.keys).sum();
         let last_task = sources.iter().map(|run| run.last_task).max().unwrap_or(0);
         let sources = sources.iter().cloned().map(Cursor::new).collect();
         Ok(Merge {
             sources,
-            output: NewRun::begin(db, keys, last_task)?,
+            output: NewRun::begin(db, folder, keys, last_task)?,
             written: 0,
         })
     }
@@ -55,8 +55,13 @@ impl Merge {
 
     /// Replaces the sources by the output. Returns it, and the sources' files, which may be deleted after the
     /// commit.
-    pub(super) fn finish(self, db: &Connection) -> Result<(Run, Vec<PathBuf>)> {
+    pub(super) fn finish(mut self, db: &Connection) -> Result<(Run, Vec<PathBuf>)> {
         debug_assert!(self.is_written());
+        for source in &mut self.sources {
+            if source.peek()?.is_some() {
+                return Err(source.run.unreadable(&damaged()));
+            }
+        }
         let output = self.output.finish(db)?;
         let sources = self.sources.iter().map(|source| source.run.discard(db));
         Ok((output, sources.collect::<Result<_>>()?))

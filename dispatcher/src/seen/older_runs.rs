@@ -1,8 +1,10 @@
 //! Runs as versions before 7 of the file stored them: slices in a table of the database.
 
+use std::path::Path;
+
 use rusqlite::{Connection, Result};
 
-use super::runs::{Entry, NewRun};
+use super::runs::{Entry, NewRun, delete_others};
 use super::slices::{Layout, Slice, Widths};
 
 /// A run of the table `older_seen_runs`.
@@ -14,8 +16,15 @@ struct OlderRun {
     packed: bool,
 }
 
-/// Writes the runs of the older tables to files. A second for each thirty million keys, or so.
-pub(crate) fn move_to_files(db: &Connection) -> Result<()> {
+/// Writes the runs of the older tables to files. A second for each thirty million keys, or so. If it fails,
+/// none is left.
+pub(crate) fn move_to_files(db: &Connection, folder: &Path) -> Result<()> {
+    // What an attempt before this one may have left, if it was killed.
+    delete_others(folder, &[]);
+    move_all(db, folder).inspect_err(|_| delete_others(folder, &[]))
+}
+
+fn move_all(db: &Connection, folder: &Path) -> Result<()> {
     let sql = "SELECT id, slices, keys, last_task, packed FROM older_seen_runs
                WHERE state = 'live' ORDER BY id";
     let older: Vec<OlderRun> = db
@@ -30,12 +39,14 @@ pub(crate) fn move_to_files(db: &Connection) -> Result<()> {
             })
         })?
         .collect::<Result<_>>()?;
-    older.iter().try_for_each(|run| move_to_file(db, run))
+    older
+        .iter()
+        .try_for_each(|run| move_to_file(db, folder, run))
 }
 
-fn move_to_file(db: &Connection, older: &OlderRun) -> Result<()> {
+fn move_to_file(db: &Connection, folder: &Path, older: &OlderRun) -> Result<()> {
     let layout = Layout::new(older.slices, older.last_task);
-    let mut run = NewRun::begin(db, older.keys, older.last_task)?;
+    let mut run = NewRun::begin(db, folder, older.keys, older.last_task)?;
     let sql =
         "SELECT id - ?1, entries FROM seen_slices WHERE id >= ?1 AND id < ?1 + ?2 ORDER BY id";
     let mut select = db.prepare(sql)?;

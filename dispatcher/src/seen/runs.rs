@@ -13,6 +13,7 @@
 //! the commit that does not name it any more; what a crash leaves of either is deleted at the next start.
 //! SQLite would take four times as long for a look-up, and write each entry twice.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
@@ -25,6 +26,11 @@ use super::slices::{Layout, Slice};
 
 /// The folder of the files, beside the database.
 pub(crate) const FOLDER: &str = "seen";
+
+const ENDING: &str = ".run";
+
+/// More keys than a run can count.
+pub(super) const MOST_KEYS: u64 = u32::MAX as u64;
 
 /// The average number of keys in a slice.
 const KEYS_PER_SLICE: u64 = 120;
@@ -57,6 +63,10 @@ struct Stored {
 impl Run {
     pub(super) fn slices(&self) -> u64 {
         self.layout.slices
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.stored.path
     }
 
     pub(super) fn slice_of(&self, key: u64) -> u64 {
@@ -109,6 +119,13 @@ impl Run {
         Ok(self.stored.path.clone())
     }
 
+    /// Gives the file another name, so that the next start builds the index anew from here on.
+    pub(super) fn unreadable(&self, error: &io::Error) -> rusqlite::Error {
+        let path = &self.stored.path;
+        fs::rename(path, path.with_extension("damaged")).ok();
+        fault("read", path, error)
+    }
+
     fn count(&self, slice: u64) -> usize {
         let slice = slice as usize;
         (self.stored.starts[slice + 1] - self.stored.starts[slice]) as usize
@@ -134,7 +151,7 @@ impl Run {
             }
         };
         let done = self.stored.file.read_exact_at(bytes, place);
-        done.map_err(|error| fault("read", &self.stored.path, &error))?;
+        done.map_err(|error| self.unreadable(&error))?;
         Ok(read(self.layout.slice(slice, self.count(slice), bytes)))
     }
 }
@@ -152,14 +169,18 @@ pub(super) struct NewRun {
 }
 
 impl NewRun {
-    /// Begins a run of at most this many keys.
-    pub(super) fn begin(db: &Connection, keys: u64, last_task: u64) -> Result<NewRun> {
+    /// Begins a run of at most this many keys in the folder of runs.
+    pub(super) fn begin(
+        db: &Connection,
+        folder: &Path,
+        keys: u64,
+        last_task: u64,
+    ) -> Result<NewRun> {
         let layout = Layout::new(keys.div_ceil(KEYS_PER_SLICE).max(1), last_task);
-        let folder = folder(db);
-        let sql = "SELECT lower(hex(randomblob(8))) || '.run'";
+        let sql = "SELECT lower(hex(randomblob(8)))";
         let name: String = db.query_row(sql, [], |row| row.get(0))?;
-        let path = folder.join(name);
-        let created = fs::create_dir_all(&folder).and_then(|()| {
+        let path = folder.join(name + ENDING);
+        let created = create_folder(folder).and_then(|()| {
             let mut options = File::options();
             options.read(true).write(true).create_new(true).open(&path)
         });
@@ -226,7 +247,7 @@ impl NewRun {
         let written = self.file.write_all(&directory).and_then(|()| {
             let file = self.file.into_inner()?;
             file.sync_all()?;
-            File::open(folder(db))?.sync_all()?;
+            sync_folder_of(&path)?;
             Ok(file)
         });
         let file = written.map_err(|error| fault("write", &path, &error))?;
@@ -246,36 +267,40 @@ impl NewRun {
 }
 
 /// The runs, oldest first. Files that no run has are deleted. If a file is missing, as beside a copy of the
-/// database alone, or is not whole, there is no run any more, and the index is to be built anew.
-pub(super) fn open(db: &Connection) -> Result<Vec<Run>> {
-    let sql = "SELECT file, slices, keys, last_task FROM seen_runs ORDER BY id";
-    let named: Vec<(String, u64, u64, u64)> = db
-        .prepare(sql)?
-        .query_map([], |row| {
-            let number = |column| row.get::<_, i64>(column).map(|n| n as u64);
-            Ok((row.get(0)?, number(1)?, number(2)?, number(3)?))
-        })?
-        .collect::<Result<_>>()?;
-    let folder = folder(db);
-    let mut runs = Vec::with_capacity(named.len());
-    for (name, slices, keys, last_task) in &named {
-        match read(&folder.join(name), *slices, *keys, *last_task) {
+/// database alone, or is not whole, the index ends before it: what comes after is to be built anew.
+pub(super) fn open(db: &Connection, folder: &Path) -> Result<Vec<Run>> {
+    let sql = "SELECT file, slices, keys, last_task, id FROM seen_runs ORDER BY id";
+    let mut select = db.prepare(sql)?;
+    let mut rows = select.query([])?;
+    let mut runs = Vec::new();
+    while let Some(row) = rows.next()? {
+        let number = |column| row.get::<_, i64>(column).map(|n| n as u64);
+        let path = folder.join(row.get::<_, String>(0)?);
+        match read(&path, number(1)?, number(2)?, number(3)?) {
             Ok(run) => runs.push(run),
-            Err(error) => {
+            Err(error) if is_lost(&error) => {
                 tracing::warn!(
                     event = "seen_index_is_built_anew",
-                    file = name,
+                    file = %path.display(),
                     %error,
-                    "a file of the index of seen URLs cannot be read: it is built anew from the tasks"
+                    "a file of the index of seen URLs is lost: the index is built anew from the tasks"
                 );
-                db.execute("DELETE FROM seen_runs", [])?;
-                runs.clear();
+                db.execute("DELETE FROM seen_runs WHERE id >= ?1", [number(4)? as i64])?;
                 break;
             }
+            Err(error) => return Err(fault("open", &path, &error)),
         }
     }
-    delete_others(&folder, &runs);
+    delete_others(folder, &runs);
     Ok(runs)
+}
+
+/// Whether it does not come back by itself, as it does where there are too many open files.
+fn is_lost(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidData
+    )
 }
 
 fn read(path: &Path, slices: u64, keys: u64, last_task: u64) -> io::Result<Run> {
@@ -301,23 +326,53 @@ fn read(path: &Path, slices: u64, keys: u64, last_task: u64) -> io::Result<Run> 
     })
 }
 
-fn damaged() -> io::Error {
-    io::Error::other("it is not as long as it says")
+pub(super) fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it is not what was written")
 }
 
-/// What cannot be deleted takes space, and is tried at the next start again.
-fn delete_others(folder: &Path, runs: &[Run]) {
+/// Deletes the files of runs that are not among these. What cannot be deleted takes space, and is tried at
+/// the next start again.
+pub(super) fn delete_others(folder: &Path, runs: &[Run]) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if runs.iter().all(|run| run.stored.path != path) {
-            fs::remove_file(path).ok();
+        if is_a_runs_name(&entry.file_name()) && runs.iter().all(|run| run.stored.path != path) {
+            delete(&path);
         }
     }
 }
 
-fn folder(db: &Connection) -> PathBuf {
-    let database = Path::new(db.path().unwrap_or_default());
-    database.with_file_name(FOLDER)
+pub(super) fn delete(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::warn!(
+            event = "not_deleted",
+            file = %path.display(),
+            %error,
+            "a file of the index of seen URLs is not needed any more, but cannot be deleted"
+        );
+    }
+}
+
+/// Nothing else in the folder is ours.
+fn is_a_runs_name(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let id = name.strip_suffix(ENDING);
+    id.is_some_and(|id| id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    sync_folder_of(folder)
+}
+
+/// A file's name is on the disk when its folder is synced.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 /// As SQLite tells of its own file, so that a full disk is known as one.

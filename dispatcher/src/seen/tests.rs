@@ -1,3 +1,4 @@
+use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
@@ -19,10 +20,15 @@ pub(crate) fn keys(seed: u64, n: u64) -> impl Iterator<Item = u64> {
 /// The least memory there is: the tail takes 896 keys.
 const LEAST: usize = 8 * 1_024 * TAIL_ENTRY_BYTES;
 
+/// Where the database is.
+fn state(db: &Connection) -> &Path {
+    Path::new(db.path().unwrap()).parent().unwrap()
+}
+
 fn opened() -> (TempDir, Connection, Seen) {
     let (dir, db) = empty_database();
     db.execute_batch("BEGIN").unwrap();
-    let seen = Seen::open(&db, LEAST).unwrap();
+    let seen = Seen::open(&db, state(&db), LEAST).unwrap();
     (dir, db, seen)
 }
 
@@ -54,7 +60,7 @@ fn few_runs_remain_and_merged_ones_are_freed() {
     insert_all(&mut seen, &db, keys(1, 200_000));
     assert!(seen.runs.len() <= 8, "{} runs", seen.runs.len());
     let files = |db: &Connection| {
-        let folder = Path::new(db.path().unwrap()).with_file_name(runs::FOLDER);
+        let folder = state(db).join(runs::FOLDER);
         fs::read_dir(folder).unwrap().count()
     };
     seen.advance_merge(&db, u64::MAX).unwrap();
@@ -76,7 +82,7 @@ fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
         if seen.merge.is_some() && nth % 7 == 0 {
             merging += 1;
             let tail = std::mem::take(&mut seen.tail);
-            seen = Seen::open(&db, LEAST).unwrap();
+            seen = Seen::open(&db, state(&db), LEAST).unwrap();
             seen.tail = tail;
             seen.last_task = nth as u64 + 1;
         }
@@ -105,7 +111,12 @@ fn keys_differ_by_crawl_and_by_database() {
     let (_dir, db, seen) = opened();
     let (_other_dir, _other_db, other) = opened();
     let key = seen.key(1, "http://a.org/");
-    assert_eq!(key, Seen::open(&db, LEAST).unwrap().key(1, "http://a.org/"));
+    assert_eq!(
+        key,
+        Seen::open(&db, state(&db), LEAST)
+            .unwrap()
+            .key(1, "http://a.org/")
+    );
     assert_ne!(key, seen.key(2, "http://a.org/"));
     assert_ne!(key, other.key(1, "http://a.org/"));
 }
@@ -115,7 +126,7 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
     let (_dir, db, mut seen) = opened();
     insert_all(&mut seen, &db, keys(1, 100_000));
     let tail = std::mem::take(&mut seen.tail);
-    let mut seen = Seen::open_reading(&db, LEAST, 1).unwrap();
+    let mut seen = Seen::open_reading(&db, state(&db), LEAST, 1).unwrap();
     seen.tail = tail;
     seen.last_task = 100_000;
     let older: Vec<u64> = keys(1, 100_000).collect();
@@ -139,17 +150,19 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
 
 /// Writes keys as a run of an older version: keys of eight bytes, tasks of five; or, since version 5,
 /// packed.
-fn write_older_run(db: &Connection, entries: &[Entry], slices: u64, packed: bool) {
+fn write_older_run(db: &Connection, table: &str, entries: &[Entry], slices: u64, packed: bool) {
     let last_task = entries.iter().map(|(_, task)| *task).max().unwrap();
-    let sql = "INSERT INTO older_seen_runs (state, slices, keys, last_task, packed)
-               VALUES ('live', ?1, ?2, ?3, ?4) RETURNING id";
+    let sql = format!(
+        "INSERT INTO {table} (state, slices, keys, last_task, packed)
+         VALUES ('live', ?1, ?2, ?3, ?4) RETURNING id"
+    );
     let values = (
         slices as i64,
         entries.len() as i64,
         last_task as i64,
         packed,
     );
-    let run: i64 = db.query_row(sql, values, |row| row.get(0)).unwrap();
+    let run: i64 = db.query_row(&sql, values, |row| row.get(0)).unwrap();
     let layout = Layout::new(slices, last_task);
     for slice in 0..slices {
         let of_slice = entries
@@ -172,6 +185,21 @@ fn write_older_run(db: &Connection, entries: &[Entry], slices: u64, packed: bool
     }
 }
 
+/// Has the tables of version 6 hold the runs of a file that was made by this one; returns how many there are,
+/// and the last task of each.
+pub(crate) fn put_back_into_tables(db: &Connection, tables: &str) -> Vec<u64> {
+    let folder = state(db).join(runs::FOLDER);
+    let runs = runs::open(db, &folder).unwrap();
+    db.execute_batch(tables).unwrap();
+    for run in &runs {
+        let mut entries = Vec::new();
+        run.read_keys(0, None, &mut entries).unwrap();
+        write_older_run(db, "seen_runs", &entries, run.slices(), true);
+    }
+    fs::remove_dir_all(folder).unwrap();
+    runs.iter().map(|run| run.last_task).collect()
+}
+
 const OLDER_TABLES: &str = "
 CREATE TABLE older_seen_runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, slices INTEGER NOT NULL,
@@ -187,11 +215,11 @@ fn runs_of_older_versions_become_files_and_are_merged_with_newer_ones() {
     let (first, second) = older.split_at_mut(3_000);
     first.sort_unstable();
     second.sort_unstable();
-    write_older_run(&db, first, 8, false);
-    write_older_run(&db, second, 25, true);
+    write_older_run(&db, "older_seen_runs", first, 8, false);
+    write_older_run(&db, "older_seen_runs", second, 25, true);
     db.execute_batch("BEGIN").unwrap();
-    older_runs::move_to_files(&db).unwrap();
-    let mut seen = Seen::open(&db, LEAST).unwrap();
+    older_runs::move_to_files(&db, &state(&db).join(runs::FOLDER)).unwrap();
+    let mut seen = Seen::open(&db, state(&db), LEAST).unwrap();
     assert_eq!(seen.runs.len(), 2);
     for (nth, key) in keys(2, 10_000).enumerate() {
         assert!(!seen.contains(key).unwrap());
@@ -209,11 +237,13 @@ fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
     let (_dir, db, mut seen) = opened();
     insert_all(&mut seen, &db, keys(1, 3_000));
     seen.committed();
-    let folder = Path::new(db.path().unwrap()).with_file_name(runs::FOLDER);
+    let folder = state(&db).join(runs::FOLDER);
+    fs::write(folder.join("notes.txt"), "of somebody else").unwrap();
     fs::write(folder.join("0123456789abcdef.run"), "half of it").unwrap();
-    let runs = Seen::open(&db, LEAST).unwrap().runs.len();
+    let runs = Seen::open(&db, state(&db), LEAST).unwrap().runs.len();
     assert!(runs > 0);
-    assert_eq!(fs::read_dir(folder).unwrap().count(), runs);
+    let left = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(left, runs + 1, "the runs, and what is not ours");
 }
 
 /// The tasks after the last run are read at the start; that must not be taken for work that is due at once.
@@ -222,14 +252,35 @@ fn a_full_tail_at_the_start_does_not_have_all_runs_read_at_once() {
     let (_dir, db, mut seen) = opened();
     insert_all(&mut seen, &db, keys(1, 100_000));
     let indexed = seen.runs.last().unwrap().last_task;
-    let sql = "INSERT INTO task_rows (id, crawl, site, priority, depth, url)
-               VALUES (?1, 1, 1, 1, 1, 'http://a.org/' || ?1)";
+    let sql = "INSERT INTO task_rows (id, crawl, site, priority, depth, rank, url)
+               VALUES (?1, 1, 1, 1, 1, 0, 'http://a.org/' || ?1)";
     for task in 1..=800 {
         db.execute(sql, [(indexed + task) as i64]).unwrap();
     }
-    let mut seen = Seen::open_reading(&db, LEAST, 1).unwrap();
+    let mut seen = Seen::open_reading(&db, state(&db), LEAST, 1).unwrap();
     assert_eq!(seen.tail.len(), 800);
     seen.insert(1, indexed + 801);
     seen.maintain(&db).unwrap();
     assert!(seen.front.is_filling(), "a part is read at a time");
+}
+
+#[test]
+fn a_run_that_is_lost_ends_the_index_and_those_before_it_are_kept() {
+    let (_dir, db, mut seen) = opened();
+    insert_all(&mut seen, &db, keys(1, 5_000));
+    seen.advance_merge(&db, u64::MAX).unwrap();
+    assert!(seen.runs.len() > 1);
+    let last = seen.runs.last().unwrap().path().to_owned();
+    fs::File::options()
+        .write(true)
+        .open(&last)
+        .unwrap()
+        .set_len(100)
+        .unwrap();
+    let kept = Seen::open(&db, state(&db), LEAST).unwrap();
+    assert_eq!(kept.runs.len(), seen.runs.len() - 1);
+    assert!(!last.exists());
+    for run in &kept.runs {
+        assert!(run.path().exists());
+    }
 }

@@ -1,14 +1,19 @@
 use webfill_wire::Delivery;
 
 use super::*;
+use crate::seen::tests::put_back_into_tables;
 
-/// What version 5 had, and this one has otherwise. The others go back from there.
-const TO_VERSION_5: &str = "
+/// What version 6 had, and this one has otherwise.
+const TO_VERSION_6: &str = "
     DROP TABLE seen_runs;
     CREATE TABLE seen_runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, slices INTEGER NOT NULL,
         keys INTEGER NOT NULL, last_task INTEGER NOT NULL, packed INTEGER NOT NULL DEFAULT 0) STRICT;
     CREATE TABLE seen_slices (id INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT;
+    PRAGMA user_version = 6;";
+
+/// What version 5 had, and version 6 has otherwise. The others go back from there.
+const TO_VERSION_5: &str = "
     ALTER TABLE crawl_sites DROP COLUMN taken;
     DROP INDEX tasks_ranked; DROP TABLE looks; DROP TABLE look_rates;
     ALTER TABLE task_rows RENAME COLUMN rank TO seen_at_ms;
@@ -76,6 +81,7 @@ fn records_of_version_3_are_in_the_dataset_of_those_without_a_name() {
     } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_6).unwrap();
     db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
@@ -110,6 +116,7 @@ fn a_file_of_version_5_gets_an_outbox_and_keeps_its_tasks() {
     let dir = fixture.dir;
     drop(fixture.frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_6).unwrap();
     db.execute_batch(TO_VERSION_5).unwrap();
     drop(db);
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
@@ -128,6 +135,7 @@ fn a_lease_of_version_3_stays_in_force() {
     let dir = fixture.dir;
     drop(fixture.frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_6).unwrap();
     db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
@@ -147,6 +155,7 @@ fn a_frontier_of_version_2_goes_on_where_it_was() {
     let dir = fixture.dir;
     drop(fixture.frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_6).unwrap();
     db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
@@ -177,6 +186,7 @@ fn a_frontier_of_version_1_goes_on_where_it_was() {
     } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_6).unwrap();
     db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
@@ -229,6 +239,7 @@ fn a_frontier_of_version_2_keeps_what_its_tasks_have_tried() {
     let Fixture { dir, frontier, .. } = fixture;
     drop(frontier);
     let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    db.execute_batch(TO_VERSION_6).unwrap();
     db.execute_batch(TO_VERSION_5).unwrap();
     db.execute_batch(TO_VERSION_4).unwrap();
     db.execute_batch(TO_VERSION_3).unwrap();
@@ -317,6 +328,7 @@ fn a_file_of_version_5_goes_on_with_watches_and_without() {
         let Fixture { dir, frontier, .. } = fixture;
         drop(frontier);
         let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+        db.execute_batch(TO_VERSION_6).unwrap();
         db.execute_batch(TO_VERSION_5).unwrap();
         if !has_watches {
             db.execute_batch("DROP TABLE watches; DROP TABLE watch_runs;")
@@ -343,4 +355,56 @@ fn a_file_of_version_5_goes_on_with_watches_and_without() {
         assert_eq!(first, 2, "what was left before comes first");
         fixture.assert_conserved();
     }
+}
+
+#[test]
+fn the_runs_of_version_6_become_files_and_are_not_built_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = FrontierConfig {
+        seen_memory_bytes: 256 << 10,
+        ..FrontierConfig::default()
+    };
+    let open = || Frontier::open(dir.path(), config.clone(), 0).unwrap();
+    let urls: Vec<String> = (0..3_000).map(|n| format!("http://a.org/{n}")).collect();
+    let feed = |frontier: &mut Frontier| {
+        let crawl = frontier
+            .open_crawl(&CrawlSpec::new("app", "crawl"))
+            .unwrap();
+        let fed = urls.chunks(100).map(|urls| {
+            let candidate = |url| Candidate {
+                url,
+                depth: 0,
+                priority: None,
+                parent: None,
+                records: &[],
+                attrs: None,
+            };
+            let candidates: Vec<_> = urls.iter().map(String::as_str).map(candidate).collect();
+            let fed = frontier.feed(crawl, &candidates, 0).unwrap().accepted;
+            frontier.commit().unwrap();
+            fed
+        });
+        fed.sum::<u64>()
+    };
+    assert_eq!(feed(&mut open()), 3_000);
+    let db = Connection::open(dir.path().join(FILE_NAME)).unwrap();
+    let before = put_back_into_tables(&db, TO_VERSION_6);
+    assert!(!before.is_empty());
+    // Of which nobody would know if the index was built anew.
+    db.execute_batch("UPDATE task_rows SET url = 'http://elsewhere.org/' || id WHERE id < 1000")
+        .unwrap();
+    drop(db);
+    let mut frontier = open();
+    let mut select = frontier
+        .db
+        .prepare("SELECT last_task FROM seen_runs ORDER BY id")
+        .unwrap();
+    let after: Vec<u64> = select
+        .query_map([], |row| Ok(row.get::<_, i64>(0)? as u64))
+        .unwrap()
+        .collect::<rusqlite::Result<_>>()
+        .unwrap();
+    drop(select);
+    assert_eq!(after, before);
+    assert_eq!(feed(&mut frontier), 0, "all are seen still");
 }
