@@ -1,5 +1,9 @@
-//! What the benchmark programs share: figures beside their limits, and how much is measured.
+//! What the benchmark programs share: figures beside their limits, how much is measured, and made redesigns
+//! of real pages.
 
+pub mod redesign;
+pub mod repairs;
+pub mod sites;
 pub mod size;
 pub mod verdict;
 

@@ -1,0 +1,113 @@
+//! Whether the health of extractions notices a broken field, and after how many pages.
+//!
+//! A site here has ten pages or so; a crawl has thousands. So the pages come in turn, each time under a URL of its
+//! own and from a source of its own, as if they were other pages of the same layouts. What they yield is what the
+//! mapping reads on them.
+
+use serde_json::{Map, Value};
+use webfill_bench::repairs::{Break, agreement};
+use webfill_bench::sites::{Failure, Site, Values, engine_of, texts_by_field};
+use webfill_health::{GoodPage, MappingHealth};
+use webfill_mapping::{Engine, PageInput, PageKind, Wants};
+use webfill_urls::Url;
+
+/// Good pages before the redesign: enough for a baseline that is not provisional.
+const PAGES_BEFORE: usize = 120;
+
+/// A break that is not noticed by then is not noticed.
+const PAGES_AFTER: usize = 200;
+
+/// What a page yields.
+struct Yield {
+    fields: Map<String, Value>,
+    template: Option<String>,
+    /// Of fields whose value is known already, whether the page says the same.
+    known_values: Vec<(String, bool)>,
+}
+
+/// For each broken field the number of pages after which an alarm named it; for a redesign that harmed nothing,
+/// whether there was an alarm all the same.
+#[derive(Debug, Default)]
+pub struct Noticed {
+    pub after_pages: Vec<Option<usize>>,
+    pub is_false_alarm: bool,
+}
+
+/// `with_records` are pages of records that know every value already.
+pub fn notice(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed, Failure> {
+    let engine = engine_of(&broken.mapping)?;
+    let known = |read: &Values, truth: &Values| match with_records {
+        true => agreement(read, truth),
+        false => Vec::new(),
+    };
+    let old = site.pages.iter().zip(&broken.known).map(|(page, truth)| {
+        let (fields, template) = extracted(&engine, &page.url, &page.html);
+        let known_values = known(&texts_by_field(&fields), truth);
+        Yield {
+            fields,
+            template,
+            known_values,
+        }
+    });
+    let new = broken.after.iter().map(|page| {
+        let (fields, template) = extracted(&engine, &page.url, &page.html);
+        let known_values = known(&page.as_before(texts_by_field(&fields)), &page.truth);
+        Yield {
+            fields,
+            template,
+            known_values,
+        }
+    });
+    let (old, new): (Vec<Yield>, Vec<Yield>) = (old.collect(), new.collect());
+    let mut health = MappingHealth::new(&site.name);
+    let mut number = 0;
+    for page in old.iter().cycle().take(PAGES_BEFORE) {
+        note(&mut health, page, number);
+        number += 1;
+    }
+    let mut noticed = Noticed {
+        after_pages: vec![None; broken.fields.len()],
+        is_false_alarm: health.alarm().is_some(),
+    };
+    for (pages, page) in new.iter().cycle().take(PAGES_AFTER).enumerate() {
+        note(&mut health, page, number);
+        number += 1;
+        let Some(alarm) = health.alarm() else {
+            continue;
+        };
+        for (field, after) in broken.fields.iter().zip(&mut noticed.after_pages) {
+            if alarm.names().contains(&field.as_str()) {
+                after.get_or_insert(pages + 1);
+            }
+        }
+        noticed.is_false_alarm |= broken.is_unharmed;
+    }
+    Ok(noticed)
+}
+
+fn extracted(engine: &Engine, url: &Url, html: &str) -> (Map<String, Value>, Option<String>) {
+    let page = PageInput {
+        url,
+        kind: PageKind::Html,
+        text: html,
+    };
+    let extraction = engine.extract(page, Wants::default()).unwrap_or_default();
+    (extraction.fields, extraction.template)
+}
+
+fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
+    let url = format!("https://site.example/{number}");
+    health.note(&GoodPage {
+        id: &url,
+        url: &url,
+        site: "site.example",
+        at: &format!("2026-01-01T00:{:02}:{:02}Z", number / 60, number % 60),
+        mapping_version: Some("1"),
+        template: page.template.as_deref(),
+        source: &url,
+        content_hash: None,
+        attempts: 1,
+        fields: &page.fields,
+        known_values: &page.known_values,
+    });
+}

@@ -1,0 +1,139 @@
+//! Repairers that are measured.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use webfill_bench::repairs::{Break, Repaired};
+use webfill_bench::sites::{Failure, LabelledPage, Site, Values};
+use webfill_learn::{FieldReport, Limits, Page, Task, learn};
+use webfill_mapping::PageKind;
+
+use crate::anchors::Kind;
+use crate::survival::{Rule, rules_of};
+
+/// Kinds of anchors, the best first.
+const PREFERRED: [Kind; 10] = [
+    Kind::Heading,
+    Kind::Label,
+    Kind::Data,
+    Kind::ClassToken,
+    Kind::WholeClass,
+    Kind::Id,
+    Kind::JsonLd,
+    Kind::Meta,
+    Kind::Itemprop,
+    Kind::AbsolutePath,
+];
+
+/// The plainest repair, for comparison: of the rules of one anchor that read the values of before on nearly all new
+/// pages, the one whose kind survives best. It knows neither lists nor parts of texts, and refuses what it does not
+/// find.
+pub fn plain(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
+    let mut repaired = Repaired::default();
+    let mut mapping = broken.mapping.clone();
+    let rules = rules_of(&new_site(site, broken))?;
+    for field in &broken.fields {
+        let place = |rule: &&Rule| PREFERRED.iter().position(|kind| *kind == rule.kind);
+        let of_field = rules.iter().filter(|rule| rule.field == *field);
+        if let Some(rule) = of_field.min_by_key(place) {
+            let field_of = json!({"name": field, "processors": rule.chain});
+            replace(&mut mapping, field, field_of);
+            repaired.accepted.insert(field.clone());
+        }
+    }
+    repaired.mapping = Some(mapping);
+    Ok(repaired)
+}
+
+/// The new pages with what was read before, of fields that broke and that had one value.
+fn new_site(site: &Site, broken: &Break) -> Site {
+    let pages = broken.after.iter().zip(&broken.before);
+    let pages = pages.map(|(page, (_, before))| {
+        let mut truth: Values = before.clone();
+        truth.retain(|field, _| broken.fields.contains(field) && !is_list(broken, field));
+        LabelledPage {
+            url: page.url.clone(),
+            html: page.html.clone(),
+            truth,
+        }
+    });
+    Site {
+        name: site.name.clone(),
+        pages: pages.collect(),
+        mapping: None,
+    }
+}
+
+/// Whether a page had several values of the field.
+fn is_list(broken: &Break, field: &str) -> bool {
+    let mut values = broken
+        .before
+        .iter()
+        .filter_map(|(_, before)| before.get(field));
+    values.any(|values| values.len() > 1)
+}
+
+fn replace(mapping: &mut Value, name: &str, with: Value) {
+    let mut fields = mapping["fields"].as_array_mut().into_iter().flatten();
+    if let Some(field) = fields.find(|field| field["name"] == name) {
+        *field = with;
+    }
+}
+
+/// A field is taken from the learner if it would have been found without the page that it is judged on, on so
+/// many of the pages.
+const CONFIDENT: f64 = 0.9;
+
+/// The learner with the values of before as what is known of the new pages.
+pub fn learned(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
+    let pages: Vec<Page> = broken
+        .after
+        .iter()
+        .zip(&broken.before)
+        .map(|(page, (_, before))| {
+            let mut known: BTreeMap<String, Vec<String>> = before.clone();
+            known.retain(|field, values| broken.fields.contains(field) && !values.is_empty());
+            Page {
+                url: page.url.clone(),
+                kind: PageKind::Html,
+                text: page.html.clone(),
+                record: Some(page.url.to_string()),
+                known,
+                said: BTreeMap::new(),
+            }
+        })
+        .collect();
+    let task = Task {
+        name: site.name.clone(),
+        fields: broken.fields.iter().cloned().collect(),
+        limits: Limits::default(),
+    };
+    let mut mapping = broken.mapping.clone();
+    let mut repaired = Repaired::default();
+    let learned = learn(&pages, &[], &task)?;
+    // The pages of a site are of one layout; if the learner tells several apart, the largest is repaired.
+    let largest = learned
+        .mappings
+        .iter()
+        .max_by_key(|mapping| mapping.pages.len());
+    for report in largest.iter().flat_map(|mapping| &mapping.fields) {
+        if report.confidence >= CONFIDENT
+            && let Some(field) = field_of(report)
+        {
+            replace(&mut mapping, &report.field, field);
+            repaired.accepted.insert(report.field.clone());
+        }
+    }
+    repaired.mapping = Some(mapping);
+    Ok(repaired)
+}
+
+fn field_of(report: &FieldReport) -> Option<Value> {
+    let mut chains = vec![report.processors.clone()?];
+    chains.extend(report.alternatives.iter().cloned());
+    let mut field = json!({"name": report.field, "alternatives": chains});
+    if report.multiple {
+        field["multiple"] = json!(true);
+    }
+    Some(field)
+}

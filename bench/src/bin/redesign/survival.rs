@@ -1,0 +1,177 @@
+//! Which kinds of anchors survive a redesign: rules that are right on the old pages, read on the new ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use webfill_bench::redesign::{Redesign, visible_text};
+use webfill_bench::sites::{Failure, Site, Values, engine_of, extract};
+use webfill_urls::Url;
+
+use crate::anchors::{Anchor, Kind, anchors, common_texts};
+
+/// Pages out of which rules are made; all others judge them as well.
+const TEACHERS: usize = 4;
+
+/// A rule that is right on fewer of the old pages is none.
+const RIGHT_BEFORE: f64 = 0.9;
+
+/// Rules that are tried for a field.
+const MOST_RULES: usize = 1_000;
+
+/// The best rule of one kind for a field.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub field: String,
+    pub kind: Kind,
+    pub chain: Value,
+}
+
+/// How rules of one kind did on new pages.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Count {
+    pub right: usize,
+    pub empty: usize,
+    pub wrong: usize,
+}
+
+impl Count {
+    pub fn all(&self) -> usize {
+        self.right + self.empty + self.wrong
+    }
+
+    pub fn share(&self, of: usize) -> f64 {
+        of as f64 / self.all().max(1) as f64
+    }
+
+    fn note(&mut self, read: Option<&String>, truth: &[String]) {
+        match read {
+            None => self.empty += 1,
+            Some(read) if truth.contains(read) => self.right += 1,
+            Some(_) => self.wrong += 1,
+        }
+    }
+}
+
+/// For each field and kind of anchor the rule that is right on most of the site's pages, if it is on nearly all.
+pub fn rules_of(site: &Site) -> Result<Vec<Rule>, Failure> {
+    let common = common_texts(site.pages.iter().map(|page| page.html.as_str()));
+    let fields: BTreeSet<&String> = site
+        .pages
+        .iter()
+        .flat_map(|page| page.truth.keys())
+        .collect();
+    let mut rules = Vec::new();
+    for field in fields {
+        let known = |values: &Values| values.get(field).cloned().unwrap_or_default();
+        let taught = site
+            .pages
+            .iter()
+            .filter(|page| !known(&page.truth).is_empty());
+        let mut tried: BTreeSet<Anchor> = BTreeSet::new();
+        for page in taught.take(TEACHERS) {
+            tried.extend(anchors(&page.html, &known(&page.truth), &common));
+        }
+        let tried: Vec<Anchor> = tried.into_iter().take(MOST_RULES).collect();
+        let scores = scores(site, field, &tried)?;
+        let mut best: BTreeMap<Kind, (f64, &Anchor)> = BTreeMap::new();
+        for (anchor, score) in tried.iter().zip(scores) {
+            let before = best
+                .get(&anchor.kind)
+                .map_or(RIGHT_BEFORE, |(score, _)| *score);
+            // Among equals the first is the shortest of its kind, or nearly so.
+            if score > before || score >= RIGHT_BEFORE && !best.contains_key(&anchor.kind) {
+                best.insert(anchor.kind, (score, anchor));
+            }
+        }
+        rules.extend(best.into_iter().map(|(kind, (_, anchor))| Rule {
+            field: field.clone(),
+            kind,
+            chain: anchor.chain(),
+        }));
+    }
+    Ok(rules)
+}
+
+/// The share of the site's pages with values of the field on which each rule is right.
+fn scores(site: &Site, field: &str, tried: &[Anchor]) -> Result<Vec<f64>, Failure> {
+    let chains: Vec<Value> = tried.iter().map(Anchor::chain).collect();
+    let mut counts = vec![Count::default(); tried.len()];
+    for page in &site.pages {
+        let truth = page.truth.get(field).filter(|values| !values.is_empty());
+        let Some(truth) = truth else { continue };
+        let read = read(&chains, &page.url, &page.html)?;
+        for (count, read) in counts.iter_mut().zip(&read) {
+            count.note(read.as_ref(), truth);
+        }
+    }
+    Ok(counts
+        .iter()
+        .map(|count| count.share(count.right))
+        .collect())
+}
+
+/// The first value that each chain reads on a page.
+pub fn read(chains: &[Value], url: &Url, html: &str) -> Result<Vec<Option<String>>, Failure> {
+    let fields = chains.iter().enumerate();
+    let fields: Vec<Value> = fields
+        .map(|(number, chain)| json!({"name": format!("rule_{number}"), "processors": chain}))
+        .collect();
+    let mapping = json!({
+        "name": "rules",
+        "url_patterns": [{"type": "regex", "pattern": "^https?://"}],
+        "fields": fields,
+    });
+    let mut values = extract(&engine_of(&mapping)?, url, html);
+    let first = |number| {
+        values
+            .remove(&format!("rule_{number}"))
+            .and_then(|values| values.into_iter().next())
+    };
+    Ok((0..chains.len()).map(first).collect())
+}
+
+/// Reads the rules on the pages of a redesign.
+pub fn survive(
+    site: &Site,
+    rules: &[Rule],
+    redesign: &Redesign,
+    counts: &mut BTreeMap<Kind, Count>,
+) -> Result<(), Failure> {
+    let chains: Vec<Value> = rules.iter().map(|rule| rule.chain.clone()).collect();
+    for page in &site.pages {
+        let html = redesign.apply(&page.html);
+        let seen = visible_text(&html);
+        let read = read(&chains, &page.url, &html)?;
+        for (rule, read) in rules.iter().zip(&read) {
+            let Some(truth) = page.truth.get(&rule.field) else {
+                continue;
+            };
+            let truth = new_truth(truth, redesign, &seen);
+            if !truth.is_empty() {
+                counts
+                    .entry(rule.kind)
+                    .or_default()
+                    .note(read.as_ref(), &truth);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The values in the forms in which they are on the new page; none, if one is not on it any more.
+fn new_truth(old: &[String], redesign: &Redesign, seen: &str) -> Vec<String> {
+    let mut truth = Vec::new();
+    for value in old {
+        let new = redesign.value(value);
+        let forms = [value.clone(), new];
+        let mut on_page = forms
+            .into_iter()
+            .filter(|form| seen.contains(form.as_str()))
+            .peekable();
+        if on_page.peek().is_none() {
+            return Vec::new();
+        }
+        truth.extend(on_page);
+    }
+    truth
+}

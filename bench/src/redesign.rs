@@ -1,0 +1,141 @@
+//! Made redesigns of real pages: the same values in another layout, as when a site is rebuilt.
+//!
+//! A redesign is a composition of changes that real redesigns make, drawn by a seed. It decides by what an
+//! element is (its tag and class), never by where it stands on one page, so the pages of a site are changed
+//! alike. The values stay on the page, as visible text; only [`Change::Formats`] writes some of them in
+//! another form, and [`Redesign::value`] tells in which.
+
+mod choices;
+mod formats;
+mod headings;
+mod inserts;
+mod labels;
+mod metadata;
+mod names;
+mod order;
+mod spacing;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod wrappers;
+
+use choices::Choices;
+use tree::Tree;
+pub use tree::visible_text;
+
+/// A kind of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Change {
+    /// Tables become blocks or description lists.
+    Tables,
+    /// Description lists become tables.
+    DescriptionLists,
+    /// Headings get another level, or become blocks.
+    Headings,
+    /// Rows and blocks stand in another order.
+    Order,
+    /// Blocks get wrappers, or lose them; texts are marked up.
+    Wrappers,
+    /// Labels are reworded.
+    Labels,
+    /// Prices, dates and telephone numbers are written in another form.
+    Formats,
+    /// Microdata is dropped or added.
+    Microdata,
+    /// JSON-LD is dropped, added, or laid out in another way.
+    JsonLd,
+    /// The title and `meta` elements.
+    Meta,
+    /// A new block repeats values of the page.
+    Sidebar,
+    /// Classes are renamed, or hashed as build tools do.
+    Classes,
+    /// Ids are dropped or renamed.
+    Ids,
+    /// Other attributes are dropped or renamed.
+    Attributes,
+    /// White space.
+    Spacing,
+}
+
+type Make = fn(&mut Tree, &Choices);
+
+/// In the order in which they are made: what looks at names comes before what changes them.
+const CHANGES: [(Change, Make); 15] = [
+    (Change::Labels, labels::reword),
+    (Change::Formats, formats::rewrite),
+    (Change::Order, order::rearrange),
+    (Change::DescriptionLists, tables::lists_to_tables),
+    (Change::Tables, tables::tables_to_blocks),
+    (Change::Headings, headings::relevel),
+    (Change::Microdata, metadata::microdata),
+    (Change::JsonLd, metadata::json_ld),
+    (Change::Meta, metadata::head),
+    (Change::Wrappers, wrappers::wrap),
+    (Change::Sidebar, inserts::sidebar),
+    (Change::Ids, names::ids),
+    (Change::Attributes, names::attributes),
+    (Change::Classes, names::classes),
+    (Change::Spacing, spacing::respace),
+];
+
+/// One redesign of one site.
+#[derive(Debug, Clone)]
+pub struct Redesign {
+    choices: Choices,
+    changes: Vec<Change>,
+}
+
+impl Redesign {
+    /// Draws a redesign. `strength`, from 0 to 1, is the probability with which each kind of change is made;
+    /// one is always made.
+    pub fn new(seed: u64, strength: f64) -> Redesign {
+        let choices = Choices::new(seed);
+        let mut changes: Vec<Change> = CHANGES
+            .iter()
+            .map(|(change, _)| *change)
+            .filter(|change| choices.chance(&format!("change {change:?}"), strength))
+            .collect();
+        if changes.is_empty() {
+            changes.push(choices.pick("the only change", &CHANGES).0);
+        }
+        Redesign { choices, changes }
+    }
+
+    /// A redesign of exactly these changes.
+    pub fn of(seed: u64, changes: &[Change]) -> Redesign {
+        Redesign {
+            choices: Choices::new(seed),
+            changes: changes.to_vec(),
+        }
+    }
+
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// The page in the new layout.
+    pub fn apply(&self, html: &str) -> String {
+        let mut tree = Tree::parse(html);
+        for (change, make) in CHANGES {
+            if self.changes.contains(&change) {
+                make(&mut tree, &self.choices);
+            }
+        }
+        tree.to_html(self.changes.contains(&Change::Spacing))
+    }
+
+    /// How the new layout writes a value that is a whole text of the old one.
+    pub fn value(&self, old: &str) -> String {
+        match self.changes.contains(&Change::Formats) {
+            true => formats::rewritten(old, &self.choices),
+            false => old.to_owned(),
+        }
+    }
+}
+
+/// The page after one redesign, see [`Redesign::new`].
+pub fn redesign(html: &str, seed: u64, strength: f64) -> String {
+    Redesign::new(seed, strength).apply(html)
+}

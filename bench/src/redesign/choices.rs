@@ -1,0 +1,33 @@
+//! [`Choices`]: chance that depends on the seed and on what is decided, and on nothing else. So it does not
+//! matter how often, in which order or on which page something is asked.
+
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+#[derive(Debug, Clone)]
+pub(super) struct Choices {
+    seed: u64,
+}
+
+impl Choices {
+    pub(super) fn new(seed: u64) -> Choices {
+        Choices { seed }
+    }
+
+    /// A number for what is decided.
+    pub(super) fn number(&self, what: &str) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.seed, 0);
+        hasher.write(what.as_bytes());
+        hasher.finish()
+    }
+
+    /// Whether something is done that is done with this probability.
+    pub(super) fn chance(&self, what: &str, probability: f64) -> bool {
+        fastrand::Rng::with_seed(self.number(what)).f64() < probability
+    }
+
+    pub(super) fn pick<'a, T>(&self, what: &str, of: &'a [T]) -> &'a T {
+        &of[fastrand::Rng::with_seed(self.number(what)).usize(..of.len())]
+    }
+}

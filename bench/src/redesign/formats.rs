@@ -1,0 +1,91 @@
+//! Prices, dates and telephone numbers in another form. The form is the site's, so a value is written
+//! the same wherever it stands.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::choices::Choices;
+use super::tree::{Tree, even};
+
+static PRICE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\$\s?(\d{1,3}(?:,\d{3})*)(\.\d\d)?$").expect("the expression is valid")
+});
+static PHONE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\(?(\d{3})\)?[-/. ]\s?(\d{3})[-. ](\d{4})$").expect("the expression is valid")
+});
+static DATE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^([A-Z][a-z]+) (\d{1,2}), (\d{4})$").expect("the expression is valid")
+});
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+pub(super) fn rewrite(tree: &mut Tree, choices: &Choices) {
+    for node in tree.visible_texts() {
+        let Some(text) = tree.text(node) else {
+            continue;
+        };
+        let old = even(text);
+        let new = rewritten(&old, choices);
+        if new != old {
+            tree.set_text(node, new);
+        }
+    }
+}
+
+/// A whole text in the form of the new layout.
+pub(super) fn rewritten(text: &str, choices: &Choices) -> String {
+    let price = |found: &Captures<'_>| price(found, choices);
+    let phone = |found: &Captures<'_>| phone(found, choices);
+    let date = |found: &Captures<'_>| date(found, choices);
+    let text = PRICE.replace(text, price);
+    let text = PHONE.replace(&text, phone);
+    DATE.replace(&text, date).into_owned()
+}
+
+fn price(found: &Captures<'_>, choices: &Choices) -> String {
+    let cents = found.get(2).map_or(".00", |cents| cents.as_str());
+    let digits = found[1].replace(',', "");
+    match choices.number("prices") % 4 {
+        0 => format!("${}{cents}", &found[1]),
+        1 => format!("USD {}{cents}", &found[1]),
+        2 => format!("{digits}{cents} $"),
+        _ => found[0].to_owned(),
+    }
+}
+
+fn phone(found: &Captures<'_>, choices: &Choices) -> String {
+    let (area, exchange, line) = (&found[1], &found[2], &found[3]);
+    match choices.number("phones") % 4 {
+        0 => format!("({area}) {exchange}-{line}"),
+        1 => format!("{area}.{exchange}.{line}"),
+        2 => format!("+1 {area} {exchange} {line}"),
+        _ => found[0].to_owned(),
+    }
+}
+
+fn date(found: &Captures<'_>, choices: &Choices) -> String {
+    let Some(month) = MONTHS.iter().position(|month| *month == &found[1]) else {
+        return found[0].to_owned();
+    };
+    let (day, year) = (&found[2], &found[3]);
+    match choices.number("dates") % 4 {
+        0 => format!("{year}-{:02}-{day:0>2}", month + 1),
+        1 => format!("{day} {} {year}", &found[1]),
+        2 => format!("{} {day}, {year}", &found[1][..3]),
+        _ => found[0].to_owned(),
+    }
+}

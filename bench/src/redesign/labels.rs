@@ -1,0 +1,115 @@
+//! Labels are reworded: "Price:" is "Our price" or "Cost". What is a label on one page is one on all: a text
+//! that ends with a colon, or one of the words that sites label values with.
+
+use super::choices::Choices;
+use super::tree::{Tree, even};
+
+/// Characters of a label, at most.
+const LONGEST: usize = 40;
+
+/// Words for the same.
+const SYNONYMS: &[&[&str]] = &[
+    &[
+        "price",
+        "our price",
+        "cost",
+        "sale price",
+        "list price",
+        "msrp",
+        "you pay",
+    ],
+    &["author", "by", "written by", "authors"],
+    &["publisher", "published by", "imprint"],
+    &[
+        "publication date",
+        "published",
+        "release date",
+        "date posted",
+        "posted",
+        "released",
+    ],
+    &["isbn-13", "isbn", "ean"],
+    &["manufacturer", "brand", "make", "maker"],
+    &[
+        "model",
+        "model number",
+        "item model number",
+        "part number",
+        "mpn",
+    ],
+    &["company", "employer", "organisation", "organization"],
+    &["location", "place", "where", "city"],
+    &["phone", "telephone", "tel", "call", "phone number"],
+    &["address", "street address", "find us"],
+    &["website", "web site", "homepage", "url"],
+    &["director", "directed by", "directors"],
+    &["genre", "genres", "category", "categories"],
+    &["cuisine", "food", "type of food", "cuisines"],
+    &["height", "ht", "size"],
+    &["weight", "wt"],
+    &["team", "club", "plays for"],
+    &["engine", "motor", "engine type"],
+    &["fuel economy", "mileage", "mpg", "epa mileage estimates"],
+    &["type", "kind", "sort"],
+    &["description", "about", "overview", "details", "summary"],
+    &["parameters", "options", "arguments"],
+    &["examples", "example", "usage"],
+    &["see also", "related", "more"],
+    &["source code", "source", "code"],
+    &["synopsis", "syntax", "signature"],
+];
+
+pub(super) fn reword(tree: &mut Tree, choices: &Choices) {
+    for node in tree.visible_texts() {
+        let Some(text) = tree.text(node) else {
+            continue;
+        };
+        if let Some(new) = reworded(&even(text), choices) {
+            let (before, after) = edges(text);
+            let new = format!("{before}{new}{after}");
+            tree.set_text(node, new);
+        }
+    }
+}
+
+/// The white space around a text.
+fn edges(text: &str) -> (&str, &str) {
+    let before = text.len() - text.trim_start().len();
+    let after = text.trim_end().len().max(before);
+    (&text[..before], &text[after..])
+}
+
+fn reworded(text: &str, choices: &Choices) -> Option<String> {
+    let words = text.trim_end_matches(':').trim();
+    let has_colon = text.ends_with(':');
+    let folded = words.to_lowercase();
+    let synonyms = SYNONYMS.iter().find(|all| all.contains(&folded.as_str()));
+    let is_label = has_colon || synonyms.is_some();
+    if !is_label || words.is_empty() || text.chars().count() > LONGEST {
+        return None;
+    }
+    let what = format!("label {folded}");
+    let new = match (synonyms, choices.number(&what) % 10) {
+        (_, 0..4) => words.to_owned(),
+        (Some(&all), 4..8) => capitalised(choices.pick::<&str>(&what, all)),
+        (Some(_), 8) => format!("Our {folded}"),
+        (_, 4..7) => capitalised(&folded),
+        _ => words.to_uppercase(),
+    };
+    // Whether labels end with a colon is a matter of the whole site.
+    let colon = match choices.number("colons") % 3 {
+        0 => "",
+        1 => ":",
+        _ if has_colon => ":",
+        _ => "",
+    };
+    Some(format!("{new}{colon}"))
+}
+
+fn capitalised(words: &str) -> String {
+    let mut characters = words.chars();
+    let first = characters
+        .next()
+        .map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
+}

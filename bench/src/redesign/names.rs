@@ -1,0 +1,220 @@
+//! Classes, ids and other attributes get other names, or none: each name the same new one everywhere.
+
+use super::choices::Choices;
+use super::tree::Tree;
+
+const BLOCKS: [&str; 12] = [
+    "card", "panel", "entry", "product", "detail", "page", "media", "tile", "hero", "info", "main",
+    "unit",
+];
+const PARTS: [&str; 16] = [
+    "title", "body", "label", "value", "heading", "meta", "row", "cell", "list", "content", "item",
+    "text", "wrapper", "section", "link", "header",
+];
+const UTILITIES: [&str; 12] = [
+    "flex",
+    "mt-4",
+    "text-sm",
+    "px-2",
+    "font-bold",
+    "grid",
+    "block",
+    "w-full",
+    "text-gray-700",
+    "mb-2",
+    "rounded",
+    "leading-6",
+];
+
+/// How a redesign names classes.
+#[derive(Debug, Clone, Copy)]
+enum Style {
+    /// Other words: `prod-name` is `card__title`.
+    Words,
+    /// CSS modules: `Detail_name__3fR2x`.
+    Modules,
+    /// styled-components: `sc-1x2y3z4-0 kWqPzA`.
+    Components,
+    /// Utility classes: `flex mt-4`.
+    Utilities,
+    /// The old words in another spelling: `prodName` is `prod-name`.
+    Spelling,
+}
+
+const STYLES: [Style; 6] = [
+    Style::Words,
+    Style::Words,
+    Style::Modules,
+    Style::Components,
+    Style::Utilities,
+    Style::Spelling,
+];
+
+pub(super) fn classes(tree: &mut Tree, choices: &Choices) {
+    let style = *choices.pick("style of classes", &STYLES);
+    // Not all of a site is rebuilt at once.
+    let share = *choices.pick("share of classes", &[0.3, 0.7, 1.0]);
+    for node in tree.elements() {
+        let Some(element) = tree.element_mut(node) else {
+            continue;
+        };
+        let Some(old) = element.get("class") else {
+            continue;
+        };
+        let tokens = old.split_whitespace().map(|token| {
+            match choices.chance(&format!("class {token}"), share) {
+                true => new_class(token, style, choices),
+                false => token.to_owned(),
+            }
+        });
+        let new = tokens.collect::<Vec<_>>().join(" ");
+        element.set("class", new);
+    }
+}
+
+fn new_class(token: &str, style: Style, choices: &Choices) -> String {
+    let what = format!("new class {token}");
+    let block = choices.pick(&format!("block {what}"), &BLOCKS);
+    let part = choices.pick(&format!("part {what}"), &PARTS);
+    // Classes are many, words few: without a number two classes would become one.
+    let number = choices.number(&what) % 97;
+    match style {
+        Style::Words => format!("{block}__{part}-{number}"),
+        Style::Modules => format!(
+            "{}_{token}__{}",
+            capitalised(block),
+            letters(choices.number(&what), 5)
+        ),
+        Style::Components => format!(
+            "sc-{}-0 {}",
+            letters(choices.number(&what), 7).to_lowercase(),
+            letters(choices.number(&format!("second {what}")), 6)
+        ),
+        Style::Utilities => {
+            let second = choices.pick(&format!("second {what}"), &UTILITIES);
+            format!("{} {second}", choices.pick(&what, &UTILITIES))
+        }
+        Style::Spelling => respelled(token),
+    }
+}
+
+/// `prodName` and `prod_name` as `prod-name`, and `prod-name` as `prodName`.
+fn respelled(token: &str) -> String {
+    if token.contains(['-', '_']) {
+        let mut parts = token.split(['-', '_']);
+        let first = parts.next().unwrap_or_default().to_owned();
+        return parts.fold(first, |all, part| all + &capitalised(part));
+    }
+    let mut new = String::new();
+    for (at, character) in token.chars().enumerate() {
+        if character.is_uppercase() && at > 0 {
+            new.push('-');
+        }
+        new.extend(character.to_lowercase());
+    }
+    match new == token {
+        true => format!("c-{token}"),
+        false => new,
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut characters = word.chars();
+    let first = characters
+        .next()
+        .map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
+}
+
+/// Letters and digits as of a hash.
+fn letters(number: u64, count: usize) -> String {
+    const OF: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    let mut rng = fastrand::Rng::with_seed(number);
+    // A name does not begin with a digit.
+    let digit = |rng: &mut fastrand::Rng, at: usize| OF[rng.usize(..if at == 0 { 52 } else { 62 })];
+    (0..count)
+        .map(|at| char::from(digit(&mut rng, at)))
+        .collect()
+}
+
+/// An id without its digits, which may count something on the page.
+fn without_digits(id: &str) -> String {
+    id.chars()
+        .filter(|character| !character.is_ascii_digit())
+        .collect()
+}
+
+fn new_id(old: &str, choices: &Choices) -> Option<String> {
+    let what = format!("id {}", without_digits(old));
+    let digits: String = old.chars().filter(char::is_ascii_digit).collect();
+    match choices.number(&what) % 10 {
+        0..4 => None,
+        4..7 => Some(format!(
+            "{}-{}{digits}",
+            choices.pick(&what, &BLOCKS),
+            letters(choices.number(&format!("new {what}")), 4)
+        )),
+        7 => Some(respelled(old)),
+        _ => Some(old.to_owned()),
+    }
+}
+
+/// Ids are dropped or renamed, and what refers to them follows.
+pub(super) fn ids(tree: &mut Tree, choices: &Choices) {
+    for node in tree.elements() {
+        let Some(element) = tree.element_mut(node) else {
+            continue;
+        };
+        if let Some(old) = element.get("id") {
+            match new_id(old, choices) {
+                Some(new) => element.set("id", new),
+                None => element.remove("id"),
+            }
+        }
+        if let Some(new) = element.get("for").and_then(|old| new_id(old, choices)) {
+            element.set("for", new);
+        }
+        let fragment = element.get("href").and_then(|href| href.strip_prefix('#'));
+        if let Some(new) = fragment.and_then(|old| new_id(old, choices)) {
+            element.set("href", format!("#{new}"));
+        }
+    }
+}
+
+/// Attributes of presentation are dropped, those of scripts dropped or renamed.
+pub(super) fn attributes(tree: &mut Tree, choices: &Choices) {
+    const OF_PRESENTATION: [&str; 9] = [
+        "style",
+        "align",
+        "valign",
+        "width",
+        "height",
+        "bgcolor",
+        "border",
+        "cellpadding",
+        "cellspacing",
+    ];
+    for node in tree.elements() {
+        let Some(element) = tree.element_mut(node) else {
+            continue;
+        };
+        element.attributes.retain_mut(|(name, _)| {
+            let number = choices.number(&format!("attribute {name}")) % 10;
+            if OF_PRESENTATION.contains(&name.as_str()) {
+                return number >= 7;
+            }
+            if let Some(rest) = name.strip_prefix("data-") {
+                if number < 3 {
+                    return false;
+                }
+                if number < 5 {
+                    *name = format!("data-x-{rest}");
+                }
+            }
+            if name == "title" || name == "rel" {
+                return number >= 3;
+            }
+            true
+        });
+    }
+}

@@ -1,0 +1,50 @@
+//! White space: other indentation, spaces around texts, no-break spaces between words.
+
+use super::choices::Choices;
+use super::tree::{NodeId, Tree};
+
+/// Elements in which white space is seen.
+const KEPT: [&str; 4] = ["pre", "textarea", "script", "style"];
+
+pub(super) fn respace(tree: &mut Tree, choices: &Choices) {
+    let is_padded = choices.chance("padded texts", 0.5);
+    let is_joined = choices.chance("no-break spaces", 0.3);
+    for node in tree.visible_texts() {
+        let Some(text) = tree.text(node) else {
+            continue;
+        };
+        if is_kept(tree, node) {
+            continue;
+        }
+        let new = match text.trim().is_empty() {
+            // Between two words a space is seen, so it stays one.
+            true => "\n  ".to_owned(),
+            false if is_joined && text.trim().chars().count() <= 30 => text.replace(' ', "\u{a0}"),
+            false if is_padded => padded(text),
+            false => continue,
+        };
+        tree.set_text(node, new);
+    }
+}
+
+/// More white space where there is some already, or where an element begins or ends.
+fn padded(text: &str) -> String {
+    let begins = text.starts_with(char::is_whitespace);
+    let ends = text.ends_with(char::is_whitespace);
+    let (before, after) = (
+        if begins { "\n      " } else { "" },
+        if ends { "\n    " } else { "" },
+    );
+    format!("{before}{}{after}", text.trim())
+}
+
+fn is_kept(tree: &Tree, node: NodeId) -> bool {
+    let mut above = tree.parent(node);
+    while above != super::tree::ROOT {
+        if KEPT.contains(&tree.tag(above)) {
+            return true;
+        }
+        above = tree.parent(above);
+    }
+    false
+}

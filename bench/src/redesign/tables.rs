@@ -1,0 +1,127 @@
+//! Tables become blocks or description lists, and description lists tables.
+
+use super::choices::Choices;
+use super::tree::{NodeId, Tree};
+
+pub(super) fn tables_to_blocks(tree: &mut Tree, choices: &Choices) {
+    for table in tree.elements_of("table") {
+        let Some(signature) = tree.element(table).map(|element| element.signature()) else {
+            continue;
+        };
+        let rows = rows_of(tree, table);
+        let pairs = rows.len() > 1 && rows.iter().all(|row| cells_of(tree, *row).len() == 2);
+        let what = format!("table {signature} {pairs}");
+        if !choices.chance(&what, 0.6) {
+            continue;
+        }
+        if pairs && choices.chance(&format!("list of {what}"), 0.5) {
+            to_list(tree, table, &rows);
+        } else {
+            to_blocks(tree, table, &rows);
+        }
+    }
+}
+
+/// The rows of a table, not those of tables within it.
+fn rows_of(tree: &Tree, table: NodeId) -> Vec<NodeId> {
+    let mut rows = Vec::new();
+    for child in tree.element_children(table) {
+        match tree.tag(child) {
+            "tr" => rows.push(child),
+            "tbody" | "thead" | "tfoot" => {
+                let within = tree.element_children(child);
+                rows.extend(within.into_iter().filter(|row| tree.tag(*row) == "tr"));
+            }
+            _ => {}
+        }
+    }
+    rows
+}
+
+fn cells_of(tree: &Tree, row: NodeId) -> Vec<NodeId> {
+    let mut cells = tree.element_children(row);
+    cells.retain(|cell| matches!(tree.tag(*cell), "td" | "th"));
+    cells
+}
+
+/// A row of two cells is a term with its description.
+fn to_list(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
+    let mut children = Vec::new();
+    for row in rows {
+        for (cell, tag) in cells_of(tree, *row).into_iter().zip(["dt", "dd"]) {
+            rename(tree, cell, tag);
+            children.push(cell);
+        }
+    }
+    rename(tree, table, "dl");
+    keep_rest(tree, table, children);
+}
+
+/// Every element of the table is a block in its place.
+fn to_blocks(tree: &mut Tree, table: NodeId, rows: &[NodeId]) {
+    for row in rows {
+        for cell in cells_of(tree, *row) {
+            rename(tree, cell, "div");
+        }
+        rename(tree, *row, "div");
+    }
+    rename(tree, table, "div");
+    keep_rest(tree, table, rows.to_vec());
+}
+
+/// Gives the former table its children, behind those that were no rows, such as a caption.
+fn keep_rest(tree: &mut Tree, table: NodeId, children: Vec<NodeId>) {
+    let mut all = tree.element_children(table);
+    all.retain(|child| tree.tag(*child) == "caption");
+    for caption in &all {
+        rename(tree, *caption, "div");
+    }
+    all.extend(children);
+    tree.set_children(table, all);
+}
+
+fn rename(tree: &mut Tree, node: NodeId, tag: &str) {
+    if let Some(element) = tree.element_mut(node) {
+        tag.clone_into(&mut element.tag);
+        for name in ["colspan", "rowspan"] {
+            element.remove(name);
+        }
+    }
+}
+
+/// Each term with all of its descriptions becomes a row.
+pub(super) fn lists_to_tables(tree: &mut Tree, choices: &Choices) {
+    for list in tree.elements_of("dl") {
+        let Some(signature) = tree.element(list).map(|element| element.signature()) else {
+            continue;
+        };
+        if !choices.chance(&format!("list {signature}"), 0.6) {
+            continue;
+        }
+        let body = tree.create_element("tbody", &[]);
+        let mut row = None;
+        for child in tree.element_children(list) {
+            let (cell, begins) = match tree.tag(child) {
+                "dt" => ("th", true),
+                "dd" => ("td", false),
+                _ => ("td", true),
+            };
+            if begins || row.is_none() {
+                let new = tree.create_element("tr", &[]);
+                tree.append(body, new);
+                row = Some(new);
+            }
+            if matches!(tree.tag(child), "dt" | "dd") {
+                rename(tree, child, cell);
+                tree.append(row.unwrap_or(body), child);
+            } else {
+                let around = tree.create_element(cell, &[]);
+                tree.append(row.unwrap_or(body), around);
+                tree.append(around, child);
+                row = None;
+            }
+        }
+        rename(tree, list, "table");
+        tree.set_children(list, vec![body]);
+    }
+}

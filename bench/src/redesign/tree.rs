@@ -1,0 +1,379 @@
+//! [`Tree`]: a page that can be changed. Nothing here recurses, however deep the page.
+
+use std::collections::VecDeque;
+
+use webfill_document::{Document, Limits, NodeRef};
+
+pub(super) type NodeId = usize;
+
+pub(super) const ROOT: NodeId = 0;
+
+/// Elements whose text nobody sees.
+const UNSEEN: [&str; 5] = ["head", "script", "style", "noscript", "template"];
+
+/// Elements that have no end tag.
+const VOID: [&str; 18] = [
+    "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input",
+    "keygen", "link", "meta", "param", "source", "track", "wbr",
+];
+
+/// Elements whose text is written as it is.
+const RAW: [&str; 6] = ["script", "style", "xmp", "iframe", "noembed", "noframes"];
+
+#[derive(Debug, Clone)]
+pub(super) struct Element {
+    pub(super) tag: String,
+    pub(super) attributes: Vec<(String, String)>,
+}
+
+impl Element {
+    pub(super) fn new(tag: &str, attributes: &[(&str, &str)]) -> Element {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Element {
+            tag: tag.to_owned(),
+            attributes: attributes.iter().map(owned).collect(),
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|(one, _)| one == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: String) {
+        match self.attributes.iter_mut().find(|(one, _)| one == name) {
+            Some((_, old)) => *old = value,
+            None => self.attributes.push((name.to_owned(), value)),
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        self.attributes.retain(|(one, _)| one != name);
+    }
+
+    /// What an element is, on whichever page: its tag and class.
+    pub(super) fn signature(&self) -> String {
+        format!("{}.{}", self.tag, self.get("class").unwrap_or_default())
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    Root,
+    Element(Element),
+    Text(String),
+    Comment(String),
+    /// Left out.
+    Gone,
+}
+
+#[derive(Debug, Clone)]
+struct Node {
+    kind: Kind,
+    parent: NodeId,
+    children: Vec<NodeId>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+}
+
+impl Tree {
+    pub(super) fn parse(html: &str) -> Tree {
+        let document = Document::parse_html(html, &Limits::default());
+        let mut tree = Tree { nodes: Vec::new() };
+        tree.create(Kind::Root);
+        let mut waiting: VecDeque<(NodeRef<'_>, NodeId)> =
+            VecDeque::from([(document.root(), ROOT)]);
+        while let Some((node, id)) = waiting.pop_front() {
+            for child in node.children() {
+                let Some(kind) = kind_of(child) else { continue };
+                let copy = tree.create(kind);
+                tree.append(id, copy);
+                waiting.push_back((child, copy));
+            }
+        }
+        tree
+    }
+
+    /// A node that has no place yet.
+    pub(super) fn create(&mut self, kind: Kind) -> NodeId {
+        self.nodes.push(Node {
+            kind,
+            parent: ROOT,
+            children: Vec::new(),
+        });
+        self.nodes.len() - 1
+    }
+
+    pub(super) fn create_element(&mut self, tag: &str, attributes: &[(&str, &str)]) -> NodeId {
+        self.create(Kind::Element(Element::new(tag, attributes)))
+    }
+
+    /// A new element with a text in it.
+    pub(super) fn create_text_element(
+        &mut self,
+        tag: &str,
+        attributes: &[(&str, &str)],
+        text: &str,
+    ) -> NodeId {
+        let element = self.create_element(tag, attributes);
+        let text = self.create(Kind::Text(text.to_owned()));
+        self.append(element, text);
+        element
+    }
+
+    pub(super) fn append(&mut self, parent: NodeId, child: NodeId) {
+        self.nodes[child].parent = parent;
+        self.nodes[parent].children.push(child);
+    }
+
+    pub(super) fn insert_first(&mut self, parent: NodeId, child: NodeId) {
+        self.nodes[child].parent = parent;
+        self.nodes[parent].children.insert(0, child);
+    }
+
+    /// Gives a node other children; those left out are gone.
+    pub(super) fn set_children(&mut self, parent: NodeId, children: Vec<NodeId>) {
+        for child in &children {
+            self.nodes[*child].parent = parent;
+        }
+        self.nodes[parent].children = children;
+    }
+
+    /// Leaves out a node and all below it.
+    pub(super) fn remove(&mut self, node: NodeId) {
+        self.nodes[node].kind = Kind::Gone;
+        self.nodes[node].children.clear();
+    }
+
+    /// Puts a new element around a node. The node moves to a place of its own, and its number stands for the
+    /// wrapper: looking for it among its siblings would take too long where there are many.
+    pub(super) fn wrap(&mut self, node: NodeId, tag: &str, attributes: &[(&str, &str)]) {
+        let wrapper = Kind::Element(Element::new(tag, attributes));
+        let kind = std::mem::replace(&mut self.nodes[node].kind, wrapper);
+        let children = std::mem::take(&mut self.nodes[node].children);
+        let within = self.create(kind);
+        self.set_children(within, children);
+        self.append(node, within);
+    }
+
+    /// Puts a child in the place of its parent, whose other children are left out.
+    pub(super) fn unwrap(&mut self, node: NodeId, child: NodeId) {
+        let kind = std::mem::replace(&mut self.nodes[child].kind, Kind::Gone);
+        let children = std::mem::take(&mut self.nodes[child].children);
+        self.nodes[node].kind = kind;
+        self.set_children(node, children);
+    }
+
+    pub(super) fn children(&self, node: NodeId) -> &[NodeId] {
+        &self.nodes[node].children
+    }
+
+    pub(super) fn parent(&self, node: NodeId) -> NodeId {
+        self.nodes[node].parent
+    }
+
+    pub(super) fn element(&self, node: NodeId) -> Option<&Element> {
+        match &self.nodes[node].kind {
+            Kind::Element(element) => Some(element),
+            _ => None,
+        }
+    }
+
+    pub(super) fn element_mut(&mut self, node: NodeId) -> Option<&mut Element> {
+        match &mut self.nodes[node].kind {
+            Kind::Element(element) => Some(element),
+            _ => None,
+        }
+    }
+
+    pub(super) fn tag(&self, node: NodeId) -> &str {
+        self.element(node).map_or("", |element| &element.tag)
+    }
+
+    pub(super) fn text(&self, node: NodeId) -> Option<&str> {
+        match &self.nodes[node].kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn set_text(&mut self, node: NodeId, text: String) {
+        self.nodes[node].kind = Kind::Text(text);
+    }
+
+    /// A node and all below it, in document order.
+    pub(super) fn within(&self, top: NodeId) -> Vec<NodeId> {
+        let mut found = Vec::new();
+        let mut waiting = vec![top];
+        while let Some(node) = waiting.pop() {
+            found.push(node);
+            waiting.extend(self.nodes[node].children.iter().rev());
+        }
+        found
+    }
+
+    /// All nodes in document order.
+    pub(super) fn all(&self) -> Vec<NodeId> {
+        self.within(ROOT)
+    }
+
+    pub(super) fn elements(&self) -> Vec<NodeId> {
+        let mut all = self.all();
+        all.retain(|node| self.element(*node).is_some());
+        all
+    }
+
+    pub(super) fn elements_of(&self, tag: &str) -> Vec<NodeId> {
+        let mut all = self.all();
+        all.retain(|node| self.tag(*node) == tag);
+        all
+    }
+
+    pub(super) fn element_children(&self, node: NodeId) -> Vec<NodeId> {
+        let children = self.children(node).iter().copied();
+        children
+            .filter(|child| self.element(*child).is_some())
+            .collect()
+    }
+
+    /// The texts that can be seen, in document order.
+    pub(super) fn visible_texts(&self) -> Vec<NodeId> {
+        let mut found = Vec::new();
+        let mut waiting = vec![ROOT];
+        while let Some(node) = waiting.pop() {
+            if self.text(node).is_some() {
+                found.push(node);
+            }
+            if !UNSEEN.contains(&self.tag(node)) {
+                waiting.extend(self.nodes[node].children.iter().rev());
+            }
+        }
+        found
+    }
+
+    /// The text within a node, white space evened out.
+    pub(super) fn text_within(&self, node: NodeId) -> String {
+        let texts = self.within(node);
+        let joined: String = texts.iter().filter_map(|node| self.text(*node)).collect();
+        even(&joined)
+    }
+
+    /// The page as HTML. With `in_ascii`, other characters are written as entities.
+    pub(super) fn to_html(&self, in_ascii: bool) -> String {
+        enum Step {
+            Open(NodeId),
+            Close(NodeId),
+        }
+        let mut html = String::from("<!DOCTYPE html>");
+        let mut steps = vec![Step::Open(ROOT)];
+        while let Some(step) = steps.pop() {
+            let node = match step {
+                Step::Close(node) => {
+                    html.push_str("</");
+                    html.push_str(self.tag(node));
+                    html.push('>');
+                    continue;
+                }
+                Step::Open(node) => node,
+            };
+            match &self.nodes[node].kind {
+                Kind::Root | Kind::Gone => {}
+                Kind::Element(element) => {
+                    start_tag(element, in_ascii, &mut html);
+                    if VOID.contains(&element.tag.as_str()) {
+                        continue;
+                    }
+                    steps.push(Step::Close(node));
+                }
+                Kind::Text(text) if RAW.contains(&self.tag(self.parent(node))) => {
+                    html.push_str(text);
+                }
+                Kind::Text(text) => self.write_text(node, text, in_ascii, &mut html),
+                Kind::Comment(text) => {
+                    html.push_str("<!--");
+                    html.push_str(text);
+                    html.push_str("-->");
+                }
+            }
+            steps.extend(
+                self.nodes[node]
+                    .children
+                    .iter()
+                    .rev()
+                    .map(|child| Step::Open(*child)),
+            );
+        }
+        html
+    }
+
+    fn write_text(&self, node: NodeId, text: &str, in_ascii: bool, html: &mut String) {
+        let parent = self.parent(node);
+        // A parser drops the first line end in these.
+        let drops = matches!(self.tag(parent), "pre" | "textarea" | "listing");
+        if drops && text.starts_with('\n') && self.children(parent).first() == Some(&node) {
+            html.push('\n');
+        }
+        escape(text, in_ascii, html);
+    }
+}
+
+fn kind_of(node: NodeRef<'_>) -> Option<Kind> {
+    if let Some(tag) = node.tag() {
+        let attributes = node.attributes();
+        let owned = attributes.map(|one| (one.name().to_owned(), one.value().to_owned()));
+        return Some(Kind::Element(Element {
+            tag: tag.to_owned(),
+            attributes: owned.collect(),
+        }));
+    }
+    match (node.is_text(), node.is_comment()) {
+        (true, _) => Some(Kind::Text(node.text().to_owned())),
+        (_, true) => Some(Kind::Comment(node.text().to_owned())),
+        _ => None,
+    }
+}
+
+fn start_tag(element: &Element, in_ascii: bool, html: &mut String) {
+    html.push('<');
+    html.push_str(&element.tag);
+    for (name, value) in &element.attributes {
+        html.push(' ');
+        html.push_str(name);
+        html.push_str("=\"");
+        escape(value, in_ascii, html);
+        html.push('"');
+    }
+    html.push('>');
+}
+
+fn escape(text: &str, in_ascii: bool, html: &mut String) {
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\u{a0}' => html.push_str("&nbsp;"),
+            other if in_ascii && !other.is_ascii() && !other.is_control() => {
+                html.push_str(&format!("&#{};", u32::from(other)));
+            }
+            other => html.push(other),
+        }
+    }
+}
+
+/// White space evened out, no-break spaces included.
+pub(super) fn even(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What can be read on a page, white space evened out.
+pub fn visible_text(html: &str) -> String {
+    let tree = Tree::parse(html);
+    let texts = tree.visible_texts();
+    let joined: String = texts.iter().filter_map(|node| tree.text(*node)).collect();
+    even(&joined)
+}

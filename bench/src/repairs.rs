@@ -1,0 +1,319 @@
+//! Judges repairs of mappings that a redesign has broken, whatever makes the repairs.
+//!
+//! A field is *broken* if the mapping reads it half as well as before, or worse. A repair that is accepted is
+//! *right* if the field is read on the new pages as it should be, and *wrong* if it is not; nothing else counts,
+//! so a repair that reads the true values in another way is right.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use webfill_urls::Url;
+
+use crate::redesign::{Redesign, visible_text};
+use crate::sites::{Failure, Site, Values, engine_of, extract};
+
+/// A field that is read worse than this on the old pages was never right.
+const RIGHT_BEFORE: f64 = 0.9;
+
+/// A repaired field is right if its mean F1 over the new pages is at least this.
+const RIGHT_AFTER: f64 = 0.9;
+
+/// A page of the new layout.
+#[derive(Debug, Clone)]
+pub struct NewPage {
+    pub url: Url,
+    pub html: String,
+    /// What is truly on it, as the old layout wrote it.
+    pub truth: Values,
+    /// How the new layout writes a value: new form, old form.
+    old_forms: BTreeMap<String, String>,
+}
+
+/// A mapping, its pages before and after a redesign, and what broke.
+#[derive(Debug, Clone)]
+pub struct Break {
+    pub mapping: Value,
+    /// Which fields broke.
+    pub fields: BTreeSet<String>,
+    /// Every field that was right before still is.
+    pub is_unharmed: bool,
+    /// What the mapping read before, page by page.
+    pub before: Vec<(Url, Values)>,
+    /// Of that what was true.
+    pub known: Vec<Values>,
+    pub after: Vec<NewPage>,
+}
+
+/// What a repairer answers.
+#[derive(Debug, Clone, Default)]
+pub struct Repaired {
+    pub mapping: Option<Value>,
+    /// The fields of which it says that they are repaired.
+    pub accepted: BTreeSet<String>,
+}
+
+/// How a repair of a field ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    Right,
+    Wrong,
+    Refused,
+}
+
+impl Break {
+    /// What a redesign does to a mapping. `None` if the mapping is right on none of the site's fields.
+    ///
+    /// # Errors
+    ///
+    /// The mapping is not valid.
+    pub fn of(site: &Site, mapping: &Value, redesign: &Redesign) -> Result<Option<Break>, Failure> {
+        let engine = engine_of(mapping)?;
+        let mut before = Vec::new();
+        let (mut truths, mut truth_of) = (Vec::new(), Vec::new());
+        for page in &site.pages {
+            let read = extract(&engine, &page.url, &page.html);
+            truths.push((read.clone(), page.truth.clone()));
+            truth_of.push(known_truth(&read, &page.truth));
+            before.push((page.url.clone(), read));
+        }
+        let right: BTreeSet<String> = fields_of(truths.iter().map(|(_, truth)| truth))
+            .into_iter()
+            .filter(|field| score(&truths, field).is_some_and(|score| score >= RIGHT_BEFORE))
+            .collect();
+        if right.is_empty() {
+            return Ok(None);
+        }
+        let after: Vec<NewPage> = site
+            .pages
+            .iter()
+            .zip(&truth_of)
+            .map(|(page, truth)| NewPage::of(&page.url, &page.html, truth.clone(), redesign))
+            .collect();
+        let mut found = Break {
+            mapping: mapping.clone(),
+            fields: BTreeSet::new(),
+            is_unharmed: false,
+            before,
+            known: truth_of,
+            after,
+        };
+        let now = found.scores(mapping)?;
+        let is_right = |field: &String| now.get(field).is_none_or(|score| *score >= RIGHT_BEFORE);
+        found.is_unharmed = right.iter().all(is_right);
+        found.fields = right
+            .into_iter()
+            .filter(|field| {
+                now.get(field)
+                    .is_some_and(|score| *score < RIGHT_BEFORE / 2.0)
+            })
+            .collect();
+        Ok(Some(found))
+    }
+
+    /// The mean F1 of each field on the new pages, of those of which the truth is known there.
+    ///
+    /// # Errors
+    ///
+    /// The mapping is not valid.
+    pub fn scores(&self, mapping: &Value) -> Result<BTreeMap<String, f64>, Failure> {
+        let engine = engine_of(mapping)?;
+        let read: Vec<(Values, Values)> = self
+            .after
+            .iter()
+            .map(|page| {
+                (
+                    page.as_before(extract(&engine, &page.url, &page.html)),
+                    page.truth.clone(),
+                )
+            })
+            .collect();
+        let fields = fields_of(self.after.iter().map(|page| &page.truth));
+        let scored = fields.into_iter().filter_map(|field| {
+            let score = score(&read, &field)?;
+            Some((field, score))
+        });
+        Ok(scored.collect())
+    }
+
+    /// How the repair of each broken field ended.
+    ///
+    /// # Errors
+    ///
+    /// The repaired mapping is not valid.
+    pub fn judge(&self, repaired: &Repaired) -> Result<BTreeMap<String, Ending>, Failure> {
+        let scores = match &repaired.mapping {
+            Some(mapping) => self.scores(mapping)?,
+            None => BTreeMap::new(),
+        };
+        let ended = self.fields.iter().map(|field| {
+            let is_accepted = repaired.mapping.is_some() && repaired.accepted.contains(field);
+            let is_right = scores.get(field).is_some_and(|score| *score >= RIGHT_AFTER);
+            let ending = match (is_accepted, is_right) {
+                (false, _) => Ending::Refused,
+                (true, true) => Ending::Right,
+                (true, false) => Ending::Wrong,
+            };
+            (field.clone(), ending)
+        });
+        Ok(ended.collect())
+    }
+}
+
+impl NewPage {
+    fn of(url: &Url, html: &str, mut truth: Values, redesign: &Redesign) -> NewPage {
+        let html = redesign.apply(html);
+        let seen = visible_text(&html);
+        let mut old_forms = BTreeMap::new();
+        // Of a field of which a value is not on the page any more, the truth is not known.
+        truth.retain(|_, values| {
+            values.iter().all(|old| {
+                let new = redesign.value(old);
+                let is_seen = seen.contains(&new) || seen.contains(old.as_str());
+                old_forms.insert(new, old.clone());
+                is_seen
+            })
+        });
+        NewPage {
+            url: url.clone(),
+            html,
+            truth,
+            old_forms,
+        }
+    }
+
+    /// Values that were read, as the old layout wrote them.
+    pub fn as_before(&self, mut values: Values) -> Values {
+        for value in values.values_mut().flatten() {
+            if let Some(old) = self.old_forms.get(value) {
+                value.clone_from(old);
+            }
+        }
+        values
+    }
+}
+
+/// What is known to be true of a page: what was read there, as far as it is true.
+fn known_truth(read: &Values, truth: &Values) -> Values {
+    let mut known = read.clone();
+    known.retain(|field, values| {
+        let truth = truth.get(field).map_or(&[][..], Vec::as_slice);
+        !values.is_empty() && values.iter().all(|value| truth.contains(value))
+    });
+    known
+}
+
+/// Of each field of which something is known, whether what was read agrees.
+pub fn agreement(read: &Values, known: &Values) -> Vec<(String, bool)> {
+    let agrees =
+        |field: &String, known: &Vec<String>| read.get(field).is_some_and(|read| read == known);
+    let all = known.iter().filter(|(_, known)| !known.is_empty());
+    all.map(|(field, known)| (field.clone(), agrees(field, known)))
+        .collect()
+}
+
+fn fields_of<'a>(values: impl Iterator<Item = &'a Values>) -> BTreeSet<String> {
+    values.flat_map(|values| values.keys().cloned()).collect()
+}
+
+/// The mean F1 of a field over the pages of which the truth is known. One of several true values is enough for
+/// a field that has one value.
+fn score(pages: &[(Values, Values)], field: &str) -> Option<f64> {
+    let known = pages.iter().filter_map(|(read, truth)| {
+        let truth = truth.get(field).filter(|truth| !truth.is_empty())?;
+        let read = read.get(field).map_or(&[][..], Vec::as_slice);
+        Some(match read {
+            [one] if truth.contains(one) => 1.0,
+            _ => f1(read, truth),
+        })
+    });
+    let known: Vec<f64> = known.collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+/// The agreement of two sets of values.
+fn f1(read: &[String], truth: &[String]) -> f64 {
+    let (read, truth): (BTreeSet<_>, BTreeSet<_>) = (read.iter().collect(), truth.iter().collect());
+    let both = read.intersection(&truth).count();
+    2.0 * both as f64 / (read.len() + truth.len()).max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redesign::Change;
+    use crate::sites::LabelledPage;
+    use serde_json::json;
+
+    fn mapping(expression: &str) -> Value {
+        json!({
+            "name": "made",
+            "url_patterns": [{"type": "host", "pattern": "made.example"}],
+            "fields": [{"name": "price", "processors": [
+                {"type": "xpath", "parameters": {"expression": expression}},
+            ]}],
+        })
+    }
+
+    fn site() -> Site {
+        let page = |number: u32| LabelledPage {
+            url: Url::parse(&format!("https://made.example/{number}")).unwrap(),
+            html: format!(
+                "<body><h1>No. {number}</h1><b class='price'>{number}.50</b><i>{number}.99</i>"
+            ),
+            truth: Values::from([("price".to_owned(), vec![format!("{number}.50")])]),
+        };
+        Site {
+            name: "made".into(),
+            pages: (10..20).map(page).collect(),
+            mapping: None,
+        }
+    }
+
+    /// A redesign that renames the class.
+    fn broken() -> Break {
+        let renaming = (0..50).map(|seed| Redesign::of(seed, &[Change::Classes]));
+        let breaks =
+            renaming.map(|redesign| Break::of(&site(), &mapping("//b[@class='price']"), &redesign));
+        let mut breaks = breaks.map(|found| found.unwrap().unwrap());
+        breaks
+            .find(|found| !found.fields.is_empty())
+            .expect("a seed renames the class")
+    }
+
+    fn judged(expression: Option<&str>, accepted: &[&str]) -> Ending {
+        let repaired = Repaired {
+            mapping: expression.map(mapping),
+            accepted: accepted.iter().map(|field| (*field).to_owned()).collect(),
+        };
+        broken().judge(&repaired).unwrap()["price"]
+    }
+
+    #[test]
+    fn a_repair_is_judged_by_what_it_reads() {
+        assert_eq!(judged(Some("//b"), &["price"]), Ending::Right);
+        assert_eq!(
+            judged(Some("//h1/following-sibling::*[1]"), &["price"]),
+            Ending::Right
+        );
+        assert_eq!(judged(Some("//i"), &["price"]), Ending::Wrong);
+        assert_eq!(
+            judged(Some("//u"), &["price"]),
+            Ending::Wrong,
+            "it reads nothing"
+        );
+        assert_eq!(judged(Some("//b"), &[]), Ending::Refused);
+        assert_eq!(judged(None, &[]), Ending::Refused);
+    }
+
+    #[test]
+    fn what_a_redesign_leaves_alone_is_not_broken() {
+        let same = Redesign::of(0, &[Change::Ids]);
+        let found = Break::of(&site(), &mapping("//b"), &same).unwrap().unwrap();
+        assert!(found.fields.is_empty());
+        let wrong = Break::of(&site(), &mapping("//i"), &same).unwrap();
+        assert!(
+            wrong.is_none(),
+            "a mapping that was never right is not judged"
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! Real pages with their true values: those of a folder with a `truth.jsonl`, and manuals that Debian packages
+//! install, read by the mappings of `etl-mappings`. Pages belong to their owners: they are measured on, and
+//! never copied into this project.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_urls::Url;
+
+use crate::redesign::visible_text;
+
+pub type Failure = Box<dyn std::error::Error>;
+
+/// Values by field.
+pub type Values = BTreeMap<String, Vec<String>>;
+
+/// Larger pages make a bench slow, and say no more.
+const LARGEST_PAGE: usize = 200_000;
+
+/// Fewer pages are no site.
+const FEWEST_PAGES: usize = 5;
+
+/// Where Debian installs manuals: the mapping, the folder, the beginnings of files' names, and the address of
+/// the folder on the web.
+const MANUALS: [(&str, &str, &[&str], &str); 4] = [
+    (
+        "postgresql-command",
+        "postgresql-doc-15/html",
+        &["sql-", "app-"],
+        "https://www.postgresql.org/docs/15/",
+    ),
+    (
+        "python-library",
+        "python3-doc/html/library",
+        &[""],
+        "https://docs.python.org/3/library/",
+    ),
+    (
+        "sqlite-interface",
+        "sqlite3/c3ref",
+        &[""],
+        "https://www.sqlite.org/c3ref/",
+    ),
+    (
+        "sqlite-release",
+        "sqlite3/releaselog",
+        &[""],
+        "https://www.sqlite.org/releaselog/",
+    ),
+];
+
+/// A page and what truly stands on it.
+#[derive(Debug, Clone)]
+pub struct LabelledPage {
+    pub url: Url,
+    pub html: String,
+    pub truth: Values,
+}
+
+/// Pages of one site and one kind.
+#[derive(Debug, Clone)]
+pub struct Site {
+    pub name: String,
+    pub pages: Vec<LabelledPage>,
+    /// A mapping by which the true values were read, if there is one.
+    pub mapping: Option<Value>,
+}
+
+/// White space evened out, no-break spaces included.
+pub fn even(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The sites of a folder: each line of `truth.jsonl` names a page, `SITE/FILE`, and its fields' values.
+///
+/// # Errors
+///
+/// A file cannot be read, or a line is not of this form.
+pub fn labelled_sites(folder: &Path) -> Result<Vec<Site>, Failure> {
+    let path = folder.join("truth.jsonl");
+    let lines =
+        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut sites: BTreeMap<String, Vec<LabelledPage>> = BTreeMap::new();
+    for (number, line) in lines.lines().enumerate() {
+        let place = format!("{}:{}", path.display(), number + 1);
+        let line: Value =
+            serde_json::from_str(line).map_err(|error| format!("{place}: {error}"))?;
+        let page = line["page"]
+            .as_str()
+            .ok_or_else(|| format!("{place}: no page"))?;
+        let site = page.split('/').next().unwrap_or_default();
+        let html =
+            fs::read(folder.join(page)).map_err(|error| format!("{place}: {page}: {error}"))?;
+        sites
+            .entry(site.to_owned())
+            .or_default()
+            .push(LabelledPage {
+                url: Url::parse(&format!(
+                    "https://{}.example/{page}",
+                    site.replace('_', "-")
+                ))?,
+                html: String::from_utf8_lossy(&html).into_owned(),
+                truth: serde_json::from_value(line["fields"].clone())
+                    .map_err(|error| format!("{place}: fields: {error}"))?,
+            });
+    }
+    let named = sites.into_iter().map(|(name, pages)| Site {
+        name,
+        pages,
+        mapping: None,
+    });
+    Ok(named.collect())
+}
+
+/// The manuals that are installed, with at most so many pages of each, taken evenly.
+///
+/// # Errors
+///
+/// A mapping of `mappings` cannot be read.
+pub fn manuals(root: &Path, mappings: &Path, pages: usize) -> Result<Vec<Site>, Failure> {
+    let set = MappingSet::load_dir(mappings)?;
+    let engine = Engine::new(Arc::new(set), Limits::default());
+    let mut sites = Vec::new();
+    for (name, folder, beginnings, address) in MANUALS {
+        let mapping = mapping_named(mappings, name)?;
+        let mut found = Vec::new();
+        for path in html_files(&root.join(folder), beginnings) {
+            let url = Url::parse(address)?
+                .join(&path.file_name().unwrap_or_default().to_string_lossy())?;
+            let html = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+            if html.len() > LARGEST_PAGE {
+                continue;
+            }
+            let truth = values_read(&engine, name, &url, &html);
+            // A page without values is a page of another kind, such as a list of contents.
+            if truth.len() >= 2 {
+                found.push(LabelledPage { url, html, truth });
+            }
+        }
+        let pages = evenly(found, pages);
+        if pages.len() >= FEWEST_PAGES {
+            sites.push(Site {
+                name: name.to_owned(),
+                pages,
+                mapping: Some(mapping),
+            });
+        }
+    }
+    Ok(sites)
+}
+
+fn html_files(folder: &Path, beginnings: &[&str]) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "html"))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            beginnings
+                .iter()
+                .any(|beginning| name.starts_with(beginning))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn evenly<T>(mut all: Vec<T>, most: usize) -> Vec<T> {
+    let step = all.len().div_ceil(most.max(1)).max(1);
+    let mut number = 0;
+    all.retain(|_| {
+        number += 1;
+        (number - 1) % step == 0
+    });
+    all
+}
+
+/// The mapping of a name, out of the files of a folder.
+fn mapping_named(folder: &Path, name: &str) -> Result<Value, Failure> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        let file: Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
+        let all = match file {
+            Value::Array(all) => all,
+            one => vec![one],
+        };
+        if let Some(found) = all.into_iter().find(|one| one["name"] == name) {
+            return Ok(found);
+        }
+    }
+    Err(format!("{}: there is no mapping {name}", folder.display()).into())
+}
+
+/// What the mapping of a URL reads, of that what can be seen on the page.
+fn values_read(engine: &Engine, mapping: &str, url: &Url, html: &str) -> Values {
+    let index = engine.set().find(url.as_str());
+    if index.map(|index| engine.set().name(index)) != Some(mapping) {
+        return Values::new();
+    }
+    let seen = visible_text(html);
+    let mut values = extract(engine, url, html);
+    values
+        .retain(|_, values| !values.is_empty() && values.iter().all(|value| seen.contains(value)));
+    values
+}
+
+/// The fields of a page by the engine's mapping for it, as texts with white space evened out.
+pub fn extract(engine: &Engine, url: &Url, html: &str) -> Values {
+    let page = PageInput {
+        url,
+        kind: PageKind::Html,
+        text: html,
+    };
+    let Ok(extraction) = engine.extract(page, Wants::default()) else {
+        return Values::new();
+    };
+    texts_by_field(&extraction.fields)
+}
+
+/// What was extracted, as texts with white space evened out.
+pub fn texts_by_field(fields: &Map<String, Value>) -> Values {
+    let fields = fields.iter();
+    fields
+        .map(|(field, value)| (field.clone(), texts_of(value)))
+        .collect()
+}
+
+fn texts_of(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![even(text)],
+        Value::Array(items) => items.iter().flat_map(texts_of).collect(),
+        Value::Null => Vec::new(),
+        other => vec![other.to_string()],
+    }
+}
+
+/// An engine with one mapping.
+///
+/// # Errors
+///
+/// The mapping is not valid.
+pub fn engine_of(mapping: &Value) -> Result<Engine, Failure> {
+    let source = Source {
+        name: "mapping.json".into(),
+        text: mapping.to_string(),
+    };
+    let set = MappingSet::from_sources(vec![source])?;
+    Ok(Engine::new(Arc::new(set), Limits::default()))
+}
