@@ -1,9 +1,12 @@
 //! Learns one field of one group of pages.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::candidates::{Candidate, Candidates};
 use crate::evaluate::{self, Reading};
+use crate::fold::Wanted;
 use crate::labels::{Labels, Leaks};
 use crate::places::Places;
 use crate::score::{Label, Scores};
@@ -75,8 +78,8 @@ pub(crate) fn learn_field(
     let mut candidates = candidates;
     let mut readings = read_all(&candidates, &group.pages());
     if multiple {
-        let ranking = Scores::new(&candidates, &readings, &labels, multiple).ranking(None);
-        let unions = unions::of_best(&candidates, &ranking);
+        let credits = Scores::new(&candidates, &readings, &labels, multiple).credits;
+        let unions = unions::of_pairs(&candidates, &readings, &labels, &credits);
         readings.extend(read_all(&unions, &group.pages()));
         candidates.extend(unions);
     }
@@ -140,20 +143,31 @@ fn best_of_first(
     let readings = read_all(&candidates, &pages);
     let scores = Scores::new(&candidates, &readings, &first, multiple);
     let ranking = scores.ranking(None);
-    let kept = spread(&candidates, &ranking);
+    let kept = spread(&candidates, &readings, &first, &ranking);
     kept.into_iter()
         .map(|one| candidates[one].clone())
         .collect()
 }
 
-/// The first of the ranking, but of each kind of anchor a few, so that kinds can vote.
-fn spread(candidates: &[Candidate], ranking: &[usize]) -> Vec<usize> {
+/// The first of the ranking, but of each kind of anchor a few, so that kinds can vote; and a few for each
+/// known value, so that lists whose values stand in several places can be joined.
+fn spread(
+    candidates: &[Candidate],
+    readings: &[Vec<Reading>],
+    labels: &[Label],
+    ranking: &[usize],
+) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
-    let mut of_kind = std::collections::BTreeMap::new();
+    let mut of_kind = BTreeMap::new();
+    let mut of_value = BTreeMap::new();
     for &one in ranking {
-        let count = of_kind.entry(candidates[one].anchor).or_insert(0usize);
-        if *count < AT_LAST / 6 {
-            *count += 1;
+        let kinds = of_kind.entry(candidates[one].anchor).or_insert(0usize);
+        let values = of_value
+            .entry(values_read(&readings[one], labels))
+            .or_insert(0usize);
+        if *kinds < AT_LAST / 6 || *values < AT_LAST / 10 {
+            *kinds += 1;
+            *values += 1;
             kept.push(one);
         }
     }
@@ -167,6 +181,16 @@ fn spread(candidates: &[Candidate], ranking: &[usize]) -> Vec<usize> {
         }
     }
     kept
+}
+
+/// Which of the known values a candidate reads.
+fn values_read(readings: &[Reading], labels: &[Label]) -> Vec<bool> {
+    let of_label = |label: &Label| -> Vec<bool> {
+        let values = &readings[label.page].values;
+        let is_read = |wanted: &Wanted| values.iter().any(|value| wanted.is(value));
+        label.wanted.iter().take(10).map(is_read).collect()
+    };
+    labels.iter().flat_map(of_label).collect()
 }
 
 fn leave_one_out(scores: &Scores<'_>) -> Vec<f64> {

@@ -66,6 +66,9 @@ impl Label {
     }
 }
 
+/// The weight of the vote that is neither for nor against a candidate.
+const DEFAULT_VOTE: f64 = 0.3;
+
 /// Candidates with what they read, and what is known.
 pub(crate) struct Scores<'a> {
     pub(crate) candidates: &'a [Candidate],
@@ -228,6 +231,7 @@ impl<'a> Scores<'a> {
                     .any(|label| label.page == page && !label.wanted.is_empty())
             })
             .collect();
+        let unlabelled = labelled.iter().filter(|labelled| !**labelled).count().max(1) as f64;
         let share = |candidate: usize| {
             let (mut agreed, mut all) = (0.0, 0.0);
             for page in (0..pages).filter(|&page| !labelled[page]) {
@@ -240,7 +244,8 @@ impl<'a> Scores<'a> {
                     all += weight;
                 }
             }
-            if all > 0.0 { agreed / all } else { 0.5 }
+            // Half agrees by default, so that few and doubtful votes decide little.
+            (agreed + 0.5 * DEFAULT_VOTE * unlabelled) / (all + DEFAULT_VOTE * unlabelled)
         };
         (0..self.candidates.len()).map(share).collect()
     }
