@@ -10,6 +10,7 @@ use crate::fold::Wanted;
 use crate::labels::{Labels, Leaks};
 use crate::places::Places;
 use crate::score::{Label, Scores};
+use crate::shape;
 use crate::types::{Limits, Page};
 use crate::unions;
 
@@ -70,7 +71,12 @@ pub(crate) fn learn_field(
             &group.leaks,
         );
     }
-    let mut candidates = made.likeliest(limits.candidates.min(AT_FIRST));
+    let mut at_first = AT_FIRST;
+    if let Some(pattern) = shape::common(&labels) {
+        made.narrow(&pattern);
+        at_first *= 2;
+    }
+    let mut candidates = made.likeliest(limits.candidates.min(at_first));
     for candidate in &mut candidates {
         candidate.processors.extend(after.iter().cloned());
     }

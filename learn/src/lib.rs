@@ -22,6 +22,7 @@ mod places;
 mod repair;
 mod report;
 mod score;
+mod shape;
 mod steps;
 mod survival;
 mod types;

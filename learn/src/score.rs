@@ -231,7 +231,11 @@ impl<'a> Scores<'a> {
                     .any(|label| label.page == page && !label.wanted.is_empty())
             })
             .collect();
-        let unlabelled = labelled.iter().filter(|labelled| !**labelled).count().max(1) as f64;
+        let unlabelled = labelled
+            .iter()
+            .filter(|labelled| !**labelled)
+            .count()
+            .max(1) as f64;
         let share = |candidate: usize| {
             let (mut agreed, mut all) = (0.0, 0.0);
             for page in (0..pages).filter(|&page| !labelled[page]) {
