@@ -43,6 +43,7 @@ pub(crate) fn routes(
         At::ScriptKey(key) => vec![script_route(key)],
         At::Attribute(owner, name) => {
             let mut routes = meta_routes(*owner, name);
+            routes.extend(named_link(*owner, name, labels));
             let end = Ending {
                 node: *owner,
                 forms: vec![(format!("/@{name}"), 0.2)],
@@ -140,6 +141,17 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
         .filter(|name| !name.trim().is_empty())
         .map(route)
         .collect()
+}
+
+/// The target of a link by its text, where all pages have such a link.
+fn named_link(owner: NodeRef<'_>, attribute: &str, labels: &Labels) -> Option<Route> {
+    let text = crate::fold::collapsed(owner.text());
+    if (owner.tag(), attribute) != (Some("a"), "href") || !labels.has(&text) {
+        return None;
+    }
+    let written = literal(&text)?;
+    let expression = format!("//a[normalize-space(.)={written}]/@href");
+    Some(xpath_route(Anchor::Label, expression, 0.05))
 }
 
 /// From the parent of a text to the text.

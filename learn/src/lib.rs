@@ -3,7 +3,8 @@
 //! Pages are grouped by site and layout (`groups`); where a known value stands on a page (`places`) chains
 //! of processors are made that read it (`candidates`), by what is likely to last (`anchors`, `survival`).
 //! The engine of the crawl runs them on all pages (`evaluate`), and the likeliest wins (`score`), judged
-//! by whether it would have been found without the page that it is judged on. The same learner repairs
+//! by whether it would have been found without the page that it is judged on. Where a record's values
+//! stand behind a link, the link is learned as well (`links`). The same learner repairs
 //! mappings ([`repair`]).
 
 mod alternatives;
@@ -18,6 +19,7 @@ mod groups;
 mod known;
 mod labels;
 mod learning;
+mod links;
 mod places;
 mod repair;
 mod report;

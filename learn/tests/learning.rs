@@ -190,6 +190,70 @@ fn linked_data_is_read_and_a_value_is_no_anchor() {
 }
 
 #[test]
+fn a_value_behind_a_link_is_reached_by_a_link_to_follow() {
+    let mut pages = Vec::new();
+    for (number, name) in NAMES.iter().enumerate().take(5) {
+        let front = format!(
+            "<h1>{name}</h1><ul><li><a href='/about'>About</a><li><a href='../life/{number}'>Life</a>\
+             <li><a href='/person/{}'>Next</a></ul>",
+            number + 1
+        );
+        let life = format!(
+            "<table><tr><td>Born:</td><td>{}</td></tr><tr><td>x</td></tr></table><p>y</p><dl><dd>z</dl>",
+            1800 + number
+        );
+        let born = (1800 + number).to_string();
+        let known: &[(&str, &[&str])] = &[("name", &[name]), ("born", &[&born])];
+        for (path, text) in [("person", front), ("life", life)] {
+            let mut page = page(&format!("{path}/{number}"), text, known);
+            page.record = Some(format!("r{number}"));
+            pages.push(page);
+        }
+    }
+    let learned = learn(&pages, &[], &task()).unwrap();
+    assert_eq!(learned.mappings.len(), 2, "{learned:?}");
+    let source = Source {
+        name: "learned".into(),
+        text: learned.mappings[0].mapping.to_string(),
+    };
+    let set = Arc::new(MappingSet::from_sources(vec![source]).unwrap());
+    let engine = Engine::new(set, webfill_mapping::Limits::default());
+    let text = "<h1>Rosa</h1><ul><li><a href='/about'>About</a><li><a href='/x'>New</a>\
+                <li><a href='../life/9'>Life</a></ul>";
+    let url = Url::parse("https://people.example/person/9").unwrap();
+    let input = PageInput {
+        url: &url,
+        kind: PageKind::Html,
+        text,
+    };
+    let extraction = engine
+        .extract(
+            input,
+            Wants {
+                mapped_links: true,
+                ..Wants::default()
+            },
+        )
+        .unwrap();
+    let links: Vec<String> = extraction
+        .links
+        .iter()
+        .map(|link| link.to_string())
+        .collect();
+    assert_eq!(
+        links,
+        ["https://people.example/life/9"],
+        "{:?}",
+        learned.mappings[0].mapping
+    );
+    let life = &learned.mappings[1].mapping;
+    assert!(
+        life.get("url_parsers").is_none(),
+        "nothing is missing there but the name: {life}"
+    );
+}
+
+#[test]
 fn a_broken_field_is_repaired_and_a_sound_one_is_left() {
     let old = json!({"name": "people", "url_patterns": [{"type": "host", "pattern": "people.example"}], "fields": [
         {"name": "born", "description": "kept", "processors": [{"type": "css", "parameters": {"selector": ".gone"}}]},
