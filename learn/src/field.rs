@@ -45,15 +45,15 @@ impl Group<'_> {
     }
 }
 
-/// Learns a field, given what is known of it.
+/// Learns a field, given what is known of it, and whether it is a list, if that is known.
 pub(crate) fn learn_field(
     group: &Group<'_>,
     labels: Vec<Label>,
     pointed: &[(usize, usize)],
-    after: &[Value],
+    multiple: Option<bool>,
     limits: &Limits,
 ) -> Found {
-    let multiple = is_list(&labels);
+    let multiple = multiple.unwrap_or_else(|| is_list(&labels));
     let mut made = Candidates::default();
     for label in &labels {
         let page = &group.pages[label.page];
@@ -76,12 +76,8 @@ pub(crate) fn learn_field(
         made.narrow(&pattern);
         at_first *= 2;
     }
-    let mut candidates = made.likeliest(limits.candidates.min(at_first));
-    for candidate in &mut candidates {
-        candidate.processors.extend(after.iter().cloned());
-    }
-    let candidates = best_of_first(group, candidates, &labels, multiple);
-    let mut candidates = candidates;
+    let candidates = made.likeliest(limits.candidates.min(at_first));
+    let mut candidates = best_of_first(group, candidates, &labels, multiple);
     let mut readings = read_all(&candidates, &group.pages());
     if multiple {
         let credits = Scores::new(&candidates, &readings, &labels, multiple).credits;

@@ -5,6 +5,7 @@ use webfill_document::{Document, Limits as DocumentLimits};
 use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
+use crate::conflicts;
 use crate::field::{Found, Group, learn_field};
 use crate::groups::groups;
 use crate::known;
@@ -165,16 +166,21 @@ pub(crate) fn prepared<'d>(
 }
 
 fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<FieldReport>, Vec<f64>) {
-    let mut reports = Vec::new();
-    let mut doubts = vec![0.0; group.pages.len()];
+    let mut all: Vec<(String, Found)> = Vec::new();
     for field in fields {
         let (labels, pointed) = known::labels(&group.pages, field);
         if labels.iter().all(|label| label.wanted.is_empty()) {
             continue;
         }
-        let found: Found = learn_field(group, labels, &pointed, &[], &task.limits);
-        reports.push(report::field_report(field, &found, group));
-        let of_field = report::doubts(&found, group);
+        let found = learn_field(group, labels, &pointed, None, &task.limits);
+        all.push((field.clone(), found));
+    }
+    conflicts::settle(&mut all);
+    let mut reports = Vec::new();
+    let mut doubts = vec![0.0; group.pages.len()];
+    for (field, found) in &all {
+        reports.push(report::field_report(field, found, group));
+        let of_field = report::doubts(found, group);
         doubts
             .iter_mut()
             .zip(of_field)

@@ -11,6 +11,7 @@ mod alternatives;
 mod anchors;
 mod beside;
 mod candidates;
+mod conflicts;
 mod evaluate;
 mod field;
 mod fold;

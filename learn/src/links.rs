@@ -78,7 +78,7 @@ pub(crate) fn parsers(
     if labels.len() < ENOUGH {
         return Vec::new();
     }
-    let found = learn_field(group, labels, &[], &[], limits);
+    let found = learn_field(group, labels, &[], Some(false), limits);
     let chain = sure(&found).map(|chain| json!({"processors": chain}));
     chain.into_iter().collect()
 }

@@ -107,9 +107,9 @@ fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldRepo
                 .wanted
                 .iter()
                 .take(SHOWN)
-                .map(|one| one.text.clone())
+                .map(|one| one.given.clone())
                 .collect(),
-            read: read.map(|value| value.folded.clone()).collect(),
+            read: read.map(|value| value.text.clone()).collect(),
         });
     }
 }

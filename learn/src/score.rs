@@ -103,12 +103,12 @@ impl<'a> Scores<'a> {
             .iter()
             .map(|pages| mean_surplus(labels, pages))
             .collect();
+        let varies = varies(labels);
         let is_possible = readings
             .iter()
             .map(|pages| {
-                !labels
-                    .iter()
-                    .any(|label| label.contradicts(&pages[label.page], multiple))
+                let contradicts = |label: &Label| label.contradicts(&pages[label.page], multiple);
+                !labels.iter().any(contradicts) && !(varies && is_constant(pages))
             })
             .collect();
         let mut scores = Scores {
@@ -271,6 +271,23 @@ impl<'a> Scores<'a> {
             shared as f64 / all as f64
         }
     }
+}
+
+/// Whether two pages are known to have nothing in common.
+fn varies(labels: &[Label]) -> bool {
+    let mut known = labels.iter().filter(|label| !label.wanted.is_empty());
+    let Some(first) = known.next() else {
+        return false;
+    };
+    known.any(|label| !label.wanted.iter().any(|one| first.wanted.contains(one)))
+}
+
+/// The same on every page, and on three at least: part of the layout.
+fn is_constant(pages: &[Reading]) -> bool {
+    let first = pages.first();
+    pages.len() >= 3
+        && first.is_some_and(|first| !first.values.is_empty())
+        && pages.iter().all(|page| Some(page) == first)
 }
 
 fn mean_surplus(labels: &[Label], pages: &[Reading]) -> f64 {

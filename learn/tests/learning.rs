@@ -124,6 +124,7 @@ fn a_wrong_record_does_not_mislead() {
     assert_eq!(read_last(&learned)["born"], "1805");
     let field = &learned.mappings[0].fields[0];
     assert_eq!(field.disagree.len(), 1);
+    assert_eq!(field.disagree[0].known, ["1801"]);
     assert!(field.confidence < 0.9 && learned.mappings[0].draft);
 }
 
@@ -277,6 +278,42 @@ fn a_broken_field_is_repaired_and_a_sound_one_is_left() {
     assert_eq!(
         read(&repaired.mapping, &page("person/5", html(5), &[]))["born"],
         "1805"
+    );
+}
+
+#[test]
+fn a_list_that_is_repaired_stays_a_list() {
+    let old = json!({"name": "people", "url_patterns": [{"type": "host", "pattern": "people.example"}], "fields": [
+        {"name": "works", "multiple": true, "processors": [{"type": "css", "parameters": {"selector": ".gone"}}]}
+    ]});
+    let html = |number: usize, works: usize| {
+        let works: String = (0..works)
+            .map(|work| format!("<li>Work {number}{work}</li>"))
+            .collect();
+        format!(
+            "<h1>{}</h1><p>Seen</p><ul class=works>{works}</ul>",
+            NAMES[number]
+        )
+    };
+    let pages: Vec<Page> = (0..5)
+        .map(|number| {
+            let work = format!("Work {number}0");
+            page(
+                &format!("person/{number}"),
+                html(number, 1),
+                &[("works", &[&work])],
+            )
+        })
+        .collect();
+    let repaired = repair(&old, &pages, &Limits::default()).unwrap();
+    assert!(repaired.fields[0].accepted, "{repaired:?}");
+    assert_eq!(repaired.mapping["fields"][0]["multiple"], true);
+    let fields = read(&repaired.mapping, &page("person/5", html(5, 3), &[]));
+    assert_eq!(
+        fields["works"].as_array().map(Vec::len),
+        Some(3),
+        "{}",
+        repaired.mapping
     );
 }
 
