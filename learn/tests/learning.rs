@@ -1,75 +1,15 @@
 //! What the learner makes of pages that were written for it, judged by the engine of the crawl.
 
-use std::collections::BTreeMap;
+mod made;
+
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use webfill_learn::{LearnError, Learned, Limits, Page, Said, Task, learn, repair};
+use serde_json::json;
+use webfill_learn::{LearnError, Learned, Limits, Page, learn, repair};
 use webfill_mapping::{Engine, MappingSet, PageInput, PageKind, Source, Wants};
 use webfill_urls::Url;
 
-const NAMES: [&str; 6] = ["Ada", "Mary", "Grace", "Emmy", "Hedy", "Rosa"];
-
-fn page(path: &str, text: String, known: &[(&str, &[&str])]) -> Page {
-    let known = known.iter().map(|(field, values)| {
-        (
-            (*field).to_owned(),
-            values.iter().map(|value| (*value).to_owned()).collect(),
-        )
-    });
-    Page {
-        url: Url::parse(&format!("https://people.example/{path}")).unwrap(),
-        kind: PageKind::Html,
-        text,
-        record: None,
-        known: known.collect(),
-        said: BTreeMap::new(),
-    }
-}
-
-fn task() -> Task {
-    Task {
-        name: "people".into(),
-        fields: Vec::new(),
-        limits: Limits::default(),
-    }
-}
-
-fn html(number: usize) -> String {
-    let name = NAMES[number];
-    format!(
-        "<title>{name} - People</title><h1>{name} L</h1><p>Welcome</p><table>\
-         <tr><th>Born:</th><td>{}</td></tr><tr><th>Paid:</th><td>${},500.00</td></tr></table>\
-         <p class=note>Lives in town {number}, happily</p>\
-         <ul class=works><li>Work {number}a</li><li>Work {number}b</li></ul>",
-        1800 + number,
-        number + 1
-    )
-}
-
-fn read(mapping: &Value, page: &Page) -> serde_json::Map<String, Value> {
-    let source = Source {
-        name: "learned".into(),
-        text: mapping.to_string(),
-    };
-    let set = Arc::new(MappingSet::from_sources(vec![source]).unwrap());
-    let engine = Engine::new(set, webfill_mapping::Limits::default());
-    let input = PageInput {
-        url: &page.url,
-        kind: page.kind,
-        text: &page.text,
-    };
-    engine.extract(input, Wants::default()).unwrap().fields
-}
-
-/// Learns from the first pages and reads the last one.
-fn read_last(learned: &Learned) -> serde_json::Map<String, Value> {
-    assert_eq!(learned.mappings.len(), 1, "{learned:?}");
-    read(
-        &learned.mappings[0].mapping,
-        &page("person/5", html(5), &[]),
-    )
-}
+use made::{NAMES, html, page, read, read_last, task};
 
 fn learn_from(known: impl Fn(usize) -> Vec<(&'static str, Vec<String>)>) -> Learned {
     let pages: Vec<Page> = (0..5)
@@ -129,24 +69,78 @@ fn a_wrong_record_does_not_mislead() {
 }
 
 #[test]
-fn what_a_person_rejects_is_not_chosen() {
+fn two_fields_with_different_values_have_places_of_their_own() {
+    let text = |number: usize| {
+        format!(
+            "<dl><dt>Maker:</dt><dd>{}</dd></dl><p>{}</p>",
+            NAMES[number],
+            if number == 0 { "Ada" } else { "Other" }
+        )
+    };
     let pages: Vec<Page> = (0..4)
         .map(|number| {
-            let mut page = page(&format!("person/{number}"), html(number), &[]);
-            let said = Said {
-                rejected: vec![format!("{} L", NAMES[number])],
-                ..Said::default()
-            };
-            page.said.insert("name".into(), said);
-            page.known.insert(
-                "name".into(),
-                vec![NAMES[number].into(), format!("{} L", NAMES[number])],
-            );
-            page
+            let (maker, owner) = (NAMES[number], format!("owner {number}"));
+            let owner = if number == 1 { "Mary" } else { &owner };
+            page(
+                &format!("thing/{number}"),
+                text(number),
+                &[("maker", &[maker]), ("owner", &[owner])],
+            )
         })
         .collect();
     let learned = learn(&pages, &[], &task()).unwrap();
-    assert_eq!(read_last(&learned)["name"], "Rosa");
+    let fields = read(&learned.mappings[0].mapping, &page("thing/5", text(5), &[]));
+    assert_eq!(fields["maker"], "Rosa");
+    assert_eq!(
+        fields.get("owner"),
+        None,
+        "{:?}",
+        learned.mappings[0].fields
+    );
+}
+
+#[test]
+fn a_disagreement_shows_values_as_they_are_written() {
+    let learned = learn_from(|number| {
+        let name = if number == 2 {
+            "Alan TURING".into()
+        } else {
+            format!("{} L", NAMES[number])
+        };
+        vec![("name", vec![name])]
+    });
+    let disagree = &learned.mappings[0].fields[0].disagree;
+    assert_eq!(disagree[0].known, ["Alan TURING"]);
+    assert_eq!(disagree[0].read, ["Grace L"]);
+}
+
+#[test]
+fn a_label_with_a_no_break_space_is_found() {
+    let text = |number: usize| {
+        let row = format!("<tr><td>Born&nbsp;in:</td><td>{}</td></tr>", 1800 + number);
+        let other = "<tr><td>Kind:</td><td>x</td></tr>".repeat(number % 3);
+        format!("<table>{other}{row}</table>")
+    };
+    let pages: Vec<Page> = (0..5)
+        .map(|number| {
+            let born = (1800 + number).to_string();
+            page(
+                &format!("person/{number}"),
+                text(number),
+                &[("born", &[&born])],
+            )
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let fields = read(
+        &learned.mappings[0].mapping,
+        &page("person/5", text(5), &[]),
+    );
+    assert_eq!(fields["born"], "1805");
+    assert_eq!(
+        learned.mappings[0].fields[0].anchor.as_deref(),
+        Some("label")
+    );
 }
 
 #[test]
