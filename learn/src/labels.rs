@@ -26,9 +26,9 @@ impl Leaks {
         let folded = crate::fold::folded(text);
         let bare = folded.trim_end_matches([':', ' ']);
         let is_in = |known: &String| match known.chars().count() {
-            ..SHORTEST => false,
-            ..LONG => is_word_of(known, &folded),
-            _ => folded.contains(known.as_str()),
+            length if length >= LONG => folded.contains(known.as_str()),
+            length if length >= SHORTEST => is_word_of(known, &folded),
+            _ => false,
         };
         self.0.contains(&folded) || self.0.contains(bare) || self.0.iter().any(is_in)
     }

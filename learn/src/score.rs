@@ -108,7 +108,7 @@ impl<'a> Scores<'a> {
             .iter()
             .map(|pages| {
                 let contradicts = |label: &Label| label.contradicts(&pages[label.page], multiple);
-                !labels.iter().any(contradicts) && !(varies && is_constant(pages))
+                !(labels.iter().any(contradicts) || varies && is_constant(pages))
             })
             .collect();
         let mut scores = Scores {
