@@ -43,6 +43,7 @@ pub(crate) fn routes(
         At::ScriptKey(key) => vec![script_route(key)],
         At::Attribute(owner, name) => {
             let mut routes = meta_routes(*owner, name);
+            routes.extend(named_link(*owner, name, labels));
             let end = Ending {
                 node: *owner,
                 forms: vec![(format!("/@{name}"), 0.2)],
@@ -142,11 +143,22 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
         .collect()
 }
 
+/// The target of a link by its text, where all pages have such a link.
+fn named_link(owner: NodeRef<'_>, attribute: &str, labels: &Labels) -> Option<Route> {
+    let text = crate::fold::collapsed(owner.text());
+    if (owner.tag(), attribute) != (Some("a"), "href") || !labels.has(&text) {
+        return None;
+    }
+    let is_text = says(owner.text(), &text)?;
+    let expression = format!("//a[{is_text}]/@href");
+    Some(xpath_route(Anchor::Label, expression, 0.05))
+}
+
 /// From the parent of a text to the text.
 fn text_forms(text: NodeRef<'_>, parent: NodeRef<'_>) -> Vec<(String, f64)> {
     let texts: Vec<NodeRef<'_>> = parent
         .children()
-        .filter(|child| child.is_text() && !child.text().trim().is_empty())
+        .filter(|child| child.is_text() && !is_blank(child.text()))
         .take(200)
         .collect();
     let number = texts.iter().position(|one| *one == text).unwrap_or(0) + 1;
@@ -230,6 +242,20 @@ fn xpath_route(anchor: Anchor, expression: String, burden: f64) -> Route {
         is_text: true,
         burden,
     }
+}
+
+/// What `normalize-space` makes empty: no-break spaces are none of its white space.
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, ' ' | '\t' | '\n' | '\r'))
+}
+
+/// The XPath condition that a node says this, as it is written on the page.
+pub(crate) fn says(written: &str, text: &str) -> Option<String> {
+    let literal = literal(text)?;
+    Some(match written.contains('\u{a0}') {
+        true => format!("normalize-space(translate(.,'\u{a0}',' '))={literal}"),
+        false => format!("normalize-space(.)={literal}"),
+    })
 }
 
 /// A text as an XPath literal, if one kind of quotes suffices.

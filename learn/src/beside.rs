@@ -2,7 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::literal;
+use crate::anchors::says;
 use crate::labels::Labels;
 use crate::places::{At, Places};
 use crate::steps::steps_between;
@@ -49,7 +49,7 @@ pub(crate) fn label_routes(
         if !(distance <= NEAR || is_heading) || !labels.has(&page.all[text].text) {
             continue;
         }
-        let Some(written) = literal(&page.all[text].text) else {
+        let Some(written) = says(label.text(), &page.all[text].text) else {
             continue;
         };
         // What does not look like a label may be any text that all pages share.
@@ -60,9 +60,8 @@ pub(crate) fn label_routes(
         };
         let burden = 0.04 * distance as f64 + doubt;
         if is_text && distance <= 4 {
-            let after = format!(
-                "//text()[normalize-space(.)={written}]/following::text()[normalize-space(.)][{distance}]"
-            );
+            let after =
+                format!("//text()[{written}]/following::text()[normalize-space(.)][{distance}]");
             found(&after, 0.25 + 0.1 * distance as f64, true);
         }
         structure(label, parent, end, &written, burden, found);
@@ -92,8 +91,8 @@ fn structure(
     let Some(tag) = parent.tag() else { return };
     let is_whole = parent.text().trim() == label.text().trim();
     let mut from = match is_whole {
-        true => format!("//{tag}[normalize-space(.)={written}]"),
-        false => format!("//{tag}[text()[normalize-space(.)={written}]]"),
+        true => format!("//{tag}[{written}]"),
+        false => format!("//{tag}[text()[{written}]]"),
     };
     let mut node = parent;
     for level in 0..5 {

@@ -33,6 +33,9 @@ const MOST: usize = 60_000;
 /// Places of one value on one page from which candidates are made.
 const MOST_PLACES: usize = 12;
 
+/// The burden of a pattern that texts must match.
+const NARROWED: f64 = 0.15;
+
 impl Candidates {
     /// Adds those of a known value of a page.
     pub(crate) fn add_value(
@@ -94,6 +97,29 @@ impl Candidates {
         });
         if candidate.found_on.last() != Some(&number) {
             candidate.found_on.push(number);
+        }
+    }
+
+    /// Adds to each that yields plain texts the same with only those texts that match a pattern.
+    pub(crate) fn narrow(&mut self, pattern: &str) {
+        let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
+        let ends_in_text = |candidate: &&Candidate| {
+            let last = candidate.processors.last();
+            last.is_some_and(|last| last["type"] == "collapse_whitespace")
+        };
+        let plain = self.by_chain.values().filter(ends_in_text);
+        let narrowed: Vec<Candidate> = plain
+            .take(MOST - self.by_chain.len().min(MOST))
+            .map(|candidate| {
+                let mut narrowed = candidate.clone();
+                narrowed.processors.push(regex.clone());
+                narrowed.burden += NARROWED;
+                narrowed
+            })
+            .collect();
+        for candidate in narrowed {
+            let key = Value::from(candidate.processors.clone()).to_string();
+            self.by_chain.entry(key).or_insert(candidate);
         }
     }
 

@@ -1,12 +1,16 @@
 //! Learns one field of one group of pages.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::candidates::{Candidate, Candidates};
 use crate::evaluate::{self, Reading};
+use crate::fold::Wanted;
 use crate::labels::{Labels, Leaks};
 use crate::places::Places;
 use crate::score::{Label, Scores};
+use crate::shape;
 use crate::types::{Limits, Page};
 use crate::unions;
 
@@ -41,15 +45,15 @@ impl Group<'_> {
     }
 }
 
-/// Learns a field, given what is known of it.
+/// Learns a field, given what is known of it, and whether it is a list, if that is known.
 pub(crate) fn learn_field(
     group: &Group<'_>,
     labels: Vec<Label>,
     pointed: &[(usize, usize)],
-    after: &[Value],
+    multiple: Option<bool>,
     limits: &Limits,
 ) -> Found {
-    let multiple = is_list(&labels);
+    let multiple = multiple.unwrap_or_else(|| is_list(&labels));
     let mut made = Candidates::default();
     for label in &labels {
         let page = &group.pages[label.page];
@@ -67,16 +71,17 @@ pub(crate) fn learn_field(
             &group.leaks,
         );
     }
-    let mut candidates = made.likeliest(limits.candidates.min(AT_FIRST));
-    for candidate in &mut candidates {
-        candidate.processors.extend(after.iter().cloned());
+    let mut at_first = AT_FIRST;
+    if let Some(pattern) = shape::common(&labels) {
+        made.narrow(&pattern);
+        at_first *= 2;
     }
-    let candidates = best_of_first(group, candidates, &labels, multiple);
-    let mut candidates = candidates;
+    let candidates = made.likeliest(limits.candidates.min(at_first));
+    let mut candidates = best_of_first(group, candidates, &labels, multiple);
     let mut readings = read_all(&candidates, &group.pages());
     if multiple {
-        let ranking = Scores::new(&candidates, &readings, &labels, multiple).ranking(None);
-        let unions = unions::of_best(&candidates, &ranking);
+        let credits = Scores::new(&candidates, &readings, &labels, multiple).credits;
+        let unions = unions::of_pairs(&candidates, &readings, &labels, &credits);
         readings.extend(read_all(&unions, &group.pages()));
         candidates.extend(unions);
     }
@@ -140,20 +145,31 @@ fn best_of_first(
     let readings = read_all(&candidates, &pages);
     let scores = Scores::new(&candidates, &readings, &first, multiple);
     let ranking = scores.ranking(None);
-    let kept = spread(&candidates, &ranking);
+    let kept = spread(&candidates, &readings, &first, &ranking);
     kept.into_iter()
         .map(|one| candidates[one].clone())
         .collect()
 }
 
-/// The first of the ranking, but of each kind of anchor a few, so that kinds can vote.
-fn spread(candidates: &[Candidate], ranking: &[usize]) -> Vec<usize> {
+/// The first of the ranking, but of each kind of anchor a few, so that kinds can vote; and a few for each
+/// known value, so that lists whose values stand in several places can be joined.
+fn spread(
+    candidates: &[Candidate],
+    readings: &[Vec<Reading>],
+    labels: &[Label],
+    ranking: &[usize],
+) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
-    let mut of_kind = std::collections::BTreeMap::new();
+    let mut of_kind = BTreeMap::new();
+    let mut of_value = BTreeMap::new();
     for &one in ranking {
-        let count = of_kind.entry(candidates[one].anchor).or_insert(0usize);
-        if *count < AT_LAST / 6 {
-            *count += 1;
+        let kinds = of_kind.entry(candidates[one].anchor).or_insert(0usize);
+        let values = of_value
+            .entry(values_read(&readings[one], labels))
+            .or_insert(0usize);
+        if *kinds < AT_LAST / 6 || *values < AT_LAST / 10 {
+            *kinds += 1;
+            *values += 1;
             kept.push(one);
         }
     }
@@ -167,6 +183,16 @@ fn spread(candidates: &[Candidate], ranking: &[usize]) -> Vec<usize> {
         }
     }
     kept
+}
+
+/// Which of the known values a candidate reads.
+fn values_read(readings: &[Reading], labels: &[Label]) -> Vec<bool> {
+    let of_label = |label: &Label| -> Vec<bool> {
+        let values = &readings[label.page].values;
+        let is_read = |wanted: &Wanted| values.iter().any(|value| wanted.is(value));
+        label.wanted.iter().take(10).map(is_read).collect()
+    };
+    labels.iter().flat_map(of_label).collect()
 }
 
 fn leave_one_out(scores: &Scores<'_>) -> Vec<f64> {

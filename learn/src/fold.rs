@@ -25,8 +25,11 @@ pub(crate) fn folded(text: &str) -> String {
 }
 
 /// A known value with what its other spellings have in common.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Wanted {
+    /// As the record writes it.
+    pub(crate) given: String,
+    /// The same with white space and character references resolved.
     pub(crate) text: String,
     pub(crate) folded: String,
     pub(crate) number: Option<String>,
@@ -50,6 +53,7 @@ impl Wanted {
             number: is_number.then(|| number_in(&text)).flatten(),
             date: date_of(&text),
             digits: phone_digits(&text),
+            given: value.to_owned(),
             text,
             folded,
         })
@@ -64,13 +68,28 @@ impl Wanted {
     }
 }
 
+impl PartialEq for Wanted {
+    fn eq(&self, other: &Wanted) -> bool {
+        self.folded == other.folded
+    }
+}
+
 /// A text that was read.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone)]
 pub(crate) struct Spelling {
+    /// As it was read.
+    pub(crate) text: String,
     pub(crate) folded: String,
     number: Option<String>,
     digits: Option<String>,
     date: Option<(i32, u32, u32)>,
+}
+
+/// Two spellings of the same text are equal.
+impl PartialEq for Spelling {
+    fn eq(&self, other: &Spelling) -> bool {
+        self.folded == other.folded
+    }
 }
 
 impl Spelling {
@@ -81,6 +100,7 @@ impl Spelling {
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b"+-., ".contains(&b));
         Spelling {
+            text: read.to_owned(),
             folded: folded(read),
             number: if plain { number_in(read) } else { None },
             digits: if is_short { phone_digits(read) } else { None },

@@ -7,6 +7,12 @@ use crate::places::{At, Places};
 /// Characters of a label.
 const LONGEST: usize = 40;
 
+/// Shorter known values, such as `2`, are in too many texts by chance.
+const SHORTEST: usize = 3;
+
+/// Known values from this length on are no parts of other words by chance.
+const LONG: usize = 6;
+
 /// Known values, by which no candidate may hold on: it would be right for one page only.
 pub(crate) struct Leaks(BTreeSet<String>);
 
@@ -15,17 +21,26 @@ impl Leaks {
         Leaks(known.collect())
     }
 
-    /// Whether a text is a known value, or holds a long one.
+    /// Whether a text is a known value, or holds one as whole words; a long one may be a part of a word.
     pub(crate) fn holds(&self, text: &str) -> bool {
         let folded = crate::fold::folded(text);
         let bare = folded.trim_end_matches([':', ' ']);
-        self.0.contains(&folded)
-            || self.0.contains(bare)
-            || self
-                .0
-                .iter()
-                .any(|known| known.chars().count() >= 6 && folded.contains(known.as_str()))
+        let is_in = |known: &String| match known.chars().count() {
+            length if length >= LONG => folded.contains(known.as_str()),
+            length if length >= SHORTEST => is_word_of(known, &folded),
+            _ => false,
+        };
+        self.0.contains(&folded) || self.0.contains(bare) || self.0.iter().any(is_in)
     }
+}
+
+fn is_word_of(known: &str, text: &str) -> bool {
+    let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    text.match_indices(known).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + known.len()..].chars().next();
+        !joins(before) && !joins(after)
+    })
 }
 
 /// The labels of a group of pages.
@@ -83,4 +98,20 @@ fn is_marked(at: &At<'_>, text: &str) -> bool {
                     | "legend"
             )
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_with_a_known_value_is_no_anchor() {
+        let leaks = Leaks::new(["ada", "boston", "12"].map(str::to_owned).into_iter());
+        for text in ["Ada:", "Works by Ada", "ada-works", "bostonians"] {
+            assert!(leaks.holds(text), "{text}");
+        }
+        for text in ["Canada", "Madame", "12 works", "Works by"] {
+            assert!(!leaks.holds(text), "{text}");
+        }
+    }
 }

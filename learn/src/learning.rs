@@ -5,10 +5,12 @@ use webfill_document::{Document, Limits as DocumentLimits};
 use webfill_mapping::PageKind;
 use webfill_urls::Url;
 
+use crate::conflicts;
 use crate::field::{Found, Group, learn_field};
 use crate::groups::groups;
 use crate::known;
 use crate::labels::{Labels, Leaks};
+use crate::links::{self, Learnt};
 use crate::places::Places;
 use crate::report;
 use crate::types::{FieldReport, LearnError, Learned, LeftOut, Page, Task};
@@ -28,15 +30,27 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
         return Err(LearnError::NothingKnown);
     }
     let groups = url_patterns::separable(groups(pages, &documents), pages);
+    let mut learnt = Vec::new();
+    let mut to_look_at = Vec::new();
+    for group in &groups {
+        let group_of_fields = prepared(pages, &documents, &chosen_pages(pages, group, task));
+        let (reports, doubts) = learn_fields(&group_of_fields, &fields, task);
+        to_look_at.push(report::page_to_look_at(&doubts, &group_of_fields));
+        learnt.push(Learnt {
+            group: group.clone(),
+            reports,
+        });
+    }
+    let links: Vec<Vec<Value>> = (0..learnt.len())
+        .map(|at| links_of(pages, &documents, &learnt, at, task))
+        .collect();
     let mut learned = Learned {
         mappings: Vec::new(),
         left_out: Vec::new(),
     };
-    for group in &groups {
-        let chosen = chosen_pages(pages, group, task);
-        let prepared = prepared(pages, &documents, &chosen);
-        let (reports, doubts) = learn_fields(&prepared, &fields, task);
-        if reports.iter().all(|report| report.processors.is_none()) {
+    for ((of_group, links), look_at) in learnt.into_iter().zip(links).zip(to_look_at) {
+        let Learnt { group, reports } = of_group;
+        if links.is_empty() && reports.iter().all(|report| report.processors.is_none()) {
             let why = "no value that is known of this page or of those like it was found on them";
             learned.left_out.extend(group.iter().map(|&page| LeftOut {
                 url: pages[page].url.to_string(),
@@ -44,16 +58,33 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
             }));
             continue;
         }
-        let others = others_of(pages, &groups, group, other_urls);
+        let others = others_of(pages, &groups, &group, other_urls);
         let urls: Vec<&Url> = group.iter().map(|&page| &pages[page].url).collect();
         let patterns = url_patterns::patterns(&urls, &others);
         let name = name_of(&task.name, learned.mappings.len());
-        let mapping = mapping_of(&name, &patterns, &[], &reports);
-        learned.mappings.push(report::mapping_report(
-            mapping, &urls, reports, &doubts, &prepared,
-        ));
+        let mapping = mapping_of(&name, &patterns, &links, &reports);
+        learned
+            .mappings
+            .push(report::mapping_report(mapping, &urls, reports, look_at));
     }
     Ok(learned)
+}
+
+/// The `url_parsers` of a group.
+fn links_of(
+    pages: &[Page],
+    documents: &[Document],
+    learnt: &[Learnt],
+    at: usize,
+    task: &Task,
+) -> Vec<Value> {
+    let pairs = links::wanted(pages, learnt, at);
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let chosen = chosen_pages(pages, &learnt[at].group, task);
+    let group = prepared(pages, documents, &chosen);
+    links::parsers(&group, &chosen, pages, &pairs, &task.limits)
 }
 
 fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
@@ -135,16 +166,21 @@ pub(crate) fn prepared<'d>(
 }
 
 fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<FieldReport>, Vec<f64>) {
-    let mut reports = Vec::new();
-    let mut doubts = vec![0.0; group.pages.len()];
+    let mut all: Vec<(String, Found)> = Vec::new();
     for field in fields {
         let (labels, pointed) = known::labels(&group.pages, field);
         if labels.iter().all(|label| label.wanted.is_empty()) {
             continue;
         }
-        let found: Found = learn_field(group, labels, &pointed, &[], &task.limits);
-        reports.push(report::field_report(field, &found, group));
-        let of_field = report::doubts(&found, group);
+        let found = learn_field(group, labels, &pointed, None, &task.limits);
+        all.push((field.clone(), found));
+    }
+    conflicts::settle(&mut all);
+    let mut reports = Vec::new();
+    let mut doubts = vec![0.0; group.pages.len()];
+    for (field, found) in &all {
+        reports.push(report::field_report(field, found, group));
+        let of_field = report::doubts(found, group);
         doubts
             .iter_mut()
             .zip(of_field)

@@ -3,13 +3,15 @@
 //! Pages are grouped by site and layout (`groups`); where a known value stands on a page (`places`) chains
 //! of processors are made that read it (`candidates`), by what is likely to last (`anchors`, `survival`).
 //! The engine of the crawl runs them on all pages (`evaluate`), and the likeliest wins (`score`), judged
-//! by whether it would have been found without the page that it is judged on. The same learner repairs
+//! by whether it would have been found without the page that it is judged on. Where a record's values
+//! stand behind a link, the link is learned as well (`links`). The same learner repairs
 //! mappings ([`repair`]).
 
 mod alternatives;
 mod anchors;
 mod beside;
 mod candidates;
+mod conflicts;
 mod evaluate;
 mod field;
 mod fold;
@@ -18,10 +20,12 @@ mod groups;
 mod known;
 mod labels;
 mod learning;
+mod links;
 mod places;
 mod repair;
 mod report;
 mod score;
+mod shape;
 mod steps;
 mod survival;
 mod types;

@@ -93,8 +93,8 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
             repaired.fields.push(sound(name, right, known));
             continue;
         }
-        let found = learn_field(&group, labels, &pointed, &[], limits);
-        let repair = judge(name, &found, &group, multiple);
+        let found = learn_field(&group, labels, &pointed, Some(multiple), limits);
+        let repair = judge(name, &found, &group);
         if repair.accepted
             && let Some(learned) = repair.learned.as_ref().and_then(field_of)
         {
@@ -153,9 +153,9 @@ fn replace_chain(field: &mut Value, learned: &Value) {
     }
 }
 
-fn judge(field: String, found: &Found, group: &Group<'_>, multiple: bool) -> FieldRepair {
+fn judge(field: String, found: &Found, group: &Group<'_>) -> FieldRepair {
     let report = report::field_report(&field, found, group);
-    let refusal = refusal(found, &report, multiple);
+    let refusal = refusal(found, &report);
     FieldRepair {
         broken: true,
         accepted: refusal.is_none(),
@@ -166,13 +166,10 @@ fn judge(field: String, found: &Found, group: &Group<'_>, multiple: bool) -> Fie
 }
 
 /// Why a repair is not sure enough.
-fn refusal(found: &Found, report: &FieldReport, multiple: bool) -> Option<String> {
+fn refusal(found: &Found, report: &FieldReport) -> Option<String> {
     let Some(&best) = found.ranking.first() else {
         return Some(report.why.clone());
     };
-    if found.multiple != multiple {
-        return Some("values of before are lists on some pages and single on others".to_owned());
-    }
     if report.agree.len() < ENOUGH {
         let right = report.agree.len();
         return Some(format!(

@@ -107,9 +107,9 @@ fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldRepo
                 .wanted
                 .iter()
                 .take(SHOWN)
-                .map(|one| one.text.clone())
+                .map(|one| one.given.clone())
                 .collect(),
-            read: read.map(|value| value.folded.clone()).collect(),
+            read: read.map(|value| value.text.clone()).collect(),
         });
     }
 }
@@ -181,8 +181,7 @@ pub(crate) fn mapping_report(
     mapping: Value,
     urls: &[&Url],
     fields: Vec<FieldReport>,
-    doubts: &[f64],
-    group: &Group<'_>,
+    look_at: Option<String>,
 ) -> LearnedMapping {
     let is_unsure = |field: &FieldReport| {
         field.confidence < SURE || field.agree.len() + field.disagree.len() < ENOUGH
@@ -191,7 +190,7 @@ pub(crate) fn mapping_report(
         mapping,
         pages: urls.iter().map(|url| url.to_string()).collect(),
         draft: fields.iter().any(is_unsure),
-        look_at: page_to_look_at(doubts, group),
+        look_at,
         fields,
     }
 }
@@ -222,7 +221,7 @@ pub(crate) fn doubts(found: &Found, group: &Group<'_>) -> Vec<f64> {
 }
 
 /// The page on which candidates disagree most; `None` if they agree on all.
-fn page_to_look_at(doubts: &[f64], group: &Group<'_>) -> Option<String> {
+pub(crate) fn page_to_look_at(doubts: &[f64], group: &Group<'_>) -> Option<String> {
     let most = doubts.iter().copied().fold(0.0, f64::max);
     let page = doubts
         .iter()

@@ -66,6 +66,9 @@ impl Label {
     }
 }
 
+/// The weight of the vote that is neither for nor against a candidate.
+const DEFAULT_VOTE: f64 = 0.3;
+
 /// Candidates with what they read, and what is known.
 pub(crate) struct Scores<'a> {
     pub(crate) candidates: &'a [Candidate],
@@ -100,12 +103,12 @@ impl<'a> Scores<'a> {
             .iter()
             .map(|pages| mean_surplus(labels, pages))
             .collect();
+        let varies = varies(labels);
         let is_possible = readings
             .iter()
             .map(|pages| {
-                !labels
-                    .iter()
-                    .any(|label| label.contradicts(&pages[label.page], multiple))
+                let contradicts = |label: &Label| label.contradicts(&pages[label.page], multiple);
+                !(labels.iter().any(contradicts) || varies && is_constant(pages))
             })
             .collect();
         let mut scores = Scores {
@@ -228,6 +231,11 @@ impl<'a> Scores<'a> {
                     .any(|label| label.page == page && !label.wanted.is_empty())
             })
             .collect();
+        let unlabelled = labelled
+            .iter()
+            .filter(|labelled| !**labelled)
+            .count()
+            .max(1) as f64;
         let share = |candidate: usize| {
             let (mut agreed, mut all) = (0.0, 0.0);
             for page in (0..pages).filter(|&page| !labelled[page]) {
@@ -240,7 +248,8 @@ impl<'a> Scores<'a> {
                     all += weight;
                 }
             }
-            if all > 0.0 { agreed / all } else { 0.5 }
+            // Half agrees by default, so that few and doubtful votes decide little.
+            (agreed + 0.5 * DEFAULT_VOTE * unlabelled) / (all + DEFAULT_VOTE * unlabelled)
         };
         (0..self.candidates.len()).map(share).collect()
     }
@@ -262,6 +271,23 @@ impl<'a> Scores<'a> {
             shared as f64 / all as f64
         }
     }
+}
+
+/// Whether two pages are known to have nothing in common.
+fn varies(labels: &[Label]) -> bool {
+    let mut known = labels.iter().filter(|label| !label.wanted.is_empty());
+    let Some(first) = known.next() else {
+        return false;
+    };
+    known.any(|label| !label.wanted.iter().any(|one| first.wanted.contains(one)))
+}
+
+/// The same on every page, and on three at least: part of the layout.
+fn is_constant(pages: &[Reading]) -> bool {
+    let first = pages.first();
+    pages.len() >= 3
+        && first.is_some_and(|first| !first.values.is_empty())
+        && pages.iter().all(|page| Some(page) == first)
 }
 
 fn mean_surplus(labels: &[Label], pages: &[Reading]) -> f64 {

@@ -3,26 +3,70 @@
 use serde_json::{Value, json};
 
 use crate::candidates::Candidate;
+use crate::evaluate::Reading;
+use crate::score::Label;
 
-/// The best candidate is joined with so many others, and the second best as well.
-const OTHERS: usize = 40;
+/// Unions that are evaluated.
+const MOST: usize = 24;
 
-/// Unions of the best two candidates with others whose further processors are the same.
-pub(crate) fn of_best(candidates: &[Candidate], ranking: &[usize]) -> Vec<Candidate> {
-    let mut unions = Vec::new();
-    for (place, &best) in ranking.iter().enumerate().take(2) {
-        for &other in ranking.iter().skip(place + 1).take(OTHERS) {
-            unions.extend(union(&candidates[best], &candidates[other]));
+/// What a union must read beyond the better of the two, as a share of all labels.
+const WORTH: f64 = 0.1;
+
+/// The unions of two candidates that read most of what is known, judged by what each of the two reads.
+pub(crate) fn of_pairs(
+    candidates: &[Candidate],
+    readings: &[Vec<Reading>],
+    labels: &[Label],
+    credits: &[Vec<f64>],
+) -> Vec<Candidate> {
+    let sums: Vec<f64> = credits.iter().map(|credits| credits.iter().sum()).collect();
+    let worth = WORTH * labels.len() as f64;
+    let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
+    for one in 0..candidates.len() {
+        for other in one + 1..candidates.len() {
+            if !can_be_joined(&candidates[one], &candidates[other]) {
+                continue;
+            }
+            let joined: f64 = labels
+                .iter()
+                .map(|label| {
+                    let both = joined(&readings[one][label.page], &readings[other][label.page]);
+                    label.credit(&both, true)
+                })
+                .sum();
+            if joined >= sums[one].max(sums[other]) + worth {
+                let burden = candidates[one].burden + candidates[other].burden;
+                pairs.push((joined - 0.2 * burden, one, other));
+            }
         }
     }
-    unions
+    pairs.sort_by(|one, other| {
+        let by_place = (one.1, one.2).cmp(&(other.1, other.2));
+        other.0.total_cmp(&one.0).then(by_place)
+    });
+    pairs
+        .iter()
+        .take(MOST)
+        .filter_map(|&(_, one, other)| union(&candidates[one], &candidates[other]))
+        .collect()
+}
+
+fn can_be_joined(one: &Candidate, other: &Candidate) -> bool {
+    xpath(one).is_some() && xpath(other).is_some() && one.processors[1..] == other.processors[1..]
+}
+
+fn joined(one: &Reading, other: &Reading) -> Reading {
+    let mut both = one.clone();
+    for value in &other.values {
+        if !both.values.contains(value) {
+            both.values.push(value.clone());
+        }
+    }
+    both
 }
 
 fn union(one: &Candidate, other: &Candidate) -> Option<Candidate> {
     let (first, second) = (xpath(one)?, xpath(other)?);
-    if one.processors[1..] != other.processors[1..] {
-        return None;
-    }
     let mut processors = one.processors.clone();
     processors[0] =
         json!({"type": "xpath", "parameters": {"expression": format!("{first} | {second}")}});

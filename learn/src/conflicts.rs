@@ -1,0 +1,67 @@
+//! Two fields do not choose the same place if their known values differ: one of them is there by chance.
+
+use crate::field::Found;
+
+/// Takes a place that two fields chose from the field that is less often right there.
+pub(crate) fn settle(fields: &mut [(String, Found)]) {
+    // Each turn takes a place from a field for good, so that two turns a field are ample.
+    for _ in 0..fields.len() * 2 {
+        let pairs = (0..fields.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
+        let conflict = pairs
+            .into_iter()
+            .find(|&(one, other)| is_conflict(&fields[one].1, &fields[other].1));
+        let Some((one, other)) = conflict else {
+            return;
+        };
+        let (winner, loser) = match right(&fields[other].1) > right(&fields[one].1) {
+            true => (other, one),
+            false => (one, other),
+        };
+        let taken = fields[winner].1.readings[fields[winner].1.ranking[0]].clone();
+        let loser = &mut fields[loser].1;
+        let readings = &loser.readings;
+        loser
+            .ranking
+            .retain(|&candidate| readings[candidate] != taken);
+        doubt(loser);
+    }
+}
+
+/// The same is read on all pages, and on a page nothing that is known of one is known of the other.
+fn is_conflict(one: &Found, other: &Found) -> bool {
+    let (Some(&first), Some(&second)) = (one.ranking.first(), other.ranking.first()) else {
+        return false;
+    };
+    let differ = one.labels.iter().any(|label| {
+        let of_page = other.labels.iter().filter(|other| other.page == label.page);
+        let mut known = of_page.filter(|other| !other.wanted.is_empty());
+        known.any(|other| {
+            let shared = |wanted| other.wanted.contains(wanted);
+            !label.wanted.is_empty() && !label.wanted.iter().any(shared)
+        })
+    });
+    differ && one.readings[first] == other.readings[second]
+}
+
+/// How many labels the winner reads.
+fn right(found: &Found) -> f64 {
+    let Some(&best) = found.ranking.first() else {
+        return 0.0;
+    };
+    let credit = |label: &crate::score::Label| {
+        label.credit(&found.readings[best][label.page], found.multiple)
+    };
+    found.labels.iter().map(credit).sum()
+}
+
+/// What was expected without a page is no more than the new winner reads on it.
+fn doubt(found: &mut Found) {
+    for (label, left_out) in found.labels.iter().zip(&mut found.left_out) {
+        let credit = found.ranking.first().map_or(0.0, |&best| {
+            label.credit(&found.readings[best][label.page], found.multiple)
+        });
+        if !left_out.is_nan() {
+            *left_out = left_out.min(credit);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Links to follow: where values of a record do not stand on a page, but on another page of the record
+//! to which it links.
+
+use serde_json::{Value, json};
+use webfill_urls::Url;
+
+use crate::field::{Found, Group, learn_field};
+use crate::fold::Wanted;
+use crate::places::{At, Places};
+use crate::score::Label;
+use crate::types::{FieldReport, Limits, Page};
+
+/// Pages that must show the link.
+const ENOUGH: usize = 2;
+
+/// The share of them on which the link is found by what was learned from the others.
+const SURE: f64 = 0.9;
+
+/// A group of pages, and what was learned of its fields.
+pub(crate) struct Learnt {
+    /// Positions of the pages.
+    pub(crate) group: Vec<usize>,
+    pub(crate) reports: Vec<FieldReport>,
+}
+
+/// The pages to which pages of a group should lead, each with the page that should lead there: those of
+/// the same record, in another group, on which a value is read that is not read on this one.
+pub(crate) fn wanted(pages: &[Page], learnt: &[Learnt], from: usize) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for &page in &learnt[from].group {
+        let Some(record) = &pages[page].record else {
+            continue;
+        };
+        for (_, other) in learnt.iter().enumerate().filter(|(at, _)| *at != from) {
+            let of_record = |target: &&usize| pages[**target].record.as_ref() == Some(record);
+            let targets = other.group.iter().filter(of_record);
+            let better = targets.filter(|&&target| {
+                let reads = |report: &&FieldReport| agrees(report, &pages[target]);
+                let mut read = other.reports.iter().filter(reads);
+                read.any(|there| {
+                    let here = |report: &FieldReport| {
+                        report.field == there.field && agrees(report, &pages[page])
+                    };
+                    !learnt[from].reports.iter().any(here)
+                })
+            });
+            pairs.extend(better.map(|&target| (page, target)));
+        }
+    }
+    pairs
+}
+
+fn agrees(report: &FieldReport, page: &Page) -> bool {
+    report.agree.iter().any(|url| url == page.url.as_str())
+}
+
+/// The `url_parsers` that select the links of these pairs; none if no chain is sure.
+pub(crate) fn parsers(
+    group: &Group<'_>,
+    chosen: &[usize],
+    pages: &[Page],
+    pairs: &[(usize, usize)],
+    limits: &Limits,
+) -> Vec<Value> {
+    let mut labels: Vec<Label> = Vec::new();
+    for (number, page) in chosen.iter().enumerate() {
+        let targets = pairs.iter().filter(|(from, _)| from == page);
+        let targets: Vec<&Url> = targets.map(|&(_, target)| &pages[target].url).collect();
+        let wanted = hrefs(&group.pages[number], &targets);
+        if !wanted.is_empty() {
+            labels.push(Label {
+                page: number,
+                wanted,
+                ..Label::default()
+            });
+        }
+    }
+    if labels.len() < ENOUGH {
+        return Vec::new();
+    }
+    let found = learn_field(group, labels, &[], Some(false), limits);
+    let chain = sure(&found).map(|chain| json!({"processors": chain}));
+    chain.into_iter().collect()
+}
+
+/// As the page writes them: the targets of its links that are one of these pages.
+fn hrefs(places: &Places<'_>, targets: &[&Url]) -> Vec<Wanted> {
+    let mut found: Vec<Wanted> = Vec::new();
+    if targets.is_empty() {
+        return found;
+    }
+    let base = places.document.base_href();
+    let base = base.and_then(|href| places.page.url.join(href).ok());
+    let base = base.as_ref().unwrap_or(&places.page.url);
+    for place in &places.all {
+        let At::Attribute(_, "href") = place.at else {
+            continue;
+        };
+        let Ok(mut url) = base.join(&place.text) else {
+            continue;
+        };
+        url.set_fragment(None);
+        if targets.contains(&&url) && !found.iter().any(|one| one.text == place.text) {
+            found.extend(Wanted::new(&place.text));
+        }
+    }
+    found
+}
+
+/// The likeliest chain that reads the link and nothing else, if it is sure.
+fn sure(found: &Found) -> Option<Vec<Value>> {
+    let mean = found.left_out.iter().sum::<f64>() / found.left_out.len().max(1) as f64;
+    let is_right = |one: usize| {
+        found.labels.iter().all(|label| {
+            let reading = &found.readings[one][label.page];
+            label.credit(reading, true) >= 0.99
+        })
+    };
+    let best = found.ranking.iter().copied().find(|&one| is_right(one))?;
+    (mean >= SURE).then(|| found.candidates[best].processors.clone())
+}
