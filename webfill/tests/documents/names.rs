@@ -33,7 +33,10 @@ const NOT_OURS: &[&str] = &[
     "lang()",
     "logs/",
     "mine/bisect.json",
+    "mine/golden/",
+    "mine/pages",
     "mine/stdlib.json",
+    "seen/",
 ];
 
 /// What is wrong with the names in a document, a line each.
