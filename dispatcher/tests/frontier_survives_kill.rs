@@ -219,7 +219,10 @@ fn assert_runs_have_their_files(dir: &Path) {
         let bytes = std::fs::read(dir.join("seen").join(&file)).unwrap();
         let directory = bytes.len() - 4 * (slices as usize + 1);
         let entries = u32::from_le_bytes(*bytes.last_chunk().unwrap()) as usize;
-        assert!(entries > 0 && directory.is_multiple_of(entries), "{file} is whole");
+        assert!(
+            entries > 0 && directory.is_multiple_of(entries),
+            "{file} is whole"
+        );
     }
 }
 

@@ -198,13 +198,10 @@ fn tree_routes(
     }
     for (anchor, xpath, from, burden) in starts {
         for (steps, more) in steps_between(from, end.node) {
-            push_forms(
-                routes,
-                anchor,
-                &format!("{xpath}{steps}"),
-                burden + more,
-                end,
-            );
+            if !names_a_value(&steps, leaks) {
+                let xpath = format!("{xpath}{steps}");
+                push_forms(routes, anchor, &xpath, burden + more, end);
+            }
         }
     }
     if let Some(paths) = absolute_paths(end.node) {
@@ -218,6 +215,9 @@ fn tree_routes(
         end.node,
         labels,
         &mut |xpath, burden, is_text| {
+            if names_a_value(xpath, leaks) {
+                return;
+            }
             if is_text {
                 routes.push(xpath_route(Anchor::Label, xpath.to_owned(), burden));
             } else {
@@ -267,6 +267,10 @@ pub(crate) fn literal(text: &str) -> Option<String> {
     }
 }
 
+/// Longer names of elements, attributes and classes are no anchors.
+const LONGEST_NAME: usize = 60;
+const LONGEST_CLASS: usize = 160;
+
 /// What an element itself can be found by.
 fn own_anchors(page: &Places<'_>, node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
     let Some(tag) = node.tag().filter(|tag| is_step(tag)) else {
@@ -283,7 +287,7 @@ fn own_anchors(page: &Places<'_>, node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anch
             continue;
         }
         if name == "href" && tag == "a" {
-            if let Some(start) = first_segment(value) {
+            if let Some(start) = first_segment(value).filter(|start| !leaks.holds(start)) {
                 found.push((
                     Anchor::Link,
                     format!("//a[starts-with(@href,'{start}')]"),
@@ -293,9 +297,10 @@ fn own_anchors(page: &Places<'_>, node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anch
             continue;
         }
         let anchor = match name {
+            _ if !is_step(name) => continue,
             "id" => Anchor::Id,
             "itemprop" | "property" | "rel" | "headers" => Anchor::Itemprop,
-            _ if name.starts_with("data-") && !name.contains(':') => Anchor::Data,
+            _ if name.starts_with("data-") => Anchor::Data,
             _ => continue,
         };
         if value.is_empty() || value.len() > 60 || looks_generated(value) || leaks.holds(value) {
@@ -317,7 +322,8 @@ fn class_anchors(
     leaks: &Leaks,
     found: &mut Vec<(Anchor, String, f64)>,
 ) {
-    let tokens: Vec<&str> = class.split_whitespace().take(6).collect();
+    let tokens = class.split_whitespace().take(6);
+    let tokens: Vec<&str> = tokens.filter(|token| token.len() <= LONGEST_NAME).collect();
     let is_good = |token: &&str| !looks_generated(token) && !leaks.holds(token);
     for token in tokens.iter().copied().filter(|token| is_good(token)) {
         if let (Some(text), true) = (literal(&format!(" {token} ")), tokens.len() > 1) {
@@ -326,6 +332,9 @@ fn class_anchors(
         }
     }
     if tokens.is_empty() || !tokens.iter().all(is_good) {
+        return;
+    }
+    if !is_short_class(class) {
         return;
     }
     let Some(text) = literal(class) else { return };
@@ -360,8 +369,24 @@ fn first_segment(href: &str) -> Option<&str> {
     is_word.then(|| &href[..end + 2])
 }
 
-/// Whether a name of an element can stand in an XPath as it is.
-pub(crate) fn is_step(tag: &str) -> bool {
-    tag.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
-        && tag.starts_with(|c: char| c.is_ascii_alphabetic())
+/// Whether a name of an element or an attribute can stand in an XPath as it is.
+pub(crate) fn is_step(name: &str) -> bool {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    name.len() <= LONGEST_NAME
+        && name.bytes().all(is_plain)
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// Whether the value of an attribute `class` can be an anchor as a whole.
+pub(crate) fn is_short_class(class: &str) -> bool {
+    !class.trim().is_empty() && class.len() <= LONGEST_CLASS && !looks_generated(class)
+}
+
+/// Whether a class that an expression names as a whole holds a known value.
+fn names_a_value(expression: &str, leaks: &Leaks) -> bool {
+    expression.split("[@class=").skip(1).any(|rest| {
+        let quote = rest.chars().next().unwrap_or_default();
+        let named = rest.split(quote).nth(1).unwrap_or_default();
+        leaks.holds(named)
+    })
 }

@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use webfill_document::Document;
 use webfill_urls::site;
 
 use crate::types::Page;
 
-/// Groups pages, given their trees: positions in `pages`, in the order in which groups first appear.
-pub(crate) fn groups(pages: &[Page], documents: &[Document]) -> Vec<Vec<usize>> {
+/// Groups pages, given the sketches of their trees: positions in `pages`, in the order in which groups first appear.
+pub(crate) fn groups(pages: &[Page], sketches: Vec<Option<String>>) -> Vec<Vec<usize>> {
     let mut by_site: BTreeMap<String, Vec<(String, Vec<usize>)>> = BTreeMap::new();
-    for (index, (page, document)) in pages.iter().zip(documents).enumerate() {
-        let sketch = document
-            .sketch()
-            .unwrap_or_else(|| format!("{:?}", page.kind));
+    for (index, (page, sketch)) in pages.iter().zip(sketches).enumerate() {
+        let sketch = sketch.unwrap_or_else(|| format!("{:?}", page.kind));
         let layouts = by_site.entry(site(&page.url)).or_default();
         let alike = layouts
             .iter()

@@ -30,7 +30,13 @@ impl Leaks {
             length if length >= SHORTEST => is_word_of(known, &folded),
             _ => false,
         };
-        self.0.contains(&folded) || self.0.contains(bare) || self.0.iter().any(is_in)
+        let has = |text: &str| self.0.contains(text);
+        // As the value stands in a class, an id or an address.
+        let spaced = folded.replace(['-', '_', '/', '.'], " ");
+        let is_slug =
+            |known: &String| known.chars().count() >= SHORTEST && is_word_of(known, &spaced);
+        let is_written = has(&folded) || has(bare) || has(spaced.trim());
+        is_written || self.0.iter().any(|known| is_in(known) || is_slug(known))
     }
 }
 

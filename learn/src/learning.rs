@@ -24,16 +24,19 @@ use crate::url_patterns;
 /// There are no pages, or nothing is known of them, or a name cannot be used.
 pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned, LearnError> {
     check(pages, task)?;
-    let documents: Vec<Document> = pages.iter().map(|page| parsed(page, pages.len())).collect();
     let fields = known::fields(pages, &task.fields);
     if fields.is_empty() {
         return Err(LearnError::NothingKnown);
     }
-    let groups = url_patterns::separable(groups(pages, &documents), pages);
+    // One tree at a time: those of all pages would be too large together.
+    let sketches = pages.iter().map(|page| parsed(page, 8).sketch());
+    let groups = url_patterns::separable(groups(pages, sketches.collect()), pages);
     let mut learnt = Vec::new();
     let mut to_look_at = Vec::new();
     for group in &groups {
-        let group_of_fields = prepared(pages, &documents, &chosen_pages(pages, group, task));
+        let chosen = chosen_pages(pages, group, task);
+        let documents = parsed_all(pages, &chosen);
+        let group_of_fields = prepared(pages, &documents, &chosen);
         let (reports, doubts) = learn_fields(&group_of_fields, &fields, task);
         to_look_at.push(report::page_to_look_at(&doubts, &group_of_fields));
         learnt.push(Learnt {
@@ -42,7 +45,7 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
         });
     }
     let links: Vec<Vec<Value>> = (0..learnt.len())
-        .map(|at| links_of(pages, &documents, &learnt, at, task))
+        .map(|at| links_of(pages, &learnt, at, task))
         .collect();
     let mut learned = Learned {
         mappings: Vec::new(),
@@ -71,19 +74,14 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
 }
 
 /// The `url_parsers` of a group.
-fn links_of(
-    pages: &[Page],
-    documents: &[Document],
-    learnt: &[Learnt],
-    at: usize,
-    task: &Task,
-) -> Vec<Value> {
+fn links_of(pages: &[Page], learnt: &[Learnt], at: usize, task: &Task) -> Vec<Value> {
     let pairs = links::wanted(pages, learnt, at);
     if pairs.is_empty() {
         return Vec::new();
     }
     let chosen = chosen_pages(pages, &learnt[at].group, task);
-    let group = prepared(pages, documents, &chosen);
+    let documents = parsed_all(pages, &chosen);
+    let group = prepared(pages, &documents, &chosen);
     links::parsers(&group, &chosen, pages, &pairs, &task.limits)
 }
 
@@ -113,8 +111,16 @@ fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
     Ok(())
 }
 
-/// The tree of a page; all trees together have bounded memory.
-pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
+/// The trees of these pages, in bounded memory together.
+pub(crate) fn parsed_all(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
+    let trees = chosen
+        .iter()
+        .map(|&page| parsed(&pages[page], chosen.len()));
+    trees.collect()
+}
+
+/// The tree of one of so many pages.
+fn parsed(page: &Page, pages: usize) -> Document {
     let memory = ((1usize << 30) / pages.max(1)).clamp(8 << 20, 128 << 20);
     let limits = DocumentLimits {
         memory_bytes: memory,
@@ -146,6 +152,7 @@ fn chosen_pages(pages: &[Page], group: &[usize], task: &Task) -> Vec<usize> {
     chosen
 }
 
+/// The chosen pages with their trees.
 pub(crate) fn prepared<'d>(
     pages: &'d [Page],
     documents: &'d [Document],
@@ -153,7 +160,8 @@ pub(crate) fn prepared<'d>(
 ) -> Group<'d> {
     let places: Vec<Places<'d>> = chosen
         .iter()
-        .map(|&page| Places::new(&pages[page], &documents[page]))
+        .zip(documents)
+        .map(|(&page, document)| Places::new(&pages[page], document))
         .collect();
     let values = known::folded_values(chosen.iter().map(|&page| &pages[page]));
     let leaks = Leaks::new(values.into_iter());

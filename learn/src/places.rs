@@ -17,6 +17,9 @@ const MOST_PLACES: usize = 120_000;
 /// Bytes of all texts of a page that are compared.
 const MOST_BYTES: usize = 4 << 20;
 
+/// A longer type of linked data names nothing.
+const LONGEST_KIND: usize = 80;
+
 /// A longer text is no value.
 const LONGEST: usize = 4_000;
 
@@ -47,6 +50,18 @@ pub(crate) enum At<'d> {
     Json(String),
     /// A text after a key in a script that is no JSON.
     ScriptKey(String),
+}
+
+impl At<'_> {
+    /// What it takes of its own: a page decides how long that is.
+    fn bytes(&self) -> usize {
+        match self {
+            At::Text(_) | At::Element(_) | At::Attribute(..) => 0,
+            At::JsonLd(kind, path) => kind.len() + path.len(),
+            At::Json(path) => path.len(),
+            At::ScriptKey(key) => key.len(),
+        }
+    }
 }
 
 /// A page with its places.
@@ -90,7 +105,7 @@ impl<'d> Places<'d> {
         if text.is_empty() || text.len() > LONGEST {
             return None;
         }
-        self.bytes += text.len();
+        self.bytes += text.len() + at.bytes();
         let index = self.all.len();
         for key in keys(&text) {
             let places = self.by_text.entry(key).or_default();
@@ -180,7 +195,7 @@ impl<'d> Places<'d> {
                     Some(kind) => kind.as_str(),
                     None => None,
                 };
-                if let Some(kind) = kind {
+                if let Some(kind) = kind.filter(|kind| kind.len() <= LONGEST_KIND) {
                     let kind = kind
                         .rsplit([':', '/', '#'])
                         .next()

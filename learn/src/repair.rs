@@ -11,7 +11,7 @@ use crate::evaluate::{self, Reading};
 use crate::field::{Found, Group, learn_field};
 use crate::fold::Wanted;
 use crate::known;
-use crate::learning::{field_of, parsed, prepared};
+use crate::learning::{field_of, parsed_all, prepared};
 use crate::report;
 use crate::score::Label;
 use crate::types::{FieldReport, LearnError, Limits, Page};
@@ -59,8 +59,8 @@ pub fn repair(old: &Value, pages: &[Page], limits: &Limits) -> Result<Repaired, 
         return Err(LearnError::NoPages);
     }
     let engine = engine_of(old)?;
-    let documents: Vec<_> = pages.iter().map(|page| parsed(page, pages.len())).collect();
     let chosen: Vec<usize> = (0..pages.len().min(limits.pages.max(1))).collect();
+    let documents = parsed_all(pages, &chosen);
     let group = prepared(pages, &documents, &chosen);
     let read: Vec<_> = chosen
         .iter()

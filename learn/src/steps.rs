@@ -2,8 +2,7 @@
 
 use webfill_document::NodeRef;
 
-use crate::anchors::{is_step, literal};
-use crate::generated::looks_generated;
+use crate::anchors::{is_short_class, is_step, literal};
 
 /// A step down: the tag, its number among the siblings of that tag, and how many they are.
 pub(crate) struct Step {
@@ -83,9 +82,9 @@ pub(crate) fn steps_between(from: NodeRef<'_>, to: NodeRef<'_>) -> Vec<(String, 
     if steps.len() > 1 {
         found.push((format!("//{}", last.tag), 0.05));
     }
-    let class = to.attribute("class").unwrap_or_default();
-    let is_good = !class.trim().is_empty() && !looks_generated(class);
-    if let Some(text) = literal(class).filter(|_| is_good) {
+    let class = to.attribute("class");
+    let class = class.filter(|class| is_short_class(class));
+    if let Some(text) = class.and_then(literal) {
         found.push((format!("//{}[@class={text}]", last.tag), 0.08));
     }
     found
