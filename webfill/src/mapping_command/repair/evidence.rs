@@ -244,6 +244,12 @@ impl Evidence {
         }
         all
     }
+
+    /// What was known of a field, of each page of now.
+    pub fn labels(&self, field: &str) -> impl Iterator<Item = Option<Vec<String>>> {
+        let pages = self.now.iter();
+        pages.map(move |page| self.known_of(page).remove(field))
+    }
 }
 
 fn note_records(page: &Map<String, Value>, url: &str, records: &mut HashMap<String, Vec<String>>) {
