@@ -119,7 +119,7 @@ impl Repair {
     ) -> String {
         let mut parts = Vec::new();
         if !difference.is_empty() {
-            let name = &broken.name;
+            let name = visible(&broken.name);
             parts.push(format!("mapping {name} (- now, + repaired):\n{difference}"));
         }
         let texts = |value: &Value| serde_json::from_value::<Vec<String>>(value.clone()).ok();
