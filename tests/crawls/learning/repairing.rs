@@ -28,7 +28,8 @@ fn html(main: String) -> Page {
 
 fn old_page(number: usize) -> Page {
     html(format!(
-        "<div class=\"thing\"><p class=\"name\">Thing {number}</p><p class=\"cost\">{}</p></div>",
+        "<div class=\"thing\"><p class=\"name\">Thing {number}</p><p class=\"cost\">{}</p>\
+         <p class=\"stock\">In stock</p></div>",
         price(number)
     ))
 }
@@ -36,14 +37,18 @@ fn old_page(number: usize) -> Page {
 fn new_page(number: usize) -> Page {
     html(format!(
         "<section><h2 id=\"thing-name\">Thing {number}</h2><p>Today <b>only</b></p>\
-         <table><tr><th>Price</th><td>{}</td></tr><tr><th>Weight</th><td>{} g</td></tr></table></section>",
+         <table><tr><th>Price</th><td>{}</td></tr><tr><th>Weight</th><td>{} g</td></tr>\
+         <tr><th>State</th><td>In stock</td></tr></table></section>",
         price(number),
         number + 500
     ))
 }
 
+fn css(selector: &str) -> Value {
+    json!([{"type": "css", "parameters": {"selector": selector}}, {"type": "trim"}])
+}
+
 fn mapping() -> Value {
-    let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}, {"type": "trim"}]);
     json!({"name": "shop", "description": "Things.", "url_patterns": [{"type": "host", "pattern": HOST}],
     "fields": [
         {"name": "shop", "processors": css("h1")},
@@ -61,9 +66,13 @@ struct Shop {
 impl Shop {
     /// All things are crawled, the layout changes, and all are crawled again.
     fn new() -> Shop {
+        Shop::with(&mapping())
+    }
+
+    fn with(mapping: &Value) -> Shop {
         let (work, web) = (Workplace::new(), Web::start());
         std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
-        work.write_json("mappings/shop.json", &mapping());
+        work.write_json("mappings/shop.json", mapping);
         let is_new = Arc::new(AtomicBool::new(false));
         let layout = Arc::clone(&is_new);
         web.site(HOST).otherwise(move |request| {
@@ -222,4 +231,26 @@ fn what_an_alarm_has_kept_is_enough_and_what_is_not_there_is_told() {
         "{}",
         none.stderr
     );
+}
+
+#[test]
+fn what_is_the_same_on_all_pages_is_not_repaired() {
+    let mut mapping = mapping();
+    let stock = json!({"name": "stock", "processors": css("p.stock")});
+    mapping["fields"]
+        .as_array_mut()
+        .unwrap()
+        .push(stock.clone());
+    let shop = Shop::with(&mapping);
+    let told = shop
+        .repair(&["--crawl", "second", "--apply", "--format", "json"])
+        .finish()
+        .expect(1);
+    let told = report(&told);
+    let refused = told["refused"].as_array().unwrap();
+    assert_eq!(refused.len(), 1, "{told:#}");
+    assert_eq!(refused[0]["field"], "stock");
+    let why = refused[0]["why"].as_str().unwrap();
+    assert!(why.contains("proves nothing"), "{why}");
+    assert_eq!(shop.file()["fields"][3], stock);
 }

@@ -1,6 +1,5 @@
 //! `webfill mapping test --all`: runs the golden cases of mappings.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -13,6 +12,7 @@ use super::golden::{Case, cases_of};
 use super::page::Page;
 use super::save::{golden_folder, wants};
 use crate::cli::{MappingTestOptions, TrialFormat};
+use crate::demand::table::visible;
 use crate::stdout::tell;
 
 pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
@@ -99,9 +99,9 @@ impl Run<'_> {
 
 fn of_case(differing: &Value) -> String {
     let case = differing["case"].as_str().unwrap_or_default();
-    let case = Path::new(case).display();
+    let case = visible(case);
     match differing["error"].as_str() {
-        Some(error) => format!("{case}: cannot be run: {error}"),
+        Some(error) => visible(&format!("{case}: cannot be run: {error}")),
         None => {
             let [expected, found] =
                 ["expected", "found"].map(|name| format!("{:#}", differing[name]));

@@ -2,10 +2,13 @@
 
 use similar::{ChangeTag, TextDiff};
 
+use crate::demand::table::visible;
+
 /// Unchanged lines around each change.
 const CONTEXT: usize = 2;
 
-/// The lines that differ, with some around them; `-` is the old one, `+` the new one.
+/// The lines that differ, with some around them; `-` is the old one, `+` the new one. Control
+/// characters of pages do not reach a terminal.
 pub fn lines_that_differ(old: &str, new: &str) -> String {
     let difference = TextDiff::from_lines(old, new);
     let groups = difference.grouped_ops(CONTEXT);
@@ -17,7 +20,7 @@ pub fn lines_that_differ(old: &str, new: &str) -> String {
                 ChangeTag::Insert => '+',
                 ChangeTag::Equal => ' ',
             };
-            format!("{sign} {}", change.value().trim_end_matches('\n'))
+            format!("{sign} {}", visible(change.value().trim_end_matches('\n')))
         });
         lines.collect::<Vec<_>>().join("\n")
     });
@@ -35,5 +38,10 @@ mod tests {
         let told = "  a\n- b\n+ B\n  c\n  d\n  ...\n  g\n  h\n- i\n+ I\n  j";
         assert_eq!(lines_that_differ(old, new), told);
         assert_eq!(lines_that_differ(old, old), "");
+    }
+
+    #[test]
+    fn control_characters_are_replaced() {
+        assert_eq!(lines_that_differ("", "a\u{9b}2J\n"), "+ a\u{fffd}2J");
     }
 }

@@ -144,7 +144,7 @@ pub struct NewCase<'c> {
 
 impl NewCase<'_> {
     /// Keeps it in the place of an earlier one of the same URL. The page is written before its JSON, so
-    /// that there is no case without a page. Returns the path of the JSON.
+    /// that there is no case without a page; a former page of another ending goes last. Returns the path of the JSON.
     pub fn keep(&self) -> Result<PathBuf, Fault> {
         let mapping = self.extraction.mapping.as_deref().unwrap_or_default();
         let folder = self.folder.join(mapping);
@@ -162,14 +162,13 @@ impl NewCase<'_> {
             other => other,
         };
         let page = case.with_extension(ending);
-        for former in files_beside(&case)? {
-            if former != page {
-                fs::remove_file(&former)
-                    .map_err(|error| Fault::error(format!("{}: {error}", former.display())))?;
-            }
-        }
+        let former = files_beside(&case)?;
         write_atomically(&page, self.body)?;
         write_atomically(&case, format!("{kept:#}\n").as_bytes())?;
+        for former in former.iter().filter(|former| **former != page) {
+            fs::remove_file(former)
+                .map_err(|error| Fault::error(format!("{}: {error}", former.display())))?;
+        }
         Ok(case)
     }
 
@@ -240,6 +239,41 @@ pub fn name_of(url: &Url) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_former_page_stays_until_the_new_case_is_written() {
+        let folder = std::env::temp_dir().join(format!("webfill-golden-{}", std::process::id()));
+        let url = Url::parse("https://people.example/ada").unwrap();
+        let extraction = Extraction {
+            mapping: Some("people".to_owned()),
+            ..Extraction::default()
+        };
+        let keep = |ending: &str| {
+            let case = NewCase {
+                folder: &folder,
+                name: None,
+                is_numbered: true,
+                url: &url,
+                content_type: None,
+                body: b"page",
+                ending,
+                extraction: &extraction,
+            };
+            case.keep().map_err(|fault| fault.message)
+        };
+        let place = folder.join("people");
+        keep("html").unwrap();
+        // The new page cannot take the place of a folder.
+        fs::create_dir(place.join("ada.xml")).unwrap();
+        keep("xml").unwrap_err();
+        assert!(place.join("ada.html").is_file());
+        assert!(place.join("ada.json").is_file());
+        fs::remove_dir(place.join("ada.xml")).unwrap();
+        keep("xml").unwrap();
+        assert!(place.join("ada.xml").is_file());
+        assert!(!place.join("ada.html").exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn a_case_is_named_after_its_url() {

@@ -2,31 +2,27 @@
 //! extracted before the change are what is known, the pages of after it what is learned from. Nothing is
 //! written unless it is asked for.
 
+mod anew;
 mod evidence;
 mod merge;
 mod reading;
 mod report;
+mod tally;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use webfill_learn::{FieldReport, Limits, Page, Task};
+use webfill_learn::Page;
 use webfill_startup::{ExitStatus, Fault};
 
 use self::evidence::Evidence;
-use self::merge::{chains_of, joined, mapping_of, set_chains};
-use self::reading::{Reader, are_same};
+use self::merge::{chains_of, mapping_of, set_chains};
+use self::reading::{Reader, Readings, are_same};
 use self::report::Repair;
-use super::learn::gathered::Gathered;
+use self::tally::{ORDERS, Trials};
 use super::learn::{on_thread, output, runtime};
 use crate::cli::MappingRepairOptions;
 use crate::stdout::tell;
-
-/// A chain that reads fewer of the labelled pages rightly, when it is learned without them, is refused.
-const LEAST_CONFIDENCE: f64 = 0.9;
-
-/// And one that was learned from fewer pages.
-const LEAST_PAGES: usize = 3;
 
 /// Runs the command, on a thread whose stack is made for pages.
 pub fn run(options: MappingRepairOptions) -> Result<ExitStatus, Fault> {
@@ -43,7 +39,8 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
             broken.name
         )));
     }
-    let fields = broken.fields(&evidence);
+    let former = broken.reader.readings(&evidence);
+    let fields = broken.fields(&evidence, &former);
     if fields.is_empty() {
         tell(format_args!(
             "mapping {} reads {} pages as before: there is nothing to repair",
@@ -52,28 +49,26 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
         ))?;
         return Ok(ExitStatus::Done);
     }
-    let pages = broken.pages(&evidence, &fields);
-    let is_labelled = |page: &Page| !page.known.is_empty();
-    if !pages.iter().any(is_labelled) {
+    let is_labelled = |field: &String| evidence.labels(field).any(|label| label.is_some());
+    if !fields.iter().any(is_labelled) {
         return Err(Fault::error(format!(
             "of none of {} pages of after the change a value of {} is known from before it: crawl pages again that were read before, or give records by --records",
-            pages.len(),
+            evidence.now.len(),
             fields.iter().cloned().collect::<Vec<_>>().join(", ")
         )));
     }
-    let task = Task {
-        name: broken.name.clone(),
-        fields: fields.iter().cloned().collect(),
-        limits: Limits::default(),
-    };
-    let learned = webfill_learn::learn(&pages, &[], &task).map_err(Fault::error)?;
+    let mut file = broken.file.clone();
+    let mapping = mapping_of(&mut file, &broken.name).map(|mapping| mapping.take());
+    let mapping = mapping.unwrap_or_default();
     let mut repair = Repair::default();
     for field in &fields {
-        let reports = learned.mappings.iter().flat_map(|mapping| &mapping.fields);
-        let reports: Vec<&FieldReport> = reports.filter(|one| one.field == *field).collect();
-        repair.judge(field, &reports);
+        let pages = broken.pages(&evidence, &former, field);
+        match anew::learn(&mapping, field, &pages) {
+            Ok(new) => repair.accepted.push(new),
+            Err(why) => repair.refused.push((field.clone(), why)),
+        }
     }
-    broken.mend(&evidence, &mut repair)?;
+    broken.mend(&evidence, former, &mut repair)?;
     repair.finish(options, &broken, &evidence)
 }
 
@@ -120,25 +115,27 @@ impl Broken {
 
     /// Those without a value on most pages where there was one. Of those that the alarm names a few such pages
     /// are enough, and other values count as well.
-    fn fields(&self, evidence: &Evidence) -> BTreeSet<String> {
+    fn fields(&self, evidence: &Evidence, former: &Readings) -> BTreeSet<String> {
         let is_broken = |field: &&String| {
             let is_fallen = evidence.fallen.contains(*field);
-            let (mut labelled, mut wrong, mut empty) = (0_usize, 0_usize, 0_usize);
-            for page in &evidence.now {
-                let (known, read) = (evidence.known_of(page), self.reader.values(page));
-                let is_wrong = match (known.get(*field), read.get(*field)) {
+            let (mut labelled, mut wrong, mut empty, mut judged) = (0, 0, 0, 0_usize);
+            for (known, read) in evidence.labels(field).zip(&former.now) {
+                // A page that was not read to its end says nothing.
+                let Some(read) = read else { continue };
+                let is_wrong = match (&known, read.get(*field)) {
                     (_, None) => true,
                     (Some(known), Some(read)) => is_fallen && !are_same(known, read),
                     (None, Some(_)) => false,
                 };
+                judged += 1;
                 empty += usize::from(!read.contains_key(*field));
-                if known.contains_key(*field) {
+                if known.is_some() {
                     labelled += 1;
                     wrong += usize::from(is_wrong);
                 }
             }
             match (is_fallen, labelled) {
-                (true, 0) => empty * 2 > evidence.now.len(),
+                (true, 0) => empty * 2 > judged,
                 (true, _) => wrong * 5 > labelled,
                 (false, _) => wrong * 2 > labelled,
             }
@@ -146,54 +143,72 @@ impl Broken {
         self.declared.iter().filter(is_broken).cloned().collect()
     }
 
-    /// The pages on which one of the fields is not read as it was.
-    fn pages(&self, evidence: &Evidence, fields: &BTreeSet<String>) -> Vec<Page> {
+    /// The pages on which a field is not read as it was, those first of which its value is known.
+    fn pages(&self, evidence: &Evidence, former: &Readings, field: &String) -> Vec<Page> {
         let mut pages = Vec::new();
-        for page in &evidence.now {
-            let mut known = evidence.known_of(page);
-            known.retain(|field, _| fields.contains(field));
-            let read = self.reader.values(page);
-            let is_read = |field: &String| match (known.get(field), read.get(field)) {
-                (Some(known), Some(read)) => are_same(known, read),
-                (None, Some(_)) => true,
-                (_, None) => false,
+        let labels = evidence.labels(field).zip(&former.now);
+        for (page, (known, read)) in evidence.now.iter().zip(labels) {
+            let is_read = match (&known, read.as_ref().map(|read| read.get(field))) {
+                // It was not read to its end.
+                (_, None) => true,
+                (Some(known), Some(Some(read))) => are_same(known, read),
+                (None, Some(read)) => read.is_some(),
+                (Some(_), Some(None)) => false,
             };
-            if !fields.iter().all(is_read) {
+            if !is_read {
                 pages.push(Page {
                     url: page.url.clone(),
                     kind: page.kind,
                     text: page.text.clone(),
                     record: None,
-                    known,
+                    known: known
+                        .map(|known| (field.clone(), known))
+                        .into_iter()
+                        .collect(),
                     said: Default::default(),
                 });
             }
         }
+        pages.sort_by_key(|page| page.known.is_empty());
         pages
     }
 
-    /// Gives the learned fields their new chains. The former ones stay behind or before them if pages of
-    /// before the change are read by them as they were, and pages of after it not wrongly.
-    fn mend(&self, evidence: &Evidence, repair: &mut Repair) -> Result<(), Fault> {
-        let mut file = self.file.clone();
-        for (field, new) in &repair.accepted {
-            let former = self.chains(field);
-            let orders = [joined(new, &former), joined(&former, new), new.clone()];
-            let mut best: Option<(usize, Vec<Value>)> = None;
-            for chains in orders {
-                let mut tried = file.clone();
+    /// Gives the learned fields their new chains, in the order in which they read most pages rightly, and
+    /// refuses those that read no more than the former ones did. All fields are tried at once, so that each
+    /// page is read once for each order.
+    fn mend(
+        &self,
+        evidence: &Evidence,
+        former: Readings,
+        repair: &mut Repair,
+    ) -> Result<(), Fault> {
+        let mut orders = Vec::new();
+        for order in ORDERS {
+            let mut tried = self.file.clone();
+            for new in &repair.accepted {
+                let chains = order(&new.chains, &self.chains(&new.field));
                 if let Some(mapping) = mapping_of(&mut tried, &self.name) {
-                    set_chains(mapping, field, chains.clone());
-                }
-                let reader = Reader::new("the repaired mapping", &tried.to_string(), &self.name)?;
-                let right = self.right(&reader, field, evidence);
-                if best.as_ref().is_none_or(|(most, _)| right > *most) {
-                    best = Some((right, chains));
+                    set_chains(mapping, &new.field, chains);
                 }
             }
-            if let (Some((_, chains)), Some(mapping)) = (best, mapping_of(&mut file, &self.name)) {
-                set_chains(mapping, field, chains);
+            let reader = Reader::new("the repaired mapping", &tried.to_string(), &self.name)?;
+            orders.push(reader.readings(evidence));
+        }
+        let trials = Trials { former, orders };
+        let mut file = self.file.clone();
+        for new in std::mem::take(&mut repair.accepted) {
+            let order = match trials.best_order(&new.field, evidence) {
+                Ok(order) => order,
+                Err(why) => {
+                    repair.refused.push((new.field, why));
+                    continue;
+                }
+            };
+            let chains = order(&new.chains, &self.chains(&new.field));
+            if let Some(mapping) = mapping_of(&mut file, &self.name) {
+                set_chains(mapping, &new.field, chains);
             }
+            repair.accepted.push(new);
         }
         repair.file = file;
         Ok(())
@@ -211,22 +226,6 @@ impl Broken {
             .filter(|member| member["name"] == field)
             .flat_map(chains_of)
             .collect()
-    }
-
-    /// On how many pages a field is read as it should be: on those of before as it was read then.
-    fn right(&self, reader: &Reader, field: &str, evidence: &Evidence) -> usize {
-        let is_right = |page: &Gathered, wanted: Option<&Vec<String>>| {
-            let read = reader.values(page);
-            match (wanted, read.get(field)) {
-                (Some(wanted), Some(read)) => are_same(wanted, read),
-                _ => false,
-            }
-        };
-        let before = evidence.before.iter();
-        let before = before.filter(|page| is_right(page, self.reader.values(page).get(field)));
-        let now = evidence.now.iter();
-        let now = now.filter(|page| is_right(page, evidence.known_of(page).get(field)));
-        before.count() + now.count()
     }
 }
 

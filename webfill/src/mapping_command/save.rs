@@ -14,6 +14,7 @@ use super::page::Page;
 use super::sources::{Place, Source, of_web};
 use super::trial::PAGE_TIME;
 use crate::cli::MappingSaveOptions;
+use crate::demand::table::visible;
 use crate::stdout::tell;
 
 pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
@@ -57,7 +58,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     tell(format_args!("{}", path.display()))?;
     for field in set.fields_of(index) {
         match extraction.fields.get(field) {
-            Some(value) => tell(format_args!("  {field}  {value}"))?,
+            Some(value) => tell(format_args!("  {field}  {}", visible(&value.to_string())))?,
             None => tell(format_args!("  {field}  has no value here"))?,
         }
     }

@@ -1,6 +1,6 @@
 //! Pages in WARC files. They are read twice: first their URLs, then those pages that are wanted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use webfill_startup::Fault;
@@ -17,7 +17,7 @@ pub struct Archive {
     max_body_bytes: usize,
     redirects: Redirects,
     /// The pages of bodies that are in other records, by their digests.
-    elsewhere: HashMap<String, HashSet<Url>>,
+    elsewhere: HashMap<String, BTreeSet<Url>>,
 }
 
 impl Archive {
@@ -50,7 +50,7 @@ impl Archive {
                 (ArchivedBody::Redirect(location), _) => redirects.add_sent(&url, &location),
                 (ArchivedBody::Elsewhere, Some(digest)) if waiting < MOST_ELSEWHERE => {
                     waiting += 1;
-                    let urls: &mut HashSet<Url> = elsewhere.entry(digest).or_default();
+                    let urls: &mut BTreeSet<Url> = elsewhere.entry(digest).or_default();
                     urls.insert(url);
                 }
                 _ => {}

@@ -9,6 +9,7 @@ use webfill_startup::Fault;
 use super::gathered::Gathered;
 use super::records::KnownRecords;
 use super::said::SaidOfPages;
+use crate::demand::table::visible;
 
 pub fn join(
     pages: &[Gathered],
@@ -55,7 +56,8 @@ pub fn leave_out_unusable_names(pages: &mut [Page]) {
     }
     for name in left_out {
         eprintln!(
-            "webfill: `{name}` is left out: a field of a mapping has a to z, digits and `_`, a letter first"
+            "webfill: `{}` is left out: a field of a mapping has a to z, digits and `_`, a letter first",
+            visible(&name)
         );
     }
 }

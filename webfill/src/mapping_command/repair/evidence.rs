@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use webfill_health::Alarm;
 use webfill_startup::Fault;
-use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, open_existing};
+use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, iso_time, open_existing};
 use webfill_urls::canonical;
 
 use crate::cli::MappingRepairOptions;
@@ -38,6 +38,8 @@ pub struct Evidence {
     records: HashMap<String, Vec<String>>,
     /// The keys of the pages that the alarm has kept.
     keys: Vec<String>,
+    /// When the change was seen first, as ISO 8601: what was read from then on is not known to be right.
+    changed_at: Option<String>,
 }
 
 impl Evidence {
@@ -56,12 +58,23 @@ impl Evidence {
             let store = open_existing(&uri).await.map_err(Fault::error)?;
             evidence.of_alarm(&*store, mapping).await?;
             if let Some(crawl) = &options.crawl {
-                let mut crawl = StoredCrawl::open(&uri, CrawlId::new(&options.app, crawl)).await?;
+                let id = CrawlId::new(&options.app, crawl);
+                let mut crawl = StoredCrawl::open(&uri, id.clone()).await?;
+                if let Some(known) = store.get_crawl(&id).await.map_err(Fault::error)? {
+                    evidence.note_change(&iso_time(known.started_at_ms));
+                }
                 evidence.of_crawl(&mut crawl, mapping).await?;
             }
+            if evidence.now.is_empty() {
+                return Ok(());
+            }
+            let changed_at = evidence
+                .changed_at
+                .clone()
+                .ok_or_else(|| no_bound(mapping))?;
             evidence.note_records(&*store).await?;
-            evidence.of_records(&*store).await?;
-            evidence.of_pages(&*store, mapping, options).await
+            evidence.of_records(&*store, &changed_at).await?;
+            evidence.of_pages(&*store, mapping, &changed_at).await
         })?;
         evidence.of_user(options, runtime)?;
         Ok(evidence)
@@ -75,6 +88,9 @@ impl Evidence {
             return Ok(());
         };
         self.fallen = alarm.names().into_iter().map(str::to_owned).collect();
+        if let Some(first) = alarm.after.iter().map(|page| &page.at).min() {
+            self.note_change(first);
+        }
         self.note_before(alarm);
         let samples = store.samples(mapping).await.map_err(Fault::error)?;
         let of_alarm = samples
@@ -116,6 +132,13 @@ impl Evidence {
         }
     }
 
+    /// Of several times the earliest counts.
+    fn note_change(&mut self, at: &str) {
+        if self.changed_at.as_deref().is_none_or(|known| at < known) {
+            self.changed_at = Some(at.to_owned());
+        }
+    }
+
     /// The kept pages of a crawl that the mapping has read.
     async fn of_crawl(&mut self, crawl: &mut StoredCrawl, mapping: &str) -> Result<(), Fault> {
         crawl.urls(&mut |_| ()).await?;
@@ -149,8 +172,8 @@ impl Evidence {
         Ok(())
     }
 
-    /// What the records of these pages have: values of users, and what pages have brought.
-    async fn of_records(&mut self, store: &dyn Store) -> Result<(), Fault> {
+    /// What the records of these pages had before the change: values of users, and what pages have brought.
+    async fn of_records(&mut self, store: &dyn Store, changed_at: &str) -> Result<(), Fault> {
         if self.records.is_empty() {
             return Ok(());
         }
@@ -158,8 +181,8 @@ impl Evidence {
         let records = &self.records;
         let mut each = |record: Value| {
             let urls = record["_id"].as_str().and_then(|key| records.get(key));
-            if let (Some(urls), Some(fields)) = (urls, record["fields"].as_object()) {
-                let values = known_values(fields);
+            if let Some(urls) = urls {
+                let values = known_values(&fields_before(&record, changed_at));
                 found.extend(urls.iter().map(|url| (url.clone(), values.clone())));
             }
             Ok(())
@@ -173,25 +196,25 @@ impl Evidence {
         Ok(())
     }
 
-    /// What the mapping has read on the same pages in other crawls, the last time.
+    /// What the mapping has read on the same pages before the change, the last time.
     async fn of_pages(
         &mut self,
         store: &dyn Store,
         mapping: &str,
-        options: &MappingRepairOptions,
+        changed_at: &str,
     ) -> Result<(), Fault> {
         let wanted: BTreeSet<&str> = self.now.iter().flat_map(Gathered::names).collect();
         let mut found: Vec<(String, String, Values)> = Vec::new();
         let mut each = |page: Value| {
             let text = |name: &str| page[name].as_str().unwrap_or_default().to_owned();
-            let is_of_now =
-                Some(text("crawl_id")) == options.crawl && text("app_id") == options.app;
+            let started_at = text("started_at");
+            let is_before = !started_at.is_empty() && *started_at < *changed_at;
             let is_wanted = text("mapping") == mapping && wanted.contains(text("url").as_str());
             if let Some(fields) = page["fields"]
                 .as_object()
-                .filter(|_| is_wanted && !is_of_now)
+                .filter(|_| is_wanted && is_before)
             {
-                found.push((text("started_at"), text("url"), known_values(fields)));
+                found.push((started_at, text("url"), known_values(fields)));
             }
             Ok(())
         };
@@ -244,6 +267,12 @@ impl Evidence {
         }
         all
     }
+
+    /// What was known of a field, of each page of now.
+    pub fn labels(&self, field: &str) -> impl Iterator<Item = Option<Vec<String>>> {
+        let pages = self.now.iter();
+        pages.map(move |page| self.known_of(page).remove(field))
+    }
 }
 
 fn note_records(page: &Map<String, Value>, url: &str, records: &mut HashMap<String, Vec<String>>) {
@@ -253,5 +282,57 @@ fn note_records(page: &Map<String, Value>, url: &str, records: &mut HashMap<Stri
             .entry(key.to_owned())
             .or_default()
             .push(url.to_owned());
+    }
+}
+
+fn no_bound(mapping: &str) -> Fault {
+    Fault::usage(format!(
+        "it is not known since when mapping {mapping} reads pages wrongly: its alarm names no page of after the change; name the first crawl of after it by --crawl, whose bodies were kept"
+    ))
+}
+
+/// The fields of a record as they were before a time: what a page has brought since is not in it, and of what it
+/// has replaced the last value of before is.
+fn fields_before(record: &Value, time: &str) -> Map<String, Value> {
+    let is_before = |at: &Value| at.as_str().is_none_or(|at| at < time);
+    let mut fields = Map::new();
+    for (name, value) in record["fields"].as_object().into_iter().flatten() {
+        // Values of users have no source.
+        if is_before(&record["sources"][name]["at"]) {
+            fields.insert(name.clone(), value.clone());
+            continue;
+        }
+        let former = record["history"][name].as_array();
+        let former = former.and_then(|all| all.iter().rfind(|one| is_before(&one["at"])));
+        if let Some(former) = former {
+            fields.insert(name.clone(), former["value"].clone());
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_record_got_after_the_change_is_not_known() {
+        let (before, after) = ("2026-01-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z");
+        let record = json!({
+            "fields": {"given": "a", "old": "b", "new": "c", "replaced": "d"},
+            "sources": {"old": {"at": before}, "new": {"at": after}, "replaced": {"at": after}},
+            "history": {"replaced": [
+                {"value": "e", "at": before, "until": before},
+                {"value": "f", "at": before, "until": after},
+                {"value": "g", "at": after, "until": after},
+            ]},
+        });
+        let known = fields_before(&record, "2026-02-01T00:00:00.000Z");
+        assert_eq!(
+            Value::Object(known),
+            json!({"given": "a", "old": "b", "replaced": "f"})
+        );
     }
 }

@@ -11,7 +11,7 @@ use crate::mapping_command::learn::gathered::Gathered;
 use crate::mapping_command::learn::output::checked;
 use crate::mapping_command::learn::records::known_values;
 
-use super::evidence::Values;
+use super::evidence::{Evidence, Values};
 
 /// The time limit of one page.
 const PAGE_TIME: Duration = Duration::from_secs(10);
@@ -46,27 +46,44 @@ impl Reader {
             deadline: Some(Instant::now() + PAGE_TIME),
             ..Wants::default()
         };
-        // A page that cannot be read has no values.
         self.engine.extract_as(Some(index), input, wants).ok()
     }
 
-    pub fn values(&self, page: &Gathered) -> Values {
-        let extraction = self.extraction(page);
-        extraction.map_or_else(Values::new, |found| known_values(&found.fields))
+    /// `None`: the page could not be read to its end, in time for instance.
+    pub fn values(&self, page: &Gathered) -> Option<Values> {
+        let extraction = self.extraction(page)?;
+        Some(known_values(&extraction.fields))
     }
+
+    /// Reads each page once.
+    pub fn readings(&self, evidence: &Evidence) -> Readings {
+        let read = |pages: &[Gathered]| pages.iter().map(|page| self.values(page)).collect();
+        Readings {
+            before: read(&evidence.before),
+            now: read(&evidence.now),
+        }
+    }
+}
+
+/// What a mapping has read on the pages of both times, as [`Reader::values`] says it.
+pub struct Readings {
+    pub before: Vec<Option<Values>>,
+    pub now: Vec<Option<Values>>,
+}
+
+/// Values without what does not count: order, spaces and capitals.
+pub fn folded(values: &[String]) -> Vec<String> {
+    let fold = |value: &String| {
+        let words: Vec<&str> = value.split_whitespace().collect();
+        words.join(" ").to_lowercase()
+    };
+    let mut folded: Vec<String> = values.iter().map(fold).collect();
+    folded.sort_unstable();
+    folded
 }
 
 /// Whether values are the same, spaces and capitals aside.
 pub fn are_same(one: &[String], other: &[String]) -> bool {
-    let folded = |values: &[String]| {
-        let fold = |value: &String| {
-            let words: Vec<&str> = value.split_whitespace().collect();
-            words.join(" ").to_lowercase()
-        };
-        let mut folded: Vec<String> = values.iter().map(fold).collect();
-        folded.sort_unstable();
-        folded
-    };
     folded(one) == folded(other)
 }
 

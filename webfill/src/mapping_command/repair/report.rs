@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use webfill_learn::FieldReport;
 use webfill_startup::{ExitStatus, Fault};
 
+use super::Broken;
+use super::anew::New;
 use super::evidence::Evidence;
 use super::reading::{Reader, shown};
-use super::{Broken, LEAST_CONFIDENCE, LEAST_PAGES};
 use crate::cli::{MappingRepairOptions, ReportFormat};
 use crate::demand::table::visible;
 use crate::mapping_command::difference::lines_that_differ;
@@ -25,49 +25,14 @@ const MOST_CASES: usize = 3;
 #[derive(Default)]
 pub struct Repair {
     /// The fields with their new chains.
-    pub accepted: Vec<(String, Vec<Value>)>,
+    pub accepted: Vec<New>,
     /// Those that stay as they are, with the reason.
-    refused: Vec<(String, String)>,
-    confidences: Vec<(String, f64)>,
+    pub refused: Vec<(String, String)>,
     /// The mapping file as it would be.
     pub file: Value,
 }
 
 impl Repair {
-    /// Accepts what was learned of a field, or says why not.
-    pub fn judge(&mut self, field: &str, reports: &[&FieldReport]) {
-        let is_sure = |report: &&&FieldReport| {
-            report.processors.is_some()
-                && report.confidence >= LEAST_CONFIDENCE
-                && report.agree.len() >= LEAST_PAGES
-        };
-        let mut chains: Vec<Value> = Vec::new();
-        for report in reports.iter().filter(is_sure) {
-            let learned = report.processors.iter().chain(&report.alternatives);
-            chains.extend(learned.cloned());
-            self.confidences.push((field.to_owned(), report.confidence));
-        }
-        if !chains.is_empty() {
-            return self.accepted.push((field.to_owned(), chains));
-        }
-        let best = reports
-            .iter()
-            .max_by(|one, other| one.confidence.total_cmp(&other.confidence));
-        let why = match best {
-            None => String::from("nothing was learned of it"),
-            Some(report) if report.processors.is_none() => report.why.clone(),
-            Some(report) if report.agree.len() < LEAST_PAGES => format!(
-                "it was learned from {} pages, which are too few to be sure",
-                report.agree.len()
-            ),
-            Some(report) => format!(
-                "the confidence is only {:.2}: {}",
-                report.confidence, report.why
-            ),
-        };
-        self.refused.push((field.to_owned(), why));
-    }
-
     /// Tells what changes, and writes it if that was asked for.
     pub fn finish(
         &self,
@@ -113,17 +78,17 @@ impl Repair {
     /// Of each repaired field on some pages: what was read, what would be, and what was known.
     fn values(&self, broken: &Broken, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
         let mut told = Vec::new();
-        for (field, _) in &self.accepted {
-            let pages = evidence.now.iter();
-            let pages = pages.filter(|page| evidence.known_of(page).contains_key(field));
-            for page in pages.take(MOST_CASES) {
-                let (old, new) = (broken.reader.values(page), reader.values(page));
+        for New { field, .. } in &self.accepted {
+            let pages = evidence.now.iter().zip(evidence.labels(field));
+            let pages = pages.filter_map(|(page, known)| Some((page, known?)));
+            for (page, known) in pages.take(MOST_CASES) {
+                let read = |reader: &Reader| reader.values(page)?.remove(field);
                 told.push(json!({
                     "field": field,
                     "url": page.url.as_str(),
-                    "old": old.get(field),
-                    "new": new.get(field),
-                    "known": evidence.known_of(page).get(field),
+                    "old": read(&broken.reader),
+                    "new": read(reader),
+                    "known": known,
                 }));
             }
         }
@@ -131,8 +96,9 @@ impl Repair {
     }
 
     fn json(&self, difference: &str, values: &[Value]) -> Value {
-        let repaired = self.confidences.iter();
-        let repaired = repaired.map(|(field, sure)| json!({"field": field, "confidence": sure}));
+        let repaired = self.accepted.iter();
+        let repaired =
+            repaired.map(|new| json!({"field": new.field, "confidence": new.confidence}));
         let refused = self.refused.iter();
         let refused = refused.map(|(field, why)| json!({"field": field, "why": why}));
         json!({
@@ -153,7 +119,7 @@ impl Repair {
     ) -> String {
         let mut parts = Vec::new();
         if !difference.is_empty() {
-            let name = &broken.name;
+            let name = visible(&broken.name);
             parts.push(format!("mapping {name} (- now, + repaired):\n{difference}"));
         }
         let texts = |value: &Value| serde_json::from_value::<Vec<String>>(value.clone()).ok();
@@ -170,10 +136,12 @@ impl Repair {
             ))
         });
         let mut lines: Vec<String> = values.collect();
-        let repaired = self.confidences.iter();
-        lines.extend(
-            repaired.map(|(field, sure)| format!("{field}: repaired, confidence {sure:.2}")),
-        );
+        let repaired = self.accepted.iter();
+        lines.extend(repaired.map(
+            |New {
+                 field, confidence, ..
+             }| { format!("{field}: repaired, confidence {confidence:.2}") },
+        ));
         let refused = self.refused.iter();
         lines.extend(refused.map(|(field, why)| visible(&format!("{field}: not repaired: {why}"))));
         parts.push(lines.join("\n"));
@@ -197,15 +165,18 @@ fn keep_cases(
 ) -> Result<usize, Fault> {
     let is_as_before = |page: &&Gathered| {
         let before = broken.reader.values(page);
-        !before.is_empty() && before == reader.values(page)
+        before.as_ref().is_some_and(|before| !before.is_empty()) && before == reader.values(page)
     };
     let is_repaired = |page: &&Gathered| {
-        let (known, read) = (evidence.known_of(page), reader.values(page));
+        let known = evidence.known_of(page);
+        let Some(read) = reader.values(page).filter(|_| !known.is_empty()) else {
+            return false;
+        };
         let is_right = |(field, known): (&String, &Vec<String>)| match read.get(field) {
             Some(read) => super::are_same(known, read),
             None => !broken.declared.contains(field),
         };
-        !known.is_empty() && known.iter().all(is_right)
+        known.iter().all(is_right)
     };
     let before = evidence.before.iter().filter(is_as_before).take(MOST_CASES);
     let after = evidence.now.iter().filter(is_repaired).take(MOST_CASES);

@@ -1,0 +1,58 @@
+//! A field that is learned anew, or the reason why it stays as it is.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use webfill_learn::{Limits, Page};
+
+use super::reading::folded;
+
+/// One value on all pages may stand there by chance, or for something else: `In stock` proves nothing.
+const LEAST_VALUES: usize = 2;
+
+/// What was learned of a field.
+pub struct New {
+    pub field: String,
+    pub chains: Vec<Value>,
+    pub confidence: f64,
+}
+
+/// Learns a field from pages on which the mapping does not read it as it was; an error is the reason for people
+/// why it is not repaired.
+pub fn learn(mapping: &Value, field: &str, pages: &[Page]) -> Result<New, String> {
+    if pages.iter().all(|page| page.known.is_empty()) {
+        return Err(String::from(
+            "of no page of after the change its value is known from before it",
+        ));
+    }
+    let repaired = webfill_learn::repair(mapping, pages, &Limits::default());
+    let fields = repaired.map_err(|error| error.to_string())?.fields;
+    let Some(repaired) = fields.into_iter().find(|one| one.field == field) else {
+        return Err(String::from("nothing was learned of it"));
+    };
+    let (true, Some(report)) = (repaired.accepted, repaired.learned) else {
+        return Err(repaired.why);
+    };
+    let agreeing = pages
+        .iter()
+        .filter(|page| report.agree.iter().any(|url| url == page.url.as_str()));
+    let values: BTreeSet<Vec<String>> = agreeing
+        .filter_map(|page| page.known.get(field))
+        .map(|known| folded(known))
+        .collect();
+    if values.len() < LEAST_VALUES {
+        return Err(format!(
+            "its value was the same on all {} pages where it was found again, which proves nothing",
+            report.agree.len()
+        ));
+    }
+    Ok(New {
+        field: field.to_owned(),
+        chains: report
+            .processors
+            .into_iter()
+            .chain(report.alternatives)
+            .collect(),
+        confidence: report.confidence,
+    })
+}

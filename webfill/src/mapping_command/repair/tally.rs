@@ -1,0 +1,195 @@
+//! How new chains of a field and its former ones are judged against each other: by the pages that they read
+//! rightly, less those that they read wrongly.
+
+use serde_json::Value;
+
+use super::evidence::{Evidence, Values};
+use super::merge::joined;
+use super::reading::{Readings, are_same};
+
+/// Out of new chains and former ones.
+pub type Order = fn(&[Value], &[Value]) -> Vec<Value>;
+
+/// Before one that is as good, the earlier one is taken.
+pub const ORDERS: [Order; 3] = [
+    |new, former| joined(new, former),
+    |new, former| joined(former, new),
+    |new, _| new.to_vec(),
+];
+
+/// Of those in [`ORDERS`], the one without the former chains.
+const WITHOUT_FORMER: usize = 2;
+
+/// What was read on all pages: by the former mapping, and by the repaired one in each of [`ORDERS`].
+pub struct Trials {
+    pub former: Readings,
+    pub orders: Vec<Readings>,
+}
+
+/// Pages on which a field is read as it was known, and as something else. Nothing is neither.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Tally {
+    right: usize,
+    wrong: usize,
+}
+
+impl Tally {
+    fn add(&mut self, known: Option<&Vec<String>>, read: Option<&Vec<String>>) {
+        match (known, read) {
+            (Some(known), Some(read)) if are_same(known, read) => self.right += 1,
+            (Some(_), Some(_)) => self.wrong += 1,
+            _ => {}
+        }
+    }
+
+    fn balance(self) -> i64 {
+        let count = |pages: usize| i64::try_from(pages).unwrap_or(i64::MAX);
+        count(self.right) - count(self.wrong)
+    }
+}
+
+/// On the pages of a time that every mapping has read to its end.
+struct Tallies {
+    former: Tally,
+    orders: Vec<Tally>,
+}
+
+impl Trials {
+    /// The order that is right most often; if it reads no more of the pages of now rightly than the former
+    /// chains, the reason why the field is not repaired.
+    pub fn best_order(&self, field: &str, evidence: &Evidence) -> Result<Order, String> {
+        let now = self.tallies(evidence.labels(field), field, |readings| &readings.now);
+        // What was read on the pages of before is right there.
+        let were = self.former.before.iter();
+        let were = were.map(|read| read.as_ref().and_then(|read| read.get(field)).cloned());
+        let before = self.tallies(were, field, |readings| &readings.before);
+        let balance = |order: usize| now.orders[order].balance() + before.orders[order].balance();
+        let preferred = match now.former.wrong {
+            0 => [0, 1, WITHOUT_FORMER],
+            // It would go on to read wrong values where the new chains read nothing.
+            _ => [WITHOUT_FORMER, 0, 1],
+        };
+        let mut best = preferred[0];
+        for order in preferred {
+            if balance(order) > balance(best) {
+                best = order;
+            }
+        }
+        let (new, former) = (now.orders[best], now.former);
+        let is_better = new.right > former.right
+            && new.balance() > former.balance()
+            && balance(best) > former.balance() + before.former.balance();
+        match is_better {
+            true => Ok(ORDERS[best]),
+            false => Err(format!(
+                "the new chains would read it rightly on {} pages and wrongly on {}, the former ones on {} and {}",
+                new.right, new.wrong, former.right, former.wrong
+            )),
+        }
+    }
+
+    fn tallies(
+        &self,
+        labels: impl Iterator<Item = Option<Vec<String>>>,
+        field: &str,
+        of_time: fn(&Readings) -> &[Option<Values>],
+    ) -> Tallies {
+        let mut tallies = Tallies {
+            former: Tally::default(),
+            orders: vec![Tally::default(); self.orders.len()],
+        };
+        for (page, label) in labels.enumerate() {
+            let read = |readings| of_time(readings)[page].as_ref();
+            let orders: Option<Vec<&Values>> = self.orders.iter().map(read).collect();
+            let (Some(former), Some(orders)) = (read(&self.former), orders) else {
+                continue;
+            };
+            tallies.former.add(label.as_ref(), former.get(field));
+            for (tally, values) in tallies.orders.iter_mut().zip(orders) {
+                tally.add(label.as_ref(), values.get(field));
+            }
+        }
+        tallies
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use webfill_mapping::PageKind;
+    use webfill_urls::Url;
+
+    use super::*;
+    use crate::mapping_command::learn::gathered::Gathered;
+
+    const KNOWN: [&str; 4] = ["a", "b", "c", "d"];
+
+    /// Pages of now of which the values `KNOWN` are known.
+    fn evidence() -> Evidence {
+        let mut evidence = Evidence::default();
+        for value in KNOWN {
+            let url = Url::parse(&format!("https://shop.example/{value}")).unwrap();
+            let known = Values::from([("price".to_owned(), vec![value.to_owned()])]);
+            evidence.known.insert(url.to_string(), known);
+            evidence.now.push(Gathered {
+                url,
+                asked: Vec::new(),
+                kind: PageKind::Html,
+                text: String::new(),
+            });
+        }
+        evidence
+    }
+
+    /// `-` is nothing, `?` a page that was not read to its end.
+    fn read(values: &str) -> Readings {
+        let page = |value: char| match value {
+            '?' => None,
+            '-' => Some(Values::new()),
+            value => Some(Values::from([(
+                "price".to_owned(),
+                vec![value.to_string()],
+            )])),
+        };
+        Readings {
+            before: Vec::new(),
+            now: values.chars().map(page).collect(),
+        }
+    }
+
+    /// The place in [`ORDERS`] of what is chosen.
+    fn chosen(former: &str, orders: [&str; 3]) -> Result<usize, String> {
+        let trials = Trials {
+            former: read(former),
+            orders: orders.map(read).into(),
+        };
+        let (new, old) = ([Value::from("new")], [Value::from("old")]);
+        let best = trials.best_order("price", &evidence())?;
+        let place = |order: &Order| order(&new, &old) == best(&new, &old);
+        Ok(ORDERS.iter().position(place).unwrap())
+    }
+
+    #[test]
+    fn a_former_chain_that_reads_wrong_values_does_not_stay() {
+        assert_eq!(chosen("----", ["abcd", "abcd", "abcd"]), Ok(0));
+        assert_eq!(chosen("x---", ["abcd", "xbcd", "abcd"]), Ok(2));
+    }
+
+    #[test]
+    fn a_chain_that_reads_no_more_rightly_is_refused() {
+        assert_eq!(chosen("ab--", ["abcd", "abcd", "ab--"]), Ok(0));
+        let why = chosen("ab--", ["abxx", "abxx", "abxx"]).unwrap_err();
+        assert!(
+            why.contains("on 2 pages and wrongly on 2, the former ones on 2 and 0"),
+            "{why}"
+        );
+        // One page more, and two that are wrong now.
+        chosen("a---", ["abxx", "abxx", "abxx"]).unwrap_err();
+        chosen("abcd", ["abcd", "abcd", "abcd"]).unwrap_err();
+    }
+
+    #[test]
+    fn a_page_that_a_mapping_did_not_read_to_its_end_is_not_judged() {
+        assert_eq!(chosen("x--?", ["?bcd", "?bcd", "?bcd"]), Ok(0));
+        chosen("x---", ["????", "????", "????"]).unwrap_err();
+    }
+}
