@@ -35,6 +35,14 @@ impl RefusedLines {
 }
 
 impl Asked {
+    /// Lines of a stream, all of which were refused when they were read: there is nothing to take in.
+    pub(crate) fn has_refused_lines_only(&self) -> bool {
+        match self {
+            Asked::Feed { batch, refused, .. } => batch.is_empty() && refused.len() > 0,
+            Asked::Local(_) | Asked::Act(_) => false,
+        }
+    }
+
     /// A request or a list, which is accepted or refused as a whole.
     pub(crate) fn of_whole(batch: Batch) -> Asked {
         Asked::Feed {

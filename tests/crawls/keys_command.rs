@@ -171,10 +171,7 @@ fn what_root_writes_belongs_to_the_owner_of_the_folder() {
     ] {
         assert_eq!(owner(file), nobody, "{file}");
     }
-    // One of a webfill before, which left it to root.
-    std::os::unix::fs::chown(keys.join("audit.log"), Some(0), Some(0)).expect("we are root");
     fleet.keys(&["revoke", "vm-01"]).expect(0);
-    assert_eq!(owner("audit.log"), nobody);
     // Root writes nowhere else for the owner of the folder.
     let elsewhere = fleet.work.write("elsewhere", "untouched\n");
     fs::remove_file(keys.join("audit.log")).expect("we are root");
@@ -189,6 +186,57 @@ fn what_root_writes_belongs_to_the_owner_of_the_folder() {
         fs::read_to_string(&elsewhere).expect("it is there"),
         "untouched\n"
     );
+}
+
+/// The folder of the package: root's, and every role may make files in it (deploy/systemd/tmpfiles.conf).
+#[needs(root)]
+#[test]
+fn what_root_writes_into_a_shared_folder_belongs_to_the_user_of_the_dispatcher() {
+    use std::os::unix::fs::chown;
+
+    let fleet = Fleet::new();
+    let (dispatcher, webfill) = (64_001, 64_002);
+    let keys = fleet.work.path("keys");
+    let owner = |name: &str| {
+        let found = fs::metadata(keys.join(name)).expect("it is there");
+        (found.uid(), found.gid())
+    };
+    chown(&keys, Some(0), Some(webfill)).expect("we are root");
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o1770)).expect("we are root");
+    fs::write(keys.join("audit.log"), "").expect("we are root");
+    for file in ["dispatcher.key", "dispatcher.pub", "allowed", "audit.log"] {
+        chown(keys.join(file), Some(dispatcher), Some(webfill)).expect("we are root");
+    }
+    let made = fleet.new_keys("supervisor", "vm-01");
+    fleet.keys(&["add", "supervisor", "vm-01", &made]).expect(0);
+    fleet.keys(&["new", "dispatcher", "--next"]).expect(0);
+    let files = ["audit.log", "allowed", "dispatcher-next.key"];
+    for file in files.into_iter().chain(["dispatcher-next.pub"]) {
+        assert_eq!(owner(file), (dispatcher, webfill), "{file}");
+    }
+    // A log that was there keeps its owner, whoever that is.
+    chown(keys.join("audit.log"), Some(64_003), Some(webfill)).expect("we are root");
+    fleet.keys(&["revoke", "vm-01"]).expect(0);
+    assert_eq!(owner("audit.log"), (64_003, webfill));
+
+    // A next key that the dispatcher cannot read would keep it from starting.
+    chown(keys.join("dispatcher-next.key"), Some(0), Some(0)).expect("we are root");
+    let refused = fleet.keys(&["rotate"]).expect(2);
+    let said = refused.one_sentence();
+    assert!(said.contains("dispatcher-next.key belongs to"), "{said}");
+    chown(keys.join("dispatcher-next.key"), Some(dispatcher), None).expect("we are root");
+    // As it was copied by root, with a narrow mode.
+    chown(keys.join("dispatcher-next.pub"), Some(0), Some(0)).expect("we are root");
+    let narrow = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(keys.join("dispatcher-next.pub"), narrow).expect("we are root");
+    fleet.keys(&["rotate"]).expect(0);
+    for file in ["dispatcher.key", "dispatcher.pub", "dispatcher-former.key"] {
+        assert_eq!(owner(file), (dispatcher, webfill), "{file}");
+    }
+    let mode = fs::metadata(keys.join("dispatcher.pub"))
+        .expect("it is there")
+        .mode();
+    assert_eq!(mode & 0o777, 0o444);
 }
 
 #[test]

@@ -16,8 +16,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use webfill_startup::Fault;
+pub use webfill_wire::keys::read_key_file;
 use webfill_wire::keys::{
-    AllowList, ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys, TrustedKeys,
+    AllowList, ClientKeys, KeyPair, PublicKey, Role, RotationFiles, SecretKey, ServerKeys,
+    TrustedKeys,
 };
 use webfill_wire::socket::{has_curve, is_local, key_pair_of};
 
@@ -71,11 +73,12 @@ impl KeyFolder {
     pub fn server_keys(&self) -> Result<ServerKeys, Fault> {
         let own = self.key_pair(DISPATCHER)?;
         let allowed = AllowList::open(&self.list_file()).map_err(Fault::usage)?;
-        let former = Some(self.public_file(FORMER));
+        let of_rotation = [NEXT, FORMER].map(|name| self.public_file(name)).to_vec();
+        let of_rotation = RotationFiles::new(of_rotation);
         Ok(ServerKeys {
             own,
             allowed,
-            former,
+            of_rotation,
         })
     }
 
@@ -83,11 +86,8 @@ impl KeyFolder {
     pub fn client_keys(&self, role: Role) -> Result<ClientKeys, Fault> {
         let own = self.key_pair(role.as_str())?;
         let files = [DISPATCHER, NEXT].map(|name| self.public_file(name));
-        let [present, next] = &files;
-        let server = read_public(present)?;
-        if next.exists() {
-            read_public(next)?;
-        }
+        let server = read_public(&files[0])?;
+        // A fault of the next one is logged, and keeps nobody from working with the present one.
         let trusted = TrustedKeys::in_files(server, files.to_vec());
         Ok(ClientKeys { own, trusted })
     }
@@ -109,7 +109,7 @@ impl KeyFolder {
                 mode.mode() & 0o777
             )));
         }
-        let text = fs::read_to_string(&path).map_err(unreadable)?;
+        let text = read_key_file(&path).map_err(unreadable)?;
         let secret = text.trim().strip_prefix(SECRET_MARK);
         let secret = secret
             .and_then(|key| key.trim().parse::<SecretKey>().ok())
@@ -131,7 +131,7 @@ pub fn require_curve() -> Result<(), Fault> {
 /// Reads the public key from a file.
 pub fn read_public(path: &Path) -> Result<PublicKey, Fault> {
     let shown = path.display();
-    let text = fs::read_to_string(path)
+    let text = read_key_file(path)
         .map_err(|error| Fault::usage(format!("cannot read the public key {shown}: {error}")))?;
     if text.trim_start().starts_with(SECRET_MARK) {
         return Err(Fault::usage(format!(

@@ -7,18 +7,21 @@
 //! characters for 32 bytes. Secret keys never appear in logs or error messages.
 
 mod allow_list;
+mod key_file;
 mod list_change;
 mod rights;
+mod rotation;
 mod trusted;
 mod z85;
 
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use allow_list::{AllowList, AllowListError, Entry, HEADING, parse};
+pub use key_file::read_key_file;
 pub use list_change::ListChange;
 pub use rights::Rights;
+pub use rotation::RotationFiles;
 pub use trusted::{TrustedKey, TrustedKeys};
 
 /// Bytes of a key.
@@ -44,9 +47,9 @@ pub struct KeyPair {
 pub struct ServerKeys {
     pub own: KeyPair,
     pub allowed: AllowList,
-    /// The file of the key that was its own before. While it is there, callers with another key than its
-    /// own are taken for some that do not have the new one yet, and not for strangers.
-    pub former: Option<PathBuf>,
+    /// The public keys that are its own soon, or were before. For a week after one has come, callers with
+    /// another key than its own are taken for some that do not have the new one yet, and not for strangers.
+    pub of_rotation: RotationFiles,
 }
 
 /// The keys of a supervisor or client: its own, and the public keys of the dispatcher that it trusts.

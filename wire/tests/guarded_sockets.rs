@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use webfill_wire::keys::{
-    AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, ServerKeys, TrustedKeys,
+    AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, RotationFiles, ServerKeys,
+    TrustedKeys,
 };
 use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, new_key_pair};
 
@@ -47,7 +48,7 @@ impl Server {
         let keys = ServerKeys {
             own: own.clone(),
             allowed: AllowList::open(&folder.path().join("allowed")).unwrap(),
-            former: None,
+            of_rotation: RotationFiles::default(),
         };
         let control = free_endpoint();
         let (arrivals, arrived) = mpsc::channel();

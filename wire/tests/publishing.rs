@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use webfill_wire::keys::{
-    AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, ServerKeys, TrustedKeys,
+    AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, RotationFiles, ServerKeys,
+    TrustedKeys,
 };
 use webfill_wire::socket::{
     Arrived, PUBLISHED_AHEAD, Pattern, SocketSpec, Sockets, Subscription, new_key_pair,
@@ -165,7 +166,7 @@ impl Guarded {
         let keys = ServerKeys {
             own,
             allowed,
-            former: None,
+            of_rotation: RotationFiles::default(),
         };
         let endpoint = free_endpoint();
         let spec = SocketSpec::bind(NAME, Pattern::Publish, &endpoint);

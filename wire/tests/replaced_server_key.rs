@@ -5,7 +5,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use webfill_wire::keys::{AllowList, ClientKeys, HEADING, KeyPair, Role, ServerKeys, TrustedKeys};
+use webfill_wire::keys::{
+    AllowList, ClientKeys, HEADING, KeyPair, Role, RotationFiles, ServerKeys, TrustedKeys,
+};
 use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, Subscription, new_key_pair};
 
 const WAIT: Duration = Duration::from_secs(20);
@@ -45,7 +47,7 @@ impl Ground {
         let keys = ServerKeys {
             own: own.clone(),
             allowed: AllowList::open(&self.file("allowed")).unwrap(),
-            former: None,
+            of_rotation: RotationFiles::default(),
         };
         let (arrivals, arrived) = mpsc::channel();
         // The address of a server that was closed is free a moment later.

@@ -33,6 +33,9 @@ pub(crate) struct Fed {
 /// So many crawls of feeds are named.
 const MOST_NAMED: usize = 20;
 
+/// So many entries of a changed list of keys are in one line.
+const MOST_ENTRIES: usize = 100;
+
 impl Fed {
     fn of(batch: &Batch) -> Fed {
         let mut fed = Fed {
@@ -87,23 +90,32 @@ impl Deed {
         }
     }
 
-    /// A list of keys that differs from the one before.
-    pub(crate) fn of_list(change: &ListChange) -> Deed {
-        let all = |entries: &[Arc<Entry>]| -> Option<Value> {
-            (!entries.is_empty()).then(|| entries.iter().map(|entry| about_key(entry)).collect())
+    /// A list of keys that differs from the one before: of so many entries, a deed for each
+    /// [`MOST_ENTRIES`] of them.
+    pub(crate) fn of_list(change: &ListChange) -> Vec<Deed> {
+        let plain = |kind: &'static str, entries: &[Arc<Entry>]| -> Vec<(&'static str, Value)> {
+            let entries = entries.iter();
+            entries.map(|entry| (kind, about_key(entry))).collect()
         };
-        let changed = change.changed.iter().map(|(before, now)| {
+        let mut entries = plain("added", &change.added);
+        entries.extend(plain("removed", &change.removed));
+        entries.extend(change.changed.iter().map(|(before, now)| {
             let mut about = about_key(now);
             about["was"] = about_key(before);
-            about
+            ("changed", about)
+        }));
+        let deeds = entries.chunks(MOST_ENTRIES).map(|entries| {
+            let of = |kind: &str| -> Option<Vec<&Value>> {
+                let of_kind = entries.iter().filter(|(of, _)| *of == kind);
+                let of_kind: Vec<_> = of_kind.map(|(_, about)| about).collect();
+                (!of_kind.is_empty()).then_some(of_kind)
+            };
+            let about = json!({
+                "added": of("added"), "removed": of("removed"), "changed": of("changed"),
+            });
+            Deed::act("keys_changed", about)
         });
-        let changed: Vec<Value> = changed.collect();
-        let about = json!({
-            "added": all(&change.added),
-            "removed": all(&change.removed),
-            "changed": (!changed.is_empty()).then_some(changed),
-        });
-        Deed::act("keys_changed", about)
+        deeds.collect()
     }
 
     fn of_action(action: &Action) -> Deed {

@@ -1,4 +1,7 @@
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use webfill_wire::keys::{Entry, HEADING, ListChange, PublicKey, Rights, Role, parse};
 
 use super::*;
 
@@ -22,6 +25,20 @@ impl World {
         let text = std::fs::read_to_string(self.path()).unwrap();
         let lines = text.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap()
+    }
+
+    fn write_list_change(&mut self, change: &ListChange) {
+        let by_file = |deed| Audited {
+            at_ms: 7_000,
+            who: Who {
+                way: Way::File,
+                ..Who::default()
+            },
+            deed,
+            end: DeedEnd::Done,
+        };
+        let deeds = Deed::of_list(change).into_iter();
+        self.log.write(deeds.map(by_file).collect());
     }
 }
 
@@ -168,10 +185,6 @@ fn above_the_most_sums_feeds_are_lines_of_their_own() {
 
 #[test]
 fn a_changed_list_of_keys_says_whom_it_lets_in() {
-    use std::sync::Arc;
-
-    use webfill_wire::keys::{Entry, HEADING, ListChange, parse};
-
     let entries = |lines: &str| -> Vec<Arc<Entry>> {
         let entries = parse(&format!("{HEADING}\n{lines}")).unwrap();
         entries.into_iter().map(Arc::new).collect()
@@ -185,15 +198,7 @@ fn a_changed_list_of_keys_says_whom_it_lets_in() {
         ..ListChange::default()
     };
     let mut world = World::new();
-    world.log.write(vec![Audited {
-        at_ms: 7_000,
-        who: Who {
-            way: Way::File,
-            ..Who::default()
-        },
-        deed: Deed::of_list(&change),
-        end: DeedEnd::Done,
-    }]);
+    world.write_list_change(&change);
     let told = &world.lines()[0];
     assert_eq!(
         (&told["action"], &told["by"]),
@@ -203,4 +208,36 @@ fn a_changed_list_of_keys_says_whom_it_lets_in() {
     assert_eq!(told["changed"][0]["was"]["rights"], "apps=shop read-only");
     assert_eq!(told["changed"][0]["rights"], "");
     assert!(told.get("added").is_none(), "{told}");
+}
+
+#[test]
+fn a_long_change_of_the_list_is_several_lines() {
+    let key = PublicKey::from_bytes(&[7; 32]).unwrap();
+    let entries: Vec<_> = (0..250)
+        .map(|number| {
+            Arc::new(Entry {
+                role: Role::Supervisor,
+                name: format!("vm-{number}").into(),
+                key,
+                rights: Rights::ALL,
+            })
+        })
+        .collect();
+    let change = ListChange {
+        added: entries[..150].to_vec(),
+        removed: entries[150..].to_vec(),
+        ..ListChange::default()
+    };
+    let mut world = World::new();
+    world.write_list_change(&change);
+    let lines = world.lines();
+    let count = |kind: &str| {
+        let of_kind = lines
+            .iter()
+            .map(|line| line[kind].as_array().map_or(0, Vec::len));
+        of_kind.collect::<Vec<_>>()
+    };
+    assert_eq!(count("added"), [100, 50, 0]);
+    assert_eq!(count("removed"), [0, 50, 50]);
+    assert_eq!(lines[2]["removed"][49]["name"], "vm-249");
 }

@@ -18,7 +18,7 @@ mod waiting;
 mod waits;
 mod why;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use webfill_api::{Action, Refusal};
 use webfill_wire::keys::ListChange;
 
@@ -67,6 +67,10 @@ impl Core {
         }
         let (deed, reply) = match asked {
             Err(refusal) => (None, Ok(refusal.into())),
+            // Its sender knows why: neither rights nor a full disk say more about it.
+            Ok(asked) if asked.has_refused_lines_only() => {
+                (Deed::of(&asked), Ok(Reply::Now(json!({"accepted": 0}))))
+            }
             Ok(asked) => match rights::judge(&asked, &requester.rights) {
                 Err(refusal) => (Deed::of(&asked), Ok(refusal.into())),
                 Ok(()) => {
@@ -113,7 +117,9 @@ impl Core {
             way: Way::File,
             ..Who::default()
         };
-        self.audit(who, Some(Deed::of_list(change)), DeedEnd::Done, now_ms);
+        for deed in Deed::of_list(change) {
+            self.audit(who.clone(), Some(deed), DeedEnd::Done, now_ms);
+        }
     }
 
     fn audit(&mut self, who: Who, deed: Option<Deed>, end: DeedEnd, now_ms: i64) {

@@ -45,6 +45,12 @@ pub(super) fn check_ports(at: &Endpoints) -> Result<(), Fault> {
 pub(super) fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
     let at = &setup.endpoints;
     let keys = setup.keys.as_ref();
+    for file in keys.iter().flat_map(|keys| keys.of_rotation.present()) {
+        tracing::warn!(
+            event = "key_is_replaced", file = %file.display(),
+            "the replacement of this dispatcher's key has not ended: for a week, callers with another key are not refused as strangers"
+        );
+    }
     let mut specs = vec![
         SocketSpec::bind(TASKS, Pattern::Router, &at.tasks).serve(keys, Role::Supervisor),
         SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes).serve(keys, Role::Supervisor),

@@ -7,14 +7,16 @@
 //! public key takes the place of the present one.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use webfill_startup::Fault;
 use webfill_wire::keys::PublicKey;
 
+use super::writing::make_like;
 use super::{Owner, audit, cannot_write, lock};
-use crate::keys::{DISPATCHER, FORMER, KeyFolder, NEXT, read_public};
+use crate::keys::{DISPATCHER, FORMER, KeyFolder, NEXT, read_key_file, read_public};
 use crate::stdout::tell;
 
 /// The name of the files of a dispatcher's next key.
@@ -48,12 +50,16 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
             folder.path().display()
         )));
     };
+    for step in &steps {
+        step.check_next()?;
+    }
     let public = read_public(&folder.public_file(NEXT))
         .map_err(|fault| Fault::usage(format!("{}: {}", last.next.display(), fault.message)))?;
     for step in &steps {
         step.check_former()?;
     }
     if is_dispatcher {
+        check_owner(folder)?;
         check_pair(folder, public)?;
         let deed = json!({"action": "keys_rotate", "key": public.to_string()});
         audit(folder, &deed)?;
@@ -87,6 +93,26 @@ fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
     )))
 }
 
+/// The user of the dispatcher reads the present secret key, and must be able to read the next one.
+fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
+    let (present, next) = (folder.secret_file(DISPATCHER), folder.secret_file(NEXT));
+    let owner = |path: &Path| fs::symlink_metadata(path).map(|file| file.uid());
+    let (Ok(of_present), Ok(of_next)) = (owner(&present), owner(&next)) else {
+        // Whatever is not there is told by who reads it.
+        return Ok(());
+    };
+    if of_present == of_next {
+        return Ok(());
+    }
+    Err(Fault::usage(format!(
+        "{} belongs to user {of_next}, and {} to user {of_present}, as whom the dispatcher runs: `chown --reference={} {}`",
+        next.display(),
+        present.display(),
+        present.display(),
+        next.display()
+    )))
+}
+
 /// One file that is replaced.
 struct Step {
     present: PathBuf,
@@ -104,6 +130,17 @@ impl Step {
         }
     }
 
+    /// A link would be put in the place of the present file, and what it leads to may change.
+    fn check_next(&self) -> Result<(), Fault> {
+        match fs::symlink_metadata(&self.next) {
+            Ok(next) if !next.is_file() => Err(Fault::usage(format!(
+                "{} is not a plain file: put the key itself there",
+                self.next.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// A former key of a rotation before is in the way; one that this rotation has kept, when it was
     /// interrupted, is not.
     fn check_former(&self) -> Result<(), Fault> {
@@ -111,7 +148,7 @@ impl Step {
             return Ok(());
         };
         let read = |path: &PathBuf| {
-            fs::read(path)
+            read_key_file(path)
                 .map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))
         };
         if read(former)? == read(&self.present)? {
@@ -127,6 +164,7 @@ impl Step {
         if let Some(former) = self.former.as_ref().filter(|former| !former.exists()) {
             fs::hard_link(&self.present, former).map_err(|error| cannot_write(former, &error))?;
         }
+        make_like(&self.next, &self.present).map_err(|error| cannot_write(&self.next, &error))?;
         fs::rename(&self.next, &self.present).map_err(|error| cannot_write(&self.present, &error))
     }
 }

@@ -1,5 +1,6 @@
-//! Writes into a folder of keys. What root writes there belongs to the folder's owner, so that the user of
-//! the dispatcher can read and change it later.
+//! Writes into a folder of keys. What root makes there belongs to the owner of the dispatcher's secret key,
+//! or where there is none, to the folder's owner, so that the user of the dispatcher can read and change it
+//! later. Files that are there already keep their owner.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -11,7 +12,7 @@ use webfill_startup::{Fault, is_root};
 use webfill_store::iso_time;
 
 use crate::feeding::now_ms;
-use crate::keys::KeyFolder;
+use crate::keys::{DISPATCHER, KeyFolder};
 
 /// Writes a file that must not exist yet. An incomplete file is removed.
 pub(super) fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
@@ -26,7 +27,7 @@ pub(super) fn create(path: &Path, text: &str, mode: u32) -> Result<(), Fault> {
         })?;
     let written = file
         .write_all(text.as_bytes())
-        .and_then(|()| give_to_owner_of_folder(&file, path))
+        .and_then(|()| give_to_owner_of_keys(&file, path))
         .and_then(|()| file.sync_all());
     written.map_err(|error| {
         let _ = fs::remove_file(path);
@@ -62,32 +63,72 @@ pub(super) fn audit(folder: &KeyFolder, deed: &Value) -> Result<(), Fault> {
 }
 
 /// The folder may belong to a user whom root must not write elsewhere for: what that user has put in the
-/// place of the log, a link to another file, is not followed.
+/// place of the log, a link to another file, is not followed. A log that is there is opened without
+/// O_CREAT, with which the kernel refuses root a file of another user in a sticky folder
+/// (`fs.protected_regular`).
 fn open_audit(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .create(true)
+    let mut options = OpenOptions::new();
+    options
         .append(true)
         .mode(0o640)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() || found.nlink() != 1 {
-        return Err(io::Error::other("it is not a file of this folder alone"));
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let file = options.create_new(true).open(path)?;
+            give_to_owner_of_keys(&file, path)?;
+            Ok(file)
+        }
+        opened => {
+            let file = opened?;
+            is_of_folder_alone(&file)?;
+            Ok(file)
+        }
     }
-    give_to_owner_of_folder(&file, path)?;
-    Ok(file)
 }
 
-fn give_to_owner_of_folder(file: &File, path: &Path) -> io::Result<()> {
+fn is_of_folder_alone(file: &File) -> io::Result<()> {
+    let found = file.metadata()?;
+    match found.is_file() && found.nlink() == 1 {
+        true => Ok(()),
+        false => Err(io::Error::other("it is not a file of this folder alone")),
+    }
+}
+
+/// Gives away a file that was made just now.
+fn give_to_owner_of_keys(file: &File, path: &Path) -> io::Result<()> {
     if !is_root() {
         return Ok(());
     }
-    let folder = fs::metadata(path.parent().unwrap_or(Path::new(".")))?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let secret = fs::symlink_metadata(KeyFolder::new(folder).secret_file(DISPATCHER));
+    let whose = match secret.ok().filter(Metadata::is_file) {
+        Some(secret) => secret,
+        None => fs::metadata(folder)?,
+    };
+    fchown(file, Some(whose.uid()), Some(whose.gid()))
+}
+
+/// Before a file takes the place of another: gives it the owner and the mode of that one, so that who could
+/// read the one can read the other.
+pub(super) fn make_like(new: &Path, present: &Path) -> io::Result<()> {
+    let present = match fs::symlink_metadata(present) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(new)?;
+    is_of_folder_alone(&file)?;
+    let found = file.metadata()?;
     let owner = |of: &Metadata| (of.uid(), of.gid());
-    if owner(&file.metadata()?) == owner(&folder) {
-        return Ok(());
+    if is_root() && owner(&found) != owner(&present) {
+        fchown(&file, Some(present.uid()), Some(present.gid()))?;
     }
-    fchown(file, Some(folder.uid()), Some(folder.gid()))
+    if found.mode() != present.mode() {
+        file.set_permissions(present.permissions())?;
+    }
+    Ok(())
 }
 
 /// The user who runs this process, by name if the machine knows one; behind `sudo`, both users.

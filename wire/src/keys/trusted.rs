@@ -6,12 +6,12 @@
 //! the [`super::AllowList`] is, so that a key that comes needs no restart, and the owner of one that goes is
 //! told nothing more.
 
-use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::PublicKey;
 use super::allow_list::{Stamp, stamp};
+use super::{KeyError, PublicKey, read_key_file};
 
 /// The pauses before another key is tried double from the first to the last of these. The first is short,
 /// because the key has most likely just been replaced.
@@ -55,13 +55,18 @@ impl TrustedKeys {
         }
     }
 
-    /// The key in the first file, which the caller has read, and whatever the other files hold.
+    /// The key in the first file, which the caller has read, and whatever the other files hold. Those are
+    /// read when they are needed first, because what is wrong with them is logged.
     pub fn in_files(first: PublicKey, files: Vec<PathBuf>) -> TrustedKeys {
         let mut keys = TrustedKeys {
             files,
             ..TrustedKeys::only(first)
         };
-        keys.refresh();
+        keys.current.file = keys
+            .files
+            .first()
+            .map_or_else(String::new, |file| file_name(file));
+        keys.trusted = vec![keys.current.clone()];
         keys
     }
 
@@ -113,9 +118,18 @@ impl TrustedKeys {
         self.stamps = now;
         let mut trusted: Vec<TrustedKey> = Vec::new();
         // The last one first: it is moved to the place of the first one, and must not be missed meanwhile.
-        for one in self.files.iter().rev().filter_map(|file| read(file)) {
-            trusted.retain(|other| other.key != one.key);
-            trusted.insert(0, one);
+        for file in self.files.iter().rev() {
+            match read(file) {
+                Ok(None) => {}
+                Ok(Some(one)) => {
+                    trusted.retain(|other| other.key != one.key);
+                    trusted.insert(0, one);
+                }
+                Err(why) => tracing::warn!(
+                    event = "key_not_taken", file = %file.display(), why,
+                    "a public key of the dispatcher cannot be taken, it goes on without"
+                ),
+            }
         }
         if !trusted.is_empty() {
             self.trusted = trusted;
@@ -123,10 +137,18 @@ impl TrustedKeys {
     }
 }
 
-fn read(path: &Path) -> Option<TrustedKey> {
-    let key = fs::read_to_string(path).ok()?.trim().parse().ok()?;
+/// `None` if there is no file; the reason if what is there cannot be taken.
+fn read(path: &Path) -> Result<Option<TrustedKey>, String> {
+    let text = match read_key_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| error.to_string())?,
+    };
+    let key = text
+        .trim()
+        .parse()
+        .map_err(|fault: KeyError| fault.to_string())?;
     let file = file_name(path);
-    Some(TrustedKey { key, file })
+    Ok(Some(TrustedKey { key, file }))
 }
 
 fn file_name(path: &Path) -> String {
@@ -136,6 +158,8 @@ fn file_name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn key(byte: u8) -> PublicKey {
@@ -233,5 +257,20 @@ mod tests {
         assert_eq!(trusted.turn(), None);
         folder.put("dispatcher-next.pub", key(1));
         assert_eq!(trusted.turn(), None, "the same key twice is one");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_taken_has_a_reason_and_one_that_is_missing_has_none() {
+        let folder = Folder::new("reasons");
+        let [present, next] = &folder.files()[..] else {
+            unreachable!()
+        };
+        assert_eq!(read(present), Ok(None));
+        fs::write(present, "").unwrap();
+        assert!(read(present).is_err(), "it is empty");
+        fs::write(present, [b'x'; 1 << 20]).unwrap();
+        assert!(read(present).unwrap_err().contains("larger"));
+        fs::create_dir(next).unwrap();
+        assert!(read(next).unwrap_err().contains("plain file"));
     }
 }

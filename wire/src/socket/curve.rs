@@ -101,7 +101,7 @@ fn enforce_domain(socket: &mut zmq::Socket) -> zmq::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{AllowList, TrustedKeys};
+    use crate::keys::{AllowList, RotationFiles, TrustedKeys};
 
     #[test]
     fn a_secret_key_leads_to_its_public_key() {
@@ -124,7 +124,7 @@ mod tests {
                 let keys = ServerKeys {
                     own: server.clone(),
                     allowed,
-                    former: None,
+                    of_rotation: RotationFiles::default(),
                 };
                 serve(&mut pull, &keys, Role::Supervisor, Pattern::Pull).unwrap();
             } else {

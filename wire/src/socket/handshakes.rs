@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::net::TcpStream;
 use std::os::fd::{FromRawFd, RawFd};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::{Guard, Place, SocketSpec};
+use crate::keys::RotationFiles;
 use crate::refusal_log::RefusalLog;
 
 const ACCEPTED: u16 = zmq::SocketEvent::ACCEPTED as u16;
@@ -22,13 +22,16 @@ const SUCCEEDED: u16 = zmq::SocketEvent::HANDSHAKE_SUCCEEDED as u16;
 /// ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH: one side has keys, the other has none.
 const MECHANISM_MISMATCH: u32 = 0x1100_0002;
 
+/// ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: what the peer sends is not encrypted for this key.
+const CRYPTOGRAPHIC: u32 = 0x1100_0001;
+
 pub(super) struct Handshakes {
     monitor: zmq::Socket,
     endpoint: String,
     serves: bool,
     has_keys: bool,
-    /// See [`crate::keys::ServerKeys::former`].
-    former_key: Option<PathBuf>,
+    /// See [`crate::keys::ServerKeys::of_rotation`].
+    of_rotation: RotationFiles,
     /// The peer's address of each accepted connection.
     accepted: HashMap<RawFd, String>,
     /// The failure whose connection libzmq will report as disconnected next.
@@ -53,7 +56,9 @@ pub(super) const RECONNECT_AFTER: Duration = Duration::from_secs(2);
 enum Failure {
     /// One side has keys and the other has none.
     Mismatch,
-    /// A protocol error, or messages encrypted for another key.
+    /// Messages encrypted for another key.
+    OtherKey,
+    /// Another protocol error.
     Protocol,
     /// The other side disconnected, or was silent for too long.
     Left,
@@ -74,16 +79,16 @@ impl Handshakes {
         let monitor = context.socket(zmq::PAIR)?;
         monitor.set_linger(0)?;
         monitor.connect(&at)?;
-        let former_key = match &spec.guard {
-            Guard::Serve(keys, _) => keys.former.clone(),
-            Guard::None | Guard::Call(_) => None,
+        let of_rotation = match &spec.guard {
+            Guard::Serve(keys, _) => keys.of_rotation.clone(),
+            Guard::None | Guard::Call(_) => RotationFiles::default(),
         };
         Ok(Handshakes {
             monitor,
             endpoint: spec.place.endpoint().to_owned(),
             serves: matches!(spec.place, Place::Bind(_)),
             has_keys: !matches!(spec.guard, Guard::None),
-            former_key,
+            of_rotation,
             accepted: HashMap::new(),
             failed: None,
             replace_at: None,
@@ -140,8 +145,7 @@ impl Handshakes {
 
     fn log_failed_client(&self, failure: Failure, address: &str, refusal_log: &mut RefusalLog) {
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-        let was_replaced = || self.former_key.as_ref().is_some_and(|file| file.exists());
-        let is_late = failure == Failure::Protocol && was_replaced();
+        let is_late = failure == Failure::OtherKey && self.of_rotation.is_recent(SystemTime::now());
         let is_refusal = self.has_keys && failure != Failure::Left && !is_late;
         let what = format!("caller {} {failure:?} {host}", self.endpoint);
         if !refusal_log.record_if_new(&what) {
@@ -150,10 +154,10 @@ impl Handshakes {
         let why = match failure {
             Failure::Mismatch if self.has_keys => "it has no keys",
             Failure::Mismatch => "it has keys, and this side has none",
-            Failure::Protocol if is_late => {
+            Failure::OtherKey if is_late => {
                 "it has not the public key of this process, which was replaced: give it the new one if it is yours"
             }
-            Failure::Protocol if self.has_keys => "it has not the public key of this process",
+            Failure::OtherKey => "it has not the public key of this process",
             Failure::Protocol => "it does not speak webfill's protocol",
             Failure::Left => "it left before the handshake was over",
         };
@@ -197,6 +201,7 @@ impl Handshakes {
 fn failure(event: u16, value: u32) -> Failure {
     match (event, value) {
         (FAILED_PROTOCOL, MECHANISM_MISMATCH) => Failure::Mismatch,
+        (FAILED_PROTOCOL, CRYPTOGRAPHIC) => Failure::OtherKey,
         (FAILED_PROTOCOL, _) => Failure::Protocol,
         _ => Failure::Left,
     }

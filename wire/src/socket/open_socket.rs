@@ -38,12 +38,14 @@ impl OpenSocket {
         self.handshakes.as_ref()?.replace_at()
     }
 
-    /// If the server's key is not trusted any more, this socket is replaced at once, which disconnects it.
+    /// If the server's key is not trusted any more, this socket is disconnected, and replaced at once.
     pub(super) fn drop_untrusted(&mut self) {
         if let (Guard::Call(keys), Some(handshakes)) = (&mut self.spec.guard, &mut self.handshakes)
             && keys.trusted.drop_untrusted()
         {
             handshakes.replace_after(Duration::ZERO);
+            // What the former owner sends until then is not read.
+            let _ = self.socket.disconnect(self.spec.place.endpoint());
         }
     }
 

@@ -1,0 +1,67 @@
+//! The files that are in a dispatcher's folder of keys while its key is replaced.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// So long after one of the files has come, callers with another key are taken for some that do not have the
+/// new one yet. Whoever forgets to remove the file does not let strangers try for ever.
+const LASTS: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RotationFiles(Vec<PathBuf>);
+
+impl RotationFiles {
+    pub fn new(files: Vec<PathBuf>) -> RotationFiles {
+        RotationFiles(files)
+    }
+
+    /// Those that are there.
+    pub fn present(&self) -> impl Iterator<Item = &Path> {
+        self.0
+            .iter()
+            .map(PathBuf::as_path)
+            .filter(|file| file.exists())
+    }
+
+    /// Whether one of them came less than a week ago.
+    pub(crate) fn is_recent(&self, now: SystemTime) -> bool {
+        let came = self.0.iter().filter_map(|file| came_at(file));
+        came.max()
+            .is_some_and(|came| match now.duration_since(came) {
+                Ok(age) => age < LASTS,
+                // It has come by a clock that was ahead.
+                Err(_) => true,
+            })
+    }
+}
+
+/// The change of the file's metadata: the former key keeps the time at which it was written, when it gets its
+/// other name.
+fn came_at(file: &Path) -> Option<SystemTime> {
+    let seconds = std::fs::metadata(file).ok()?.ctime();
+    Some(UNIX_EPOCH + Duration::from_secs(seconds.max(0) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_counts_for_a_week_from_when_it_has_come() {
+        let folder = tempfile::tempdir().unwrap();
+        let [next, former] = ["next", "former"].map(|name| folder.path().join(name));
+        let files = RotationFiles::new(vec![next, former.clone()]);
+        let day = Duration::from_secs(24 * 3_600);
+        let now = SystemTime::now();
+        assert!(!files.is_recent(now));
+        let written = std::fs::File::create(&former).unwrap();
+        // The key is old, and was renamed just now.
+        written.set_modified(now - 400 * day).unwrap();
+        assert!(files.is_recent(now));
+        assert!(files.is_recent(now + 6 * day));
+        assert!(!files.is_recent(now + 8 * day));
+        assert_eq!(files.present().collect::<Vec<_>>(), [former]);
+    }
+}
