@@ -15,8 +15,8 @@
 //! In front of the runs are two structures of fixed size in memory ([`front`]): an exact cache of
 //! recently used keys, and a Bloom filter that recognises most new keys. Both are filled from the runs
 //! after a start, little by little while they are in use. Memory is bounded; disk takes ten bytes
-//! per key, each written about five times. Runs that are missing are built anew from the tasks, which takes
-//! some seconds for each million.
+//! per key, each written about five times. Runs that are missing are built anew from the tasks, all of
+//! which are read for it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -49,7 +49,8 @@ pub struct Task {
     pub limits: Limits,
 }
 
-/// The bounds of learning; counts, not times, so that the same input always gives the same mapping.
+/// The bounds of learning; counts, not times, so that the same input gives the same mapping, unless a page is so slow
+/// that the engine's own deadline ends its reading.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Pages of one group that are looked at.

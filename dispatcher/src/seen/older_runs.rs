@@ -16,8 +16,7 @@ struct OlderRun {
     packed: bool,
 }
 
-/// Writes the runs of the older tables to files. A second for each thirty million keys, or so. If it fails,
-/// none is left.
+/// Writes the runs of the older tables to files. If it fails, none is left.
 pub(crate) fn move_to_files(db: &Connection, folder: &Path) -> Result<()> {
     // What an attempt before this one may have left, if it was killed.
     delete_others(folder, &[]);

@@ -11,7 +11,7 @@
 //!
 //! A file is written once, synced before the commit that names it, and never changed. It is deleted after
 //! the commit that does not name it any more; what a crash leaves of either is deleted at the next start.
-//! SQLite would take four times as long for a look-up, and write each entry twice.
+//! In a table of SQLite a look-up would go down its tree, and each entry be written twice.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
