@@ -49,7 +49,7 @@ pub(crate) fn label_routes(
         if !(distance <= NEAR || is_heading) || !labels.has(&page.all[text].text) {
             continue;
         }
-        let Some(written) = says(label.text(), &page.all[text].text) else {
+        let Some(written) = says(label.text(), &page.all[text].text, labels) else {
             continue;
         };
         // What does not look like a label may be any text that all pages share.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::anchors::{self, Route};
 use crate::fold::{DATE_FORMATS, Spelling, Wanted, number_in, written};
+use crate::joined;
 use crate::labels::{Labels, Leaks};
 use crate::places::{At, Place, Places};
 use crate::survival::Anchor;
@@ -59,6 +60,31 @@ impl Candidates {
             for pattern in patterns(place, start, wanted.text.len(), leaks) {
                 let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
                 self.add_place(number, page, index, &[regex], labels, leaks);
+            }
+        }
+    }
+
+    /// Adds those of places that hold several known values of a page in one text.
+    pub(crate) fn add_joined(
+        &mut self,
+        number: usize,
+        page: &Places<'_>,
+        wanted: &[Wanted],
+        labels: &Labels,
+        leaks: &Leaks,
+    ) {
+        for found in joined::find(page, wanted) {
+            let place = &page.all[found.place];
+            let length = found.end - found.start;
+            let split = found.split();
+            if length == place.text.len() {
+                self.add_place(number, page, found.place, &[split], labels, leaks);
+                continue;
+            }
+            for pattern in patterns(place, found.start, length, leaks) {
+                let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
+                let after = [regex, split.clone()];
+                self.add_place(number, page, found.place, &after, labels, leaks);
             }
         }
     }

@@ -48,8 +48,33 @@ pub(crate) enum At<'d> {
     JsonLd(String, String),
     /// A path in the data scripts, or in a JSON page.
     Json(String),
-    /// A text after a key in a script that is no JSON.
-    ScriptKey(String),
+    /// A text or a number after a key in a script that is no JSON.
+    ScriptKey(String, Written),
+}
+
+/// How a script writes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    InDoubleQuotes,
+    InSingleQuotes,
+    AsNumber,
+}
+
+impl Written {
+    const ALL: [Written; 3] = [
+        Written::InDoubleQuotes,
+        Written::InSingleQuotes,
+        Written::AsNumber,
+    ];
+
+    /// With the value as its only group.
+    pub(crate) fn pattern(self) -> &'static str {
+        match self {
+            Written::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
+            Written::InSingleQuotes => r"'([^'\\\n]{1,500})'",
+            Written::AsNumber => r"(-?[0-9]{1,15}(?:\.[0-9]{1,10})?)\s*[,;}\]\n]",
+        }
+    }
 }
 
 impl At<'_> {
@@ -59,7 +84,7 @@ impl At<'_> {
             At::Text(_) | At::Element(_) | At::Attribute(..) => 0,
             At::JsonLd(kind, path) => kind.len() + path.len(),
             At::Json(path) => path.len(),
-            At::ScriptKey(key) => key.len(),
+            At::ScriptKey(key, _) => key.len(),
         }
     }
 }
@@ -253,7 +278,11 @@ impl<'d> Places<'d> {
 
     fn read_keys(&mut self, script: &str) {
         for found in KEY_AND_TEXT.captures_iter(script).take(5_000) {
-            self.add(At::ScriptKey(found[1].to_owned()), &found[2]);
+            let ways = Written::ALL.iter().zip(2..);
+            let value = ways.filter_map(|(written, group)| Some((*written, found.get(group)?)));
+            for (written, value) in value {
+                self.add(At::ScriptKey(found[1].to_owned(), written), value.as_str());
+            }
         }
     }
 
@@ -287,7 +316,7 @@ impl<'d> Places<'d> {
         }
         let mut found = Vec::new();
         for (index, place) in self.all.iter().enumerate() {
-            if place.text.len() <= value.len() || matches!(place.at, At::ScriptKey(_)) {
+            if place.text.len() <= value.len() || matches!(place.at, At::ScriptKey(..)) {
                 continue;
             }
             let starts = place.text.match_indices(value).map(|(start, _)| start);
@@ -300,6 +329,14 @@ impl<'d> Places<'d> {
             }
         }
         found
+    }
+
+    /// The place of an attribute that was pointed at.
+    pub(crate) fn at_attribute(&self, owner: NodeRef<'_>, name: &str) -> Option<usize> {
+        self.all.iter().position(|place| match &place.at {
+            At::Attribute(node, attribute) => *node == owner && *attribute == name,
+            _ => false,
+        })
     }
 
     /// The place of a text or element that was pointed at.
@@ -348,6 +385,7 @@ fn is_bounded(text: &str, start: usize, length: usize) -> bool {
 }
 
 static KEY_AND_TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"["']?([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*"([^"\\\n]{1,500})""#)
-        .expect("a constant pattern")
+    let values = Written::ALL.map(Written::pattern).join("|");
+    let key = r#"["']?([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*"#;
+    Regex::new(&format!("{key}(?:{values})")).expect("constant patterns")
 });
