@@ -174,6 +174,9 @@ impl<'d> Places<'d> {
             }
         }
         let text = node.text();
+        if matches!(tag, "html" | "head" | "body") {
+            return;
+        }
         if text.len() <= LONGEST_ELEMENT && node.children().take(2).count() > 1 {
             self.add(At::Element(node), text);
         }
@@ -300,6 +303,7 @@ impl<'d> Places<'d> {
             look(format!("\u{2}{digits}"));
         }
         if let Some(date) = wanted.date {
+            look(date_key(date));
             let forms = DATE_FORMATS.iter().flat_map(|format| written(date, format));
             forms.for_each(&mut look);
         }
@@ -361,8 +365,19 @@ fn keys(text: &str) -> Vec<String> {
         if let Some(digits) = Spelling::new(text).digits() {
             keys.push(format!("\u{2}{digits}"));
         }
+        keys.extend(iso_time(text).map(date_key));
     }
     keys
+}
+
+fn date_key((year, month, day): (i32, u32, u32)) -> String {
+    format!("\u{3}{year}-{month}-{day}")
+}
+
+/// The date of a text that has a time of the day as well.
+fn iso_time(text: &str) -> Option<(i32, u32, u32)> {
+    let is_time = text.len() > 10 && text.as_bytes().get(4) == Some(&b'-');
+    Spelling::new(text).date().filter(|_| is_time)
 }
 
 fn is_plain(name: &str) -> bool {

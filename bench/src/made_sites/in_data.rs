@@ -98,7 +98,7 @@ pub fn attributes(thing: &mut Thing) -> (String, Values) {
         ("name", vec![thing.name.clone()]),
         ("maker", vec![thing.maker.clone()]),
         ("date", vec![thing.plain_date()]),
-        ("phone", vec![thing.phone.clone()]),
+        ("phone", vec![thing.phone.replace(' ', "")]),
         (
             "website",
             vec![format!("https://{}.example/", thing.slug())],
