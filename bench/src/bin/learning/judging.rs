@@ -17,6 +17,9 @@ const LIST: f64 = 0.3;
 /// A field that is read as well as this is good.
 const GOOD: f64 = 0.95;
 
+/// By field.
+type Chains = BTreeMap<String, String>;
+
 /// What a number of known records brings, by site and field.
 pub struct Judged(BTreeMap<(String, String), Counts>);
 
@@ -39,7 +42,7 @@ struct Counts {
     read: f64,
     truly: f64,
     lists: f64,
-    /// The chain of the last draw.
+    /// The chain of the last draw that found one.
     chain: String,
 }
 
@@ -62,21 +65,20 @@ impl Judged {
         random.shuffle(&mut order);
         let (labelled, others) = order.split_at(known.min(order.len()));
         let given = given(&site.pages, labelled, wrong, &mut random);
-        let (engine, chains) = learned(&given).unzip();
+        let (engine, mut chains) = learned(&given).unzip();
         for &page in others {
             let page = &site.pages[page];
             let read = engine
                 .as_ref()
-                .map(|engine| extract(engine, &page.url, &page.html));
-            let read = read.unwrap_or_default();
+                .map(|engine| extract(engine, &page.url, &page.html))
+                .unwrap_or_default();
             for (field, truth) in &page.truth {
                 let key = (site.name.clone(), field.clone());
                 let counts = self.0.entry(key).or_default();
                 counts.add(&normal(read.get(field)), &normal(Some(truth)));
-                let chain = chains
-                    .as_ref()
-                    .and_then(|chains: &BTreeMap<_, _>| chains.get(field));
-                counts.chain = chain.cloned().unwrap_or_default();
+                if let Some(chain) = chains.as_mut().and_then(|chains| chains.remove(field)) {
+                    counts.chain = chain;
+                }
             }
         }
     }
@@ -178,14 +180,14 @@ fn given(
 }
 
 /// An engine with what was learned, and the chain of each field.
-fn learned(pages: &[Page]) -> Option<(Engine, BTreeMap<String, String>)> {
+fn learned(pages: &[Page]) -> Option<(Engine, Chains)> {
     let task = Task {
         name: "learned".to_owned(),
         fields: Vec::new(),
         limits: Limits::default(),
     };
     let learned = learn(pages, &[], &task).ok()?;
-    let mut chains = BTreeMap::new();
+    let mut chains = Chains::new();
     for field in learned.mappings.iter().flat_map(|mapping| &mapping.fields) {
         let chain = field
             .processors

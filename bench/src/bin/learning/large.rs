@@ -101,7 +101,7 @@ fn page(number: usize) -> Result<Page, Failure> {
     })
 }
 
-/// Of this thread, in hundredths of a second, as the kernel counts it.
+/// Of this thread, as the kernel counts it.
 fn cpu_time() -> Result<Duration, Failure> {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds = stat.split(' ').next().ok_or("schedstat: it is empty")?;
