@@ -78,7 +78,7 @@ fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
     // Longer ones first: `, and ` before `, `.
     separators.sort_by_key(|one| (usize::MAX - one.len(), one.clone()));
     let (first, last) = (spans.first()?, spans.last()?);
-    (separators.len() <= 3).then(|| Joined {
+    (separators.len() <= 3).then_some(Joined {
         place,
         start: first.0,
         end: last.1,
