@@ -2,14 +2,14 @@
 # All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
-#     bench/run.sh [extraction | blocks | changes | redesign | frontier | dispatch | revisit | restart | small | real | pace | memory | mongodb | demand | dead | durability | names]...
+#     bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | small | real | pace | memory | mongodb | demand | dead | durability | names]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/.."
-wanted=${*:-extraction blocks changes redesign frontier dispatch revisit restart small real pace memory mongodb demand dead durability names}
+wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart small real pace memory mongodb demand dead durability names}
 cache=.cache
 missed=0
 
@@ -99,6 +99,7 @@ if wants blocks; then
     run "$programs/blocks" "$cache/pages" $manuals
 fi
 if wants changes; then run changes; fi
+if wants learning; then run "$programs/learning"; fi
 if wants redesign; then run "$programs/redesign"; fi
 if wants frontier; then run "$programs/frontier"; fi
 if wants dispatch; then run "$programs/dispatch"; fi

@@ -1,6 +1,7 @@
-//! What the benchmark programs share: figures beside their limits, how much is measured, and made redesigns
-//! of real pages.
+//! What the benchmark programs share: figures beside their limits, how much is measured, made redesigns
+//! of real pages, and made sites.
 
+pub mod made_sites;
 pub mod redesign;
 pub mod repairs;
 pub mod sites;

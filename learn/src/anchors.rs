@@ -5,7 +5,7 @@ use webfill_document::NodeRef;
 
 use crate::generated::looks_generated;
 use crate::labels::{Labels, Leaks};
-use crate::places::{At, Places};
+use crate::places::{At, Places, Written};
 use crate::steps::{absolute_paths, steps_between};
 use crate::survival::Anchor;
 
@@ -40,7 +40,7 @@ pub(crate) fn routes(
             path,
             |path| json!({"type": "jsonpath", "parameters": {"expression": path}}),
         ),
-        At::ScriptKey(key) => vec![script_route(key)],
+        At::ScriptKey(key, written) => vec![script_route(key, *written)],
         At::Attribute(owner, name) => {
             let mut routes = meta_routes(*owner, name);
             routes.extend(named_link(*owner, name, labels));
@@ -113,8 +113,9 @@ fn every_index(path: &str) -> String {
     every + rest
 }
 
-fn script_route(key: &str) -> Route {
-    let pattern = format!(r#"["']?\b{key}["']?\s*[:=]\s*"([^"\\\n]{{1,500}})""#);
+fn script_route(key: &str, written: Written) -> Route {
+    let value = written.pattern();
+    let pattern = format!(r#"["']?\b{key}["']?\s*[:=]\s*{value}"#);
     Route {
         anchor: Anchor::ScriptKey,
         select: json!({"type": "regex", "parameters": {"pattern": pattern}}),
@@ -149,7 +150,7 @@ fn named_link(owner: NodeRef<'_>, attribute: &str, labels: &Labels) -> Option<Ro
     if (owner.tag(), attribute) != (Some("a"), "href") || !labels.has(&text) {
         return None;
     }
-    let is_text = says(owner.text(), &text)?;
+    let is_text = says(owner.text(), &text, labels)?;
     let expression = format!("//a[{is_text}]/@href");
     Some(xpath_route(Anchor::Label, expression, 0.05))
 }
@@ -249,12 +250,18 @@ fn is_blank(text: &str) -> bool {
     text.chars().all(|c| matches!(c, ' ' | '\t' | '\n' | '\r'))
 }
 
-/// The XPath condition that a node says this, as it is written on the page.
-pub(crate) fn says(written: &str, text: &str) -> Option<String> {
-    let literal = literal(text)?;
-    Some(match written.contains('\u{a0}') {
-        true => format!("normalize-space(translate(.,'\u{a0}',' '))={literal}"),
-        false => format!("normalize-space(.)={literal}"),
+/// The XPath condition that a node says this, as it is written on the page, or as other pages write it.
+pub(crate) fn says(written: &str, text: &str, labels: &Labels) -> Option<String> {
+    let normal = match written.contains('\u{a0}') {
+        true => "normalize-space(translate(.,'\u{a0}',' '))",
+        false => "normalize-space(.)",
+    };
+    let says = |text: &str| Some(format!("{normal}={}", literal(text)?));
+    let this = says(text)?;
+    let other = labels.other_form(text).and_then(|other| says(&other));
+    Some(match other {
+        Some(other) => format!("{this} or {other}"),
+        None => this,
     })
 }
 

@@ -42,6 +42,9 @@ pub(crate) fn label_routes(
         let Some(parent) = label.parent() else {
             continue;
         };
+        if parent.tag() == Some("title") {
+            continue;
+        }
         let is_heading = matches!(
             parent.tag(),
             Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "th" | "dt")
@@ -49,14 +52,14 @@ pub(crate) fn label_routes(
         if !(distance <= NEAR || is_heading) || !labels.has(&page.all[text].text) {
             continue;
         }
-        let Some(written) = says(label.text(), &page.all[text].text) else {
+        let Some(written) = says(label.text(), &page.all[text].text, labels) else {
             continue;
         };
         // What does not look like a label may be any text that all pages share.
-        let doubt = if is_heading || page.all[text].text.ends_with(':') {
-            0.0
-        } else {
-            0.15
+        let doubt = match distance {
+            _ if is_heading || page.all[text].text.ends_with(':') => 0.0,
+            1 => 0.05,
+            _ => 0.15,
         };
         let burden = 0.04 * distance as f64 + doubt;
         if is_text && distance <= 4 {
@@ -94,6 +97,9 @@ fn structure(
         true => format!("//{tag}[{written}]"),
         false => format!("//{tag}[text()[{written}]]"),
     };
+    if is_whole {
+        up_to_the_next(tag, written, parent, end, burden, found);
+    }
     let mut node = parent;
     for level in 0..5 {
         let more = burden + 0.06 * level as f64;
@@ -117,6 +123,33 @@ fn structure(
         }
         from.push_str("/..");
         node = up;
+    }
+}
+
+/// All siblings up to the next label, as the values of a `dt` are.
+fn up_to_the_next(
+    tag: &str,
+    written: &str,
+    label: NodeRef<'_>,
+    end: NodeRef<'_>,
+    burden: f64,
+    found: &mut dyn FnMut(&str, f64, bool),
+) {
+    let Some(up) = label.parent().filter(|up| up.contains(end) && *up != end) else {
+        return;
+    };
+    let after = up.children().skip_while(|child| *child != label).skip(1);
+    let siblings = after.filter(|child| child.is_element()).take(30);
+    let mut siblings = siblings.take_while(|sibling| sibling.tag() != Some(tag));
+    let Some(sibling) = siblings.find(|sibling| sibling.contains(end)) else {
+        return;
+    };
+    let Some(value) = sibling.tag() else { return };
+    for (steps, more) in steps_between(sibling, end) {
+        let all = format!(
+            "//{tag}[{written}]/following-sibling::{value}[preceding-sibling::{tag}[1][{written}]]{steps}"
+        );
+        found(&all, burden + more + 0.05, false);
     }
 }
 

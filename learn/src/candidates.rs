@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::anchors::{self, Route};
 use crate::fold::{DATE_FORMATS, Spelling, Wanted, number_in, written};
+use crate::joined;
 use crate::labels::{Labels, Leaks};
 use crate::places::{At, Place, Places};
 use crate::survival::Anchor;
@@ -19,6 +20,34 @@ pub(crate) struct Candidate {
     pub(crate) burden: f64,
     /// The labelled pages on which it was found.
     pub(crate) found_on: Vec<usize>,
+}
+
+/// Of a processor after the place was found: a pattern depends on the words around, a conversion on the value alone.
+fn burden_of(processor: &Value) -> f64 {
+    match processor["type"].as_str() {
+        Some("regex") => 0.6,
+        _ => 0.3,
+    }
+}
+
+impl Candidate {
+    /// Whether the chain says how many others stand before, but for the first one beside a label.
+    pub(crate) fn counts_positions(&self) -> bool {
+        let first = &self.processors[0]["parameters"]["expression"];
+        let expression = first.as_str().unwrap_or_default();
+        let mut before = "";
+        for part in expression.split('[') {
+            let number = part.split(']').next().unwrap_or_default();
+            let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+            let step = before.rsplit('/').next().unwrap_or_default();
+            let is_beside = step.contains("-sibling::") && number == "1";
+            if (is_number && !is_beside) || number == "last()" {
+                return true;
+            }
+            before = part;
+        }
+        false
+    }
 }
 
 /// The candidates of a field, each once.
@@ -63,6 +92,31 @@ impl Candidates {
         }
     }
 
+    /// Adds those of places that hold several known values of a page in one text.
+    pub(crate) fn add_joined(
+        &mut self,
+        number: usize,
+        page: &Places<'_>,
+        wanted: &[Wanted],
+        labels: &Labels,
+        leaks: &Leaks,
+    ) {
+        for found in joined::find(page, wanted) {
+            let place = &page.all[found.place];
+            let length = found.end - found.start;
+            let split = found.split();
+            if length == place.text.len() {
+                self.add_place(number, page, found.place, &[split], labels, leaks);
+                continue;
+            }
+            for pattern in patterns(place, found.start, length, leaks) {
+                let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
+                let after = [regex, split.clone()];
+                self.add_place(number, page, found.place, &after, labels, leaks);
+            }
+        }
+    }
+
     /// Adds those of a place, whatever it holds.
     pub(crate) fn add_place(
         &mut self,
@@ -91,7 +145,7 @@ impl Candidates {
         }
         let candidate = self.by_chain.entry(key).or_insert_with(|| Candidate {
             anchor: route.anchor,
-            burden: route.burden + 0.6 * after.len() as f64,
+            burden: route.burden + after.iter().map(burden_of).sum::<f64>(),
             processors,
             found_on: Vec::new(),
         });
@@ -153,7 +207,7 @@ fn conversion(wanted: &Wanted, text: &str) -> Option<Vec<Value>> {
         }
     }
     if wanted.is(&read) {
-        return Some(Vec::new());
+        return Some(shortened(wanted, text).into_iter().collect());
     }
     let number = wanted.number.as_ref()?;
     if number_in(text).as_ref() != Some(number) {
@@ -169,36 +223,81 @@ fn conversion(wanted: &Wanted, text: &str) -> Option<Vec<Value>> {
     }])
 }
 
+/// What makes the record's spelling of a text that says more of the same: a time beside the date, marks between the
+/// digits.
+fn shortened(wanted: &Wanted, text: &str) -> Option<Value> {
+    if is_iso_date(&wanted.text) && text.strip_prefix(wanted.text.as_str()).is_some() {
+        let pattern = r"^\d{4}-\d{2}-\d{2}";
+        return Some(json!({"type": "regex", "parameters": {"pattern": pattern}}));
+    }
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let has_marks = wanted.digits.is_some() && is_digits(&wanted.text) && !is_digits(text);
+    has_marks.then(|| {
+        let digits = json!({"find": r"\D+", "with": "", "regex": true});
+        json!({"type": "replace", "parameters": digits})
+    })
+}
+
+fn is_iso_date(text: &str) -> bool {
+    text.len() == 10
+        && text
+            .char_indices()
+            .all(|(at, c)| (c == '-') == matches!(at, 4 | 7))
+}
+
 /// Patterns that take the value out of a longer text: by all that stands before it, or by its last word.
 fn patterns(place: &Place<'_>, start: usize, length: usize, leaks: &Leaks) -> Vec<String> {
     let (before, after) = (&place.text[..start], &place.text[start + length..]);
     let mut patterns = Vec::new();
+    if matches!(place.at, At::ScriptKey(..)) {
+        return patterns;
+    }
     for prefix in prefixes(before) {
         for suffix in suffixes(after) {
             if leaks.holds(&prefix) || leaks.holds(&suffix) {
                 continue;
             }
-            let from = match prefix.as_str() {
-                "" => "^".to_owned(),
-                prefix if prefix.len() == before.len() => format!("^{}", regex::escape(prefix)),
-                prefix => regex::escape(prefix),
-            };
             let to = match suffix.as_str() {
                 "" => "$".to_owned(),
-                suffix => regex::escape(suffix),
+                suffix => any_digits(suffix),
             };
-            let pattern = format!("{from}\\s*(.+?)\\s*{to}");
-            if !patterns.contains(&pattern)
-                && matches!(
-                    place.at,
-                    At::Text(_) | At::Element(_) | At::Attribute(..) | At::JsonLd(..) | At::Json(_)
-                )
-            {
-                patterns.push(pattern);
+            for from in beginnings(&prefix, before) {
+                let pattern = format!("{from}\\s*(.+?)\\s*{to}");
+                if !patterns.contains(&pattern) {
+                    patterns.push(pattern);
+                }
             }
         }
     }
     patterns
+}
+
+/// How a pattern begins with a prefix. A word may stand in a text before as well, so the last one may be meant.
+fn beginnings(prefix: &str, before: &str) -> Vec<String> {
+    if prefix.is_empty() {
+        return vec!["^".to_owned()];
+    }
+    let escaped = any_digits(prefix);
+    if prefix.len() == before.trim_end().len() {
+        return vec![format!("^{escaped}")];
+    }
+    match prefix.starts_with(char::is_alphanumeric) {
+        true => vec![format!(r"\b{escaped}\b"), format!(r"^.*\b{escaped}\b")],
+        false => vec![escaped.clone(), format!("^.*{escaped}")],
+    }
+}
+
+/// The text as a pattern in which numbers may be others: they differ from page to page.
+fn any_digits(text: &str) -> String {
+    let mut pattern = String::new();
+    for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.len() < part.len() {
+            pattern.push_str(r"\d+");
+        }
+        pattern.push_str(&regex::escape(rest));
+    }
+    pattern
 }
 
 fn prefixes(before: &str) -> Vec<String> {

@@ -60,6 +60,9 @@ pub(crate) fn learn_field(
         for wanted in label.wanted.iter().take(30) {
             made.add_value(label.page, page, wanted, &group.labels, &group.leaks);
         }
+        if multiple {
+            made.add_joined(label.page, page, &label.wanted, &group.labels, &group.leaks);
+        }
     }
     for &(page, place) in pointed {
         made.add_place(

@@ -46,9 +46,15 @@ impl Wanted {
         if folded.is_empty() {
             return None;
         }
-        let is_number = text
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b"+-.,".contains(&b));
+        // A number would lose its plus and its zeros, which telephone numbers and postcodes begin with.
+        let is_code = text.starts_with('+')
+            || text
+                .strip_prefix('0')
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let is_number = !is_code
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b"-.,".contains(&b));
         Some(Wanted {
             number: is_number.then(|| number_in(&text)).flatten(),
             date: date_of(&text),
@@ -114,6 +120,10 @@ impl Spelling {
 }
 
 impl Spelling {
+    pub(crate) fn date(&self) -> Option<(i32, u32, u32)> {
+        self.date
+    }
+
     /// Those of a telephone number.
     pub(crate) fn digits(self) -> Option<String> {
         self.digits

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use webfill_document::XPath;
+use webfill_document::{XPath, XValue};
 
 use crate::fold::Wanted;
 use crate::places::Places;
@@ -91,17 +91,24 @@ fn take_said(
     label.rejected = wanted(said.rejected.iter());
     let at = |path: &String| -> Option<usize> {
         let found = places.document.evaluate(&XPath::compile(path).ok()?).ok()?;
-        places.at_node(found.first()?.node()?)
+        match found.first()? {
+            XValue::Node(node) => places.at_node(*node),
+            XValue::Attribute(attribute) => {
+                places.at_attribute(attribute.owner(), attribute.name())
+            }
+            _ => None,
+        }
     };
     let text = |place: usize| Wanted::new(&places.all[place].text);
-    let nodes: Vec<usize> = said.nodes.iter().filter_map(at).collect();
+    let nodes: Vec<usize> = said.nodes.iter().take(MOST_VALUES).filter_map(at).collect();
     if said.values.is_empty() {
         label
             .wanted
             .extend(nodes.iter().filter_map(|&place| text(place)));
     }
     pointed.extend(nodes.into_iter().map(|place| (number, place)));
-    let wrong = said.rejected_nodes.iter().filter_map(at).filter_map(text);
+    let wrong = said.rejected_nodes.iter().take(MOST_VALUES);
+    let wrong = wrong.filter_map(at).filter_map(text);
     let right = &label.wanted;
     label
         .rejected

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::places::{At, Places};
+use crate::places::{At, Place, Places};
 
 /// Characters of a label.
 const LONGEST: usize = 40;
@@ -49,39 +49,91 @@ fn is_word_of(known: &str, text: &str) -> bool {
     })
 }
 
-/// The labels of a group of pages.
-pub(crate) struct Labels(BTreeSet<String>);
+/// The labels of a group of pages. Some pages may write a colon after a label, and others none.
+pub(crate) struct Labels(HashMap<String, Forms>);
+
+/// How pages write a label.
+#[derive(Clone, Copy, Default)]
+struct Forms {
+    with_colon: bool,
+    without: bool,
+    /// One page has both, so they are not the same label.
+    differ: bool,
+}
+
+impl Forms {
+    /// Those of one more page.
+    fn add(&mut self, here: Forms) {
+        self.differ |= here.with_colon && here.without;
+        self.with_colon |= here.with_colon;
+        self.without |= here.without;
+    }
+}
+
+/// On how many pages a text stands, and what says that it is a label.
+#[derive(Default)]
+struct Count {
+    pages: usize,
+    is_marked: bool,
+    forms: Forms,
+}
 
 impl Labels {
     pub(crate) fn new(pages: &[Places<'_>], leaks: &Leaks) -> Labels {
-        let mut counts: HashMap<&str, (usize, bool)> = HashMap::new();
+        let mut counts: HashMap<&str, Count> = HashMap::new();
         for page in pages {
-            let mut here = BTreeSet::new();
+            let mut here: HashMap<&str, Forms> = HashMap::new();
             for &index in &page.texts {
-                let place = &page.all[index];
-                if place.text.len() <= LONGEST * 2 && place.text.chars().count() <= LONGEST {
-                    here.insert((place.text.as_str(), is_marked(&place.at, &place.text)));
+                let Place { at, text } = &page.all[index];
+                if text.len() > LONGEST * 2 || text.chars().count() > LONGEST {
+                    continue;
                 }
+                let bare = bare(text);
+                counts.entry(bare).or_default().is_marked |= is_marked(at, text);
+                let forms = here.entry(bare).or_default();
+                forms.with_colon |= bare.len() < text.len();
+                forms.without |= bare.len() == text.len();
             }
-            for (text, marked) in here {
+            for (text, forms) in here {
                 let count = counts.entry(text).or_default();
-                count.0 += 1;
-                count.1 |= marked;
+                count.pages += 1;
+                count.forms.add(forms);
             }
         }
         let most = (pages.len() / 2).max(2);
-        let labels = counts.into_iter().filter(|(text, (count, marked))| {
+        counts.retain(|text, count| {
             // On a few pages nothing can be counted: what looks like a label is one.
-            let is_common = *count >= most;
-            let is_likely = *marked && (pages.len() < 3 || *count >= (pages.len() / 5).max(2));
+            let is_common = count.pages >= most;
+            let is_likely =
+                count.is_marked && (pages.len() < 3 || count.pages >= (pages.len() / 5).max(2));
             (is_common || is_likely) && text.chars().any(char::is_alphabetic) && !leaks.holds(text)
         });
-        Labels(labels.map(|(text, _)| text.to_owned()).collect())
+        let labels = counts.into_iter();
+        Labels(
+            labels
+                .map(|(text, count)| (text.to_owned(), count.forms))
+                .collect(),
+        )
     }
 
     pub(crate) fn has(&self, text: &str) -> bool {
-        self.0.contains(text)
+        self.0.contains_key(bare(text))
     }
+
+    /// The same label as other pages write it, if any does.
+    pub(crate) fn other_form(&self, text: &str) -> Option<String> {
+        let bare = bare(text);
+        let forms = self.0.get(bare).filter(|forms| !forms.differ)?;
+        match bare.len() < text.len() {
+            true => forms.without.then(|| bare.to_owned()),
+            false => forms.with_colon.then(|| format!("{bare}:")),
+        }
+    }
+}
+
+/// Without the colon at its end.
+fn bare(text: &str) -> &str {
+    text.strip_suffix(':').map_or(text, str::trim_end)
 }
 
 fn is_marked(at: &At<'_>, text: &str) -> bool {
@@ -109,6 +161,13 @@ fn is_marked(at: &At<'_>, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_colon_is_no_part_of_a_label() {
+        assert_eq!(bare("Born:"), "Born");
+        assert_eq!(bare("Born :"), "Born");
+        assert_eq!(bare("Born"), "Born");
+    }
 
     #[test]
     fn a_text_with_a_known_value_is_no_anchor() {

@@ -63,7 +63,7 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
         }
         let others = others_of(pages, &groups, &group, other_urls);
         let urls: Vec<&Url> = group.iter().map(|&page| &pages[page].url).collect();
-        let patterns = url_patterns::patterns(&urls, &others);
+        let patterns = url_patterns::exact_patterns(&urls, &others);
         let name = name_of(&task.name, learned.mappings.len());
         let mapping = mapping_of(&name, &patterns, &links, &reports);
         learned

@@ -17,6 +17,7 @@ mod field;
 mod fold;
 mod generated;
 mod groups;
+mod joined;
 mod known;
 mod labels;
 mod learning;

@@ -48,8 +48,33 @@ pub(crate) enum At<'d> {
     JsonLd(String, String),
     /// A path in the data scripts, or in a JSON page.
     Json(String),
-    /// A text after a key in a script that is no JSON.
-    ScriptKey(String),
+    /// A text or a number after a key in a script that is no JSON.
+    ScriptKey(String, Written),
+}
+
+/// How a script writes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Written {
+    InDoubleQuotes,
+    InSingleQuotes,
+    AsNumber,
+}
+
+impl Written {
+    const ALL: [Written; 3] = [
+        Written::InDoubleQuotes,
+        Written::InSingleQuotes,
+        Written::AsNumber,
+    ];
+
+    /// With the value as its only group.
+    pub(crate) fn pattern(self) -> &'static str {
+        match self {
+            Written::InDoubleQuotes => r#""([^"\\\n]{1,500})""#,
+            Written::InSingleQuotes => r"'([^'\\\n]{1,500})'",
+            Written::AsNumber => r"(-?[0-9]{1,15}(?:\.[0-9]{1,10})?)\s*[,;}\]\n]",
+        }
+    }
 }
 
 impl At<'_> {
@@ -59,7 +84,7 @@ impl At<'_> {
             At::Text(_) | At::Element(_) | At::Attribute(..) => 0,
             At::JsonLd(kind, path) => kind.len() + path.len(),
             At::Json(path) => path.len(),
-            At::ScriptKey(key) => key.len(),
+            At::ScriptKey(key, _) => key.len(),
         }
     }
 }
@@ -149,6 +174,9 @@ impl<'d> Places<'d> {
             }
         }
         let text = node.text();
+        if matches!(tag, "html" | "head" | "body") {
+            return;
+        }
         if text.len() <= LONGEST_ELEMENT && node.children().take(2).count() > 1 {
             self.add(At::Element(node), text);
         }
@@ -253,7 +281,11 @@ impl<'d> Places<'d> {
 
     fn read_keys(&mut self, script: &str) {
         for found in KEY_AND_TEXT.captures_iter(script).take(5_000) {
-            self.add(At::ScriptKey(found[1].to_owned()), &found[2]);
+            let ways = Written::ALL.iter().zip(2..);
+            let value = ways.filter_map(|(written, group)| Some((*written, found.get(group)?)));
+            for (written, value) in value {
+                self.add(At::ScriptKey(found[1].to_owned(), written), value.as_str());
+            }
         }
     }
 
@@ -271,6 +303,7 @@ impl<'d> Places<'d> {
             look(format!("\u{2}{digits}"));
         }
         if let Some(date) = wanted.date {
+            look(date_key(date));
             let forms = DATE_FORMATS.iter().flat_map(|format| written(date, format));
             forms.for_each(&mut look);
         }
@@ -287,7 +320,7 @@ impl<'d> Places<'d> {
         }
         let mut found = Vec::new();
         for (index, place) in self.all.iter().enumerate() {
-            if place.text.len() <= value.len() || matches!(place.at, At::ScriptKey(_)) {
+            if place.text.len() <= value.len() || matches!(place.at, At::ScriptKey(..)) {
                 continue;
             }
             let starts = place.text.match_indices(value).map(|(start, _)| start);
@@ -300,6 +333,14 @@ impl<'d> Places<'d> {
             }
         }
         found
+    }
+
+    /// The place of an attribute that was pointed at.
+    pub(crate) fn at_attribute(&self, owner: NodeRef<'_>, name: &str) -> Option<usize> {
+        self.all.iter().position(|place| match &place.at {
+            At::Attribute(node, attribute) => *node == owner && *attribute == name,
+            _ => false,
+        })
     }
 
     /// The place of a text or element that was pointed at.
@@ -324,8 +365,19 @@ fn keys(text: &str) -> Vec<String> {
         if let Some(digits) = Spelling::new(text).digits() {
             keys.push(format!("\u{2}{digits}"));
         }
+        keys.extend(iso_time(text).map(date_key));
     }
     keys
+}
+
+fn date_key((year, month, day): (i32, u32, u32)) -> String {
+    format!("\u{3}{year}-{month}-{day}")
+}
+
+/// The date of a text that has a time of the day as well.
+fn iso_time(text: &str) -> Option<(i32, u32, u32)> {
+    let is_time = text.len() > 10 && text.as_bytes().get(4) == Some(&b'-');
+    Spelling::new(text).date().filter(|_| is_time)
 }
 
 fn is_plain(name: &str) -> bool {
@@ -348,6 +400,7 @@ fn is_bounded(text: &str, start: usize, length: usize) -> bool {
 }
 
 static KEY_AND_TEXT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"["']?([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*"([^"\\\n]{1,500})""#)
-        .expect("a constant pattern")
+    let values = Written::ALL.map(Written::pattern).join("|");
+    let key = r#"["']?([A-Za-z_][A-Za-z0-9_-]{0,40})["']?\s*[:=]\s*"#;
+    Regex::new(&format!("{key}(?:{values})")).expect("constant patterns")
 });

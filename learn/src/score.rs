@@ -69,6 +69,9 @@ impl Label {
 /// The weight of the vote that is neither for nor against a candidate.
 const DEFAULT_VOTE: f64 = 0.3;
 
+/// The share of a vote that a chain has which counts positions.
+const COUNTING: f64 = 0.3;
+
 /// Candidates with what they read, and what is known.
 pub(crate) struct Scores<'a> {
     pub(crate) candidates: &'a [Candidate],
@@ -213,14 +216,16 @@ impl<'a> Scores<'a> {
             .values()
             .map(|(one, _)| self.matches(*one, None))
             .fold(0.0, f64::max);
-        let voters: Vec<(Anchor, usize, f64)> = best
+        let voters: Vec<(usize, f64)> = best
             .iter()
             .map(|(anchor, (one, _))| (*anchor, *one, self.matches(*one, None) / most))
             .filter(|(_, _, share)| *share > 0.6)
             .map(|(anchor, one, share)| {
                 // Chains that count positions go wrong together, so their votes count less.
+                let counts = self.candidates[one].counts_positions();
                 let trust = (1.0 - self.candidates[one].burden).max(0.1).powi(2);
-                (anchor, one, share * share * anchor.survival() * trust)
+                let trust = if counts { COUNTING * trust } else { trust };
+                (one, share * share * anchor.survival() * trust)
             })
             .collect();
         let pages = self.readings.first().map_or(0, Vec::len);
@@ -239,10 +244,7 @@ impl<'a> Scores<'a> {
         let share = |candidate: usize| {
             let (mut agreed, mut all) = (0.0, 0.0);
             for page in (0..pages).filter(|&page| !labelled[page]) {
-                for (anchor, voter, weight) in &voters {
-                    if *anchor == self.candidates[candidate].anchor {
-                        continue;
-                    }
+                for (voter, weight) in &voters {
                     let likeness = self.likeness(candidate, *voter, page);
                     agreed += weight * likeness;
                     all += weight;

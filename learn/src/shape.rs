@@ -22,7 +22,7 @@ pub(crate) fn common(labels: &[Label]) -> Option<String> {
     for value in &values[1..] {
         parts = joined(&parts, &parts_of(value)?)?;
     }
-    let digits = parts.iter().filter(|part| matches!(part, Part::Digits(..)));
+    let digits = parts.iter().filter(|part| !matches!(part, Part::Fixed(_)));
     // One number alone is everywhere.
     if digits.count() < 2 {
         return None;
@@ -38,6 +38,8 @@ const FIXED: usize = 3;
 enum Part {
     /// So many digits at least, and at most.
     Digits(usize, usize),
+    /// Digits in groups of three, if they are many enough for groups.
+    Grouped,
     Fixed(String),
 }
 
@@ -48,6 +50,7 @@ impl Part {
                 format!(r"\d{{{least}}}")
             }
             Part::Digits(..) => r"\d+".to_owned(),
+            Part::Grouped => r"\d+(?:[.,]\d{3})*".to_owned(),
             Part::Fixed(text) => regex::escape(text),
         }
     }
@@ -70,13 +73,36 @@ fn parts_of(value: &str) -> Option<Vec<Part>> {
             (false, _) => parts.push(Part::Fixed(c.to_string())),
         }
     }
-    Some(parts)
+    Some(with_groups(parts))
+}
+
+/// `1,234,567` as one part.
+fn with_groups(parts: Vec<Part>) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::new();
+    for part in parts {
+        let is_group = part == Part::Digits(3, 3);
+        match joined.as_mut_slice() {
+            [
+                ..,
+                first @ (Part::Digits(_, ..=3) | Part::Grouped),
+                Part::Fixed(mark),
+            ] if is_group && matches!(mark.as_str(), "," | ".") => {
+                *first = Part::Grouped;
+                joined.pop();
+            }
+            _ => joined.push(part),
+        }
+    }
+    joined
 }
 
 fn joined(one: &[Part], other: &[Part]) -> Option<Vec<Part>> {
     let join = |(one, other): (&Part, &Part)| match (one, other) {
         (Part::Digits(least, most), Part::Digits(less, more)) => {
             Some(Part::Digits(*least.min(less), *most.max(more)))
+        }
+        (Part::Grouped, Part::Digits(..)) | (Part::Digits(..), Part::Grouped) => {
+            Some(Part::Grouped)
         }
         (one, other) => (one == other).then(|| one.clone()),
     };
@@ -111,6 +137,16 @@ mod tests {
         assert_eq!(common(&[label(&["Ada", "Mary", "Emmy"])]), None);
         assert_eq!(common(&[label(&["18", "1", "7"])]), None);
         assert_eq!(common(&[label(&numbers[..2])]), None);
+    }
+
+    #[test]
+    fn numbers_with_groups_and_without_have_one_shape() {
+        let shape = common(&[label(&["$1,250.40", "$12,010.50", "$7.99"])]).unwrap();
+        let pattern = regex::Regex::new(&shape).unwrap();
+        for value in ["$3,123,456.70", "$950.00", "$1,000.00"] {
+            assert!(pattern.is_match(value), "{shape} {value}");
+        }
+        assert!(!pattern.is_match("$5"), "{shape}");
     }
 
     #[test]

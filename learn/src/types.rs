@@ -33,7 +33,8 @@ pub struct Said {
     pub absent: bool,
     /// These are not values of the field here.
     pub rejected: Vec<String>,
-    /// Nodes that were pointed at, as absolute XPaths: the value stands there.
+    /// Elements, texts and attributes that were pointed at, as absolute XPaths: the value stands there. At most a
+    /// hundred of a page are looked at.
     pub nodes: Vec<String>,
     /// Nodes that were pointed at as wrong.
     pub rejected_nodes: Vec<String>,

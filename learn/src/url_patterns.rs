@@ -1,5 +1,7 @@
 //! URL patterns: what the URLs of a group have in common and others of the site have not.
 
+use std::collections::BTreeSet;
+
 use regex::Regex;
 use webfill_urls::Url;
 
@@ -43,6 +45,34 @@ fn compiled(patterns: &[String]) -> Vec<Regex> {
         .collect()
 }
 
+/// The patterns of a mapping: those of [`patterns`], without what is known to be of another kind.
+pub(crate) fn exact_patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
+    let general = patterns(urls, others);
+    general
+        .into_iter()
+        .map(|pattern| excluding(pattern, others))
+        .collect()
+}
+
+/// The pattern without those URLs, if they are few: many are a kind, which names do not tell.
+fn excluding(pattern: String, others: &[&Url]) -> String {
+    let Ok(regex) = Regex::new(&pattern) else {
+        return pattern;
+    };
+    let matched: BTreeSet<&str> = others
+        .iter()
+        .map(|url| url.as_str())
+        .filter(|url| regex.is_match(url))
+        .take(MOST_EXCLUDED + 1)
+        .collect();
+    if matched.is_empty() || matched.len() > MOST_EXCLUDED {
+        return pattern;
+    }
+    let names: Vec<String> = matched.into_iter().map(regex::escape).collect();
+    let rest = pattern.trim_start_matches('^');
+    format!("^(?!(?:{})$){rest}", names.join("|"))
+}
+
 /// The most general patterns that match all `urls` and as few of `others` as can be.
 pub(crate) fn patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
     let mut shapes: Vec<((String, usize), Vec<&Url>)> = Vec::new();
@@ -71,11 +101,21 @@ enum Detail {
     Parts,
     /// And the names of the query.
     Query,
+    /// And the marks between letters, and that digits end them.
+    Marks,
 }
+
+/// URLs that a pattern excludes by name.
+const MOST_EXCLUDED: usize = 20;
 
 fn pattern(urls: &[&Url], others: &[&Url]) -> String {
     let mut best: Option<(usize, String)> = None;
-    for detail in [Detail::Parts, Detail::Query, Detail::Segments] {
+    for detail in [
+        Detail::Parts,
+        Detail::Query,
+        Detail::Segments,
+        Detail::Marks,
+    ] {
         let pattern = written(urls, detail);
         let Ok(regex) = Regex::new(&pattern) else {
             continue;
@@ -135,8 +175,10 @@ fn written(urls: &[&Url], detail: Detail) -> String {
 }
 
 fn varying(all: &[&str], detail: Detail) -> String {
-    if detail == Detail::Segments {
-        return "[^/?]*".to_owned();
+    match detail {
+        Detail::Segments => return "[^/?]*".to_owned(),
+        Detail::Marks => return with_marks(all),
+        Detail::Parts | Detail::Query => {}
     }
     let shared = |texts: &[Vec<char>]| -> usize {
         let Some(first) = texts.first() else { return 0 };
@@ -195,6 +237,25 @@ fn varying(all: &[&str], detail: Detail) -> String {
     )
 }
 
+/// Letters and digits, and such marks as all of them have together; digits at the end, if all end in digits.
+fn with_marks(all: &[&str]) -> String {
+    let is_mark = |c: &char| c.is_ascii_punctuation() && *c != '%';
+    let marks: BTreeSet<char> = all
+        .iter()
+        .flat_map(|text| text.chars())
+        .filter(is_mark)
+        .collect();
+    let marks: String = marks
+        .into_iter()
+        .map(|mark| regex::escape(&mark.to_string()))
+        .collect();
+    let ends_in_digit = |text: &&str| text.ends_with(|c: char| c.is_ascii_digit());
+    match all.iter().all(ends_in_digit) {
+        true => format!("[0-9A-Za-z%{marks}]*[0-9]"),
+        false => format!("[0-9A-Za-z%{marks}]+"),
+    }
+}
+
 /// The query: names that all URLs have are needed if they tell pages apart.
 fn query(urls: &[&Url], detail: Detail) -> String {
     let names = |url: &Url| -> Vec<String> {
@@ -218,5 +279,51 @@ fn query(urls: &[&Url], detail: Detail) -> String {
         }
         _ if urls.iter().any(|url| url.query().is_some()) => r"(?:\?.*)?".to_owned(),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn urls(texts: &[&str]) -> Vec<Url> {
+        let url = |path: &&str| Url::parse(&format!("https://made.example{path}")).unwrap();
+        texts.iter().map(url).collect()
+    }
+
+    fn of(own: &[&str], others: &[&str]) -> String {
+        let (own, others) = (urls(own), urls(others));
+        let others: Vec<&Url> = others.iter().collect();
+        exact_patterns(&own.iter().collect::<Vec<_>>(), &others).join(" ")
+    }
+
+    #[test]
+    fn marks_tell_kinds_apart_if_nothing_else_does() {
+        let own = ["/wiki/Ada", "/wiki/Grace_Hopper", "/wiki/Emmy"];
+        assert_eq!(of(&own, &[]), "^https?://made\\.example/wiki/[^/?]+$");
+        let others = ["/wiki/Talk:Ada", "/wiki/Special:Search"];
+        assert_eq!(
+            of(&own, &others),
+            "^https?://made\\.example/wiki/[0-9A-Za-z%_]+$"
+        );
+        let own = ["/lamp-12", "/chair-7", "/kettle-and-pot-9"];
+        let others = ["/about-us", "/imprint"];
+        assert_eq!(
+            of(&own, &others),
+            "^https?://made\\.example/[0-9A-Za-z%\\-]*[0-9]$"
+        );
+    }
+
+    #[test]
+    fn a_few_of_another_kind_are_excluded_by_name() {
+        let pattern = of(&["/ada", "/grace", "/emmy"], &["/about", "/x/y"]);
+        let excluded = "^(?!(?:https://made\\.example/about)$)https?://made\\.example/[^/?]+$";
+        assert_eq!(pattern, excluded);
+        let many: Vec<String> = (0..30).map(|number| format!("/page{number}x")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(
+            of(&["/ada", "/grace"], &many),
+            "^https?://made\\.example/[^/?]+$"
+        );
     }
 }

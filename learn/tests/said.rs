@@ -89,3 +89,103 @@ fn where_a_person_says_that_nothing_stands_nothing_is_read() {
     assert!(learned.mappings.is_empty(), "{learned:?}");
     assert_eq!(learned.left_out.len(), 4);
 }
+
+/// As a workbench does it: pages in memory, and nodes that a person has pointed at; nothing is known of any.
+mod pointed {
+    use super::*;
+
+    fn point(page: &mut Page, field: &str, nodes: &[&str]) {
+        let said = Said {
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            ..Said::default()
+        };
+        page.said.insert(field.into(), said);
+    }
+
+    fn pages() -> Vec<Page> {
+        let page = |number| page(&format!("person/{number}"), html(number), &[]);
+        (0..5).map(page).collect()
+    }
+
+    #[test]
+    fn one_page_is_enough_for_several_fields_and_lists() {
+        let mut pages = pages();
+        point(&mut pages[2], "name", &["/html/body/h1"]);
+        point(&mut pages[2], "born", &["/html/body/table/tbody/tr[1]/td"]);
+        let works = ["/html/body/ul/li[1]", "/html/body/ul/li[2]"];
+        point(&mut pages[2], "works", &works);
+        let learned = learn(&pages, &[], &task()).unwrap();
+        let fields = read_last(&learned);
+        assert_eq!(fields["name"], "Rosa L");
+        assert_eq!(fields["born"], "1805");
+        assert_eq!(fields["works"], json!(["Work 5a", "Work 5b"]));
+        assert!(learned.mappings[0].draft, "one page says little");
+        // What the next question is about.
+        let told = &learned.mappings[0].fields;
+        assert!(
+            told.iter().all(|field| !field.candidates.is_empty()),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn a_text_an_attribute_and_an_element_can_be_pointed_at() {
+        let text = |number: usize| {
+            format!(
+                "<p class=a>Born <b>x</b> in {number}0</p><img src='/{number}.png' alt='Face {number}'>\
+                 <div class=whole>A <i>slanted</i> {number}</div>"
+            )
+        };
+        let mut pages: Vec<Page> = (0..4)
+            .map(|number| page(&format!("person/{number}"), text(number), &[]))
+            .collect();
+        point(&mut pages[0], "born", &["/html/body/p/text()[2]"]);
+        point(&mut pages[0], "face", &["/html/body/img/@src"]);
+        point(&mut pages[0], "whole", &["/html/body/div"]);
+        let learned = learn(&pages, &[], &task()).unwrap();
+        let last = page("person/5", text(5), &[]);
+        let fields = made::read(&learned.mappings[0].mapping, &last);
+        assert_eq!(fields["born"], "in 50");
+        assert_eq!(fields["face"], "/5.png");
+        assert_eq!(fields["whole"], "A slanted 5");
+    }
+
+    #[test]
+    fn a_correction_of_one_page_changes_the_choice() {
+        let mut pages = pages();
+        point(&mut pages[0], "name", &["/html/head/title"]);
+        let title = read_last(&learn(&pages, &[], &task()).unwrap());
+        assert_eq!(title["name"], "Rosa - People");
+        let said = Said {
+            nodes: vec!["/html/body/h1".into()],
+            rejected_nodes: vec!["/html/head/title".into()],
+            ..Said::default()
+        };
+        pages[0].said.insert("name".into(), said);
+        let heading = read_last(&learn(&pages, &[], &task()).unwrap());
+        assert_eq!(heading["name"], "Rosa L");
+    }
+
+    #[test]
+    fn what_points_nowhere_is_no_knowledge_and_does_no_harm() {
+        for node in [
+            "/html/body/h7",
+            "",
+            "//[",
+            "count(//p)",
+            "/html/body/p/text()[99]",
+            "/html/head/title/@lang",
+            "id(id(id('x')))",
+        ] {
+            let mut pages = pages();
+            point(&mut pages[1], "name", &[node]);
+            let learned = learn(&pages, &[], &task()).unwrap();
+            assert!(learned.mappings.is_empty(), "{node}: {learned:?}");
+            assert_eq!(learned.left_out.len(), 5, "{node}");
+        }
+        let mut pages = pages();
+        // As many as a page may have.
+        point(&mut pages[1], "name", &vec!["//*"; 10_000]);
+        assert!(learn(&pages, &[], &task()).is_ok());
+    }
+}

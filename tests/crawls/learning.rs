@@ -1,6 +1,7 @@
 //! `webfill mapping learn`: a mapping out of partly filled records and the pages that they link to, with which
 //! a crawl then fills what is missing.
 
+mod bounds;
 mod made_site;
 mod repairing;
 mod saying;

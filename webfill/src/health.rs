@@ -12,6 +12,7 @@ use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{HealthState, Store, StoreError, StoreUri, open_existing};
 
 use crate::demand::table::{table, visible};
+use crate::shell;
 use crate::stdout::tell;
 
 #[derive(Debug, Args)]
@@ -168,8 +169,9 @@ fn alarm_text(alarm: &Alarm, store: &StoreUri) -> String {
     }
     // It shows no password.
     lines.push(visible(&format!(
-        "  repair  webfill mapping repair FILE --mapping {} --store {store}",
-        alarm.mapping
+        "  repair  webfill mapping repair FILE --mapping {} --store {}",
+        shell::word(&alarm.mapping),
+        shell::word(&store.to_string())
     )));
     lines.join("\n")
 }

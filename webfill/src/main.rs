@@ -23,6 +23,7 @@ mod reload;
 mod roles;
 mod seeds;
 mod settings;
+mod shell;
 mod stdout;
 mod summary;
 mod trace;

@@ -8,6 +8,7 @@ mod fill_rates;
 mod golden;
 mod kept;
 mod learn;
+mod listed_file;
 mod page;
 mod repair;
 mod save;

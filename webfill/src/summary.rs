@@ -12,6 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use webfill_store::{DatasetName, RecordCounts};
 
+use crate::shell;
+
 pub use findings::{FieldsByMapping, Findings};
 pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 
@@ -284,8 +286,8 @@ impl Summary {
             let _ = writeln!(
                 text,
                 "resume with the same command and --state {} --crawl {}",
-                self.state.display(),
-                self.crawl_id
+                shell::word(&self.state.display().to_string()),
+                shell::word(&self.crawl_id)
             );
         }
         text

@@ -5,7 +5,8 @@ use rustc_hash::FxHashSet;
 use super::ast::Comparison;
 use super::evaluate::{Evaluated, Evaluator, Place, Stop, Wanted};
 use super::number::{is_space, text_to_number};
-use super::plan::{AttributeTest, LetterCase, Relation, SiblingPlace, Side, Test};
+use super::plan::{AttributeTest, LetterCase, Relation, SiblingPlace, Side, Test, Text};
+use super::single::normalizes_to;
 use super::sxd::Single;
 use super::walk::Item;
 use crate::tree::{Kind, NodeId, ROOT};
@@ -15,8 +16,15 @@ impl<'d> Evaluator<'d> {
         match test {
             Test::Always(value) => Ok(*value),
             Test::Exists(nodes) => Ok(self.first(nodes, place)?.is_some()),
+            Test::IsText(Text::Normalized(text)) => {
+                let text = self.text(text, place)?;
+                let spaces = text.len() - text.trim_start_matches(is_space).len();
+                self.budget.pay(spaces / 16)?;
+                Ok(spaces < text.len())
+            }
             Test::IsText(text) => Ok(!self.text(text, place)?.is_empty()),
             Test::Compare(comparison, left, right) => self.compare(*comparison, left, right, place),
+            Test::SameText(left, right) => self.is_same_text(left, right, place),
             Test::And(tests) => {
                 for test in tests {
                     if !self.test(test, place)? {
@@ -131,6 +139,21 @@ impl<'d> Evaluator<'d> {
             0 => beyond == 0,
             step => beyond % step == 0 && beyond / step >= 0,
         })
+    }
+
+    /// Long texts are mostly told from a short one by their first word, so they are not normalized for it.
+    fn is_same_text(&self, left: &'d Text, right: &'d Text, place: Place) -> Evaluated<bool> {
+        if let (Text::Normalized(text), Text::Literal(wanted))
+        | (Text::Literal(wanted), Text::Normalized(text)) = (left, right)
+        {
+            let text = self.text(text, place)?;
+            let (is_same, read) = normalizes_to(&text, wanted);
+            self.budget.pay(read / 16)?;
+            return Ok(is_same);
+        }
+        let (left, right) = (self.text(left, place)?, self.text(right, place)?);
+        self.budget.pay(left.len().min(right.len()) / 32)?;
+        Ok(left == right)
     }
 
     /// A comparison with a node-set: true if it is true for one of the nodes (section 3.4).

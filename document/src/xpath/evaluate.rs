@@ -189,10 +189,8 @@ impl<'d> Evaluator<'d> {
         let stop_at_first = wanted == Wanted::First && in_order && from.len() == 1;
         let mut found = Vec::new();
         self.walk(step, from, |item| {
-            for predicate in &step.predicates {
-                if !self.holds(predicate, Place::alone(item))? {
-                    return Ok(true);
-                }
+            if !self.all_hold(&step.predicates, item)? {
+                return Ok(true);
             }
             found.push(item);
             Ok(!stop_at_first)
@@ -210,17 +208,22 @@ impl<'d> Evaluator<'d> {
                 found.append(&mut self.filter(&step.predicates, siblings)?);
             }
         } else {
-            let enough = match step.predicates.first() {
+            let is_test = |predicate: &&Predicate| matches!(predicate, Predicate::Holds(_));
+            let tests = step.predicates.iter().take_while(is_test).count();
+            let (tests, others) = step.predicates.split_at(tests);
+            let enough = match others.first() {
                 Some(Predicate::Place(place)) => *place,
                 _ => usize::MAX,
             };
             for item in from {
                 let mut candidates = Vec::new();
                 self.walk(step, std::slice::from_ref(item), |candidate| {
-                    candidates.push(candidate);
+                    if self.all_hold(tests, candidate)? {
+                        candidates.push(candidate);
+                    }
                     Ok(candidates.len() < enough)
                 })?;
-                found.append(&mut self.filter(&step.predicates, candidates)?);
+                found.append(&mut self.filter(others, candidates)?);
             }
         }
         put_in_order(&mut found);
@@ -305,6 +308,16 @@ impl<'d> Evaluator<'d> {
             }
         }
         Ok(items)
+    }
+
+    /// Of predicates that do not depend on the position.
+    fn all_hold(&self, predicates: &'d [Predicate], item: Item) -> Evaluated<bool> {
+        for predicate in predicates {
+            if !self.holds(predicate, Place::alone(item))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn holds(&self, predicate: &'d Predicate, place: Place) -> Evaluated<bool> {

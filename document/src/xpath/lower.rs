@@ -1,7 +1,9 @@
 //! Compiles an [`Expression`] into a [`Plan`]: decides what is answered from the tree, and what
 //! `sxd-xpath` evaluates.
 
-use super::ast::{Axis, Expression, Function, Kind, Path, Start, Step, Test as WrittenTest};
+use super::ast::{
+    Axis, Comparison, Expression, Function, Kind, Path, Start, Step, Test as WrittenTest,
+};
 use super::error::{Fault, XPathError};
 use super::idioms::{attribute_test, class_idiom, comparison, lone_attribute, text_test};
 use super::plan::{
@@ -70,6 +72,17 @@ impl<'n> Lowering<'n> {
                 if left.kind() == Kind::Nodes || right.kind() == Kind::Nodes =>
             {
                 Ok(comparison(*operator, self.side(left)?, self.side(right)?))
+            }
+            Expression::Compare(
+                operator @ (Comparison::Equal | Comparison::NotEqual),
+                left,
+                right,
+            ) if left.kind() == Kind::Text && right.kind() == Kind::Text => {
+                let same = Test::SameText(self.text(left)?, self.text(right)?);
+                Ok(match operator {
+                    Comparison::Equal => same,
+                    _ => Test::Not(Box::new(same)),
+                })
             }
             Expression::Call(Function::Not, arguments) => {
                 Ok(Test::Not(Box::new(self.test(&arguments[0])?)))

@@ -85,6 +85,8 @@ pub(crate) enum Test {
     /// The text is not empty.
     IsText(Text),
     Compare(Comparison, Side, Side),
+    /// Two strings are the same.
+    SameText(Text, Text),
     And(Vec<Test>),
     Or(Vec<Test>),
     Not(Box<Test>),

@@ -150,3 +150,54 @@ fn normalize_space(text: Cow<'_, str>) -> Cow<'_, str> {
     }
     Cow::Owned(normalized)
 }
+
+/// Whether a text is `wanted` once its white space is normalized, and how many of its bytes were read to
+/// know that.
+pub(super) fn normalizes_to(text: &str, wanted: &str) -> (bool, usize) {
+    let mut rest = text.trim_start_matches(is_space);
+    let read = |rest: &str| text.len() - rest.len();
+    if wanted.is_empty() {
+        return (rest.is_empty(), read(rest));
+    }
+    for word in wanted.split(' ') {
+        let after = rest.strip_prefix(word).filter(|after| {
+            let ends = after.is_empty() || after.starts_with(is_space);
+            ends && !word.is_empty() && !word.contains(is_space)
+        });
+        let Some(after) = after else {
+            return (false, read(rest) + word.len());
+        };
+        rest = after.trim_start_matches(is_space);
+    }
+    (rest.is_empty(), read(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_compared_as_if_it_were_normalized() {
+        let texts = [
+            "",
+            " ",
+            "a",
+            " a\t",
+            "a b",
+            "\na \r b ",
+            "a  b",
+            "ab",
+            "a b c",
+            "a\tb",
+            "a\u{a0}b",
+            "\u{a0}",
+        ];
+        for text in texts {
+            for wanted in texts {
+                let normalized = normalize_space(Cow::Borrowed(text));
+                let same = normalizes_to(text, wanted).0;
+                assert_eq!(same, normalized == wanted, "{text:?} {wanted:?}");
+            }
+        }
+    }
+}

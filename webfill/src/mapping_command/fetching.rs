@@ -63,7 +63,7 @@ impl<'o> Fetching<'o> {
     }
 
     /// The kept page of a URL; fetched now, if there is none or it is to be fetched again.
-    pub fn source(&mut self, url: &Url) -> Result<Source, Fault> {
+    pub fn source(&mut self, url: &Url) -> Result<Source, Missing> {
         let Some((source, ago)) = self.known(url) else {
             return self.fetch(url);
         };
@@ -85,7 +85,7 @@ impl<'o> Fetching<'o> {
         }
     }
 
-    fn fetch(&mut self, url: &Url) -> Result<Source, Fault> {
+    fn fetch(&mut self, url: &Url) -> Result<Source, Missing> {
         let web = match self.web.take() {
             Some(web) => web,
             None => open_web(self.options)?,
@@ -102,16 +102,39 @@ impl<'o> Fetching<'o> {
         for hop in asked.iter().filter(|hop| fetched.is_err() || *hop != url) {
             self.kept.note_request(hop)?;
         }
-        let page = fetched.map_err(|no_page| Fault::error(in_words(&no_page)))?;
+        let page = fetched.map_err(|no_page| Missing::OnTheWeb(in_words(&no_page)))?;
         let source = match self.kept.keep(url, &page) {
             Ok(source) => source,
             Err(fault) => {
                 self.kept.note_request(url)?;
-                return Err(fault);
+                return Err(fault.into());
             }
         };
         eprintln!("webfill: fetched {url}, kept as {}", source.shown_path());
         Ok(source)
+    }
+}
+
+/// Why a page cannot be had.
+pub enum Missing {
+    /// The web has not given it; another page may be had all the same.
+    OnTheWeb(String),
+    /// The fault is here: no other page can be had either.
+    Here(Fault),
+}
+
+impl From<Fault> for Missing {
+    fn from(fault: Fault) -> Missing {
+        Missing::Here(fault)
+    }
+}
+
+impl From<Missing> for Fault {
+    fn from(missing: Missing) -> Fault {
+        match missing {
+            Missing::OnTheWeb(reason) => Fault::error(reason),
+            Missing::Here(fault) => fault,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use webfill_urls::{Url, page_hash, site};
 use webfill_worker::charset::{self, Kind};
 use webfill_worker::{Now, SinglePage, is_document};
 
+use super::listed_file::in_folder;
 use super::sources::{Place, Source};
 
 /// The list of its pages.
@@ -69,9 +70,15 @@ impl Kept {
             })?,
         };
         let line = |(number, line): (usize, &str)| {
-            serde_json::from_str(line).map_err(|error| {
-                Fault::usage(format!("{}:{}: {error}", index.display(), number + 1))
-            })
+            let broken = |reason: &dyn std::fmt::Display| {
+                Fault::usage(format!("{}:{}: {reason}", index.display(), number + 1))
+            };
+            let line: Line = serde_json::from_str(line).map_err(|error| broken(&error))?;
+            let file = line.page.as_ref().map(|page| in_folder(folder, &page.file));
+            match file {
+                Some(Err(reason)) => Err(broken(&reason)),
+                _ => Ok(line),
+            }
         };
         let lines = text.lines().enumerate().map(line);
         Ok(Kept {

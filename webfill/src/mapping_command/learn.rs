@@ -8,6 +8,7 @@ pub mod archive;
 pub mod folder;
 pub mod gathered;
 mod join;
+mod layouts;
 pub mod output;
 pub mod records;
 mod report;
@@ -27,7 +28,7 @@ use webfill_worker::PageReader;
 
 use self::archive::Archive;
 use self::folder::Folder;
-use self::gathered::{Gathered, Gathering};
+use self::gathered::{Gathered, Gathering, Pages};
 use self::records::{KnownRecord, KnownRecords};
 use self::said::SaidOfPages;
 use self::stored::StoredCrawl;
@@ -66,6 +67,10 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
     check(options, &said)?;
     let runtime = runtime()?;
     let (pages, records) = gather(options, &said, &runtime)?;
+    let Pages {
+        pages,
+        of_other_kinds,
+    } = pages;
     if options.records.records.is_some() {
         records.check_fields(options.fields.iter().filter(|field| !is_said(&said, field)))?;
     }
@@ -78,7 +83,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         fields: options.fields.clone(),
         limits: Limits::default(),
     };
-    let learned = webfill_learn::learn(&joined, &[], &task).map_err(Fault::usage)?;
+    let learned = webfill_learn::learn(&joined, &of_other_kinds, &task).map_err(Fault::usage)?;
     let told = report::Told {
         learned: &learned,
         records: &records,
@@ -136,7 +141,7 @@ fn gather(
     options: &MappingLearnOptions,
     said: &SaidOfPages,
     runtime: &Runtime,
-) -> Result<(Vec<Gathered>, KnownRecords), Fault> {
+) -> Result<(Pages, KnownRecords), Fault> {
     let from = &options.from;
     let mut urls = Urls::default();
     let read_records = |urls: &Urls| {
@@ -183,7 +188,7 @@ fn gather_with(
     records: &KnownRecords,
     said: &SaidOfPages,
     gather: impl FnOnce(&mut Gathering<'_>) -> Result<(), Fault>,
-) -> Result<Vec<Gathered>, Fault> {
+) -> Result<Pages, Fault> {
     let is_known = |url: &str| records.has_link(url) || said.contains_key(url);
     let mut gathering = Gathering::new(&is_known);
     gather(&mut gathering)?;
@@ -191,7 +196,7 @@ fn gather_with(
         let (pages, more) = (gathering.pages.len(), gathering.passed_over);
         eprintln!("webfill: learns from {pages} pages; {more} more are not looked at");
     }
-    Ok(gathering.pages)
+    Ok(gathering.into())
 }
 
 /// That of `--name`, else the site of most pages.

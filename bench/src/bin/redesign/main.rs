@@ -197,7 +197,7 @@ impl Broken {
         for ending in found.judge(&repairing::plain(site, found)?)?.into_values() {
             *self.by_plain.entry(ending).or_default() += 1;
         }
-        let repaired = repairing::learned(site, found)?;
+        let repaired = repairing::learned(found)?;
         for (field, ending) in found.judge(&repaired)? {
             *self.by_learner.entry(ending).or_default() += 1;
             if ending == Ending::Wrong {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use webfill_bench::repairs::{Break, Repaired};
 use webfill_bench::sites::{Failure, LabelledPage, Site, Values};
-use webfill_learn::{FieldReport, Limits, Page, Task, learn};
+use webfill_learn::{Limits, Page, repair};
 use webfill_mapping::PageKind;
 
 use crate::anchors::Kind;
@@ -80,60 +80,27 @@ fn replace(mapping: &mut Value, name: &str, with: Value) {
     }
 }
 
-/// A field is taken from the learner if it would have been found without the page that it is judged on, on so
-/// many of the pages.
-const CONFIDENT: f64 = 0.9;
-
-/// The learner with the values of before as what is known of the new pages.
-pub fn learned(site: &Site, broken: &Break) -> Result<Repaired, Failure> {
-    let pages: Vec<Page> = broken
-        .after
-        .iter()
-        .zip(&broken.before)
+/// `webfill mapping repair`, with the values of before as what is known of the new pages.
+pub fn learned(broken: &Break) -> Result<Repaired, Failure> {
+    let pages = broken.after.iter().zip(&broken.before);
+    let pages: Vec<Page> = pages
         .map(|(page, (_, before))| {
             let mut known: BTreeMap<String, Vec<String>> = before.clone();
-            known.retain(|field, values| broken.fields.contains(field) && !values.is_empty());
+            known.retain(|_, values| !values.is_empty());
             Page {
                 url: page.url.clone(),
                 kind: PageKind::Html,
                 text: page.html.clone(),
-                record: Some(page.url.to_string()),
+                record: None,
                 known,
                 said: BTreeMap::new(),
             }
         })
         .collect();
-    let task = Task {
-        name: site.name.clone(),
-        fields: broken.fields.iter().cloned().collect(),
-        limits: Limits::default(),
-    };
-    let mut mapping = broken.mapping.clone();
-    let mut repaired = Repaired::default();
-    let learned = learn(&pages, &[], &task)?;
-    // The pages of a site are of one layout; if the learner tells several apart, the largest is repaired.
-    let largest = learned
-        .mappings
-        .iter()
-        .max_by_key(|mapping| mapping.pages.len());
-    for report in largest.iter().flat_map(|mapping| &mapping.fields) {
-        if report.confidence >= CONFIDENT
-            && let Some(field) = field_of(report)
-        {
-            replace(&mut mapping, &report.field, field);
-            repaired.accepted.insert(report.field.clone());
-        }
-    }
-    repaired.mapping = Some(mapping);
-    Ok(repaired)
-}
-
-fn field_of(report: &FieldReport) -> Option<Value> {
-    let mut chains = vec![report.processors.clone()?];
-    chains.extend(report.alternatives.iter().cloned());
-    let mut field = json!({"name": report.field, "alternatives": chains});
-    if report.multiple {
-        field["multiple"] = json!(true);
-    }
-    Some(field)
+    let repaired = repair(&broken.mapping, &pages, &Limits::default())?;
+    let accepted = repaired.fields.into_iter().filter(|field| field.accepted);
+    Ok(Repaired {
+        accepted: accepted.map(|field| field.field).collect(),
+        mapping: Some(repaired.mapping),
+    })
 }

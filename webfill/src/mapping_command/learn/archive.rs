@@ -77,9 +77,12 @@ impl Archive {
                     continue;
                 }
                 let page = Gathered::decoded(url.clone(), answer.content_type.as_deref(), &body);
-                if let Some(mut page) = page {
-                    page.asked = asked.into_iter().map(str::to_owned).collect();
-                    gathering.take(page);
+                match page {
+                    Some(mut page) => {
+                        page.asked = asked.into_iter().map(str::to_owned).collect();
+                        gathering.take(page);
+                    }
+                    None => gathering.note_of_other_kind(url),
                 }
             }
         };

@@ -13,6 +13,7 @@ use webfill_urls::{Url, canonical};
 use super::gathered::{Gathered, Gathering};
 use crate::mapping_command::golden::{Case, cases_of};
 use crate::mapping_command::kept;
+use crate::mapping_command::listed_file::in_folder;
 use crate::mapping_command::page::kind_and_text;
 use crate::mapping_command::sources::Place;
 
@@ -67,6 +68,7 @@ impl Folder {
             })?;
             let content_type = listed.content_type.as_deref();
             let Some((kind, text)) = kind_and_text(&listed.file, content_type, &body) else {
+                gathering.note_of_other_kind(&listed.url);
                 continue;
             };
             let asked = Some(listed.asked.to_string()).filter(|_| listed.asked != listed.url);
@@ -107,7 +109,7 @@ fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
         };
         let url = parsed(url).map_err(|refusal| broken(&refusal))?;
         listed.push(Listed {
-            file: folder.join(file),
+            file: in_folder(folder, file).map_err(|reason| broken(&reason))?,
             url: url.unwrap_or_else(|| asked.clone()),
             asked,
             content_type: page["content_type"].as_str().map(str::to_owned),

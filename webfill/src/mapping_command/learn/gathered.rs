@@ -15,6 +15,9 @@ const MOST_KNOWN: usize = 400;
 const MOST_OTHERS: usize = 100;
 const MOST_BYTES: usize = 256 << 20;
 
+/// URLs of other kinds that are kept: they bound what URL patterns match.
+const MOST_OF_OTHER_KINDS: usize = 5_000;
+
 /// A redirect is followed so often.
 const MOST_HOPS: usize = 5;
 
@@ -87,6 +90,22 @@ impl Redirects {
     }
 }
 
+/// What was gathered.
+pub struct Pages {
+    pub pages: Vec<Gathered>,
+    /// URLs of the same sites at which something of another kind is.
+    pub of_other_kinds: Vec<Url>,
+}
+
+impl From<Gathering<'_>> for Pages {
+    fn from(gathering: Gathering<'_>) -> Pages {
+        Pages {
+            pages: gathering.pages,
+            of_other_kinds: gathering.of_other_kinds,
+        }
+    }
+}
+
 /// Takes pages until there are enough.
 pub struct Gathering<'g> {
     is_known: &'g dyn Fn(&str) -> bool,
@@ -95,6 +114,8 @@ pub struct Gathering<'g> {
     known: usize,
     others: usize,
     bytes: usize,
+    /// URLs at which something else is than pages of the kind: files, pages of another layout.
+    pub of_other_kinds: Vec<Url>,
     /// Pages that were too many.
     pub passed_over: usize,
 }
@@ -109,6 +130,7 @@ impl<'g> Gathering<'g> {
             known: 0,
             others: 0,
             bytes: 0,
+            of_other_kinds: Vec::new(),
             passed_over: 0,
         }
     }
@@ -121,6 +143,18 @@ impl<'g> Gathering<'g> {
         } && self.bytes < MOST_BYTES;
         self.passed_over += usize::from(!has_room);
         has_room
+    }
+
+    /// Whether something is known of the page of a URL.
+    pub fn is_known(&self, url: &str) -> bool {
+        (self.is_known)(url)
+    }
+
+    /// Notes that something of another kind is at a URL.
+    pub fn note_of_other_kind(&mut self, url: &Url) {
+        if self.of_other_kinds.len() < MOST_OF_OTHER_KINDS {
+            self.of_other_kinds.push(url.clone());
+        }
     }
 
     /// Takes a page; of two with one URL the later one is kept.

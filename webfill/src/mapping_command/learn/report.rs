@@ -11,6 +11,7 @@ use super::output;
 use super::records::KnownRecords;
 use crate::cli::{MappingOutputOptions, ReportFormat};
 use crate::demand::table::{table, visible};
+use crate::shell;
 use crate::stdout::tell;
 
 const HEADS: [&str; 6] = [
@@ -136,8 +137,9 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
         ));
     }
     if let Some(url) = &learned.look_at {
+        let word = shell::word(url);
         lines.push(visible(&format!(
-            "look at {url}: say what is right there by --correct {url} FIELD=VALUE, and learn again"
+            "look at {url}: say what is right there by --correct {word} FIELD=VALUE, and learn again"
         )));
     }
     lines.join("\n")

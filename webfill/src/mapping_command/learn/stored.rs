@@ -12,6 +12,7 @@ use webfill_store::{
 use webfill_urls::{Url, canonical};
 
 use super::gathered::{Gathered, Gathering, Redirects};
+use super::layouts::Layouts;
 use crate::extract::patiently;
 
 /// What is looked up of a page.
@@ -33,6 +34,7 @@ pub struct StoredCrawl {
     bodies: Arc<dyn Bodies>,
     crawl: CrawlId,
     redirects: Redirects,
+    layouts: Layouts,
 }
 
 impl StoredCrawl {
@@ -46,6 +48,7 @@ impl StoredCrawl {
                 bodies,
                 crawl,
                 redirects: Redirects::default(),
+                layouts: Layouts::default(),
             }),
             None => Err(Fault::error(format!(
                 "there is no crawl {crawl} in {uri}: see --app, --crawl and --store"
@@ -60,7 +63,7 @@ impl StoredCrawl {
             crawl_id: Some(self.crawl.crawl_id.clone()),
             ..ExportFilter::default()
         };
-        let redirects = &mut self.redirects;
+        let (redirects, layouts) = (&mut self.redirects, &mut self.layouts);
         let mut each = |page: Value| {
             let text = |name: &str| page[name].as_str();
             if let Some(url) = text("url") {
@@ -68,6 +71,9 @@ impl StoredCrawl {
                 if let Some(to) = text("final_url") {
                     each(to);
                     redirects.add(url, to);
+                }
+                if let Some(sketch) = text("template") {
+                    layouts.add(text("final_url").unwrap_or(url), sketch);
                 }
             }
             Ok(())
@@ -115,6 +121,7 @@ impl StoredCrawl {
                 }
             }
         }
+        self.layouts.note_of_other_kinds(gathering);
         match has_any {
             true => Ok(()),
             false => Err(Fault::error(format!(

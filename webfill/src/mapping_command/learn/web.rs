@@ -6,11 +6,11 @@ use tokio::runtime::Runtime;
 use webfill_startup::Fault;
 use webfill_urls::{Url, canonical};
 
-use super::gathered::{Gathered, Gathering};
+use super::gathered::{Gathered, Gathering, Pages};
 use super::records::{KnownRecord, KnownRecords};
 use super::said::SaidOfPages;
 use crate::cli::MappingLearnOptions;
-use crate::mapping_command::fetching::Fetching;
+use crate::mapping_command::fetching::{Fetching, Missing};
 use crate::mapping_command::page::kind_and_text;
 use crate::mapping_command::sources::{Place, Source, of_web};
 
@@ -19,7 +19,7 @@ pub fn fetch(
     options: &MappingLearnOptions,
     said: &SaidOfPages,
     runtime: &Runtime,
-) -> Result<(Vec<Gathered>, KnownRecords), Fault> {
+) -> Result<(Pages, KnownRecords), Fault> {
     let most = usize::from(options.fetch.unwrap_or_default());
     let knows = |record: &KnownRecord| match options.fields.is_empty() {
         true => !record.known.is_empty(),
@@ -45,7 +45,7 @@ pub fn fetch(
 }
 
 /// A page that cannot be had is told, and the others are taken all the same.
-fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Vec<Gathered>, Fault> {
+fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fault> {
     let sources: Result<Vec<Source>, Fault> = urls.iter().map(|url| of_web(url)).collect();
     let sources = sources?;
     let beside = options.to.output.as_deref().unwrap_or(Path::new(""));
@@ -55,12 +55,13 @@ fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Vec<Gathe
         let asked = canonical(url, None).map_err(Fault::usage)?;
         match fetching.source(&asked) {
             Ok(source) => read(&asked, &source, &mut gathering)?,
-            Err(fault) => eprintln!("webfill: {fault}"),
+            Err(Missing::OnTheWeb(reason)) => eprintln!("webfill: {reason}"),
+            Err(Missing::Here(fault)) => return Err(fault),
         }
     }
     match gathering.pages.is_empty() {
         true => Err(Fault::error("no page could be fetched to learn from")),
-        false => Ok(gathering.pages),
+        false => Ok(gathering.into()),
     }
 }
 
@@ -70,11 +71,12 @@ fn read(asked: &Url, source: &Source, gathering: &mut Gathering<'_>) -> Result<(
     };
     let body = std::fs::read(file)
         .map_err(|error| Fault::error(format!("cannot read {}: {error}", file.display())))?;
+    let url = source.url.clone().unwrap_or_else(|| asked.clone());
     let Some((kind, text)) = kind_and_text(file, source.content_type.as_deref(), &body) else {
         eprintln!("webfill: {asked} is no page to learn from, and is left out");
+        gathering.note_of_other_kind(&url);
         return Ok(());
     };
-    let url = source.url.clone().unwrap_or_else(|| asked.clone());
     if gathering.has_room(std::iter::once(url.as_str())) {
         gathering.take(Gathered {
             asked: Some(asked.to_string())

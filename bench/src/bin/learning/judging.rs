@@ -1,0 +1,227 @@
+//! How well mappings are learned from a few known records, judged on the pages that were not known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use webfill_bench::sites::{LabelledPage, Site, Values, even, extract};
+use webfill_learn::{Limits, Page, Task, learn};
+use webfill_mapping::{Engine, MappingSet, PageKind, Source};
+
+/// Known records, and the share of wrong values.
+pub const ROUNDS: [(usize, f64); 5] = [(1, 0.0), (2, 0.0), (3, 0.0), (5, 0.0), (5, 0.3)];
+
+/// A field is a list if so many of its pages have several values.
+const LIST: f64 = 0.3;
+
+/// A field that is read as well as this is good.
+const GOOD: f64 = 0.95;
+
+/// By field.
+type Chains = BTreeMap<String, String>;
+
+/// What a number of known records brings, by site and field.
+pub struct Judged(BTreeMap<(String, String), Counts>);
+
+/// Means over fields, but for `micro_f1`.
+pub struct Figures {
+    pub macro_f1: f64,
+    pub micro_f1: f64,
+    /// `None`: there are none.
+    pub lists: Option<f64>,
+    pub good_fields: f64,
+    fields: usize,
+}
+
+/// Sums over the judged pages of one field of one site.
+#[derive(Default)]
+struct Counts {
+    f1: f64,
+    pages: f64,
+    right: f64,
+    read: f64,
+    truly: f64,
+    lists: f64,
+    /// The chain of the last draw that found one.
+    chain: String,
+}
+
+impl Judged {
+    pub fn of(sites: &[Site], known: usize, wrong: f64, draws: u64) -> Judged {
+        let mut judged = Judged(BTreeMap::new());
+        for site in sites {
+            for draw in 0..draws {
+                judged.draw(site, known, wrong, draw);
+            }
+        }
+        // A field that no judged page of a site has cannot be judged there.
+        judged.0.retain(|_, counts| counts.truly > 0.0);
+        judged
+    }
+
+    fn draw(&mut self, site: &Site, known: usize, wrong: f64, draw: u64) {
+        let mut random = fastrand::Rng::with_seed(draw * 1_000 + known as u64);
+        let mut order: Vec<usize> = (0..site.pages.len()).collect();
+        random.shuffle(&mut order);
+        let (labelled, others) = order.split_at(known.min(order.len()));
+        let given = given(&site.pages, labelled, wrong, &mut random);
+        let (engine, mut chains) = learned(&given).unzip();
+        for &page in others {
+            let page = &site.pages[page];
+            let read = engine
+                .as_ref()
+                .map(|engine| extract(engine, &page.url, &page.html))
+                .unwrap_or_default();
+            for (field, truth) in &page.truth {
+                let key = (site.name.clone(), field.clone());
+                let counts = self.0.entry(key).or_default();
+                counts.add(&normal(read.get(field)), &normal(Some(truth)));
+                if let Some(chain) = chains.as_mut().and_then(|chains| chains.remove(field)) {
+                    counts.chain = chain;
+                }
+            }
+        }
+    }
+
+    pub fn figures(&self) -> Figures {
+        let fields = || self.0.values();
+        let mean = |all: Vec<f64>| all.iter().sum::<f64>() / (all.len() as f64).max(1.0);
+        let sum = |of: fn(&Counts) -> f64| fields().map(of).sum::<f64>();
+        let lists: Vec<f64> = fields()
+            .filter(|one| one.lists / one.pages >= LIST)
+            .map(Counts::share)
+            .collect();
+        Figures {
+            macro_f1: mean(fields().map(Counts::share).collect()),
+            micro_f1: 2.0 * sum(|one| one.right)
+                / (sum(|one| one.read) + sum(|one| one.truly)).max(1.0),
+            lists: (!lists.is_empty()).then(|| mean(lists)),
+            good_fields: mean(
+                fields()
+                    .map(|one| f64::from(u8::from(one.share() >= GOOD)))
+                    .collect(),
+            ),
+            fields: self.0.len(),
+        }
+    }
+
+    /// Prints each field, with the chain of the last draw.
+    pub fn show(&self) {
+        for ((site, field), counts) in &self.0 {
+            println!("  {site} {field}: {:.3}  {}", counts.share(), counts.chain);
+        }
+    }
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "macro F1 {:.3}, micro F1 {:.3}, lists {:.3}, {:.3} of {} fields at least {GOOD}",
+            self.macro_f1,
+            self.micro_f1,
+            self.lists.unwrap_or(f64::NAN),
+            self.good_fields,
+            self.fields
+        )
+    }
+}
+
+impl Counts {
+    fn add(&mut self, read: &BTreeSet<String>, truth: &BTreeSet<String>) {
+        let right = read.intersection(truth).count() as f64;
+        let (read, truly) = (read.len() as f64, truth.len() as f64);
+        self.pages += 1.0;
+        self.f1 += match read + truly {
+            0.0 => 1.0,
+            all => 2.0 * right / all,
+        };
+        self.right += right;
+        self.read += read;
+        self.truly += truly;
+        self.lists += f64::from(u8::from(truly > 1.0));
+    }
+
+    fn share(&self) -> f64 {
+        self.f1 / self.pages
+    }
+}
+
+/// The pages as the learner gets them. A wrong value is that of another page.
+fn given(
+    pages: &[LabelledPage],
+    labelled: &[usize],
+    wrong: f64,
+    random: &mut fastrand::Rng,
+) -> Vec<Page> {
+    let mut given = Vec::new();
+    for (index, page) in pages.iter().enumerate() {
+        let mut known = Values::new();
+        if labelled.contains(&index) {
+            for (field, values) in page.truth.iter().filter(|(_, values)| !values.is_empty()) {
+                let mut values = values.clone();
+                if random.f64() < wrong {
+                    let other = &pages[(index + random.usize(1..pages.len())) % pages.len()];
+                    values = other.truth.get(field).cloned().unwrap_or_default();
+                }
+                known.insert(field.clone(), values);
+            }
+        }
+        given.push(Page {
+            url: page.url.clone(),
+            kind: PageKind::Html,
+            text: page.html.clone(),
+            record: None,
+            known,
+            said: BTreeMap::new(),
+        });
+    }
+    given
+}
+
+/// An engine with what was learned, and the chain of each field.
+fn learned(pages: &[Page]) -> Option<(Engine, Chains)> {
+    let task = Task {
+        name: "learned".to_owned(),
+        fields: Vec::new(),
+        limits: Limits::default(),
+    };
+    let learned = learn(pages, &[], &task).ok()?;
+    let mut chains = Chains::new();
+    for field in learned.mappings.iter().flat_map(|mapping| &mapping.fields) {
+        let chain = field
+            .processors
+            .as_ref()
+            .map(Value::to_string)
+            .unwrap_or_default();
+        chains.insert(
+            field.field.clone(),
+            format!("{:.2} {chain}", field.confidence),
+        );
+    }
+    let all: Vec<Value> = learned
+        .mappings
+        .into_iter()
+        .map(|mapping| mapping.mapping)
+        .collect();
+    let source = Source {
+        name: "learned.json".to_owned(),
+        text: json!(all).to_string(),
+    };
+    let set = MappingSet::from_sources(vec![source]).ok()?;
+    Some((
+        Engine::new(Arc::new(set), webfill_mapping::Limits::default()),
+        chains,
+    ))
+}
+
+/// Numbers are compared as numbers: a record may have more zeros than a page.
+fn normal(values: Option<&Vec<String>>) -> BTreeSet<String> {
+    let values = values.into_iter().flatten();
+    values
+        .map(|value| match value.parse::<f64>() {
+            Ok(number) if value.contains('.') => number.to_string(),
+            _ => even(value),
+        })
+        .collect()
+}

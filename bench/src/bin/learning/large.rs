@@ -1,0 +1,116 @@
+//! How long learning takes on large pages, and how much memory.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use webfill_bench::sites::Failure;
+use webfill_bench::{Limit, Size, Verdict};
+use webfill_learn::{Limits, Page, Task, learn};
+use webfill_mapping::PageKind;
+use webfill_urls::Url;
+
+/// Pages, each of so many bytes.
+const PAGES: usize = 50;
+const PAGES_OF_SMALL: usize = 10;
+const BYTES: usize = 160_000;
+
+const FIELDS: [&str; 5] = ["title", "maker", "price", "weight", "people"];
+
+/// CPU time of one thread, and the largest that the process has been.
+pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
+    let count = size.pick(PAGES, PAGES_OF_SMALL);
+    let pages: Result<Vec<Page>, Failure> = (0..count).map(page).collect();
+    let pages = pages?;
+    let task = Task {
+        name: "large".to_owned(),
+        fields: Vec::new(),
+        limits: Limits::default(),
+    };
+    let before = cpu_time()?;
+    let learned = learn(&pages, &[], &task)?;
+    let seconds = (cpu_time()? - before).as_secs_f64();
+    let fields = learned.mappings.iter().flat_map(|mapping| &mapping.fields);
+    let sure = fields.filter(|field| field.confidence >= 0.9).count();
+    let verdict = |what: &str, figure, limit| Verdict {
+        what: format!("{count} pages of 160 KB, {} fields: {what}", FIELDS.len()),
+        figure,
+        limit,
+    };
+    Ok(vec![
+        verdict("CPU seconds", seconds, Limit::AtMost(10.0)),
+        verdict("MiB at the largest", largest_mib()?, Limit::AtMost(600.0)),
+        verdict(
+            "learned surely",
+            sure as f64,
+            Limit::AtLeast(FIELDS.len() as f64),
+        ),
+    ])
+}
+
+/// A page as shops have them: a few values, and long lists of other things, in which values of the same kind stand.
+fn page(number: usize) -> Result<Page, Failure> {
+    let (title, maker) = (
+        format!("Thing {number}"),
+        format!("Makers of {}", number * 7 + 3),
+    );
+    let (price, weight) = (
+        format!("${}.{:02}", number * 3 + 10, number + 11),
+        number * 41 + 170,
+    );
+    let people: Vec<String> = (0..number % 3 + 1)
+        .map(|at| format!("Person {number} {at}"))
+        .collect();
+    let list: String = people
+        .iter()
+        .map(|one| format!("<li class=\"person\"><a href=\"/p\">{one}</a></li>"))
+        .collect();
+    let mut text = format!(
+        "<html><head><title>{title} - Shop</title></head><body><div id=\"main\" class=\"page product\"><h1>{title}</h1>\
+         <table class=\"specs\"><tr><th>Maker:</th><td class=\"value\">{maker}</td></tr>\
+         <tr><th>Price:</th><td class=\"value\">{price}</td></tr></table>\
+         <p class=\"note\">It weighs {weight} grams without its box.</p><h2>People</h2><ul class=\"people\">{list}</ul></div>\
+         <div class=\"others\">"
+    );
+    let mut other = 0;
+    while text.len() < BYTES {
+        other += 1;
+        let of = (number * 131 + other * 17) % 9_000;
+        text.push_str(&format!(
+            "<div class=\"card card-small\"><a class=\"title\" href=\"/thing/{of}\"><span>Other thing {of}</span></a>\
+             <p class=\"note\">It weighs {} grams without its box.</p><b class=\"price\">${of}.50</b></div>\n",
+            of % 977
+        ));
+    }
+    text.push_str("</div></body></html>");
+    let known = [
+        ("title", vec![title]),
+        ("maker", vec![maker]),
+        ("price", vec![price]),
+        ("weight", vec![weight.to_string()]),
+        ("people", people),
+    ];
+    Ok(Page {
+        url: Url::parse(&format!("http://large.example/thing/{number}"))?,
+        kind: PageKind::Html,
+        text,
+        record: None,
+        known: known
+            .map(|(field, values)| (field.to_owned(), values))
+            .into(),
+        said: BTreeMap::new(),
+    })
+}
+
+/// Of this thread, as the kernel counts it.
+fn cpu_time() -> Result<Duration, Failure> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds = stat.split(' ').next().ok_or("schedstat: it is empty")?;
+    Ok(Duration::from_nanos(nanoseconds.parse()?))
+}
+
+fn largest_mib() -> Result<f64, Failure> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    Ok(kib.ok_or("/proc/self/status: no VmHWM")? / 1_024.0)
+}

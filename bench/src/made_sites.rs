@@ -1,0 +1,85 @@
+//! Made sites, one for each way in which values stand on pages: in tables, lists, cards, sentences, attributes,
+//! linked data, scripts; in English and German; with what misleads beside them.
+//!
+//! Everything follows from the number of a page. Rows change their order, what is optional is missing on some
+//! pages, and other things' values stand on each page as well.
+
+mod frame;
+mod in_data;
+mod in_tables;
+mod in_texts;
+mod thing;
+
+use webfill_urls::Url;
+
+use crate::sites::{LabelledPage, Site, Values};
+use thing::Thing;
+
+/// A page, and what a record knows of it.
+type Layout = fn(&mut Thing) -> (String, Values);
+
+const LAYOUTS: [(&str, Layout); 17] = [
+    ("rows", in_tables::rows),
+    ("columns", in_tables::columns),
+    ("definitions", in_tables::definitions),
+    ("cards", in_tables::cards),
+    ("nested-lists", in_tables::nested_lists),
+    ("prefixes", in_texts::prefixes),
+    ("sentences", in_texts::sentences),
+    ("line-breaks", in_texts::line_breaks),
+    ("separators", in_texts::separators),
+    ("spans", in_texts::spans),
+    ("long-date", in_texts::long_date),
+    ("linked-data", in_data::linked_data),
+    ("microdata", in_data::microdata),
+    ("attributes", in_data::attributes),
+    ("data-script", in_data::data_script),
+    ("state-script", in_data::state_script),
+    ("meta", in_data::meta),
+];
+
+/// All made sites, with so many pages each.
+///
+/// # Panics
+///
+/// Never: the URLs are constant but for a number.
+pub fn made_sites(pages: usize) -> Vec<Site> {
+    let sites = LAYOUTS.iter().map(|(name, layout)| Site {
+        name: (*name).to_owned(),
+        pages: (0..pages)
+            .map(|number| page(name, *layout, number))
+            .collect(),
+        mapping: None,
+    });
+    sites.collect()
+}
+
+fn page(name: &str, layout: Layout, number: usize) -> LabelledPage {
+    let mut thing = Thing::new(name, number);
+    let (html, truth) = layout(&mut thing);
+    LabelledPage {
+        url: Url::parse(&format!("https://{name}.example/thing/{}", thing.slug()))
+            .expect("a slug is a segment of a path"),
+        html,
+        truth,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_the_same_each_time_and_differ_from_each_other() {
+        let (one, other) = (made_sites(10), made_sites(10));
+        for (one, other) in one.iter().zip(&other) {
+            for (at, page) in one.pages.iter().enumerate() {
+                assert_eq!(page.html, other.pages[at].html, "{}", one.name);
+                assert!(page.truth.len() >= 3, "{}: {:?}", one.name, page.truth);
+                let before = &one.pages[..at];
+                let is_new = |former: &LabelledPage| former.truth != page.truth;
+                assert!(before.iter().all(is_new), "{}: {at}", one.name);
+            }
+        }
+    }
+}

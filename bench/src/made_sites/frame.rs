@@ -1,0 +1,64 @@
+//! What stands around the values of a made page.
+
+use super::thing::{Thing, text};
+
+/// A whole page.
+pub fn page(thing: &Thing, head: &str, body: &str) -> String {
+    let mut thing = Thing::new("frame", thing.number);
+    let banner = match thing.chances(40) {
+        true => "<div class=\"banner\"><p>We use cookies</p><button>Accept</button></div>",
+        false => "",
+    };
+    format!(
+        "<!DOCTYPE html><html><head><meta charset=utf-8>{head}</head><body>{banner}\
+         <header><a href=\"/\">Home</a><nav><ul><li><a href=\"/all\">All things</a></li>\
+         <li><a href=\"/new\">New</a></li><li><a href=\"/about\">About us</a></li></ul></nav></header>\
+         <main>{body}</main>{}\
+         <footer><p>Questions? Call +49 800 555 1234</p><p>© 2024 Made Things</p></footer></body></html>",
+        beside(&thing)
+    )
+}
+
+/// Other things, as their own pages show them.
+fn beside(thing: &Thing) -> String {
+    let cards = (0..3).map(|by| {
+        let other = thing.other(by);
+        format!(
+            "<li class=\"card\"><a href=\"/thing/{}\"><h3>{}</h3></a><span class=\"price\">{}</span>\
+             <span class=\"maker\">{}</span></li>",
+            other.slug(),
+            text(&other.name),
+            other.english_price(),
+            text(&other.maker)
+        )
+    });
+    format!(
+        "<aside><h2>Others also looked at</h2><ul>{}</ul></aside>",
+        cards.collect::<String>()
+    )
+}
+
+/// Items of a list.
+pub fn items(values: &[String], before: &str, after: &str) -> String {
+    values
+        .iter()
+        .map(|value| format!("{before}{}{after}", text(value)))
+        .collect()
+}
+
+/// A sentence that differs from page to page, and holds values of other things.
+pub fn prose(thing: &Thing) -> String {
+    let other = thing.other(9);
+    format!(
+        "<p>A {} that was made to last. Like the {} of {}, it is built by hand, and costs less than {}.</p>",
+        thing
+            .name
+            .split(' ')
+            .next()
+            .unwrap_or_default()
+            .to_lowercase(),
+        text(&other.name),
+        text(&other.maker),
+        other.english_price()
+    )
+}

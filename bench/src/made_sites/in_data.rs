@@ -1,0 +1,182 @@
+//! Values in linked data, microdata, attributes, `meta` elements and scripts.
+
+use serde_json::json;
+
+use super::frame::{page, prose};
+use super::thing::{Thing, text, truth};
+use crate::sites::Values;
+
+/// JSON-LD beside a page whose classes are hashed anew for each page, as some servers do.
+pub fn linked_data(thing: &mut Thing) -> (String, Values) {
+    let data = json!({
+        "@context": "https://schema.org",
+        "@graph": [
+            {"@type": "WebSite", "name": "Made Things"},
+            {"@type": "BreadcrumbList", "itemListElement": [{"@type": "ListItem", "position": 1, "name": "Things"}]},
+            {
+                "@type": "Product",
+                "name": thing.name,
+                "brand": {"@type": "Brand", "name": thing.maker},
+                "offers": {"@type": "Offer", "price": thing.plain_price(), "priceCurrency": "EUR"},
+                "releaseDate": thing.plain_date(),
+                "keywords": thing.tags,
+            },
+        ],
+    });
+    let hash = thing.number * 7_919 + 13;
+    let body = format!(
+        "<div class=\"css-{hash:x}q7\"><div class=\"css-1{hash:x}k\">{}</div><div class=\"css-9{hash:x}z\">{}</div></div>{}",
+        text(&thing.name.to_uppercase()),
+        thing.english_price(),
+        prose(thing)
+    );
+    let head = format!("<title>Shop</title><script type=\"application/ld+json\">{data}</script>");
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("price", vec![thing.plain_price()]),
+        ("date", vec![thing.plain_date()]),
+        ("tags", thing.tags.clone()),
+    ]);
+    (page(thing, &head, &body), known)
+}
+
+/// Microdata, with other things of the same kind within.
+pub fn microdata(thing: &mut Thing) -> (String, Values) {
+    let others = (0..2).map(|by| {
+        let other = thing.other(by);
+        format!(
+            "<div itemprop=\"isRelatedTo\" itemscope itemtype=\"https://schema.org/Product\"><span itemprop=\"name\">{}\
+             </span><meta itemprop=\"price\" content=\"{}\"></div>",
+            text(&other.name),
+            other.plain_price()
+        )
+    });
+    let authors = thing.people.iter().map(|person| {
+        format!(
+            "<span itemprop=\"author\" itemscope itemtype=\"https://schema.org/Person\"><b itemprop=\"name\">{}</b></span>",
+            text(person)
+        )
+    });
+    let body = format!(
+        "<div itemscope itemtype=\"https://schema.org/Product\"><span itemprop=\"name\">{}</span>\
+         <div itemprop=\"brand\" itemscope><span itemprop=\"name\">{}</span></div>\
+         <div itemprop=\"offers\" itemscope>From <span itemprop=\"price\" content=\"{}\">{}</span></div>\
+         <div>By {}</div>{}</div>",
+        text(&thing.name),
+        text(&thing.maker),
+        thing.plain_price(),
+        thing.english_price(),
+        authors.collect::<Vec<_>>().join(" and "),
+        others.collect::<String>(),
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("price", vec![thing.plain_price()]),
+        ("people", thing.people.clone()),
+    ]);
+    (page(thing, "<title>Things</title>", &body), known)
+}
+
+/// What people see differs from what stands in attributes.
+pub fn attributes(thing: &mut Thing) -> (String, Values) {
+    let body = format!(
+        "<h1>{}</h1><img class=\"logo\" src=\"/logos/{}.png\" alt=\"{}\"><time datetime=\"{}\">lately</time>\
+         <a class=\"call\" href=\"tel:{}\">Call us</a><a class=\"button\" href=\"https://{}.example/\">Website</a>\
+         <div data-price=\"{}\" data-currency=\"EUR\">Ask for the price</div>{}",
+        text(&thing.name),
+        thing.number,
+        text(&thing.maker),
+        thing.plain_date(),
+        thing.phone.replace(' ', ""),
+        thing.slug(),
+        thing.plain_price(),
+        prose(thing)
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("date", vec![thing.plain_date()]),
+        ("phone", vec![thing.phone.replace(' ', "")]),
+        (
+            "website",
+            vec![format!("https://{}.example/", thing.slug())],
+        ),
+        ("price", vec![thing.plain_price()]),
+    ]);
+    (page(thing, "<title>Things</title>", &body), known)
+}
+
+/// The data of the page as JSON, drawn by a script.
+pub fn data_script(thing: &mut Thing) -> (String, Values) {
+    let others: Vec<_> = (0..2)
+        .map(|by| json!({"title": thing.other(by).name, "maker": {"label": thing.other(by).maker}}))
+        .collect();
+    let data = json!({
+        "buildId": format!("b{}", thing.number * 7_919),
+        "props": {"page": {
+            "thing": {
+                "title": thing.name,
+                "maker": {"label": thing.maker, "city": thing.city},
+                "cents": thing.price,
+                "tags": thing.tags.iter().map(|tag| json!({"label": tag})).collect::<Vec<_>>(),
+            },
+            "others": others,
+        }},
+    });
+    let body = format!(
+        "<div id=\"root\"></div><script id=\"data\" type=\"application/json\">{data}</script>"
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("city", vec![thing.city.clone()]),
+        ("cents", vec![thing.price.to_string()]),
+        ("tags", thing.tags.clone()),
+    ]);
+    (page(thing, "<title>Things</title>", &body), known)
+}
+
+/// The same in a script that assigns it to a variable.
+pub fn state_script(thing: &mut Thing) -> (String, Values) {
+    let state = json!({
+        "thing": {"title": thing.name, "maker": thing.maker, "city": thing.city, "cents": thing.price},
+        "user": null,
+    });
+    let body = format!(
+        "<div id=\"app\">Loading</div><script>var a = 1; window.__STATE__ = {state}; start('{}');</script>",
+        thing.number
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("city", vec![thing.city.clone()]),
+        ("cents", vec![thing.price.to_string()]),
+    ]);
+    (page(thing, "<title>Things</title>", &body), known)
+}
+
+/// Values in `meta` elements alone, between others.
+pub fn meta(thing: &mut Thing) -> (String, Values) {
+    let head = format!(
+        "<title>{0} - Made Things</title><meta property=\"og:title\" content=\"{0} - Made Things\">\
+         <meta property=\"og:site_name\" content=\"Made Things\"><meta name=\"author\" content=\"{1}\">\
+         <meta property=\"article:published_time\" content=\"{2}T08:00:00+01:00\">{3}",
+        text(&thing.name),
+        text(&thing.people[0]),
+        thing.plain_date(),
+        thing
+            .tags
+            .iter()
+            .map(|tag| format!("<meta property=\"article:tag\" content=\"{tag}\">"))
+            .collect::<String>(),
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("author", vec![thing.people[0].clone()]),
+        ("date", vec![thing.plain_date()]),
+        ("tags", thing.tags.clone()),
+    ]);
+    (page(thing, &head, &prose(thing)), known)
+}

@@ -1,0 +1,176 @@
+//! Values in tables, description lists, cards and lists.
+
+use super::frame::{items, page, prose};
+use super::thing::{Thing, text, truth};
+use crate::sites::Values;
+
+/// Rows of a label and a value, in any order; some are missing.
+pub fn rows(thing: &mut Thing) -> (String, Values) {
+    let row =
+        |label: &str, value: &str| format!("<tr><th>{label}</th><td>{}</td></tr>", text(value));
+    let colour = Some(thing.colour.clone()).filter(|_| thing.chances(70));
+    let mut rows = vec![
+        row("Maker", &thing.maker),
+        row("City", &thing.city),
+        row("Price", &thing.english_price()),
+        row("On sale since", &thing.english_date()),
+    ];
+    rows.extend(colour.iter().map(|colour| row("Colour", colour)));
+    let rows = thing.shuffled(rows);
+    let body = format!(
+        "<h1>{}</h1>{}<table class=\"specs\">{rows}</table>",
+        text(&thing.name),
+        prose(thing)
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("city", vec![thing.city.clone()]),
+        ("price", vec![thing.english_price()]),
+        ("date", vec![thing.plain_date()]),
+        ("colour", colour.into_iter().collect()),
+    ]);
+    (
+        page(
+            thing,
+            &format!("<title>{}</title>", text(&thing.name)),
+            &body,
+        ),
+        known,
+    )
+}
+
+/// Labels in the first row, values in the second.
+pub fn columns(thing: &mut Thing) -> (String, Values) {
+    let body = format!(
+        "<h1>Product data</h1><h2>{}</h2><table border=1><thead><tr><td>Maker</td><td>Colour</td><td>Made in</td>\
+         <td>Price</td></tr></thead><tbody><tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr></tbody></table>\
+         <table border=1><thead><tr><td>Person</td><td>Since</td></tr></thead><tbody>{}</tbody></table>",
+        text(&thing.name),
+        text(&thing.maker),
+        thing.colour,
+        thing.city,
+        thing.english_price(),
+        thing
+            .people
+            .iter()
+            .map(|person| format!(
+                "<tr><td>{}</td><td>{}</td></tr>",
+                text(person),
+                thing.date.0
+            ))
+            .collect::<String>(),
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("colour", vec![thing.colour.clone()]),
+        ("city", vec![thing.city.clone()]),
+        ("price", vec![thing.english_price()]),
+        ("people", thing.people.clone()),
+    ]);
+    (page(thing, "<title>Product data</title>", &body), known)
+}
+
+/// A German description list. A label may have several values; numbers and dates are written in German, and a
+/// record has them plain.
+pub fn definitions(thing: &mut Thing) -> (String, Values) {
+    let row = |label: &str, value: &str| format!("<dt>{label}</dt><dd>{}</dd>", text(value));
+    let rows = vec![
+        row("Hersteller:", &thing.maker),
+        row("Ort:", &thing.city),
+        row("Preis:", &thing.german_price()),
+        row("Erschienen:", &thing.german_date()),
+        format!(
+            "<dt>Schlagworte:</dt>{}",
+            items(&thing.tags, "<dd>", "</dd>")
+        ),
+        row("Versand:", "3 bis 5 Tage"),
+    ];
+    let rows = thing.shuffled(rows);
+    let body = format!(
+        "<h1 class=\"titel\">{}</h1><dl class=\"daten\">{rows}</dl>{}",
+        text(&thing.name),
+        prose(thing)
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("city", vec![thing.city.clone()]),
+        ("price", vec![thing.plain_price()]),
+        ("date", vec![thing.plain_date()]),
+        ("tags", thing.tags.clone()),
+    ]);
+    (
+        page(
+            thing,
+            &format!("<title>{} – Katalog</title>", text(&thing.name)),
+            &body,
+        ),
+        known,
+    )
+}
+
+/// Cards of utility classes: what an element looks like, not what it is.
+pub fn cards(thing: &mut Thing) -> (String, Values) {
+    let card = |label: &str, value: &str| {
+        format!(
+            "<div class=\"p-4 rounded-lg shadow\"><div class=\"text-sm text-gray-500\">{label}</div>\
+             <div class=\"mt-1 font-medium\">{}</div></div>",
+            text(value)
+        )
+    };
+    let sale = match thing.chances(30) {
+        true => card("Was", &thing.other(3).english_price()),
+        false => String::new(),
+    };
+    let body = format!(
+        "<div class=\"flex\"><div class=\"w-2/3\"><p class=\"text-2xl font-bold\">{}</p>{}{sale}{}{}</div>\
+         <div class=\"w-1/3\">{}{}</div></div>",
+        text(&thing.name),
+        prose(thing),
+        card("Price", &thing.english_price()),
+        card("Maker", &thing.maker),
+        card("Where", &thing.city),
+        format_args!(
+            "<div class=\"p-4\"><div class=\"text-sm text-gray-500\">People</div><div class=\"flex gap-2\">{}</div></div>",
+            items(&thing.people, "<span class=\"rounded px-2\">", "</span>")
+        ),
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("price", vec![thing.english_price()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("city", vec![thing.city.clone()]),
+        ("people", thing.people.clone()),
+    ]);
+    (page(thing, "<title>Things</title>", &body), known)
+}
+
+/// Lists in lists.
+pub fn nested_lists(thing: &mut Thing) -> (String, Values) {
+    let list = |label: &str, values: &[String]| {
+        format!(
+            "<li>{label}<ul>{}</ul></li>",
+            items(values, "<li>", "</li>")
+        )
+    };
+    let rows = vec![
+        list("People", &thing.people),
+        list("Topics", &thing.tags),
+        list("Made by", std::slice::from_ref(&thing.maker)),
+        list("Shops", &[thing.city.clone(), thing.other(5).city]),
+    ];
+    let rows = thing.shuffled(rows);
+    let body = format!(
+        "<article><h2>{}</h2><ul class=\"tree\">{rows}</ul></article>",
+        text(&thing.name)
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("people", thing.people.clone()),
+        ("tags", thing.tags.clone()),
+        ("maker", vec![thing.maker.clone()]),
+    ]);
+    (page(thing, "<title>Index</title>", &body), known)
+}

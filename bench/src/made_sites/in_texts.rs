@@ -1,0 +1,173 @@
+//! Values within longer texts, and between texts.
+
+use super::frame::{page, prose};
+use super::thing::{Thing, text, truth};
+use crate::sites::Values;
+
+/// Label and value in one text.
+pub fn prefixes(thing: &mut Thing) -> (String, Values) {
+    let row = |label: &str, value: &str| format!("<li>{label}: {}</li>", text(value));
+    let mut rows = vec![
+        row("Maker", &thing.maker),
+        row("Colour", &thing.colour),
+        row("Price", &thing.english_price()),
+        row("City", &thing.city),
+    ];
+    if thing.chances(50) {
+        rows.push(row("Note", "sold without batteries"));
+    }
+    let rows = thing.shuffled(rows);
+    let body = format!(
+        "<h1>{}</h1><ul class=\"facts\">{rows}</ul>{}",
+        text(&thing.name),
+        prose(thing)
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("colour", vec![thing.colour.clone()]),
+        ("price", vec![thing.english_price()]),
+        ("city", vec![thing.city.clone()]),
+    ]);
+    (page(thing, "<title>Things</title>", &body), known)
+}
+
+/// Values in sentences.
+pub fn sentences(thing: &mut Thing) -> (String, Values) {
+    let first = match thing.chances(50) {
+        true => "<p>Welcome to our museum.</p>",
+        false => "",
+    };
+    let employs = thing.number * 13 % 900 + 12;
+    let body = format!(
+        "<h1>{} | Museum of Things</h1>{first}<p class=\"lead\">It was designed in {} by {} in {} and has a weight of \
+         {employs} grams.</p>{}",
+        text(&thing.name),
+        thing.date.0,
+        text(&thing.people[0]),
+        thing.city,
+        prose(thing)
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("year", vec![thing.date.0.to_string()]),
+        ("designer", vec![thing.people[0].clone()]),
+        ("city", vec![thing.city.clone()]),
+        ("grams", vec![employs.to_string()]),
+    ]);
+    (page(thing, "<title>Museum</title>", &body), known)
+}
+
+/// A German imprint: labels in bold, lines that end in `br`; some lines are missing.
+pub fn line_breaks(thing: &mut Thing) -> (String, Values) {
+    let fax = match thing.chances(50) {
+        true => format!("<b>Fax:</b> {}<br>", thing.other(2).phone),
+        false => String::new(),
+    };
+    let street = format!("Hauptstraße {}", thing.number * 3 + 1);
+    let body = format!(
+        "<h3>Anbieter</h3><p>{}<br>{street}<br>{} {}<br><br>{fax}<b>Telefon:</b> {}<br><b>E-Mail:</b> \
+         <a href=\"mailto:info@{}.example\">info@{}.example</a><br><b>Inhaber:</b> {}</p>",
+        text(&thing.maker),
+        50_000 + thing.number * 17,
+        thing.city,
+        thing.phone,
+        thing.slug(),
+        thing.slug(),
+        text(&thing.people[0]),
+    );
+    let known = truth([
+        ("maker", vec![thing.maker.clone()]),
+        ("street", vec![street]),
+        ("city", vec![thing.city.clone()]),
+        ("phone", vec![thing.phone.replace([' ', '+'], "")]),
+        ("mail", vec![format!("info@{}.example", thing.slug())]),
+        ("owner", vec![thing.people[0].clone()]),
+    ]);
+    (page(thing, "<title>Impressum</title>", &body), known)
+}
+
+/// Several values in one text.
+pub fn separators(thing: &mut Thing) -> (String, Values) {
+    let body = format!(
+        "<h1>{}</h1><div class=\"byline\">by {}</div><div class=\"line\">{} | {} | {}</div>\
+         <p class=\"tags\"><strong>Tags:</strong> {}</p>",
+        text(&thing.name),
+        text(&thing.people.join("; ")),
+        text(&thing.maker),
+        thing.city,
+        thing.date.0,
+        thing.tags.join(", ")
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("people", thing.people.clone()),
+        ("maker", vec![thing.maker.clone()]),
+        ("city", vec![thing.city.clone()]),
+        ("year", vec![thing.date.0.to_string()]),
+        ("tags", thing.tags.clone()),
+    ]);
+    (page(thing, "<title>Things</title>", &body), known)
+}
+
+/// Labels in elements, values in the text behind them.
+pub fn spans(thing: &mut Thing) -> (String, Values) {
+    let row = |label: &str, value: &str| {
+        format!("<p><span class=\"key\">{label}</span> {}</p>", text(value))
+    };
+    let mut rows = vec![
+        row("Maker –", &thing.maker),
+        row("Colour –", &thing.colour),
+        row("Price –", &format!("{} incl. VAT", thing.english_price())),
+    ];
+    if thing.chances(50) {
+        rows.push(row("Hint –", "hand wash only"));
+    }
+    let rows = thing.shuffled(rows);
+    let body = format!(
+        "<section id=\"thing\"><h1>Buy {} now</h1>{rows}</section>{}",
+        text(&thing.name),
+        prose(thing)
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("maker", vec![thing.maker.clone()]),
+        ("colour", vec![thing.colour.clone()]),
+        ("price", vec![thing.plain_price()]),
+    ]);
+    (page(thing, "<title>Shop</title>", &body), known)
+}
+
+/// Dates with the month in German, and numbers with units.
+pub fn long_date(thing: &mut Thing) -> (String, Values) {
+    const MONTHS: [&str; 12] = [
+        "Januar",
+        "Februar",
+        "März",
+        "April",
+        "Mai",
+        "Juni",
+        "Juli",
+        "August",
+        "September",
+        "Oktober",
+        "November",
+        "Dezember",
+    ];
+    let (year, month, day) = thing.date;
+    let date = format!("{day}. {} {year}", MONTHS[month as usize - 1]);
+    let weight = thing.number * 37 + 140;
+    let body = format!(
+        "<h1>{}</h1><div class=\"info\"><div><i>Veröffentlicht am</i><b>{date}</b></div><div><i>Gewicht</i>\
+         <b>{weight} g</b></div><div><i>Preis</i><b>ab {}</b></div></div>",
+        text(&thing.name),
+        thing.german_price(),
+    );
+    let known = truth([
+        ("name", vec![thing.name.clone()]),
+        ("date", vec![date]),
+        ("weight", vec![weight.to_string()]),
+        ("price", vec![thing.plain_price()]),
+    ]);
+    (page(thing, "<title>Dinge</title>", &body), known)
+}

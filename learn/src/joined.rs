@@ -1,0 +1,133 @@
+//! Lists in one text: known values between which the same few characters stand.
+
+use serde_json::{Value, json};
+
+use crate::fold::Wanted;
+use crate::places::{At, Places};
+
+/// Places of one page that are taken.
+const MOST: usize = 12;
+
+/// Known values that are looked for in a text.
+const MOST_VALUES: usize = 30;
+
+/// Bytes between two values.
+const LONGEST: usize = 8;
+
+/// Words that join the last value to those before it.
+const WORDS: [&str; 6] = ["and", "und", "et", "y", "e", "or"];
+
+/// A text that holds several known values.
+pub(crate) struct Joined {
+    /// Its position in the page's places.
+    pub(crate) place: usize,
+    /// From the first value to the last, in bytes.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// What stands between them.
+    separators: Vec<String>,
+}
+
+impl Joined {
+    /// The processor that takes the values apart.
+    pub(crate) fn split(&self) -> Value {
+        if let [only] = self.separators.as_slice() {
+            return json!({"type": "split", "parameters": {"separator": only}});
+        }
+        let all: Vec<String> = self
+            .separators
+            .iter()
+            .map(|one| regex::escape(one))
+            .collect();
+        json!({"type": "split", "parameters": {"separator": all.join("|"), "regex": true}})
+    }
+}
+
+/// The texts of a page that hold two of these values at least, and between them nothing but separators.
+pub(crate) fn find(page: &Places<'_>, wanted: &[Wanted]) -> Vec<Joined> {
+    if wanted.len() < 2 {
+        return Vec::new();
+    }
+    let places = page.all.iter().enumerate();
+    let texts = places.filter(|(_, place)| !matches!(place.at, At::ScriptKey(..)));
+    let found = texts.filter_map(|(at, place)| joined(at, &place.text, wanted));
+    found.take(MOST).collect()
+}
+
+fn joined(place: usize, text: &str, wanted: &[Wanted]) -> Option<Joined> {
+    let mut spans: Vec<(usize, usize)> = Vec::new();
+    for value in wanted.iter().take(MOST_VALUES) {
+        let start = text.find(value.text.as_str());
+        spans.extend(start.map(|start| (start, start + value.text.len())));
+    }
+    // Most of the values are elsewhere: this is another text in which two of them stand.
+    if spans.len() < 2 || spans.len() * 2 < wanted.len() {
+        return None;
+    }
+    spans.sort_unstable();
+    let mut separators: Vec<String> = Vec::new();
+    for pair in spans.windows(2) {
+        let between = text.get(pair[0].1..pair[1].0)?;
+        if !is_separator(between) {
+            return None;
+        }
+        if !separators.iter().any(|one| one == between) {
+            separators.push(between.to_owned());
+        }
+    }
+    // Longer ones first: `, and ` before `, `.
+    separators.sort_by_key(|one| (usize::MAX - one.len(), one.clone()));
+    let (first, last) = (spans.first()?, spans.last()?);
+    (separators.len() <= 3).then_some(Joined {
+        place,
+        start: first.0,
+        end: last.1,
+        separators,
+    })
+}
+
+/// Marks and spaces, or a word that joins.
+fn is_separator(between: &str) -> bool {
+    let has_mark = between
+        .chars()
+        .any(|c| !c.is_alphanumeric() && !c.is_whitespace());
+    let word = between.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_word = WORDS.contains(&word.to_lowercase().as_str()) && between.len() >= word.len() + 2;
+    !between.is_empty() && between.len() <= LONGEST && (is_word || (word.is_empty() && has_mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str, values: &[&str]) -> Option<(String, Value)> {
+        let wanted: Vec<Wanted> = values
+            .iter()
+            .filter_map(|value| Wanted::new(value))
+            .collect();
+        let found = joined(0, text, &wanted)?;
+        Some((
+            text[found.start..found.end].to_owned(),
+            found.split()["parameters"].clone(),
+        ))
+    }
+
+    #[test]
+    fn values_between_separators_are_taken_apart() {
+        let (span, split) = found("by Ada; Mary; Emmy.", &["Emmy", "Ada", "Mary"]).unwrap();
+        assert_eq!(span, "Ada; Mary; Emmy");
+        assert_eq!(split, json!({"separator": "; "}));
+        let (_, split) = found("Ada, Mary and Emmy", &["Ada", "Mary", "Emmy"]).unwrap();
+        assert_eq!(split, json!({"separator": " and |, ", "regex": true}));
+        let (_, split) = found("red|blue", &["red", "blue"]).unwrap();
+        assert_eq!(split, json!({"separator": "|"}));
+    }
+
+    #[test]
+    fn values_in_a_sentence_are_no_list() {
+        assert_eq!(found("Ada met Mary", &["Ada", "Mary"]), None);
+        assert_eq!(found("Ada Mary", &["Ada", "Mary"]), None);
+        assert_eq!(found("Ada, Mary", &["Ada", "Mary", "x", "y", "z"]), None);
+        assert_eq!(found("AdaMary", &["Ada", "Mary"]), None);
+    }
+}

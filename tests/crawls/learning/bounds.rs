@@ -1,0 +1,124 @@
+//! Where learning stops: at the folder's edge, at the first fault of this machine, and at pages of other kinds.
+
+use serde_json::{Value, json};
+use webfill_tests::run::Run;
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::made_site::{HOST, PEOPLE, name, person_html, records, serve, url};
+use super::{learn, workplace};
+
+/// A list comes with its folder, perhaps from a stranger: it may not have other files read.
+#[test]
+fn a_list_of_pages_names_no_file_outside_of_its_folder() {
+    let work = workplace();
+    work.write("secret.html", person_html(1));
+    work.write("saved/page.html", person_html(2));
+    std::os::unix::fs::symlink("../secret.html", work.path("saved/link.html")).unwrap();
+    work.write_lines("people.jsonl", &records());
+    let absolute = work.path("secret.html").display().to_string();
+    for file in ["../secret.html", "link.html", &absolute] {
+        let page = json!({"url": url(1), "file": file});
+        let kept = json!({"url": url(1), "asked_at_ms": 0, "page": {"file": file, "url": url(1)}});
+        for line in [page, kept.clone()] {
+            work.write_lines("saved/pages.jsonl", &[line]);
+            let args = ["--records", "people.jsonl", "--pages", "saved"];
+            let run = learn(&work, &args).finish().expect(2);
+            assert!(run.stderr.contains("pages.jsonl:1: "), "{}", run.stderr);
+            assert!(
+                run.stderr.contains("is outside of the folder"),
+                "{}",
+                run.stderr
+            );
+        }
+        // Other commands read the same list.
+        work.write_lines("saved/pages.jsonl", &[kept]);
+        let mapping = work.path("mappings/profile.json");
+        let run = Run::new(["mapping", "test"])
+            .arg(mapping)
+            .arg(work.path("saved"));
+        let run = run.finish().expect(2);
+        assert!(
+            run.stderr.contains("is outside of the folder"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+/// What cannot be kept would be fetched again and again.
+#[test]
+fn a_fault_of_this_machine_ends_fetching() {
+    let (work, web) = (workplace(), Web::start());
+    serve(&web);
+    work.write_lines("people.jsonl", &records());
+    let fetch = |most: &str, keep: &str| {
+        learn(&work, &["--records", "people.jsonl", "--fetch", most])
+            .args(["--allow-private-networks", "--keep", keep])
+            .env("WEBFILL_FETCH_RESOLVE", resolve(&web))
+            .env("WEBFILL_POLITENESS_DELAY", "0.1")
+            .finish()
+    };
+    fetch("2", "free");
+    let kept = std::fs::read_to_string(work.path("free/pages.jsonl")).unwrap();
+    let second: Value = serde_json::from_str(kept.lines().nth(1).unwrap()).unwrap();
+    let file = second["page"]["file"].as_str().unwrap();
+    work.write(&format!("kept/.{file}/taken"), "");
+    let before = web.visits().paths().len();
+    let run = fetch("6", "kept").expect(1);
+    assert!(run.stderr.contains("cannot write"), "{}", run.stderr);
+    let asked = ["/robots.txt", "/p/0", "/p/1"].map(|path| format!("{HOST}{path}"));
+    assert_eq!(web.visits().paths()[before..], asked);
+}
+
+fn resolve(web: &Web) -> String {
+    let all = web.resolve_args();
+    let pairs: Vec<&str> = all
+        .iter()
+        .map(String::as_str)
+        .filter(|one| *one != "--resolve")
+        .collect();
+    pairs.join(",")
+}
+
+/// People have names of one segment, and so has a document of the site.
+#[test]
+fn what_is_no_page_is_matched_by_no_pattern() {
+    let work = workplace();
+    let address = |number: usize| format!("http://{HOST}/{}", name(number).replace(' ', "_"));
+    let (mut pages, mut people) = (Vec::new(), records());
+    for number in 0..PEOPLE {
+        let file = format!("p{number}.html");
+        work.write(&format!("saved/{file}"), person_html(number));
+        pages.push(json!({"url": address(number), "file": file}));
+        people[number]["urls"] = json!([address(number)]);
+    }
+    let register = format!("http://{HOST}/The_Register");
+    work.write("saved/register.pdf", "%PDF-1.4\n");
+    pages.push(json!({"url": register, "file": "register.pdf", "content_type": "application/pdf"}));
+    work.write_lines("saved/pages.jsonl", &pages);
+    work.write_lines("people.jsonl", &people);
+    let args = [
+        "--records",
+        "people.jsonl",
+        "--pages",
+        "saved",
+        "--output",
+        "people.json",
+    ];
+    learn(&work, &args).finish().expect(0);
+    let test = |work: &Workplace, url: &str| {
+        let page = work.path("saved/p1.html");
+        let run = Run::new(["mapping", "test"])
+            .arg(work.path("people.json"))
+            .arg(page);
+        run.args(["--url", url]).finish()
+    };
+    test(&work, &format!("http://{HOST}/Someone_New")).expect(0);
+    let refused = test(&work, &register).expect(2);
+    assert!(
+        refused.stderr.contains("no url_pattern matches"),
+        "{}",
+        refused.stderr
+    );
+}

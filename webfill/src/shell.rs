@@ -1,0 +1,24 @@
+//! Words of commands that people are told to run.
+
+/// The text as one word of a shell, in quotes where it needs them.
+pub fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        assert_eq!(word("https://a.example/x_1?"), "'https://a.example/x_1?'");
+        assert_eq!(word("https://a.example/1"), "https://a.example/1");
+        assert_eq!(word("?a=1&b=$(reboot)"), "'?a=1&b=$(reboot)'");
+        assert_eq!(word("it's"), r"'it'\''s'");
+        assert_eq!(word(""), "''");
+    }
+}
