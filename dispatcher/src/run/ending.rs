@@ -50,6 +50,7 @@ impl Process {
         });
         // It reads the frontier's file, which is closed last of all who have it open.
         drop(self.metrics.take());
+        self.answering.finish();
         self.pending_requests.forget_all();
         self.store_writer.finish();
         // The last pages are stored by now, and so are the states of their sites.
