@@ -2,6 +2,7 @@
 # All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
+#     bench/run.sh tools        fetches them and ends
 #     bench/run.sh [extraction | blocks | changes | redesign | frontier | dispatch | revisit | restart | small | real | pace | memory | mongodb | demand | dead | durability | names]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
@@ -62,6 +63,7 @@ conditions
 mkdir -p "$cache"
 bench/extraction/fetch-pages "$cache/pages"
 get_peers
+if [ "$wanted" = tools ]; then exit 0; fi
 case ${BENCH_SIZE:-full} in
     full)
         programs=target/release
