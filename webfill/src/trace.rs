@@ -70,7 +70,8 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     let folder = options.logs.unwrap_or_else(|| settings.log_folder());
     let tasks: Vec<TaskName> = crawls.iter().filter_map(TaskName::of_crawl).collect();
     let named = named_crawls(&crawls, app, crawl);
-    let feeders = Feeders::of(named.iter().cloned());
+    let knowing = crawls.iter().filter(|told| told["state"] != "unknown");
+    let feeders = Feeders::of(knowing.filter_map(ids_of));
     let found = read_logs(&folder, &url, Wanted { app, crawl }, tasks, feeders);
     missing.extend(found.missing);
     let mut steps = found.steps;
@@ -116,15 +117,17 @@ fn by_file(
 
 /// The crawls whose pages are looked for: those that know the URL, or the one that was named.
 fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec<(String, String)> {
-    let known = crawls.iter().filter_map(|told| {
-        let text = |key: &str| told[key].as_str().map(str::to_owned);
-        Some((text("appid")?, text("crawlid")?))
-    });
-    let mut named: Vec<(String, String)> = known.collect();
+    let mut named: Vec<(String, String)> = crawls.iter().filter_map(ids_of).collect();
     if let (true, Some(app), Some(crawl)) = (named.is_empty(), app, crawl) {
         named.push((app.to_owned(), crawl.to_owned()));
     }
     named
+}
+
+/// The application and the id of a crawl.
+fn ids_of(told: &Value) -> Option<(String, String)> {
+    let text = |key: &str| told[key].as_str().map(str::to_owned);
+    Some((text("appid")?, text("crawlid")?))
 }
 
 /// The pages that the store has of a URL in these crawls.
