@@ -54,6 +54,7 @@ mod seen;
 mod site_state;
 mod store_writer;
 mod task_told;
+mod thread_end;
 mod watch_sources;
 
 pub use crate::core::{Core, CoreSettings};

@@ -163,7 +163,8 @@ impl Run {
             silent.push(began.elapsed());
             self.wait_for_all(Duration::from_secs(120));
             welcome.push(began.elapsed());
-            self.wait_for_tasks(1);
+            // All machines are at work again.
+            self.wait_for_tasks(self.machines.names.len() as u64);
         }
         let silent = self.in_order("the dispatcher's restart until it answers", silent);
         if silent[RESTARTS / 2] > LONGEST_PAUSE {
