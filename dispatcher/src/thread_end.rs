@@ -36,7 +36,9 @@ mod tests {
     #[test]
     fn one_that_does_not_end_is_left() {
         let (sender, receiver) = mpsc::channel::<()>();
-        let thread = std::thread::spawn(move || drop(receiver.recv()));
+        let thread = std::thread::spawn(move || {
+            let _ = receiver.recv();
+        });
         let until = Instant::now() + Duration::from_millis(20);
         assert!(ends_well(thread, Some(until)));
         assert!(Instant::now() >= until);
