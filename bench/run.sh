@@ -2,14 +2,15 @@
 # All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
-#     bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | small | real | pace | memory | mongodb | demand | dead | durability | names]...
+#     bench/run.sh tools        fetches them and ends
+#     bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | small | real | pace | memory | mongodb | demand | dead | durability | journey | names]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/.."
-wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart small real pace memory mongodb demand dead durability names}
+wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart small real pace memory mongodb demand dead durability journey names}
 cache=.cache
 missed=0
 
@@ -62,6 +63,7 @@ conditions
 mkdir -p "$cache"
 bench/extraction/fetch-pages "$cache/pages"
 get_peers
+if [ "$wanted" = tools ]; then exit 0; fi
 case ${BENCH_SIZE:-full} in
     full)
         programs=target/release
@@ -107,7 +109,7 @@ if wants revisit; then run "$programs/revisit"; fi
 if wants restart; then run "$programs/restart"; fi
 
 crawls=
-for name in small real pace memory mongodb demand dead durability; do
+for name in small real pace memory mongodb demand dead durability journey; do
     if wants "$name"; then crawls="$crawls $name"; fi
 done
 # shellcheck disable=SC2086 # one argument for each name

@@ -26,6 +26,7 @@ use webfill_store::{
 };
 
 use crate::firehose::Notices;
+use crate::thread_end::ends_well;
 use judging::{Batch, Judging};
 
 /// How often the store is asked for further looks.
@@ -76,10 +77,11 @@ impl ContentChanges {
     }
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
-    pub(crate) fn finish(self, patience: Duration) {
+    /// It is waited for until then at most, if there is a time.
+    pub(crate) fn finish(self, patience: Duration, until: Option<Instant>) {
         // The thread is gone only if it panicked.
         let _ = self.stop.send(patience);
-        if self.thread.join().is_err() {
+        if !ends_well(self.thread, until) {
             tracing::error!(
                 event = "changes_panicked",
                 "the thread that judges what has changed panicked"

@@ -26,6 +26,7 @@ use webfill_startup::Fault;
 use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreError, StoreUri};
 
 use crate::firehose::Notices;
+use crate::thread_end::ends_well;
 use judged::Judged;
 
 /// How often the store is asked for further pages, and how often states are stored at most.
@@ -104,10 +105,11 @@ impl ExtractionHealth {
     }
 
     /// Reads what is stored by now, if that does not take long, and ends the thread.
-    pub(crate) fn finish(self, patience: Duration) {
+    /// It is waited for until then at most, if there is a time.
+    pub(crate) fn finish(self, patience: Duration, until: Option<Instant>) {
         // The thread is gone only if it panicked.
         let _ = self.stop.send(patience);
-        if self.thread.join().is_err() {
+        if !ends_well(self.thread, until) {
             tracing::error!(
                 event = "health_panicked",
                 "the thread that judges extractions panicked"

@@ -18,7 +18,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -26,6 +26,7 @@ use webfill_startup::Fault;
 use webfill_store::{ExportError, Store, StoreError, StoreUri, page_id};
 use webfill_wire::socket::{Outbox, SocketName};
 
+use crate::thread_end::ends_well;
 pub(crate) use subscriptions::Subscriptions;
 
 /// At most this many announcements wait; further ones are dropped.
@@ -156,9 +157,9 @@ impl Firehose {
     }
 
     /// Publishes what is queued, as far as the store can be read at once, and ends the thread.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(self, until: Option<Instant>) {
         drop(self.queue);
-        if self.thread.join().is_err() {
+        if !ends_well(self.thread, until) {
             tracing::error!(event = "firehose_panicked", "the firehose thread panicked");
         }
     }

@@ -47,6 +47,7 @@ mod crawls_in_memory;
 mod epochs;
 mod error;
 mod feed;
+mod file_alone;
 mod forgiving;
 mod give_back;
 mod holding;
@@ -86,6 +87,7 @@ pub use self::answers::{
 };
 pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
+pub use self::file_alone::tasks_in_file;
 pub use self::forgiving::Standing;
 pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
 pub use self::pruning::{Detached, PruneWalk};

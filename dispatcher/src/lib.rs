@@ -53,6 +53,8 @@ pub mod scope;
 mod seen;
 mod site_state;
 mod store_writer;
+mod task_told;
+mod thread_end;
 mod watch_sources;
 
 pub use crate::core::{Core, CoreSettings};

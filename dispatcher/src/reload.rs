@@ -12,6 +12,7 @@ use crate::excluded_sites::ExcludedSites;
 use crate::http::Protection;
 use crate::mappings::Mappings;
 use crate::outgoing::Client;
+use crate::requester::Who;
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
@@ -35,10 +36,12 @@ pub struct Reloaded {
 /// Reads everything again.
 pub type ReadAgain = Box<dyn FnMut() -> Result<Reloaded, Fault> + Send>;
 
-/// Who has asked for a reload, and what comes back with the answer; nobody, if it was a signal.
+/// Who has asked for a reload, and what comes back with the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReloadAsked {
+    /// Nobody waits for the answer if it was a signal.
     pub(crate) client: Option<Client>,
+    pub(crate) who: Who,
     pub(crate) uuid: Option<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use webfill_startup::journey::JOURNEY;
 use webfill_wire::keys::{Entry, Rights};
 
 use crate::outgoing::Client;
@@ -21,6 +22,24 @@ pub struct Who {
     pub name: Option<Arc<str>>,
     pub address: Option<Arc<str>>,
     pub way: Way,
+}
+
+impl Who {
+    /// Whoever sends signals to this process.
+    pub(crate) fn signal() -> Who {
+        Who {
+            way: Way::Signal,
+            ..Who::default()
+        }
+    }
+
+    /// Within it each step of a URL that is logged says who has fed it.
+    pub(crate) fn span_of_feed(&self) -> tracing::Span {
+        tracing::debug_span!(
+            target: JOURNEY, "feed",
+            fed_by = self.name.as_deref(), by = self.way.as_str(), address = self.address.as_deref(),
+        )
+    }
 }
 
 /// By what a sender is known.

@@ -2,6 +2,7 @@
 //! leases due tasks, commits everything in one transaction (group commit), and only then sends what
 //! follows from it.
 
+mod answering;
 mod ending;
 mod opening;
 mod reloading;
@@ -20,6 +21,7 @@ use webfill_startup::{ExitStatus, Fault};
 use webfill_wire::codec;
 use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
+use self::answering::{Answering, Told, Ways};
 use self::opening::{frontier_fault, open};
 use self::sockets::{CONTROL, FEEDERS, FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
 use crate::audit::AuditLog;
@@ -163,6 +165,11 @@ pub fn run(
     let change_reader = ChangeReader::start(feeders, setup.store.clone(), move |answer| {
         let _ = by_reader.send(Event::Changes(answer));
     })?;
+    let ways = Ways {
+        outbox: sockets.outbox(),
+        pending_requests: pending_requests.clone(),
+    };
+    let answering = Answering::start(setup.audit.map(AuditLog::new), ways)?;
     let mut process = Process {
         deliveries,
         change_reader,
@@ -173,7 +180,7 @@ pub fn run(
         clock,
         disks: setup.disks,
         outbox: sockets.outbox(),
-        audit: setup.audit.map(AuditLog::new),
+        answering,
         store_writer,
         firehose,
         extraction_health,
@@ -218,8 +225,7 @@ struct Process {
     clock: SteadyClock,
     disks: Disks,
     outbox: Outbox,
-    /// See [`DispatcherSetup::audit`].
-    audit: Option<AuditLog>,
+    answering: Answering,
     store_writer: StoreWriter,
     firehose: Firehose,
     extraction_health: ExtractionHealth,
@@ -374,34 +380,24 @@ impl Process {
         }
     }
 
-    /// Sends the messages and store writes of a commit, once the audit log has what was done.
+    /// Sends the messages and store writes of a commit. Answers leave once the audit log has what was done.
     fn send(&mut self, committed: Committed) {
-        if let Some(audit) = &mut self.audit {
-            audit.write(committed.audited);
-        }
+        let mut answers = Vec::new();
         for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToSupervisor(caller, message) => {
                     let frame = codec::encode_in(caller.version, &message);
                     self.outbox.send_to(TASKS, &caller.peer, frame);
                 }
-                OutgoingMessage::ToClient(Client::Socket(peer), answer) => {
-                    let frame = answer.to_string().into_bytes();
-                    self.outbox.send_to(CONTROL, &peer, frame);
-                }
-                OutgoingMessage::ToClient(Client::Feeder(peer), answer) => {
-                    let frame = answer.to_string().into_bytes();
-                    self.outbox.send_to(FEEDERS, &peer, frame);
-                }
-                OutgoingMessage::ToClient(Client::Http(number), answer) => {
-                    self.pending_requests.answer(number, answer);
-                }
+                OutgoingMessage::ToClient(client, answer) => answers.push((client, answer)),
                 OutgoingMessage::FinishedPage(page) => self.firehose.announce(page),
                 OutgoingMessage::Notice { app_id, notice } => {
                     self.firehose.notice(&app_id, &notice)
                 }
             }
         }
+        let audited = committed.audited;
+        self.answering.tell(Told { audited, answers });
         for write in committed.store_writes {
             self.store_writer.write(write);
         }

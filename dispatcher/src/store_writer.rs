@@ -25,6 +25,7 @@ use crate::config::DispatcherSetup;
 use crate::frontier::Backfill;
 use crate::health::Health;
 use crate::retention::Retention;
+use crate::thread_end::ends_well;
 
 /// A write to the store.
 pub enum StoreWrite {
@@ -140,10 +141,11 @@ impl StoreWriter {
         self.store.set_mapping_order(order);
     }
 
-    /// Writes what is queued, and ends the thread.
-    pub fn finish(self) {
+    /// Writes what is queued, and ends the thread. It is waited for until then at most, if there is a time: a store
+    /// that is away would be waited for, too.
+    pub fn finish(self, until: Option<std::time::Instant>) {
         drop(self.queue);
-        if self.thread.join().is_err() {
+        if !ends_well(self.thread, until) {
             tracing::error!(
                 event = "store_writer_panicked",
                 "the store writer thread panicked"

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use bson::doc;
 use serde_json::{Value, json};
 use webfill_test_mongod::{Mongod, ReplicaSet, fresh_database};
 use webfill_test_needs::needs;
@@ -230,6 +231,29 @@ fn another_mongod_of_a_replica_set_takes_over() {
     set.members[first].restart();
     let second = set.primary();
     set.members[second].stop();
+    running.finish().expect(0);
+    trouble.assert_unharmed(2);
+}
+
+/// As an operator does it before an upgrade of the server: nothing ends, the others elect another one.
+#[needs(mongod)]
+#[test]
+fn a_primary_that_steps_down_holds_nothing_up() {
+    let set = ReplicaSet::start(3);
+    let trouble = Trouble::with_store(set.uri("trouble"));
+    let running = trouble.start();
+    for _ in 0..2 {
+        let primary = set.members[set.primary()].address();
+        let direct = format!("mongodb://{primary}/admin?directConnection=true");
+        Documents::open(&direct)
+            .run(doc! {"replSetStepDown": 60, "secondaryCatchUpPeriodSecs": 20});
+        let so_far = trouble.web.visits().pages().len();
+        trouble.web.log().wait_until("it goes on", |visits| {
+            visits.pages().len() > so_far + PAGES / 5
+        });
+        let now = set.members[set.primary()].address();
+        assert_ne!(now, primary, "another one was elected");
+    }
     running.finish().expect(0);
     trouble.assert_unharmed(2);
 }

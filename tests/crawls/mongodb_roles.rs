@@ -9,7 +9,7 @@ use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Web, page};
-use webfill_tests::workplace::files_under;
+use webfill_tests::workplace::{Workplace, files_under};
 
 use crate::keyed_fleet::{Fleet, serving, wait_for};
 
@@ -22,44 +22,100 @@ const REFUSED: &str = "Checking authorization failed";
 /// A server with the roles that we ship, and a user of each.
 struct Server {
     mongod: Mongod,
+    /// If it knows users by their certificates.
+    certificates: Option<Certificates>,
 }
+
+const USERS: [(&str, &str); 4] = [
+    ("dispatcher", "webfillDispatcher"),
+    ("supervisor", "webfillSupervisor"),
+    ("crawl", "webfillCrawl"),
+    ("reader", "webfillReader"),
+];
 
 impl Server {
     fn start() -> Server {
         let mongod = Mongod::start_with(&["--auth"]);
         let nobody = Documents::open(&format!("mongodb://{}/admin", mongod.address()));
         nobody.run(doc! {"createUser": "root", "pwd": "secret", "roles": ["root"]});
-        let server = Server { mongod };
+        let server = Server {
+            mongod,
+            certificates: None,
+        };
+        server.make_roles();
         let root = server.documents("root");
-        let shipped = include_str!("../../deploy/mongodb/roles.json");
-        let shipped: Vec<Value> = serde_json::from_str(shipped).expect("JSON");
-        for role in &shipped {
-            root.run(bson::serialize_to_document(role).expect("a command"));
-        }
-        for (user, role) in [
-            ("dispatcher", "webfillDispatcher"),
-            ("supervisor", "webfillSupervisor"),
-            ("reader", "webfillReader"),
-        ] {
+        for (user, role) in USERS {
             root.run(doc! {"createUser": user, "pwd": "secret", "roles": [role]});
         }
         server
     }
 
-    fn uri(&self, user: &str) -> String {
-        let source = if user == "root" {
-            "?authSource=admin"
-        } else {
-            ""
+    fn with_certificates() -> Server {
+        let certificates = Certificates::make();
+        let [ca, both] = ["ca.pem", "both.pem"].map(|name| certificates.path(name));
+        let tls = ["--auth", "--tlsMode", "requireTLS", "--tlsCAFile", &ca];
+        let options = [&tls[..], &["--tlsCertificateKeyFile", &both]].concat();
+        let server = Server {
+            mongod: Mongod::start_with(&options),
+            certificates: Some(certificates),
         };
-        format!(
-            "mongodb://{user}:secret@{}/webfill{source}",
-            self.mongod.address()
-        )
+        let nobody = server.uri("root").replace("root:secret@", "");
+        let nobody = Documents::open(&nobody.replace("/webfill?authSource=admin&", "/admin?"));
+        nobody.run(doc! {"createUser": "root", "pwd": "secret", "roles": ["root"]});
+        server.make_roles();
+        let root = server.documents("root");
+        for (user, role) in USERS {
+            let name = format!("CN={user},OU=clients,O=webfill");
+            let roles = [doc! {"role": role, "db": "webfill"}];
+            root.run_in("$external", doc! {"createUser": name, "roles": &roles[..]});
+        }
+        server
+    }
+
+    fn make_roles(&self) {
+        let root = self.documents("root");
+        let shipped = include_str!("../../deploy/mongodb/roles.json");
+        let shipped: Vec<Value> = serde_json::from_str(shipped).expect("JSON");
+        for role in &shipped {
+            root.run(bson::serialize_to_document(role).expect("a command"));
+        }
+    }
+
+    fn uri(&self, user: &str) -> String {
+        let address = self.mongod.address();
+        let Some(certificates) = &self.certificates else {
+            let source = if user == "root" {
+                "?authSource=admin"
+            } else {
+                ""
+            };
+            return format!("mongodb://{user}:secret@{address}/webfill{source}");
+        };
+        // The certificate is for a name.
+        let (_, port) = address.rsplit_once(':').expect("a port");
+        let tls = format!(
+            "tls=true&tlsCAFile={}&tlsCertificateKeyFile={}",
+            certificates.path("ca.pem"),
+            certificates.of_client(user)
+        );
+        match user {
+            "root" => {
+                format!("mongodb://root:secret@localhost:{port}/webfill?authSource=admin&{tls}")
+            }
+            _ => format!(
+                "mongodb://localhost:{port}/webfill?{tls}&authMechanism=MONGODB-X509&authSource=$external"
+            ),
+        }
     }
 
     fn documents(&self, user: &str) -> Documents {
         Documents::open(&self.uri(user))
+    }
+
+    fn assert_nothing_refused(&self) {
+        let log = self.mongod.log();
+        let refused: Vec<&str> = log.lines().filter(|line| line.contains(REFUSED)).collect();
+        assert_eq!(refused, [""; 0]);
     }
 
     fn assert_refused(&self, user: &str, command: Document) {
@@ -73,6 +129,41 @@ impl Server {
                 assert_eq!(code, UNAUTHORIZED, "{user}, {command}: {error}");
             }
         }
+    }
+}
+
+/// Certificates of a server and of its clients, in a folder of their own.
+struct Certificates(tempfile::TempDir);
+
+impl Certificates {
+    fn make() -> Certificates {
+        let certificates = Certificates(tempfile::tempdir().expect("a folder"));
+        certificates.run("make.sh", "localhost");
+        let [key, certificate] = ["server.key", "server.pem"]
+            .map(|name| std::fs::read(certificates.path(name)).expect("it was just made"));
+        let both = [key, certificate].concat();
+        std::fs::write(certificates.path("both.pem"), both).expect("our own folder");
+        certificates
+    }
+
+    fn of_client(&self, name: &str) -> String {
+        let path = self.path(&format!("{name}.pem"));
+        if !std::path::Path::new(&path).exists() {
+            self.run("make-client.sh", name);
+        }
+        path
+    }
+
+    fn run(&self, script: &str, name: &str) {
+        let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../certs");
+        let mut command = std::process::Command::new(format!("{scripts}/{script}"));
+        let run = command.arg(self.0.path()).arg(name).output();
+        let run = run.expect("a script of ours");
+        assert!(run.status.success(), "{run:?}");
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
     }
 }
 
@@ -111,7 +202,16 @@ fn end(running: Running) {
 #[needs(mongod)]
 #[test]
 fn a_fleet_works_with_the_roles_that_are_shipped() {
-    let server = Server::start();
+    a_fleet_works_at(&Server::start());
+}
+
+#[needs(mongod)]
+#[test]
+fn a_fleet_works_with_certificates_of_users_that_have_the_roles() {
+    a_fleet_works_at(&Server::with_certificates());
+}
+
+fn a_fleet_works_at(server: &Server) {
     let web = Web::start();
     let site = web.site("roles.example");
     let links = page("Start").link("/a").link("/b");
@@ -144,9 +244,36 @@ fn a_fleet_works_with_the_roles_that_are_shipped() {
     end(supervisor);
     end(dispatcher);
     assert_eq!(refusals(&fleet), [""; 0]);
-    let log = server.mongod.log();
-    let refused: Vec<&str> = log.lines().filter(|line| line.contains(REFUSED)).collect();
-    assert_eq!(refused, [""; 0]);
+    server.assert_nothing_refused();
+}
+
+#[needs(mongod)]
+#[test]
+fn one_machine_crawls_reads_again_and_prunes_with_the_role_for_that() {
+    let server = Server::start();
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = web.site("roles.example");
+    site.serve("/", page("Start").link("/a"));
+    site.serve("/a", page("A").field("name", "a"));
+    let uri = server.uri("crawl");
+    let crawled = work.crawl(&web).instead("--store", &uri);
+    let seed = site.url("/");
+    let crawled = crawled.args(["--keep-bodies", "--follow", "all", &seed]);
+    crawled.finish().expect(0);
+    let stored = |args: &[&str]| {
+        Run::new(args)
+            .args(["--store", &uri])
+            .finish()
+            .expect(0)
+            .stdout
+    };
+    let pages = stored(&["export", "pages", "--since", "0"]);
+    assert_eq!(pages.lines().count(), 2, "{pages}");
+    let mappings = work.path("mappings").display().to_string();
+    stored(&["extract", "--crawl", "test", "--mappings", &mappings]);
+    let told = stored(&["prune", "--older-than", "0s"]);
+    assert!(told.starts_with("2 pages and "), "{told}");
+    server.assert_nothing_refused();
 }
 
 #[needs(mongod)]

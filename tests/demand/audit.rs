@@ -1,5 +1,6 @@
 //! The audit log: who has done what, judged by its files and by `webfill audit`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -109,6 +110,32 @@ fn who_did_what_is_told_by_name_and_address() {
     assert!(audit(&state, &["--since", "2100-01-01"]).is_empty());
     let dispatcher_log = keyed.work.logs();
     assert!(!format!("{dispatcher_log:?}").contains("audit_not_written"));
+}
+
+/// It is answered when it has been read, after the line that says that it was asked for.
+#[test]
+fn a_reload_that_comes_to_nothing_is_told_as_refused() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    fleet
+        .work
+        .write("mappings/profile.json", "{\n  \"name\": 7\n}");
+    fleet.run(&["reload"]).expect(1);
+    let answered = audit(&fleet.dispatcher_state, &["--what", "reload"]);
+    let results = |told: &[Value], by: &str| {
+        let of_one = told.iter().filter(|line| line["by"] == by);
+        let results = of_one.map(|line| line["result"].as_str().unwrap_or_default().to_owned());
+        results.collect::<BTreeSet<_>>()
+    };
+    let both = BTreeSet::from(["begun", "refused"].map(str::to_owned));
+    assert_eq!(results(&answered, "socket"), both, "{answered:#?}");
+    let refused = answered.iter().find(|line| line["result"] == "refused");
+    let why = refused.expect("one is").to_string();
+    assert!(why.contains("profile.json:2"), "{why}");
+    fleet.dispatcher().signal(Signal::HUP);
+    wait_for("the signal came to nothing, too", || {
+        let told = audit(&fleet.dispatcher_state, &["--what", "reload"]);
+        (results(&told, "signal") == both).then_some(())
+    });
 }
 
 /// Whoever edits the list of keys by hand is not known, but what is new in it is.

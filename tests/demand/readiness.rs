@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use webfill_test_mongod::Mongod;
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::documents::Documents;
 use webfill_tests::run::Running;
 use webfill_tests::workplace::files_under;
 
-use crate::fleet::{Fleet, wait_for};
+use crate::fleet::{Fleet, request, wait_for};
 
 /// Waits until a supervisor says on standard error, and in its log, what it waits for.
 fn wait_until_told(fleet: &Fleet, running: &mut Running, reason: &str) {
@@ -68,4 +72,33 @@ fn a_supervisor_whose_store_is_away_is_not_ready() {
         .time_limit(Duration::from_secs(120))
         .start();
     wait_until_told(&fleet, &mut running, "no worker has opened the store yet");
+}
+
+/// The fleet waits for its successor, which does what this one has left.
+#[needs(mongod)]
+#[test]
+fn a_dispatcher_ends_though_its_store_stands_still() {
+    let mongod = Mongod::start();
+    let fleet = Fleet::unstarted(&[]);
+    let start = || {
+        let role = fleet.dispatcher_role();
+        let role = role.instead("--store", mongod.uri("fleet"));
+        let mut running = role.time_limit(Duration::from_secs(60)).start();
+        running.wait_for_stderr("ready");
+        running
+    };
+    let running = start();
+    mongod.pause();
+    fleet.feed(&[request("http://a.example/", "c")]);
+    running.signal(Signal::TERM);
+    // It is killed at the time limit, which would be no 0.
+    running.finish().expect(0);
+    mongod.resume();
+    let successor = start();
+    let stored = Documents::open(&mongod.uri("fleet"));
+    wait_for("the crawl is in the store", || {
+        (stored.count("crawls") == 1).then_some(())
+    });
+    successor.signal(Signal::TERM);
+    successor.finish().expect(0);
 }

@@ -118,6 +118,14 @@ fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
     assert!(place(&("leased", Some(2))) < place(&stored), "{found:#?}");
     assert_eq!(told["crawls"][0]["outcome"], "ok");
     assert_eq!(told["missing"], json!([]), "{told}");
+    // Of the application's feeder nothing is known but its way here: there are no keys.
+    assert_eq!(
+        found.iter().filter(|(event, _)| event == "fed").count(),
+        1,
+        "{found:#?}"
+    );
+    let queued = &told["steps"][place(&("queued", None))];
+    assert_eq!(queued["more"]["by"], "socket", "{queued}");
     let steps = told["steps"].as_array().expect("a list");
     assert!(steps.iter().all(|step| step["crawlid"] == "c"), "{told}");
 
@@ -151,5 +159,28 @@ fn a_trace_tells_each_step_of_a_url_once_though_its_worker_was_killed() {
     assert!(
         missing.starts_with("what the dispatcher knows: "),
         "{missing}"
+    );
+    // Its file tells what it knew, and is only read.
+    let state = fleet.dispatcher_state.display().to_string();
+    let told = fleet.json(&[&trace[..4], &["--state", &state]].concat());
+    let known = &told["crawls"][0];
+    assert_eq!(
+        (&known["appid"], &known["crawlid"], &known["outcome"]),
+        (&json!("testapp"), &json!("c"), &json!("ok")),
+        "{told}"
+    );
+    assert_eq!(known["deliveries"], 2, "{known}");
+    let missing = told["missing"].to_string();
+    assert!(missing.contains("beyond its file"), "{missing}");
+    let other = fleet.work.write(
+        "other/dispatcher.db",
+        "no database at all, but a text of some length",
+    );
+    let other = other.parent().expect("a folder").display().to_string();
+    let told = fleet.json(&[&trace[..4], &["--state", &other]].concat());
+    assert_eq!(told["crawls"], json!([]), "{told}");
+    assert!(
+        told["missing"].to_string().contains("of another version"),
+        "{told}"
     );
 }

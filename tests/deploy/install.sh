@@ -32,7 +32,7 @@ done
 if [ ${#missing[@]} -gt 0 ]; then
     apt-get update --quiet=2 >&2 || true
     DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends \
-        -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null || none "cannot install ${missing[*]}"
+        -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "${missing[@]}" >/dev/null || none "cannot install ${missing[*]}"
 fi
 
 if [ "$(cat "$cache/root.made" 2>/dev/null)" != "$wanted" ]; then

@@ -66,6 +66,15 @@ impl Documents {
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
+    /// The same on another database of the server.
+    pub fn run_in(&self, database: &str, command: Document) -> Document {
+        let database = self.database.client().database(database);
+        let answer = self
+            .runtime
+            .block_on(async { database.run_command(command.clone()).await });
+        answer.unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+
     /// The answer to a command that the server may refuse.
     pub fn try_run(&self, command: Document) -> mongodb::error::Result<Document> {
         self.runtime

@@ -4,19 +4,23 @@
 //! Lines belong to the story if they name the URL, or one of its tasks together with its crawl. How much they
 //! tell depends on what was logged: `log.level = "info,journey=debug"` logs each step.
 
+mod feeders;
 mod logs;
 mod steps;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use webfill_dispatcher::frontier::tasks_in_file;
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{StoreUri, open_existing, page_id};
 
+use self::feeders::Feeders;
 use self::logs::{TaskName, Wanted, read_logs};
 use self::steps::{Step, in_words};
 use crate::demand::{ConnectionOptions, ask_why};
+use crate::feeding::now_ms;
 use crate::settings::Settings;
 use crate::stdout::tell;
 
@@ -37,6 +41,9 @@ pub struct TraceOptions {
     /// The store that has the page [default: the settings']
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
+    /// State folder of the dispatcher, whose file is read if it does not answer [default: the settings']
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
     /// One JSON object
@@ -54,16 +61,20 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     let crawls = match ask_why(&options.connection, &url, app, crawl) {
         Ok(answer) => answer["crawls"].as_array().cloned().unwrap_or_default(),
         Err(fault) => {
-            missing.push(format!("what the dispatcher knows: {fault}"));
-            Vec::new()
+            let state = options.state.unwrap_or_else(|| settings.state.clone());
+            let (crawls, what) = by_file(&state, &url, (app, crawl), &fault);
+            missing.push(what);
+            crawls
         }
     };
     let folder = options.logs.unwrap_or_else(|| settings.log_folder());
     let tasks: Vec<TaskName> = crawls.iter().filter_map(TaskName::of_crawl).collect();
-    let found = read_logs(&folder, &url, Wanted { app, crawl }, tasks);
+    let named = named_crawls(&crawls, app, crawl);
+    let knowing = crawls.iter().filter(|told| told["state"] != "unknown");
+    let feeders = Feeders::of(knowing.filter_map(ids_of));
+    let found = read_logs(&folder, &url, Wanted { app, crawl }, tasks, feeders);
     missing.extend(found.missing);
     let mut steps = found.steps;
-    let named = named_crawls(&crawls, app, crawl);
     let store = options.store.unwrap_or_else(|| settings.store.clone());
     match stored_pages(&store, &named, &url) {
         Ok(pages) => steps.extend(pages.iter().map(Step::of_page)),
@@ -84,17 +95,39 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
+/// What the file of a dispatcher says that does not answer, and what that leaves out.
+fn by_file(
+    state: &Path,
+    url: &str,
+    named: (Option<&str>, Option<&str>),
+    silent: &Fault,
+) -> (Vec<Value>, String) {
+    match tasks_in_file(state, url, named, now_ms()) {
+        Ok(Some(crawls)) => {
+            let what = format!("what the dispatcher knows beyond its file: {silent}");
+            (crawls, what)
+        }
+        Ok(None) => (Vec::new(), format!("what the dispatcher knows: {silent}")),
+        Err(fault) => {
+            let what = format!("what the dispatcher knows: {silent}; {fault}");
+            (Vec::new(), what)
+        }
+    }
+}
+
 /// The crawls whose pages are looked for: those that know the URL, or the one that was named.
 fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec<(String, String)> {
-    let known = crawls.iter().filter_map(|told| {
-        let text = |key: &str| told[key].as_str().map(str::to_owned);
-        Some((text("appid")?, text("crawlid")?))
-    });
-    let mut named: Vec<(String, String)> = known.collect();
+    let mut named: Vec<(String, String)> = crawls.iter().filter_map(ids_of).collect();
     if let (true, Some(app), Some(crawl)) = (named.is_empty(), app, crawl) {
         named.push((app.to_owned(), crawl.to_owned()));
     }
     named
+}
+
+/// The application and the id of a crawl.
+fn ids_of(told: &Value) -> Option<(String, String)> {
+    let text = |key: &str| told[key].as_str().map(str::to_owned);
+    Some((text("appid")?, text("crawlid")?))
 }
 
 /// The pages that the store has of a URL in these crawls.

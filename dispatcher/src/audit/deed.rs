@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use webfill_api::{Action, Batch, SiteAction, Subject, WatchOrder};
+use webfill_api::{Action, Batch, RetryAction, SiteAction, Subject, WatchOrder};
 use webfill_wire::keys::{Entry, ListChange};
 
 use crate::control::{Asked, RefusedLines};
@@ -118,19 +118,21 @@ impl Deed {
         deeds.collect()
     }
 
+    pub(crate) fn of_retry(retry: &RetryAction) -> Deed {
+        let mut about = subject_of(&retry.subject);
+        about["outcome"] = json!(retry.outcomes);
+        about["status"] = json!(retry.status_codes);
+        about["site"] = json!(retry.site);
+        Deed::act("retry", about)
+    }
+
     fn of_action(action: &Action) -> Deed {
         let (action, about) = match action {
             Action::Info(subject) => ("info", subject_of(subject)),
             Action::Stop(subject) => ("stop", subject_of(subject)),
             Action::Pause(subject) => ("pause", subject_of(subject)),
             Action::Resume(subject) => ("resume", subject_of(subject)),
-            Action::Retry(retry) => {
-                let mut about = subject_of(&retry.subject);
-                about["outcome"] = json!(retry.outcomes);
-                about["status"] = json!(retry.status_codes);
-                about["site"] = json!(retry.site);
-                ("retry", about)
-            }
+            Action::Retry(retry) => return Deed::of_retry(retry),
             Action::Prune(prune) => {
                 let mut about = subject_of(&prune.subject);
                 about["older_than"] = json!(prune.older_than_s);

@@ -4,13 +4,14 @@ use webfill_api::Refusal;
 use webfill_wire::{DispatcherToSupervisor, MAPPINGS_NAMED_SINCE};
 
 use super::Core;
-use crate::outgoing::{Client, OutgoingMessage};
+use crate::audit::Deed;
+use crate::outgoing::OutgoingMessage;
 use crate::reload::{ReloadAsked, ReloadEnded, Reloaded, answer};
 
 impl Core {
     /// Somebody asks for a reload; the caller of the core reads the files.
-    pub(crate) fn ask_reload(&mut self, client: Option<Client>, uuid: Option<String>) {
-        self.reloads_asked.push(ReloadAsked { client, uuid });
+    pub(crate) fn ask_reload(&mut self, asked: ReloadAsked) {
+        self.reloads_asked.push(asked);
     }
 
     pub(crate) fn take_reloads_asked(&mut self) -> Vec<ReloadAsked> {
@@ -18,7 +19,7 @@ impl Core {
     }
 
     /// Applies what was read, and answers who has asked. Something with a fault changes nothing.
-    pub(crate) fn finish_reload(&mut self, ended: ReloadEnded) {
+    pub(crate) fn finish_reload(&mut self, ended: ReloadEnded, now_ms: i64) {
         let told = match ended.found {
             Ok(reloaded) => {
                 let is_changed = reloaded.mappings.version != self.mappings.version;
@@ -32,7 +33,10 @@ impl Core {
                     reason = fault.message,
                     "nothing was changed by a reload"
                 );
-                Refusal::new("$", format!("nothing was changed: {}", fault.message)).answer()
+                let why = format!("nothing was changed: {}", fault.message);
+                let told = Refusal::new("$", why).answer();
+                self.audit_refused_later(ended.asked.who, Deed::plain("reload"), &told, now_ms);
+                told
             }
         };
         if let Some(client) = ended.asked.client {

@@ -33,6 +33,7 @@ use crate::control::Asked;
 use crate::frontier::FrontierError;
 use crate::local_crawl::LocalRequest;
 use crate::outgoing::{Client, OutgoingMessage};
+use crate::reload::ReloadAsked;
 use crate::requester::{Requester, Way, Who};
 use crate::rights;
 
@@ -104,11 +105,19 @@ impl Core {
 
     /// What a signal has this process do.
     pub(crate) fn audit_signal(&mut self, action: &'static str, now_ms: i64) {
-        let who = Who {
-            way: Way::Signal,
-            ..Who::default()
-        };
-        self.audit(who, Some(Deed::plain(action)), DeedEnd::Begun, now_ms);
+        let deed = Some(Deed::plain(action));
+        self.audit(Who::signal(), deed, DeedEnd::Begun, now_ms);
+    }
+
+    /// What was begun has come to nothing.
+    pub(in crate::core) fn audit_refused_later(
+        &mut self,
+        who: Who,
+        deed: Deed,
+        answer: &Value,
+        now_ms: i64,
+    ) {
+        self.audit(who, Some(deed), DeedEnd::of_answer(answer), now_ms);
     }
 
     /// A changed list of keys is in force.
@@ -160,6 +169,7 @@ impl Core {
             Asked::Feed { .. } if self.low_disk.is_some() => Ok(self.no_room()),
             Asked::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
             Asked::Feed { batch, whole, .. } => {
+                let _fed_by = requester.who.span_of_feed().entered();
                 self.take_batch(batch, whole, now_ms).map(Reply::Now)
             }
             Asked::Act(action) => self.act(requester, action, now_ms),
@@ -187,11 +197,15 @@ impl Core {
             Action::Stop(subject) => self.stop(client, subject),
             Action::Pause(subject) => self.pause(client, subject),
             Action::Resume(subject) => self.resume(subject, now_ms),
-            Action::Retry(action) => self.retry(client, action),
+            Action::Retry(action) => self.retry(requester, action),
             Action::Prune(action) => self.prune(&action, now_ms),
             Action::Status { uuid } => self.fleet_status(uuid, now_ms),
             Action::Reload { uuid } => {
-                self.ask_reload(Some(client.clone()), uuid);
+                self.ask_reload(ReloadAsked {
+                    client: Some(client.clone()),
+                    who: requester.who.clone(),
+                    uuid,
+                });
                 Ok(Reply::Later)
             }
             Action::Drain { supervisor, uuid } => {

@@ -106,7 +106,7 @@ fn results_go_to_subscribers_of_the_application() {
     };
     scene.firehose.announce(with_body);
     assert_eq!(scene.hear().1["body"], "<p>");
-    scene.firehose.finish();
+    scene.firehose.finish(None);
     assert!(scene.told.try_recv().is_err(), "and nothing else");
 }
 
@@ -118,7 +118,7 @@ fn without_subscribers_the_store_is_not_read() {
         .firehose
         .announce(finished("a", "https://example.com/"));
     scene.firehose.notice("a", &json!({"action": "stop"}));
-    scene.firehose.finish();
+    scene.firehose.finish(None);
     assert!(scene.told.try_recv().is_err());
 }
 
@@ -181,5 +181,5 @@ fn announcements_beyond_the_queue_are_dropped_and_counted() {
     assert!(started.elapsed() < Duration::from_secs(5));
     let dropped = scene.firehose.dropped.load(Ordering::Relaxed);
     assert!(dropped >= 10_000 - (10 + BATCH as u64), "{dropped}");
-    scene.firehose.finish();
+    scene.firehose.finish(None);
 }

@@ -2,7 +2,7 @@
 //! become of it. A question costs a few look-ups; of what is queued before a task, only as many rows are counted as
 //! the caller allows.
 
-use rusqlite::{OptionalExtension, Result, Row, ToSql, params};
+use rusqlite::{Connection, OptionalExtension, Result, Row, ToSql, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, FailedAttempt, Outcome};
 
@@ -108,23 +108,7 @@ impl Frontier {
         &mut self,
         task: TaskId,
     ) -> std::result::Result<Option<TaskReport>, FrontierError> {
-        self.guarded("read a task", |frontier| {
-            let sql = "SELECT t.id, t.crawl, t.site, name, t.state, t.priority, t.depth, t.attempt,
-                           t.deaths, t.outcome, t.status_code, t.done_at_ms, t.not_before_ms, t.rank,
-                           t.url, parent.url,
-                           (SELECT count(*) FROM task_records WHERE task = t.id),
-                           (SELECT count(*) FROM task_records JOIN records ON records.id = record
-                            WHERE task = t.id AND resolved = 1)
-                       FROM tasks t JOIN sites ON sites.id = t.site
-                       LEFT JOIN tasks parent ON parent.id = t.parent WHERE t.id = ?1";
-            let mut select = frontier.db.prepare_cached(sql)?;
-            let report = select.query_row([task as i64], read).optional()?;
-            let Some(mut report) = report else {
-                return Ok(None);
-            };
-            report.failed_attempts = failed_attempts(&frontier.db, task)?;
-            Ok(Some(report))
-        })
+        self.guarded("read a task", |frontier| read_report(&frontier.db, task))
     }
 
     /// What goes before a queued task at its site, by the order in which tasks are handed out.
@@ -194,6 +178,25 @@ impl Frontier {
             .ok_or(FrontierError::UnknownCrawl(crawl))?;
         Ok(intake::judge(text, None, &known.scope, &self.excluded))
     }
+}
+
+/// The task of this number.
+pub(super) fn read_report(db: &Connection, task: TaskId) -> Result<Option<TaskReport>> {
+    let sql = "SELECT t.id, t.crawl, t.site, name, t.state, t.priority, t.depth, t.attempt,
+                   t.deaths, t.outcome, t.status_code, t.done_at_ms, t.not_before_ms, t.rank,
+                   t.url, parent.url,
+                   (SELECT count(*) FROM task_records WHERE task = t.id),
+                   (SELECT count(*) FROM task_records JOIN records ON records.id = record
+                    WHERE task = t.id AND resolved = 1)
+               FROM tasks t JOIN sites ON sites.id = t.site
+               LEFT JOIN tasks parent ON parent.id = t.parent WHERE t.id = ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let report = select.query_row([task as i64], read).optional()?;
+    let Some(mut report) = report else {
+        return Ok(None);
+    };
+    report.failed_attempts = failed_attempts(db, task)?;
+    Ok(Some(report))
 }
 
 fn read(row: &Row<'_>) -> Result<TaskReport> {

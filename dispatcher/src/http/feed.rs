@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use webfill_api::{Batch, Question, Refusal, RequestParser};
 
 use super::answers::{Answer, json_answer, refused};
-use super::body::{next_piece, read_whole};
+use super::body::{Arriving, read_whole};
 use super::guard::{MediaType, media_type};
 use super::{Visit, refusal_status};
 use crate::control::{Asked, RefusedLines};
@@ -88,9 +88,10 @@ impl Lines<'_> {
         }
     }
 
-    async fn read_all(&mut self, mut body: Incoming) -> Result<(), Answer> {
+    async fn read_all(&mut self, body: Incoming) -> Result<(), Answer> {
+        let mut body = Arriving::new(body);
         let mut rest: Vec<u8> = Vec::new();
-        while let Some(piece) = next_piece(&mut body).await? {
+        while let Some(piece) = body.next_piece().await? {
             rest.extend_from_slice(&piece);
             let mut begin = 0;
             while let Some(length) = rest[begin..].iter().position(|byte| *byte == b'\n') {

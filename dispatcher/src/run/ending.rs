@@ -2,7 +2,7 @@
 //! end.
 
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use webfill_startup::{ExitStatus, Fault};
 
@@ -15,6 +15,10 @@ use super::{Event, Process};
 const LAST_READ_OF_CRAWL: Duration = Duration::from_secs(60);
 const LAST_READ: Duration = Duration::from_secs(10);
 const LAST_READ_OF_FLEET: Duration = Duration::from_millis(300);
+
+/// A dispatcher of a fleet ends so soon, however slow its store is or whether it is there: the fleet waits for the next
+/// one. What its threads have not stored by then the next one does, as after a death.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Process {
     /// Ends between two turns: what was applied is committed and told by [`Process::close`]. The
@@ -31,9 +35,10 @@ impl Process {
     /// Sends the final counters and the final states of the crawls, and ends the threads. After a
     /// fault of the frontier nothing more can be committed, and so nothing more leaves.
     pub(super) fn close(mut self, arrived: &mpsc::Receiver<Event>) -> Result<(), Fault> {
+        let until = self.ends_alone.then(|| Instant::now() + ENDS_WITHIN);
         // Workers store a page before they tell of it, so all that has come is judged.
         if let Some(content_changes) = self.content_changes.take() {
-            content_changes.finish(self.last_read());
+            content_changes.finish(self.last_read(), until);
         }
         let now_ms = self.clock.now_ms();
         let looks = arrived.try_iter().filter_map(|event| match event {
@@ -50,14 +55,16 @@ impl Process {
         });
         // It reads the frontier's file, which is closed last of all who have it open.
         drop(self.metrics.take());
+        self.answering.finish();
         self.pending_requests.forget_all();
-        self.store_writer.finish();
+        self.store_writer.finish(until);
         // The last pages are stored by now, and so are the states of their sites.
-        self.extraction_health.finish(match self.ends_alone {
+        let patience = match self.ends_alone {
             true => LAST_READ_OF_FLEET,
             false => LAST_READ,
-        });
-        self.firehose.finish();
+        };
+        self.extraction_health.finish(patience, until);
+        self.firehose.finish(until);
         closed
     }
 

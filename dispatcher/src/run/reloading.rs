@@ -3,7 +3,8 @@
 use webfill_startup::signals;
 
 use super::Process;
-use crate::reload::ReloadEnded;
+use crate::reload::{ReloadAsked, ReloadEnded};
+use crate::requester::Who;
 
 impl Process {
     /// Lists of keys that are in force since the last turn: by whomever they were changed, what is new in
@@ -20,7 +21,11 @@ impl Process {
     pub(super) fn begin_reloads(&mut self) {
         if signals::take_reload() {
             self.core.audit_signal("reload", self.clock.now_ms());
-            self.core.ask_reload(None, None);
+            self.core.ask_reload(ReloadAsked {
+                client: None,
+                who: Who::signal(),
+                uuid: None,
+            });
         }
         for asked in self.core.take_reloads_asked() {
             self.service_manager.reloads();
@@ -39,7 +44,7 @@ impl Process {
             }
             Err(fault) => self.refused_reload = Some(fault.message.clone()),
         }
-        self.core.finish_reload(ended);
+        self.core.finish_reload(ended, self.clock.now_ms());
         self.service_manager.ready();
     }
 }

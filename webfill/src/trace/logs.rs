@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::feeders::Feeders;
 use super::steps::Step;
 
 /// At most so many lines are kept of a story.
@@ -91,6 +92,7 @@ pub(super) fn read_logs(
     url: &str,
     wanted: Wanted<'_>,
     known: Vec<TaskName>,
+    mut feeders: Feeders,
 ) -> Found {
     let mut found = Found::default();
     let mut files = Vec::new();
@@ -108,6 +110,7 @@ pub(super) fn read_logs(
             };
             if line["url"] == url && wanted.fits(&line) {
                 tasks.extend(TaskName::of_line(&line));
+                feeders.note_crawl(&line);
             }
         });
         read.unwrap_or_else(|error| found.miss(file, &error));
@@ -116,12 +119,16 @@ pub(super) fn read_logs(
     for file in &files {
         let (mut steps, mut is_cut) = (std::mem::take(&mut found.steps), false);
         let read = each_line(file, |text| {
-            if !text.contains(&in_json) && !text.contains("\"task\":") {
+            let may_be_of_feed = Feeders::may_be_of_feed(text);
+            if !may_be_of_feed && !text.contains(&in_json) && !text.contains("\"task\":") {
                 return;
             }
             let Ok(line) = serde_json::from_str::<Value>(text) else {
                 return;
             };
+            if may_be_of_feed {
+                feeders.note_feed(&line);
+            }
             let belongs = match TaskName::of_line(&line) {
                 Some(task) => tasks.contains(&task),
                 None => line["url"] == url,
@@ -144,6 +151,11 @@ pub(super) fn read_logs(
             break;
         }
     }
+    if feeders.is_cut {
+        found.missing.insert("further feeders of its crawls".into());
+    }
+    // They stand before what has followed from them in the same second.
+    found.steps.extend(feeders.steps(0));
     found
 }
 
@@ -238,6 +250,7 @@ mod tests {
             "http://a.org/",
             Wanted::default(),
             Vec::new(),
+            Feeders::default(),
         );
         assert!(told.missing.is_empty(), "{told:?}");
         let mut found: Vec<(String, String)> = told
@@ -268,7 +281,13 @@ mod tests {
             app: Some("one"),
             crawl: None,
         };
-        let found = read_logs(folder.path(), "http://a.org/", wanted, Vec::new());
+        let found = read_logs(
+            folder.path(),
+            "http://a.org/",
+            wanted,
+            Vec::new(),
+            Feeders::default(),
+        );
         assert_eq!(found.steps.len(), 1, "{found:?}");
         assert!(found.missing.is_empty(), "{found:?}");
 

@@ -46,7 +46,13 @@ impl Step {
         };
         let text = |key: &str| of(key).as_str().unwrap_or_default().to_owned();
         let members = line.as_object().into_iter().flatten();
-        let more = members.filter(|(key, _)| !TOLD_ELSEWHERE.contains(&key.as_str()));
+        let own = members.filter(|(key, _)| !TOLD_ELSEWHERE.contains(&key.as_str()));
+        // Who has fed it is told once for all lines of a feed.
+        let of_feed = line["span"]
+            .as_object()
+            .filter(|span| span["name"] == "feed");
+        let of_feed = of_feed.into_iter().flatten();
+        let more = own.chain(of_feed.filter(|(key, _)| *key != "name"));
         Step {
             at: text("timestamp"),
             process,

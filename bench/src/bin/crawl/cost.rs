@@ -145,7 +145,7 @@ fn print_cost(name: &str, pages: u64, cost: &Cost) {
 }
 
 /// Milliseconds.
-fn per_page(cpu: Duration, pages: u64) -> f64 {
+pub fn per_page(cpu: Duration, pages: u64) -> f64 {
     cpu.as_secs_f64() * 1e3 / pages.max(1) as f64
 }
 

@@ -1,9 +1,9 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
 //! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), how quickly a
 //! fleet at rest answers a request (g), what dead names take from other sites (h), and whether dead sites
-//! stay in a worker's memory (i), what durability costs (j). See bench/README.md.
+//! stay in a worker's memory (i), what durability costs (j), and what logging each step (k). See bench/README.md.
 //!
-//!     crawl [small | real | pace | memory | mongodb | demand | dead | durability]...
+//!     crawl [small | real | pace | memory | mongodb | demand | dead | durability | journey]...
 //!     crawl names
 //!
 //! Without a name, all of the first line: `small` and `real` pages are (c).
@@ -14,6 +14,7 @@ mod cost;
 mod dead;
 mod demand;
 mod durability;
+mod journey;
 mod memory;
 mod mongodb;
 mod name_server;
@@ -31,7 +32,7 @@ use webfill_bench::{Limit, Size, Verdict, report};
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be asked for.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "small",
     "real",
     "pace",
@@ -40,6 +41,7 @@ const NAMES: [&str; 9] = [
     "demand",
     "dead",
     "durability",
+    "journey",
     "names",
 ];
 
@@ -92,6 +94,9 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     }
     if wants("durability") {
         verdicts.extend(durability::run(size)?);
+    }
+    if wants("journey") {
+        verdicts.push(journey::run(size)?);
     }
     // Only by its name, because it needs a system of its own.
     if wanted.iter().any(|wanted| wanted == "names") {

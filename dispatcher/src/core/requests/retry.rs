@@ -13,9 +13,11 @@ use webfill_api::{Refusal, RetryAction, Subject};
 use super::Reply;
 use super::actions::action_answer;
 use super::sites::site_named;
+use crate::audit::Deed;
 use crate::core::Core;
 use crate::frontier::{EndedTasks, FrontierError, ReopenWalk};
-use crate::outgoing::{Client, OutgoingMessage};
+use crate::outgoing::OutgoingMessage;
+use crate::requester::Requester;
 
 /// At most this many requests are under way; further ones are refused.
 const MOST_UNDER_WAY: usize = 1_000;
@@ -30,8 +32,10 @@ pub(in crate::core) struct ReopeningCrawls {
 struct ReopeningCrawl {
     walk: ReopenWalk,
     requeued: u64,
-    /// The clients that wait, and the subjects of their requests.
-    asked: Vec<(Client, Subject)>,
+    /// Those who wait, and the subjects of their requests.
+    asked: Vec<(Requester, Subject)>,
+    /// What they have asked for, as the audit log tells it.
+    deed: Deed,
 }
 
 impl ReopeningCrawls {
@@ -43,9 +47,10 @@ impl ReopeningCrawls {
 impl Core {
     pub(super) fn retry(
         &mut self,
-        client: &Client,
+        requester: &Requester,
         action: RetryAction,
     ) -> Result<Reply, FrontierError> {
+        let deed = Deed::of_retry(&action);
         let subject = action.subject;
         let crawl = match self.crawl_that_goes_on(&subject)? {
             Ok(crawl) => crawl,
@@ -61,7 +66,7 @@ impl Core {
             status_codes: action.status_codes,
             site,
         };
-        let asked = (client.clone(), subject);
+        let asked = (requester.clone(), subject);
         let under_way = &mut self.reopening_crawls.under_way;
         if let Some(same) = under_way.iter_mut().find(|one| one.walk.wanted == wanted) {
             same.asked.push(asked);
@@ -76,6 +81,7 @@ impl Core {
             walk,
             requeued: 0,
             asked: vec![asked],
+            deed,
         });
         Ok(Reply::Later)
     }
@@ -87,9 +93,12 @@ impl Core {
         };
         let crawl = reopening.walk.wanted.crawl;
         if let Some(refusal) = self.refusal_if_over(crawl)? {
-            for (client, _) in reopening.asked {
-                self.outgoing
-                    .push(OutgoingMessage::ToClient(client, refusal.answer()));
+            let answer = refusal.answer();
+            for (requester, _) in reopening.asked {
+                let deed = reopening.deed.clone();
+                self.audit_refused_later(requester.who, deed, &answer, now_ms);
+                let told = OutgoingMessage::ToClient(requester.client, answer.clone());
+                self.outgoing.push(told);
             }
             return Ok(());
         }
@@ -123,11 +132,11 @@ impl Core {
             "state": self.state_name(crawl, now_ms)?,
         });
         let spider = self.spider_of(crawl)?;
-        for (client, subject) in reopened.asked {
+        for (requester, subject) in reopened.asked {
             let answer = action_answer("retry", &subject, spider, more.clone());
             self.notify(&subject.app_id, &answer);
             self.outgoing
-                .push(OutgoingMessage::ToClient(client, answer));
+                .push(OutgoingMessage::ToClient(requester.client, answer));
         }
         Ok(())
     }

@@ -34,6 +34,8 @@ struct Fixture {
     outgoing: Vec<OutgoingMessage>,
     /// The same for store writes.
     store_writes: Vec<StoreWrite>,
+    /// And for the audit log.
+    audited: Vec<Audited>,
     sent_outcomes: u64,
     /// In which it is spoken to.
     version: u8,
@@ -60,6 +62,7 @@ fn fixture() -> Fixture {
         asked: 0,
         outgoing: Vec::new(),
         store_writes: Vec::new(),
+        audited: Vec::new(),
         sent_outcomes: 0,
         version: webfill_wire::codec::WIRE_VERSION,
     }
@@ -97,6 +100,7 @@ impl Fixture {
         let committed = core.commit(now_ms).unwrap();
         self.outgoing.extend(committed.outgoing);
         self.store_writes.extend(committed.store_writes);
+        self.audited.extend(committed.audited);
     }
 
     /// Asks, and returns the answer if it is there after a turn.

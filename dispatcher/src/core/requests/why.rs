@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use webfill_api::{Refusal, WhyQuestion};
-use webfill_wire::{CrawlKey, Outcome};
+use webfill_wire::CrawlKey;
 
 use super::Reply;
 use super::waits::HeldFor;
@@ -11,6 +11,7 @@ use crate::core::Core;
 use crate::frontier::{Ahead, FrontierError, MOST_COUNTED, QueuedSite, Stage, TaskReport};
 use crate::in_words::{because, counted, moment, seconds, span};
 use crate::site_state::UNTIL_WOKEN_MS;
+use crate::task_told::{told_of, why_ended};
 
 /// A question without a crawl looks into at most so many of them, those that were opened last.
 const MOST_CRAWLS: usize = 1_000;
@@ -73,32 +74,14 @@ impl Core {
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
         let spec = self.frontier.spec(task.crawl)?;
-        let mut told = json!({
-            "appid": spec.app_id,
-            "crawlid": spec.crawl_id,
-            "task": task.id,
-            "site": task.site_name,
-            "depth": task.depth,
-            "priority": task.priority,
-            "deliveries": task.deliveries,
-            "parent": task.parent,
-            "records": {"total": task.records, "resolved": task.resolved},
-            "tries": tries_told(task),
-        });
+        let mut told = told_of(task, &spec.app_id, &spec.crawl_id);
         let text = match task.stage {
             Stage::Done {
                 outcome,
                 status_code,
                 at_ms,
-            } => {
-                told["state"] = "ended".into();
-                told["outcome"] = outcome.as_str().into();
-                told["status_code"] = status_code.into();
-                told["ended"] = at_ms.map(seconds).into();
-                self.why_ended(task, (outcome, status_code, at_ms), now_ms)?
-            }
+            } => why_ended(task, (outcome, status_code, at_ms), now_ms),
             Stage::Leased => {
-                told["state"] = "leased".into();
                 let lease = self.dispatch.lease_told(task.id);
                 let supervisor = lease.map(|lease| lease.supervisor.clone());
                 let since_ms = lease.map(|lease| lease.since_ms);
@@ -106,13 +89,9 @@ impl Core {
                 told["since"] = since_ms.map(seconds).into();
                 why_leased(task, supervisor.as_deref(), since_ms, now_ms)
             }
-            Stage::Queued { not_before_ms } => {
-                told["state"] = "queued".into();
+            Stage::Queued { .. } => {
                 let ahead = self.frontier.ahead_of(task, most_counted)?;
                 told["ahead"] = json!({"own": ahead.own, "others": ahead.others});
-                if not_before_ms > 0 {
-                    told["not_before"] = seconds(not_before_ms).into();
-                }
                 let whys = self.why_queued(task, ahead, now_ms)?;
                 let first = whys.first().cloned();
                 told["waits_for"] = first.map(|(what, _)| what).into();
@@ -122,38 +101,6 @@ impl Core {
         };
         told["text"] = text.into();
         Ok(told)
-    }
-
-    fn why_ended(
-        &mut self,
-        task: &TaskReport,
-        (outcome, status_code, at_ms): (Outcome, Option<u16>, Option<i64>),
-        now_ms: i64,
-    ) -> Result<String, FrontierError> {
-        let status = status_code.map_or(String::new(), |code| format!(" (status {code})"));
-        let at = at_ms.map_or(String::new(), |at_ms| {
-            format!(" at {}", moment(at_ms, now_ms))
-        });
-        let is_needless = task.records > 0 && task.resolved == task.records;
-        let why = match outcome {
-            Outcome::Stopped if is_needless => {
-                ", because all records that wanted it were complete".into()
-            }
-            Outcome::Stopped => ", because its crawl was stopped".into(),
-            Outcome::Expired => ", because its crawl had expired".into(),
-            Outcome::Disallowed => ": robots.txt disallows it".into(),
-            Outcome::Crashed => {
-                format!(": it has killed {}", counted(task.deaths.into(), "worker"))
-            }
-            _ => String::new(),
-        };
-        let deliveries = match task.deliveries {
-            0 => ", without being handed out".into(),
-            n => format!(", after {}", deliveries(n)),
-        };
-        Ok(format!(
-            "it ended with `{outcome}`{status}{at}{why}{deliveries}"
-        ))
     }
 
     /// Why a task is not handed out, the most important first: the fleet, its crawl, itself, its site.
@@ -243,19 +190,6 @@ impl Core {
     }
 }
 
-fn tries_told(task: &TaskReport) -> Vec<Value> {
-    let tries = task.failed_attempts.iter();
-    tries
-        .map(|attempt| {
-            json!({
-                "outcome": attempt.outcome,
-                "status_code": attempt.status_code,
-                "ended": seconds(attempt.ended_at_ms),
-            })
-        })
-        .collect()
-}
-
 fn why_leased(
     task: &TaskReport,
     supervisor: Option<&str>,
@@ -326,13 +260,6 @@ fn why_ahead(ahead: Ahead) -> String {
             "{own}, and {} of other crawls there take turns with them",
             counted(n, "task")
         ),
-    }
-}
-
-fn deliveries(n: u32) -> String {
-    match n {
-        1 => "1 delivery".into(),
-        n => format!("{n} deliveries"),
     }
 }
 

@@ -48,9 +48,12 @@ fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_startup::Fault>
     });
     let asked = ReloadAsked {
         client: None,
+        who: Who::signal(),
         uuid: None,
     };
-    fixture.core().finish_reload(ReloadEnded { asked, found });
+    let now_ms = fixture.now_ms;
+    let ended = ReloadEnded { asked, found };
+    fixture.core().finish_reload(ended, now_ms);
     fixture.turn();
 }
 

@@ -107,6 +107,21 @@ fn a_stop_ends_the_queueing() {
     fixture.ask(&action("stop"));
     let answer = fixture.action_answer(asked).expect("it is refused now");
     assert_eq!(answer["error"]["path"], "$.crawlid", "{answer}");
+    let ends = fixture.audited.iter().filter_map(|line| {
+        let is_retry = matches!(
+            line.deed,
+            Deed::Act {
+                action: "retry",
+                ..
+            }
+        );
+        is_retry.then_some(&line.end)
+    });
+    assert!(
+        matches!(&ends.collect::<Vec<_>>()[..], [DeedEnd::Begun, DeedEnd::Refused { path, .. }] if path == "$.crawlid"),
+        "{:?}",
+        fixture.audited
+    );
     assert_eq!(fixture.refused(&retry(&["http_error"])), "$.crawlid");
 }
 

@@ -1,0 +1,38 @@
+//! (k) What it costs to log each step of each task, for `webfill trace`: CPU a page, as a share of what it is
+//! without. Both are measured in turn, the best of some rounds each.
+
+use crate::cost;
+use crate::webfill::Crawl;
+use crate::{Failure, Limit, Size, Verdict};
+
+const ROUNDS: [usize; 2] = [3, 1];
+
+pub fn run(size: Size) -> Result<Verdict, Failure> {
+    println!("(k) with each step logged, and without");
+    let (web, crawl) = cost::small_crawl(size)?;
+    let (mut with, mut without) = (f64::INFINITY, f64::INFINITY);
+    let [full, small] = ROUNDS;
+    for _ in 0..size.pick(full, small) {
+        web.take_arrivals();
+        without = without.min(cost_of(&crawl, "info")?);
+        web.take_arrivals();
+        with = with.min(cost_of(&crawl, "info,journey=debug")?);
+    }
+    println!("  {with:.3} ms a page, {without:.3} without");
+    Ok(Verdict {
+        what: "(k) CPU a page with each step logged, as a share of that without".into(),
+        figure: with / without,
+        limit: Limit::AtMost(1.5),
+    })
+}
+
+/// Milliseconds a page.
+fn cost_of(crawl: &Crawl, level: &str) -> Result<f64, Failure> {
+    let crawled = crawl.run_with(
+        |command| {
+            command.env("WEBFILL_LOG_LEVEL", level);
+        },
+        |_| {},
+    )?;
+    Ok(cost::per_page(crawled.cost.cpu, crawled.pages()))
+}

@@ -1,0 +1,99 @@
+//! What the frontier's file says of a URL while no dispatcher answers. The file is only read, so that it may be
+//! asked at any time; without the index of what was seen, which is the dispatcher's, all tasks are looked through.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Result, params};
+use serde_json::Value;
+use webfill_startup::Fault;
+
+use super::answers::TaskId;
+use super::stored_urls::shortened;
+use super::task_reports::{Stage, read_report};
+use super::{FILE_NAME, schema};
+use crate::task_told::{told_of, why_ended};
+
+/// The URL's tasks are told in at most so many crawls.
+const MOST_TOLD: i64 = 20;
+
+/// The tasks of a canonical URL in the crawls with these ids, the latest crawl first, as a dispatcher would tell
+/// them that was asked why; `None` if there is no file.
+pub fn tasks_in_file(
+    state: &Path,
+    url: &str,
+    (app_id, crawl_id): (Option<&str>, Option<&str>),
+    now_ms: i64,
+) -> std::result::Result<Option<Vec<Value>>, Fault> {
+    let path = state.join(FILE_NAME);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let cannot = |error: &dyn std::fmt::Display| {
+        Fault::error(format!("cannot read {}: {error}", path.display()))
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(&path, flags).map_err(|error| cannot(&error))?;
+    match schema::is_current(&db) {
+        Ok(true) => {}
+        Err(error) if error.sqlite_error_code() != Some(ErrorCode::NotADatabase) => {
+            return Err(cannot(&error));
+        }
+        _ => {
+            return Err(cannot(
+                &"it is of another version of webfill, or not webfill's",
+            ));
+        }
+    }
+    let named = (app_id, crawl_id);
+    tell_tasks(&db, url, named, now_ms)
+        .map(Some)
+        .map_err(|error| cannot(&error))
+}
+
+fn tell_tasks(
+    db: &Connection,
+    url: &str,
+    (app_id, crawl_id): (Option<&str>, Option<&str>),
+    now_ms: i64,
+) -> Result<Vec<Value>> {
+    let Ok(parsed) = webfill_urls::Url::parse(url) else {
+        return Ok(Vec::new());
+    };
+    let site = webfill_urls::site(&parsed);
+    // Each URL has one form, or that of a file that an older version has written.
+    let sql = "SELECT max(task_rows.id), app_id, crawls.crawl_id FROM task_rows
+                   JOIN crawls ON crawls.id = task_rows.crawl
+               WHERE site = (SELECT id FROM sites WHERE name = ?1) AND url IN (?2, ?3) AND app_id <> ''
+                   AND (?4 IS NULL OR app_id = ?4) AND (?5 IS NULL OR crawls.crawl_id = ?5)
+               GROUP BY task_rows.crawl ORDER BY task_rows.crawl DESC LIMIT ?6";
+    let mut select = db.prepare(sql)?;
+    let short = shortened(url, &site);
+    let values = params![site, short, url, app_id, crawl_id, MOST_TOLD];
+    let found = select.query_map(values, |row| {
+        Ok((row.get::<_, i64>(0)? as TaskId, row.get(1)?, row.get(2)?))
+    })?;
+    let found: Vec<(TaskId, String, String)> = found.collect::<Result<_>>()?;
+    let mut told = Vec::new();
+    for (task, app_id, crawl_id) in found {
+        let Some(report) = read_report(db, task)? else {
+            continue;
+        };
+        let mut one = told_of(&report, &app_id, &crawl_id);
+        let text = match report.stage {
+            Stage::Done {
+                outcome,
+                status_code,
+                at_ms,
+            } => why_ended(&report, (outcome, status_code, at_ms), now_ms),
+            Stage::Leased => {
+                "it is leased, by the file of a dispatcher that does not answer".into()
+            }
+            Stage::Queued { .. } => {
+                "it is queued, by the file of a dispatcher that does not answer".into()
+            }
+        };
+        one["text"] = Value::String(text);
+        told.push(one);
+    }
+    Ok(told)
+}

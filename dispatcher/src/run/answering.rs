@@ -1,0 +1,128 @@
+//! The answers to requests leave on a thread of their own, which writes the audit log first: what was answered is
+//! in the log, and the loop does not wait for the disk once more after its commit.
+//!
+//! Answers leave in the order of their commits, whether or not anything was to be noted: a client may have several
+//! requests under way. Commits that have come meanwhile share one write and one sync. At most [`MOST_WAITING`]
+//! wait; on a disk that is slower than the loop's the loop waits here, and takes no further requests in.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+use webfill_startup::Fault;
+use webfill_wire::socket::Outbox;
+
+use super::sockets::{CONTROL, FEEDERS};
+use crate::audit::{AuditLog, Audited};
+use crate::http::PendingRequests;
+use crate::outgoing::Client;
+
+/// Commits whose answers wait for the log.
+const MOST_WAITING: usize = 16;
+
+/// A log that could not be written is tried again this often while nothing is added to it.
+const TRIED_EVERY: Duration = Duration::from_millis(500);
+
+/// What a commit lets leave to those who have asked, and what is to be noted before.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) audited: Vec<Audited>,
+    pub(super) answers: Vec<(Client, Value)>,
+}
+
+/// The ways on which answers leave.
+pub(super) struct Ways {
+    pub(super) outbox: Outbox,
+    pub(super) pending_requests: PendingRequests,
+}
+
+impl Ways {
+    fn answer(&self, client: Client, answer: Value) {
+        match client {
+            Client::Socket(peer) => {
+                let frame = answer.to_string().into_bytes();
+                self.outbox.send_to(CONTROL, &peer, frame);
+            }
+            Client::Feeder(peer) => {
+                let frame = answer.to_string().into_bytes();
+                self.outbox.send_to(FEEDERS, &peer, frame);
+            }
+            Client::Http(number) => self.pending_requests.answer(number, answer),
+        }
+    }
+}
+
+/// The handle of the loop.
+pub(super) enum Answering {
+    /// Nothing is noted, so nothing is waited for.
+    AtOnce(Ways),
+    Noted {
+        told: SyncSender<Told>,
+        thread: JoinHandle<()>,
+    },
+}
+
+impl Answering {
+    pub(super) fn start(log: Option<AuditLog>, ways: Ways) -> Result<Answering, Fault> {
+        let Some(log) = log else {
+            return Ok(Answering::AtOnce(ways));
+        };
+        let (told, commits) = mpsc::sync_channel(MOST_WAITING);
+        let thread = std::thread::Builder::new()
+            .name("answering".into())
+            .spawn(move || answer_all(log, &ways, &commits))
+            .map_err(|error| Fault::error(format!("cannot start to answer: {error}")))?;
+        Ok(Answering::Noted { told, thread })
+    }
+
+    pub(super) fn tell(&self, commit: Told) {
+        match self {
+            Answering::AtOnce(ways) => commit
+                .answers
+                .into_iter()
+                .for_each(|(client, answer)| ways.answer(client, answer)),
+            Answering::Noted { told, .. } => {
+                if !commit.audited.is_empty() || !commit.answers.is_empty() {
+                    told.send(commit)
+                        .expect("the thread ends only with this handle");
+                }
+            }
+        }
+    }
+
+    /// Ends when all answers have left.
+    pub(super) fn finish(self) {
+        if let Answering::Noted { told, thread } = self {
+            drop(told);
+            // One that has panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn answer_all(mut log: AuditLog, ways: &Ways, commits: &Receiver<Told>) {
+    loop {
+        match commits.recv_timeout(TRIED_EVERY) {
+            Ok(first) => {
+                let all = gather(first, commits);
+                log.write(all.audited);
+                for (client, answer) in all.answers {
+                    ways.answer(client, answer);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => log.write(Vec::new()),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// A commit together with those that have come since.
+fn gather(first: Told, commits: &Receiver<Told>) -> Told {
+    let since = commits.try_iter().take(MOST_WAITING);
+    since.fold(first, |mut all, next| {
+        all.audited.extend(next.audited);
+        all.answers.extend(next.answers);
+        all
+    })
+}

@@ -1,0 +1,93 @@
+//! What is told of a task for as long as it is stored, whoever asks: the dispatcher, or a reader of its file.
+
+use serde_json::{Value, json};
+use webfill_wire::Outcome;
+
+use crate::frontier::{Stage, TaskReport};
+use crate::in_words::{counted, moment, seconds};
+
+/// The members of an answer that are in the task's own row.
+pub(crate) fn told_of(task: &TaskReport, app_id: &str, crawl_id: &str) -> Value {
+    let mut told = json!({
+        "appid": app_id,
+        "crawlid": crawl_id,
+        "task": task.id,
+        "site": task.site_name,
+        "depth": task.depth,
+        "priority": task.priority,
+        "deliveries": task.deliveries,
+        "parent": task.parent,
+        "records": {"total": task.records, "resolved": task.resolved},
+        "tries": tries_told(task),
+    });
+    match task.stage {
+        Stage::Done {
+            outcome,
+            status_code,
+            at_ms,
+        } => {
+            told["state"] = "ended".into();
+            told["outcome"] = outcome.as_str().into();
+            told["status_code"] = status_code.into();
+            told["ended"] = at_ms.map(seconds).into();
+        }
+        Stage::Leased => told["state"] = "leased".into(),
+        Stage::Queued { not_before_ms } => {
+            told["state"] = "queued".into();
+            if not_before_ms > 0 {
+                told["not_before"] = seconds(not_before_ms).into();
+            }
+        }
+    }
+    told
+}
+
+/// Why a task has ended as it has.
+pub(crate) fn why_ended(
+    task: &TaskReport,
+    (outcome, status_code, at_ms): (Outcome, Option<u16>, Option<i64>),
+    now_ms: i64,
+) -> String {
+    let status = status_code.map_or(String::new(), |code| format!(" (status {code})"));
+    let at = at_ms.map_or(String::new(), |at_ms| {
+        format!(" at {}", moment(at_ms, now_ms))
+    });
+    let is_needless = task.records > 0 && task.resolved == task.records;
+    let why = match outcome {
+        Outcome::Stopped if is_needless => {
+            ", because all records that wanted it were complete".into()
+        }
+        Outcome::Stopped => ", because its crawl was stopped".into(),
+        Outcome::Expired => ", because its crawl had expired".into(),
+        Outcome::Disallowed => ": robots.txt disallows it".into(),
+        Outcome::Crashed => {
+            format!(": it has killed {}", counted(task.deaths.into(), "worker"))
+        }
+        _ => String::new(),
+    };
+    let deliveries = match task.deliveries {
+        0 => ", without being handed out".into(),
+        n => format!(", after {}", deliveries(n)),
+    };
+    format!("it ended with `{outcome}`{status}{at}{why}{deliveries}")
+}
+
+fn tries_told(task: &TaskReport) -> Vec<Value> {
+    let tries = task.failed_attempts.iter();
+    tries
+        .map(|attempt| {
+            json!({
+                "outcome": attempt.outcome,
+                "status_code": attempt.status_code,
+                "ended": seconds(attempt.ended_at_ms),
+            })
+        })
+        .collect()
+}
+
+fn deliveries(n: u32) -> String {
+    match n {
+        1 => "1 delivery".into(),
+        n => format!("{n} deliveries"),
+    }
+}

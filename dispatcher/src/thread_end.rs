@@ -1,0 +1,57 @@
+//! Threads that are waited for when the process ends, but not for longer than the process may take. What one has not
+//! done by then is what a process leaves that is killed, and the next one does it.
+
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether a thread has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Waits for a thread that was told to end; until then at most, if there is a time. Returns whether it has not
+/// panicked. One that has not ended by then goes on until the process ends.
+pub(crate) fn ends_well(thread: JoinHandle<()>, until: Option<Instant>) -> bool {
+    while let Some(until) = until
+        && !thread.is_finished()
+    {
+        if Instant::now() >= until {
+            let name = thread.thread().name().unwrap_or_default();
+            tracing::info!(
+                event = "thread_left",
+                thread = name,
+                "what a thread had under way is left to the next dispatcher"
+            );
+            return true;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    thread.join().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn one_that_does_not_end_is_left() {
+        let (sender, receiver) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let _ = receiver.recv();
+        });
+        let until = Instant::now() + Duration::from_millis(20);
+        assert!(ends_well(thread, Some(until)));
+        assert!(Instant::now() >= until);
+        drop(sender);
+    }
+
+    #[test]
+    fn one_that_has_panicked_has_not_ended_well() {
+        let far = Instant::now() + Duration::from_secs(60);
+        for until in [None, Some(far)] {
+            let thread = std::thread::spawn(|| panic!("on purpose"));
+            assert!(!ends_well(thread, until));
+            assert!(ends_well(std::thread::spawn(|| ()), until));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Who has fed the crawls of a story, by the audit log of the dispatcher among the logs. It is there whatever the
+//! level of logging was, but names crawls, not URLs; a line about the URL itself says more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::steps::Step;
+
+/// At most so many feeders are told.
+const MOST_FEEDERS: usize = 20;
+
+/// What a feeder has fed to a crawl, as far as the audit log has it.
+#[derive(Debug)]
+struct Fed {
+    first: Value,
+    last: Value,
+    lines: u64,
+}
+
+/// The feeders of the crawls that a story is about.
+#[derive(Debug, Default)]
+pub(super) struct Feeders {
+    /// By application and id.
+    crawls: BTreeSet<(String, String)>,
+    found: BTreeMap<[String; 5], Fed>,
+    pub(super) is_cut: bool,
+}
+
+impl Feeders {
+    pub(super) fn of(crawls: impl IntoIterator<Item = (String, String)>) -> Feeders {
+        Feeders {
+            crawls: crawls.into_iter().collect(),
+            ..Feeders::default()
+        }
+    }
+
+    /// A line about the URL names its crawl.
+    pub(super) fn note_crawl(&mut self, line: &Value) {
+        let text = |key: &str| line[key].as_str().map(str::to_owned);
+        self.crawls.extend(text("app_id").zip(text("crawl_id")));
+    }
+
+    /// Whether a line may be one of the audit log's about a feed.
+    pub(super) fn may_be_of_feed(text: &str) -> bool {
+        text.contains("\"action\":\"feed\"")
+    }
+
+    pub(super) fn note_feed(&mut self, line: &Value) {
+        if line["action"] != "feed" || line["accepted"].as_u64().unwrap_or(0) == 0 {
+            return;
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        for crawl in line["crawls"].as_array().into_iter().flatten() {
+            let named = (text(&crawl["appid"]), text(&crawl["crawlid"]));
+            if !self.crawls.contains(&named) {
+                continue;
+            }
+            let [who, by, address] = ["who", "by", "address"].map(|key| text(&line[key]));
+            let feeder = [named.0, named.1, who, by, address];
+            self.is_cut |= self.found.len() == MOST_FEEDERS && !self.found.contains_key(&feeder);
+            if self.is_cut {
+                return;
+            }
+            let at = &line["timestamp"];
+            let fed = self.found.entry(feeder).or_insert_with(|| Fed {
+                first: at.clone(),
+                last: at.clone(),
+                lines: 0,
+            });
+            fed.lines += 1;
+            // ISO 8601 sorts as text; files need not be read in the order of time.
+            if text(at) < text(&fed.first) {
+                fed.first = at.clone();
+            }
+            if text(at) > text(&fed.last) {
+                fed.last = at.clone();
+            }
+        }
+    }
+
+    /// A step for each feeder, at its first feed.
+    pub(super) fn steps(self, place: usize) -> Vec<Step> {
+        let each = self.found.into_iter().enumerate();
+        let step =
+            |(index, ([_, crawl_id, who, by, address], fed)): (usize, ([String; 5], Fed))| {
+                let mut line = json!({
+                    "timestamp": fed.first, "event": "fed", "crawl_id": crawl_id,
+                    "message": "URLs of its crawl were fed", "by": by,
+                });
+                let more = [("fed_by", who), ("address", address)];
+                for (key, value) in more.into_iter().filter(|(_, value)| !value.is_empty()) {
+                    line[key] = value.into();
+                }
+                if fed.lines > 1 {
+                    line["last"] = fed.last;
+                }
+                Step::of_line("audit".into(), &line, place + index)
+            };
+        each.map(step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(at: &str, who: &str, accepted: u64, crawls: &[(&str, &str)]) -> Value {
+        let crawls = crawls.iter();
+        let crawls: Value = crawls
+            .map(|(app, crawl)| json!({"appid": app, "crawlid": crawl}))
+            .collect();
+        json!({
+            "timestamp": at, "action": "feed", "who": who, "by": "key", "address": "10.0.0.7",
+            "accepted": accepted, "crawls": crawls,
+        })
+    }
+
+    #[test]
+    fn each_feeder_of_the_crawl_is_told_once_from_its_first_feed_on() {
+        let mut feeders = Feeders::of([("app".to_owned(), "c".to_owned())]);
+        for line in [
+            line("2026-11-23T10:00:05Z", "shop", 2, &[("app", "c")]),
+            line(
+                "2026-11-23T10:00:01Z",
+                "shop",
+                1,
+                &[("app", "b"), ("app", "c")],
+            ),
+            line("2026-11-23T10:00:02Z", "nobody", 0, &[("app", "c")]),
+            line("2026-11-23T10:00:02Z", "other", 9, &[("other", "c")]),
+            line("2026-11-23T10:00:03Z", "chief", 1, &[("app", "c")]),
+        ] {
+            assert!(Feeders::may_be_of_feed(&line.to_string()));
+            feeders.note_feed(&line);
+        }
+        let told: Vec<Value> = feeders.steps(0).iter().map(Step::told).collect();
+        let short = told.iter().map(|step| {
+            let more = &step["more"];
+            [&step["at"], &more["fed_by"], &more["last"]].map(|value| value.as_str().unwrap_or("-"))
+        });
+        let expected = [
+            ["2026-11-23T10:00:03Z", "chief", "-"],
+            ["2026-11-23T10:00:01Z", "shop", "2026-11-23T10:00:05Z"],
+        ];
+        assert_eq!(short.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn so_many_feeders_are_told_and_no_more() {
+        let mut feeders = Feeders::of([("app".to_owned(), "c".to_owned())]);
+        for n in 0..2 * MOST_FEEDERS {
+            feeders.note_feed(&line(
+                "2026-11-23T10:00:05Z",
+                &format!("s{n}"),
+                1,
+                &[("app", "c")],
+            ));
+        }
+        assert!(feeders.is_cut);
+        assert_eq!(feeders.steps(0).len(), MOST_FEEDERS);
+    }
+}
