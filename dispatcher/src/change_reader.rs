@@ -223,8 +223,9 @@ impl Reading {
         let store = self.open_store().await?;
         let crawl = &asked.crawl;
         let found = match asked.question {
-            ChangesQuestion::Position => {
-                ChangesFound::Position(run_changes::last_change(&*store).await?)
+            ChangesQuestion::Position { asked_ms } => {
+                let before = run_changes::last_change_before(&*store, crawl, asked_ms).await?;
+                ChangesFound::Position(before)
             }
             ChangesQuestion::After(after) => {
                 ChangesFound::Changes(run_changes::read_changes(&*store, crawl, after).await?)

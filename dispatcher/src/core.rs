@@ -17,7 +17,7 @@ use crate::backends::Backends;
 use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
-use crate::extraction_health::StandingAlarms;
+use crate::extraction_health::StandingExtractions;
 use crate::frontier::{Frontier, FrontierError, PruneWalk};
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
@@ -124,7 +124,7 @@ pub struct Core {
     /// who asks.
     unfinished_told: Option<(i64, Vec<serde_json::Value>)>,
     /// Mappings whose pages have changed, for people.
-    pub(crate) layout_alarms: Option<StandingAlarms>,
+    pub(crate) standing: Option<StandingExtractions>,
     /// A disk has too little room, in words: nothing is handed out or fed.
     pub(crate) low_disk: Option<String>,
     /// When the next crawl expires.
@@ -190,7 +190,7 @@ impl Core {
             backends: Backends::default(),
             paces: Paces::default(),
             unfinished_told: None,
-            layout_alarms: None,
+            standing: None,
             low_disk: None,
             next_expiry_ms: None,
             closing_crawls: ClosingCrawls::default(),

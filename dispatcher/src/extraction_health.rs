@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
+use webfill_notices::Standing;
 use webfill_startup::Fault;
 use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreError, StoreUri};
 
@@ -42,13 +43,13 @@ const SAVE_AFTER: u64 = 20_000;
 /// How long a dispatcher goes on reading that ends without a word.
 const LAST_READ: Duration = Duration::from_secs(10);
 
-/// Alarms that stand, as `status` tells them.
-pub(crate) type StandingAlarms = Arc<[Value]>;
+/// What stands of extractions.
+pub(crate) type StandingExtractions = Arc<Standing>;
 
 /// The thread's handle.
 pub(crate) struct ExtractionHealth {
     stop: oneshot::Sender<Duration>,
-    standing: Arc<RwLock<Option<StandingAlarms>>>,
+    standing: Arc<RwLock<Option<StandingExtractions>>>,
     /// The mappings in force: an alarm of another one is of no use to anybody.
     mappings: Vec<String>,
     thread: JoinHandle<()>,
@@ -97,8 +98,8 @@ impl ExtractionHealth {
         self.mappings = mappings;
     }
 
-    /// The alarms that stand of mappings in force, as far as they are stored; `None`: they were not read yet.
-    pub(crate) fn standing(&self) -> Option<StandingAlarms> {
+    /// What stands of mappings in force, as far as it is stored; `None`: it was not read yet.
+    pub(crate) fn standing(&self) -> Option<StandingExtractions> {
         let standing = self.standing.read().unwrap_or_else(PoisonError::into_inner);
         let standing = standing.as_ref()?;
         Some(of_mappings(standing, &self.mappings))
@@ -124,7 +125,7 @@ struct Follower {
     store: Option<Arc<dyn Store>>,
     judged: Judged,
     notices: Notices,
-    standing: Arc<RwLock<Option<StandingAlarms>>>,
+    standing: Arc<RwLock<Option<StandingExtractions>>>,
     /// The store could not be read last time.
     is_away: bool,
 }
@@ -241,20 +242,25 @@ impl Follower {
     }
 
     fn publish_standing(&self) {
-        let alarms: StandingAlarms = self.judged.standing().into();
+        let standing = Arc::new(self.judged.standing());
         *self
             .standing
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = Some(alarms);
+            .unwrap_or_else(PoisonError::into_inner) = Some(standing);
     }
 }
 
-fn of_mappings(standing: &StandingAlarms, mappings: &[String]) -> StandingAlarms {
-    let is_in_force = |alarm: &&Value| mappings.iter().any(|name| alarm["mapping"] == **name);
-    if standing.iter().all(|alarm| is_in_force(&alarm)) {
+fn of_mappings(standing: &StandingExtractions, mappings: &[String]) -> StandingExtractions {
+    let is_in_force = |row: &&Value| mappings.iter().any(|name| row["mapping"] == **name);
+    let rows = [&standing.alarms, &standing.warnings];
+    if rows.into_iter().flatten().all(|row| is_in_force(&row)) {
         return Arc::clone(standing);
     }
-    standing.iter().filter(is_in_force).cloned().collect()
+    let of = |rows: &[Value]| rows.iter().filter(is_in_force).cloned().collect();
+    Arc::new(Standing {
+        alarms: of(&standing.alarms),
+        warnings: of(&standing.warnings),
+    })
 }
 
 /// About the bytes of a value in memory.

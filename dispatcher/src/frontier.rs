@@ -58,6 +58,7 @@ mod looking_again;
 mod looks;
 mod names;
 mod on_demand;
+mod orphans;
 pub mod outbox;
 mod pruning;
 mod queued_sites;

@@ -8,10 +8,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use serde_json::Value;
 use webfill_api::{About, NoticeTime, Watch, WatchRun};
 use webfill_notices::{
-    Courier, Ended, Facts, Permissions, ReadChanges, Told, Verdict, compose, wait_ms,
+    Courier, Ended, Facts, Permissions, ReadChanges, Standing, Told, Verdict, compose, wait_ms,
 };
 use webfill_startup::Fault;
 
@@ -32,8 +31,8 @@ pub struct RunEnded<'a> {
     pub watch: &'a Watch,
     /// Those that have ended, the latest first.
     pub runs: &'a [WatchRun],
-    /// The alarms that stand of its mappings, as `status` tells them; `None`: they were not looked at.
-    pub alarms: Option<&'a [Value]>,
+    /// What stands of its mappings; `None`: that was not looked at.
+    pub standing: Option<&'a Standing>,
     /// What has changed after each of the [positions](LocalNotices::positions).
     pub changes: &'a [ReadChanges],
     pub now_ms: i64,
@@ -128,7 +127,7 @@ impl LocalNotices {
         let (events, told) = told.news(&Facts {
             watch,
             runs: ended.runs,
-            alarms: ended.alarms,
+            standing: ended.standing,
             sites: &sites,
             changes: ended.changes.iter().find(is_asked),
             held: None,

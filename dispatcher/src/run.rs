@@ -250,7 +250,7 @@ impl Process {
         loop {
             let batch = self.collect_events(arrived, committed)?;
             let began = Instant::now();
-            self.core.layout_alarms = self.extraction_health.standing();
+            self.core.standing = self.extraction_health.standing();
             self.apply_events(batch)?;
             if signals::asked() >= Asked::Drain {
                 if self.ends_alone {

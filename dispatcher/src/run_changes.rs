@@ -35,6 +35,23 @@ pub async fn last_change(store: &dyn Store) -> Result<u64, StoreError> {
     Ok(store.judged_to().await?.last_number)
 }
 
+/// The number of the last change before those that looks at pages of a crawl have shown since a time.
+pub async fn last_change_before(
+    store: &dyn Store,
+    crawl: &CrawlId,
+    since_ms: i64,
+) -> Result<u64, StoreError> {
+    // First, because more may be judged meanwhile.
+    let last = last_change(store).await?;
+    let since = ChangeFilter {
+        since_ms: Some(since_ms),
+        ..of_crawl(crawl)
+    };
+    let first = store.content_changes(&since, 0, 1).await?;
+    let before = first.first().map(|change| change.number.saturating_sub(1));
+    Ok(before.map_or(last, |before| before.min(last)))
+}
+
 /// What a run has found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFound {

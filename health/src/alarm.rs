@@ -124,6 +124,15 @@ impl Alarm {
         })
     }
 
+    /// As long as it stands: a row of a table.
+    pub fn row(&self) -> Value {
+        json!({
+            "mapping": self.mapping,
+            "layout_changed": self.raised_at,
+            "fields": self.names().join(", "),
+        })
+    }
+
     /// For people, on one line.
     pub fn text(&self) -> String {
         let is_first = |(at, fallen): &(usize, &FallenField)| {
@@ -183,6 +192,16 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// That an alternative serves, as long as it does: a row of a table.
+    pub fn row(&self) -> Value {
+        json!({
+            "mapping": self.mapping,
+            "alternative_serves": self.at,
+            "field": self.field,
+            "detail": self.detail,
+        })
+    }
+
     /// For people, on one line.
     pub fn text(&self) -> String {
         match self.field.is_empty() {

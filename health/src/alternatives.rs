@@ -17,6 +17,9 @@ use crate::series::{Series, Witness};
 /// once.
 const TOLD_FOR: u64 = 1_000;
 
+/// So many crawls are known that show it.
+const MOST_CRAWLS: usize = 20;
+
 impl MappingHealth {
     /// `witness` is that for all pages.
     pub(crate) fn judge_chains(
@@ -52,28 +55,51 @@ impl MappingHealth {
         for name in fell {
             self.warn_of_alternative(&name, page, events);
         }
+        self.note_crawl(page);
+    }
+
+    /// Notes whose page shows that an alternative serves, for as long as that stands.
+    fn note_crawl(&mut self, page: &GoodPage<'_>) {
+        if self.served_crawls.is_empty() && page.alternatives.is_empty() {
+            return;
+        }
+        let mut served = std::mem::take(&mut self.served_crawls);
+        served.retain(|name, _| self.is_served(name));
+        let crawl = page.id.rsplit_once('/').map_or("", |(crawl, _)| crawl);
+        for name in page.alternatives.keys().filter(|name| self.is_served(name)) {
+            let crawls = served.entry(name.clone()).or_default();
+            if crawls.len() < MOST_CRAWLS {
+                crawls.insert(crawl.to_owned());
+            }
+        }
+        self.served_crawls = served;
+    }
+
+    /// Whether the first chain of a field gives nothing any more.
+    fn is_served(&self, name: &str) -> bool {
+        let has_fallen = |scope: &Scope| {
+            let field = scope.fields.get(name);
+            let first = field.and_then(|field| field.first.as_ref());
+            first.is_some_and(|first| first.fallen().is_some())
+        };
+        has_fallen(&self.all) || self.templates.iter().any(|one| has_fallen(&one.scope))
     }
 
     /// What was told last of each field that an alternative serves now.
     pub fn served_by_alternatives(&self) -> Vec<&Warning> {
-        let serves_no_more = |scope: &Scope, name: &str| {
-            let first = scope
-                .fields
-                .get(name)
-                .and_then(|field| field.first.as_ref());
-            first.is_some_and(|first| first.fallen().is_some())
-        };
         let mut told: BTreeMap<&str, &Warning> = BTreeMap::new();
         for warning in &self.warnings {
-            let mut scopes = self.templates.iter().map(|template| &template.scope);
-            let stands = warning.kind == WarningKind::AlternativeServes
-                && (serves_no_more(&self.all, &warning.field)
-                    || scopes.any(|scope| serves_no_more(scope, &warning.field)));
-            if stands {
+            if warning.kind == WarningKind::AlternativeServes && self.is_served(&warning.field) {
                 told.insert(&warning.field, warning);
             }
         }
         told.into_values().collect()
+    }
+
+    /// The crawls whose pages show that an alternative serves a field, `APPID/CRAWLID`: the first of them.
+    pub fn crawls_served(&self, field: &str) -> impl Iterator<Item = &str> {
+        let crawls = self.served_crawls.get(field).into_iter().flatten();
+        crawls.map(String::as_str)
     }
 
     fn warn_of_alternative(&mut self, name: &str, page: &GoodPage<'_>, events: &mut Vec<Event>) {

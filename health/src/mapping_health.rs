@@ -5,7 +5,7 @@
 //! that never had the field say nothing there, and as long as pages of known templates keep coming, a new
 //! one is only warned of. What becomes of a fall is in `standing.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -77,6 +77,9 @@ pub struct MappingHealth {
     /// The number of the page at which it was told last that an alternative serves a field.
     #[serde(default)]
     pub(crate) alternatives_told: BTreeMap<String, u64>,
+    /// Of each field that an alternative serves now, crawls whose pages show it: `APPID/CRAWLID`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) served_crawls: BTreeMap<String, BTreeSet<String>>,
     pub(crate) alarm: Option<Alarm>,
     pub(crate) past: Vec<Alarm>,
     pub(crate) warnings: Vec<Warning>,
@@ -352,8 +355,15 @@ impl MappingHealth {
             detail,
             at: at.to_owned(),
         };
+        let can_stand = |one: &Warning| one.kind == WarningKind::AlternativeServes;
+        if can_stand(&warning) {
+            self.warnings
+                .retain(|one| !can_stand(one) || one.field != field);
+        }
         if self.warnings.len() >= MOST_WARNINGS {
-            self.warnings.remove(0);
+            // What stands is told as long as it does.
+            let oldest = self.warnings.iter().position(|one| !can_stand(one));
+            self.warnings.remove(oldest.unwrap_or(0));
         }
         self.warnings.push(warning.clone());
         events.push(Event::Warned(warning));

@@ -27,7 +27,7 @@ pub use courier::{Courier, Delivery, Ended, Publish, Verdict};
 pub use digest::compose;
 pub use permissions::Permissions;
 pub use signature::sign;
-pub use told::{Event, Facts, ReadChanges, Told, ToldAlarm, ToldBlindness};
+pub use told::{Event, Facts, ReadChanges, Standing, Told, ToldAlarm, ToldBlindness};
 
 /// A time for people, such as `2026-01-31T02:00:00Z`.
 fn iso_time(ms: i64) -> String {

@@ -29,8 +29,14 @@ pub struct Told {
     /// from which one on. (`changes` was 0 in the release before, which told none.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes_to: Option<u64>,
+    /// Since when somebody asks for changes, until that number is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes_since_ms: Option<i64>,
     /// Alarms that stand, by mapping.
     pub alarms: BTreeMap<String, ToldAlarm>,
+    /// Since when an alternative serves, by mapping and field.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub served: BTreeMap<String, BTreeMap<String, String>>,
     /// Blindness that stands, by name.
     pub blind: BTreeMap<String, ToldBlindness>,
 }
@@ -47,14 +53,22 @@ pub struct ToldBlindness {
     pub why: String,
 }
 
+/// What stands of extractions, in rows as `status` tells them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Standing {
+    pub alarms: Vec<Value>,
+    /// Fields that an alternative serves, and whose first chain gives nothing any more.
+    pub warnings: Vec<Value>,
+}
+
 /// What is known of a watch now.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub watch: &'a Watch,
     /// Those that have ended, the latest first.
     pub runs: &'a [WatchRun],
-    /// Standing alarms of its mappings, as `status` tells them; `None`: they were not looked at.
-    pub alarms: Option<&'a [Value]>,
+    /// What its pages show of extractions; `None`: that was not looked at.
+    pub standing: Option<&'a Standing>,
     pub sites: &'a [SiteTrouble],
     pub changes: Option<&'a ReadChanges>,
     /// A run is due, since then, and does not begin: why.
@@ -127,16 +141,17 @@ impl Told {
         self.blind.contains_key(NOT_STARTED)
     }
 
-    /// These alarms are known already.
-    pub fn with_alarms(mut self, alarms: &[Value]) -> Told {
-        self.alarms = alarms.iter().map(known_alarm).collect();
+    /// This is known already.
+    pub fn with_standing(mut self, standing: &Standing) -> Told {
+        self.alarms = standing.alarms.iter().map(known_alarm).collect();
+        self.served = known_served(&standing.warnings);
         self
     }
 
-    /// Whether these alarms, and no others, have been told.
-    pub fn knows_alarms(&self, alarms: &[Value]) -> bool {
-        let now: BTreeMap<String, ToldAlarm> = alarms.iter().map(known_alarm).collect();
-        now == self.alarms
+    /// Whether this, and nothing else, has been told.
+    pub fn knows(&self, standing: &Standing) -> bool {
+        let known = Told::default().with_standing(standing);
+        (&known.alarms, &known.served) == (&self.alarms, &self.served)
     }
 
     /// What is new, and what has been told then.
@@ -172,12 +187,12 @@ impl Told {
     }
 
     fn health(&mut self, facts: &Facts<'_>) -> Vec<Event> {
-        let Some(alarms) = facts.alarms else {
+        let Some(now) = facts.standing else {
             return Vec::new();
         };
         let mut events = Vec::new();
         let mut standing = BTreeMap::new();
-        for alarm in alarms {
+        for alarm in &now.alarms {
             let (mapping, now) = known_alarm(alarm);
             let before = self.alarms.get(&mapping);
             let name = match before {
@@ -200,6 +215,33 @@ impl Told {
             }
         }
         self.alarms = standing;
+        events.extend(self.alternatives(&now.warnings));
+        events
+    }
+
+    fn alternatives(&mut self, warnings: &[Value]) -> Vec<Event> {
+        let now = known_served(warnings);
+        let is_told = |warning: &&Value| {
+            let (mapping, field) = served_field(warning);
+            let before = self.served.get(mapping).and_then(|told| told.get(field));
+            before.map(String::as_str) == warning["alternative_serves"].as_str()
+        };
+        let new = warnings.iter().filter(|warning| !is_told(warning));
+        let mut events: Vec<Event> = new.map(alternative_event).collect();
+        for (mapping, fields) in &self.served {
+            let stands = |field| now.get(mapping).is_some_and(|now| now.contains_key(field));
+            for (field, since) in fields.iter().filter(|(field, _)| !stands(*field)) {
+                events.push(Event {
+                    about: About::Health,
+                    name: "alternative_cleared",
+                    line: format!(
+                        "field {field} of mapping {mapping}: its first chain serves again, or the mapping is another"
+                    ),
+                    detail: json!({"mapping": mapping, "field": field, "alternative_serves": since}),
+                });
+            }
+        }
+        self.served = now;
         events
     }
 
@@ -209,7 +251,7 @@ impl Told {
                 runs: facts.runs,
                 blind_after: facts.watch.blind_after,
                 sites: facts.sites,
-                alarms: facts.alarms.unwrap_or_default(),
+                alarms: facts.standing.map_or(&[], |now| now.alarms.as_slice()),
                 standing: &self.standing(),
             }),
             // Only a further run can tell more.
@@ -260,6 +302,22 @@ fn known_alarm(alarm: &Value) -> (String, ToldAlarm) {
         fields: word("fields"),
     };
     (word("mapping"), told)
+}
+
+fn served_field(warning: &Value) -> (&str, &str) {
+    let word = |key: &str| warning[key].as_str().unwrap_or_default();
+    (word("mapping"), word("field"))
+}
+
+fn known_served(warnings: &[Value]) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut served: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for warning in warnings {
+        let (mapping, field) = served_field(warning);
+        let since = warning["alternative_serves"].as_str().unwrap_or_default();
+        let fields = served.entry(mapping.to_owned()).or_default();
+        fields.insert(field.to_owned(), since.to_owned());
+    }
+    served
 }
 
 fn run_event(run: &WatchRun) -> Event {
@@ -349,17 +407,32 @@ fn shortened(text: &str) -> String {
 fn alarm_event(name: &'static str, alarm: &Value) -> Event {
     let word = |key: &str| alarm[key].as_str().unwrap_or_default();
     let (mapping, fields) = (word("mapping"), word("fields"));
-    let mut detail = alarm.clone();
-    if let Value::Object(detail) = &mut detail {
-        // They may be of other applications.
-        detail.remove("crawls");
-    }
     Event {
         about: About::Health,
         name,
         line: format!("mapping {mapping}: the layout changed, less is found of {fields}"),
-        detail,
+        detail: without_crawls(alarm),
     }
+}
+
+fn alternative_event(warning: &Value) -> Event {
+    let (mapping, field) = served_field(warning);
+    let detail = warning["detail"].as_str().unwrap_or_default();
+    Event {
+        about: About::Health,
+        name: "alternative_serves",
+        line: format!("field {field} of mapping {mapping}: {detail}"),
+        detail: without_crawls(warning),
+    }
+}
+
+/// They may be of other applications.
+fn without_crawls(row: &Value) -> Value {
+    let mut told = row.clone();
+    if let Value::Object(told) = &mut told {
+        told.remove("crawls");
+    }
+    told
 }
 
 /// A run that has begun long after its time, or for several times that were missed.

@@ -212,7 +212,7 @@ fn told_of(watched: &Watched, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_page_that_nobody_links_to_any_more_is_looked_at_once_it_is_found_again() {
+fn a_page_that_nobody_links_to_any_more_is_looked_at_all_the_same() {
     let watched = Watched::new(UNMAPPED, None);
     let (site, crawl) = (watched.site(), json!({"follow": "all", "depth": 1}));
     let list = || page("List").html("<p>All that we sell</p>").link("/lamp");
@@ -224,27 +224,53 @@ fn a_page_that_nobody_links_to_any_more_is_looked_at_once_it_is_found_again() {
     watched.run(&["/list"], &crawl);
     let visits = |path: &str| watched.web.visits().pages().of_path(path).len();
     let before = ["/lamp", "/chair", "/table"].map(visits);
+    let since = || {
+        let now = ["/lamp", "/chair", "/table"].map(visits);
+        [now[0] - before[0], now[1] - before[1], now[2] - before[2]]
+    };
 
     site.serve("/list", list());
     site.serve("/chair", status(404));
     site.serve("/table", text("A better table"));
-    for _ in 0..2 {
+    watched.run(&["/list"], &crawl);
+    assert_eq!(since(), [1, 1, 1]);
+    assert_eq!(told_of(&watched, "/table"), ["changed"], "on its night");
+    assert_eq!(told_of(&watched, "/chair"), [""; 0]);
+    watched.run(&["/list"], &crawl);
+    assert_eq!(since(), [2, 2, 1], "what is still served has time");
+    assert_eq!(told_of(&watched, "/chair"), ["gone"]);
+    for _ in 0..3 {
         watched.run(&["/list"], &crawl);
     }
-    assert_eq!(visits("/lamp"), before[0] + 2);
-    assert_eq!([visits("/chair"), visits("/table")], before[1..]);
-    assert_eq!(told_of(&watched, "/chair"), [""; 0]);
+    assert_eq!(since(), [5, 3, 1], "what is gone is left alone");
 
     site.serve("/list", whole_list());
-    for _ in 0..2 {
-        watched.run(&["/list"], &crawl);
-    }
+    site.serve("/chair", text("A chair"));
+    watched.run(&["/list"], &crawl);
+    assert_eq!(since(), [6, 4, 2]);
+    assert_eq!(told_of(&watched, "/chair"), ["gone", "back"]);
+    assert_eq!(told_of(&watched, "/table"), ["changed"]);
+}
+
+#[test]
+fn a_budget_of_pages_has_what_nobody_links_to_looked_at_in_the_next_run() {
+    let watched = Watched::new(UNMAPPED, None);
+    let (site, crawl) = (watched.site(), json!({"follow": "all", "depth": 1}));
+    site.serve("/list", page("List").html("<p>All</p>").link("/chair"));
+    site.serve("/chair", text("A chair"));
+    watched.run(&["/list"], &crawl);
+    let visits = || watched.web.visits().pages().of_path("/chair").len();
+    let before = visits();
+    site.serve("/list", page("List").html("<p>All</p>"));
+    site.serve("/chair", status(404));
+    let scarce = json!({"follow": "all", "depth": 1, "domain_max_pages": 1});
+    let run = watched.once(&["/list"], &scarce).finish();
+    assert_eq!(run.status.code(), Some(12), "{}", run.stderr);
+    assert_eq!(visits(), before, "the list goes first");
+    watched.run(&["/list"], &crawl);
+    assert_eq!(visits(), before + 1);
+    watched.run(&["/list"], &crawl);
     assert_eq!(told_of(&watched, "/chair"), ["gone"]);
-    assert_eq!(
-        told_of(&watched, "/table"),
-        ["changed"],
-        "by what it was when it was looked at last"
-    );
 }
 
 /// A page that says something else at each fetch, beside its own text.

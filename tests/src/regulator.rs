@@ -1,8 +1,9 @@
 //! A made regulator: sites whose pages change from night to night, with a ledger of what is true. What a watch
 //! must tell of a night follows from the ledger alone.
 //!
-//! - `regulator.test`: a listing of decisions, without a mapping; PDFs, which are made anew each night; a page with a
-//!   clock; pages that only a sitemap lists, with a `lastmod` of today that says nothing.
+//! - `regulator.test`: a listing of decisions, without a mapping, one of which is withdrawn together with its link; PDFs,
+//!   which are made anew each night; a page with a clock; pages that only a sitemap lists, with a `lastmod` of today that
+//!   says nothing.
 //! - `register.example`: a listing of entries, whose fields a mapping reads.
 //! - `bulletin.test`: a listing of news, on a site that blocks on the third night.
 
@@ -23,6 +24,10 @@ pub const BULLETIN: &str = "bulletin.test";
 pub const BLOCKED_NIGHT: u32 = 3;
 
 pub const NIGHTS: u32 = 10;
+
+/// A decision of the regulator, and the night on which nothing leads to it any more.
+const WITHDRAWN: usize = 1;
+const WITHDRAWN_NIGHT: u32 = 4;
 
 /// The kind of a change, and the URL of the page.
 pub type Change = (String, String);
@@ -52,6 +57,8 @@ struct Entry {
     /// What it says; counted over all pages, so that no text comes twice.
     version: u32,
     is_there: bool,
+    /// For good, and no page has a link to it.
+    is_withdrawn: bool,
     /// The version that was seen last.
     seen: Option<u32>,
     /// Nights in a row on which it was looked for in vain.
@@ -126,6 +133,7 @@ impl Regulator {
             kind,
             version: self.versions,
             is_there: true,
+            is_withdrawn: false,
             seen: None,
             misses: 0,
         };
@@ -147,6 +155,11 @@ impl Regulator {
     fn change_some(&mut self) {
         for entry in self.entries.values_mut() {
             let number = entry.number;
+            entry.is_withdrawn |= number == WITHDRAWN && self.night == WITHDRAWN_NIGHT;
+            if entry.is_withdrawn {
+                entry.is_there = false;
+                continue;
+            }
             match (self.night as usize + 3 * number) % 7 {
                 0 => {
                     self.versions += 1;
@@ -191,7 +204,8 @@ impl Regulator {
     }
 
     fn links(&self, host: &'static str) -> impl Iterator<Item = &String> {
-        self.of(host, |kind| kind != Kind::Listed)
+        let links = self.of(host, |kind| kind != Kind::Listed);
+        links.filter(|url| !self.entries[*url].is_withdrawn)
     }
 
     fn put(&self, host: &'static str, path: &str, answer: Answer) {

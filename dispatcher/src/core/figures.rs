@@ -87,7 +87,7 @@ impl Core {
             oldest_due_ms: self.oldest_due_ms(now_ms),
             watches: self.watch_figures(),
             targets_unreached: self.unreached_targets(),
-            extraction_alarms: self.layout_alarms.as_ref().map(|alarms| alarms.len()),
+            extraction_alarms: self.standing.as_ref().map(|now| now.alarms.len()),
             is_disk_low: self.low_disk.is_some(),
             is_draining: self.draining,
         }

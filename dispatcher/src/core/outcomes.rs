@@ -291,7 +291,7 @@ impl Core {
 
     /// Applies what a batch of judged URLs led to beside new tasks: sites in the window that got
     /// tasks, backfills.
-    pub(super) fn apply_feed_tally(
+    pub(in crate::core) fn apply_feed_tally(
         &mut self,
         crawl: CrawlKey,
         tally: FeedTally,

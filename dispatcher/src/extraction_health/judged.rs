@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use webfill_health::{Alarm, Deliveries, Event, GoodPage, MappingHealth};
+use webfill_notices::Standing;
 use webfill_store::{Cursor, HealthState, Store, StoreError};
 
 use super::told::{Owner, Told, What};
@@ -308,18 +309,22 @@ impl Judged {
         }
     }
 
-    /// The alarms that stand, a row of a table each.
-    pub(super) fn standing(&self) -> Vec<Value> {
-        let alarms = self.mappings.values().filter_map(|one| one.health.alarm());
-        let row = |alarm: &Alarm| {
-            json!({
-                "mapping": alarm.mapping,
-                "layout_changed": alarm.raised_at,
-                "fields": alarm.names().join(", "),
-                "crawls": crawls_of(alarm),
+    /// The alarms and warnings that stand, each with the crawls whose pages show it.
+    pub(super) fn standing(&self) -> Standing {
+        let healths = || self.mappings.values().map(|one| &one.health);
+        let alarms = healths().filter_map(MappingHealth::alarm);
+        let alarms = alarms.map(|alarm| with_crawls(alarm.row(), crawls_of(alarm)));
+        let warnings = healths().flat_map(|health| {
+            let warnings = health.served_by_alternatives().into_iter();
+            warnings.map(|warning| {
+                let crawls = health.crawls_served(&warning.field).collect();
+                with_crawls(warning.row(), crawls)
             })
-        };
-        alarms.map(row).collect()
+        });
+        Standing {
+            alarms: alarms.collect(),
+            warnings: warnings.collect(),
+        }
     }
 }
 
@@ -398,6 +403,11 @@ impl Mapping {
         });
         told.collect()
     }
+}
+
+fn with_crawls(mut row: Value, crawls: BTreeSet<&str>) -> Value {
+    row["crawls"] = json!(crawls);
+    row
 }
 
 /// The crawls whose pages show an alarm: `APPID/CRAWLID`.

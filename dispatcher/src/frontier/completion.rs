@@ -61,6 +61,7 @@ impl Frontier {
                 url: &task.url,
             };
             frontier.note_page(&page, report, now_ms)?;
+            frontier.plan_orphan(&page, report, now_ms)?;
             frontier.note_lease_over(task.crawl, task.site, report.status_code.is_some());
             let served = served_by(&frontier.db, report.task)?;
             let links = frontier.feed_links(&task, report, &served, now_ms)?;

@@ -181,7 +181,11 @@ impl FeedBatch<'_> {
         Ok((reason != Reason::Duplicate).then_some(refusal))
     }
 
-    fn intake(&self, text: &str, context: &LinkContext<'_>) -> std::result::Result<Url, Refusal> {
+    pub(super) fn intake(
+        &self,
+        text: &str,
+        context: &LinkContext<'_>,
+    ) -> std::result::Result<Url, Refusal> {
         // Before the URL is parsed, because on most pages of a shallow crawl this refuses all
         // links.
         if !self.crawl.scope.reaches(context.depth) || context.redirects > MAX_REDIRECTS {

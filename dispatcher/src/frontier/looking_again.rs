@@ -85,6 +85,7 @@ impl FeedBatch<'_> {
                 .prepare_cached(sql)?
                 .execute([task as i64, *record])?;
         }
+        self.note_found(task)?;
         self.count_accepted(site, context.priority);
         Ok(())
     }

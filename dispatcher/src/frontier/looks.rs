@@ -22,7 +22,7 @@ use crate::revisit::{PageClass, Plan, Rate, SlotPages, slot_of};
 const USUAL_DELAY_MS: i64 = 15_000;
 
 /// Of a run whose schedule tells none.
-const USUAL_PERIOD_MS: i64 = 86_400_000;
+pub(super) const USUAL_PERIOD_MS: i64 = 86_400_000;
 
 /// Workers ask for a page without conditions when it was not sent for so long.
 const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;

@@ -173,6 +173,7 @@ fn delete_tasks(db: &Connection, walk: &mut PruneWalk) -> Result<()> {
             "DELETE FROM task_records WHERE task = ?1",
             "DELETE FROM tries WHERE task = ?1",
             "DELETE FROM looks WHERE task = ?1",
+            "DELETE FROM known_pages WHERE task = ?1",
             "DELETE FROM task_rows WHERE id = ?1",
         ] {
             db.prepare_cached(sql)?.execute([task])?;

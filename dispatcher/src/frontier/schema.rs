@@ -301,6 +301,14 @@ CREATE INDEX IF NOT EXISTS sites_of_unknown_delay ON sites (last_start_ms)
     WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
 CREATE INDEX IF NOT EXISTS sites_limited ON sites (id) WHERE pages_left NOT NULL;
 CREATE INDEX IF NOT EXISTS crawls_unfinished ON crawls (id) WHERE queued + leased > 0;
+CREATE TABLE IF NOT EXISTS known_pages (      -- of watches
+    task   INTEGER PRIMARY KEY,
+    crawl  INTEGER NOT NULL,
+    due_ms INTEGER NOT NULL,                  -- when it is looked at, should no run find it
+    lost   INTEGER NOT NULL,                  -- looks at it since a run has found it
+    missed INTEGER NOT NULL                   -- looks in a row at which it was missing
+) STRICT;
+CREATE INDEX IF NOT EXISTS known_pages_due ON known_pages (crawl, due_ms);
 ";
 
 /// Opens the file: creates the tables in an empty one, migrates an older one, refuses any other.

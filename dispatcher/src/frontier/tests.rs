@@ -19,6 +19,7 @@ mod looks;
 mod many_crawls;
 mod migrating;
 mod opening;
+mod orphans;
 mod pruning;
 mod reopening;
 mod resting;

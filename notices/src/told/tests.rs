@@ -20,17 +20,21 @@ fn names(events: &[Event]) -> Vec<&'static str> {
 #[test]
 fn each_thing_is_told_once_until_it_is_over() {
     let watch = watch();
-    let facts = |runs, alarms, held| Facts {
+    let facts = |runs, standing, held| Facts {
         watch: &watch,
         runs,
-        alarms: Some(alarms),
+        standing: Some(standing),
         sites: &[],
         changes: None,
         held,
         now_ms: 5_000,
     };
     let four = [run(4, 0), run(3, 5), run(2, 5), run(1, 5)];
-    let alarms = [json!({"mapping": "m", "layout_changed": "t", "fields": "name"})];
+    let alarms = Standing {
+        alarms: vec![json!({"mapping": "m", "layout_changed": "t", "fields": "name"})],
+        ..Standing::default()
+    };
+    let nothing = Standing::default();
     let (events, told) = Told::default().news(&facts(&four, &alarms, None));
     let expected = [
         "run_ended",
@@ -44,7 +48,7 @@ fn each_thing_is_told_once_until_it_is_over() {
     assert_eq!(told.run, 4);
     let (events, same) = told.news(&facts(&four, &alarms, None));
     assert_eq!((names(&events), &same), (vec![], &told));
-    let (events, told) = told.news(&facts(&four, &[], Some((1_000, "the disk is full"))));
+    let (events, told) = told.news(&facts(&four, &nothing, Some((1_000, "the disk is full"))));
     assert_eq!(names(&events), ["layout_alarm_cleared", "blind"]);
     assert!(
         events[1].line.contains("the disk is full"),
@@ -53,7 +57,7 @@ fn each_thing_is_told_once_until_it_is_over() {
     );
     assert_eq!(told.blind.len(), 2);
     let five = [run(5, 5), four[0].clone(), four[1].clone()];
-    let (events, told) = told.news(&facts(&five, &[], None));
+    let (events, told) = told.news(&facts(&five, &nothing, None));
     assert_eq!(names(&events), ["run_ended", "sees_again", "sees_again"]);
     assert!(told.blind.is_empty());
 }
@@ -66,7 +70,7 @@ fn a_run_that_makes_up_for_others_is_told_as_late() {
     let facts = Facts {
         watch: &watch,
         runs: &[late],
-        alarms: None,
+        standing: None,
         sites: &[],
         changes: None,
         held: None,
@@ -94,7 +98,7 @@ fn changes_told(told: &Told, read: &ReadChanges) -> (Vec<String>, Told) {
     let (events, told) = told.news(&Facts {
         watch: &watch,
         runs: &[],
-        alarms: None,
+        standing: None,
         sites: &[],
         changes: Some(read),
         held: None,
@@ -162,4 +166,51 @@ fn what_the_release_before_has_told_is_read() {
     let kept = r#"{"run": 7, "changes": 0, "alarms": {}, "blind": {}}"#;
     let told: Told = serde_json::from_str(kept).unwrap();
     assert_eq!((told.run, told.changes_to), (7, None));
+}
+
+#[test]
+fn an_alternative_that_serves_is_told_once_until_it_is_over() {
+    let watch = watch();
+    let news = |told: &Told, standing: &Standing| {
+        told.news(&Facts {
+            watch: &watch,
+            runs: &[],
+            standing: Some(standing),
+            sites: &[],
+            changes: None,
+            held: None,
+            now_ms: 0,
+        })
+    };
+    let serves = |field: &str, at: &str| {
+        json!({"mapping": "m", "field": field, "alternative_serves": at, "crawls": ["others/secret"],
+               "detail": "its first chain gives nothing any more; its alternative 2 serves"})
+    };
+    let one = Standing {
+        warnings: vec![serves("name", "t")],
+        ..Standing::default()
+    };
+    let (events, told) = news(&Told::default(), &one);
+    assert_eq!(names(&events), ["alternative_serves"]);
+    assert_eq!(
+        events[0].line,
+        "field name of mapping m: its first chain gives nothing any more; its alternative 2 serves"
+    );
+    assert!(!events[0].detail.to_string().contains("others/secret"));
+    assert!(told.knows(&one) && !Told::default().knows(&one));
+    assert_eq!(names(&news(&told, &one).0), [""; 0]);
+    let two = Standing {
+        warnings: vec![serves("name", "later"), serves("price", "t")],
+        ..Standing::default()
+    };
+    let (events, told) = news(&told, &two);
+    assert_eq!(names(&events), ["alternative_serves"; 2]);
+    let (events, told) = news(&told, &one);
+    assert_eq!(
+        names(&events),
+        ["alternative_serves", "alternative_cleared"]
+    );
+    let (events, told) = news(&told, &Standing::default());
+    assert_eq!(names(&events), ["alternative_cleared"]);
+    assert_eq!(told, Told::default());
 }

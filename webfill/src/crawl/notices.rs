@@ -5,13 +5,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use webfill_api::{Refusal, Watch, WatchRun};
 use webfill_dispatcher::local_notices::{Before, LocalNotices, RunEnded};
 use webfill_dispatcher::run_changes;
+use webfill_health::{Alarm, Warning};
 use webfill_notices::blindness::RUNS_JUDGED;
-use webfill_notices::{Permissions, ReadChanges};
+use webfill_notices::{Permissions, ReadChanges, Standing};
 use webfill_startup::Fault;
 use webfill_startup::signals::{self, Asked};
 use webfill_store::{CrawlId, Store};
@@ -107,14 +107,14 @@ impl RunNotices {
         let mut runs = vec![told.run.clone()];
         runs.extend(ended);
         self.warn_of_late(&notices, told);
-        let alarms = alarms(told.ended);
+        let standing = standing(told.ended);
         // A notice holds so many changes: there may be several.
         loop {
             let changes = self.changes(&notices, told);
             notices.tell(&RunEnded {
                 watch: &self.watch,
                 runs: &runs,
-                alarms: alarms.as_deref(),
+                standing: standing.as_ref(),
                 changes: &changes,
                 now_ms: now_ms(),
             })?;
@@ -178,16 +178,12 @@ impl RunNotices {
     }
 }
 
-/// The alarms that stand of the mappings that have read its pages; `None`: they were not looked at.
-fn alarms(ended: &Result<(Summary, End), Fault>) -> Option<Vec<Value>> {
+/// What stands of the mappings that have read its pages; `None`: that was not looked at.
+fn standing(ended: &Result<(Summary, End), Fault>) -> Option<Standing> {
     let (summary, _) = ended.as_ref().ok()?;
-    let alarms = summary.findings.as_ref()?.alarms.iter();
-    let row = alarms.map(|alarm| {
-        json!({
-            "mapping": alarm.mapping,
-            "layout_changed": alarm.raised_at,
-            "fields": alarm.names().join(", "),
-        })
-    });
-    Some(row.collect())
+    let findings = summary.findings.as_ref()?;
+    Some(Standing {
+        alarms: findings.alarms.iter().map(Alarm::row).collect(),
+        warnings: findings.warnings.iter().map(Warning::row).collect(),
+    })
 }

@@ -264,5 +264,8 @@ mod tests {
         let next = RunRecord::begin(&watched, folder.path()).unwrap();
         assert_eq!(next.run().number, 2);
         assert!(next.may_go_on().unwrap());
+        let file = RunFile::of(folder.path(), "w");
+        let text = std::fs::read_to_string(&file.path).unwrap();
+        assert!(text.lines().all(|line| !line.is_empty()), "{text}");
     }
 }

@@ -26,8 +26,9 @@ pub(crate) struct ChangesAsked {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChangesQuestion {
-    /// The number of the last change, after which somebody is told.
-    Position,
+    /// The number of the last change of before a time, after which somebody is told: when the answer comes,
+    /// pages may have changed since.
+    Position { asked_ms: i64 },
     /// What has changed after a number.
     After(u64),
     /// What a run has found, once all of its looks are judged, and what has changed after a number.
@@ -95,7 +96,11 @@ impl Core {
         let told = self.notices.told.iter();
         let mut told = told.filter(|((watch, _), _)| watch == name);
         let is_told = told.all(|(_, told)| told.run >= run.number);
-        if !is_told || !run.counts.contains_key("changes") {
+        let digest = (name.to_owned(), NoticeTime::Digest);
+        let digest = self.notices.told.get(&digest);
+        // Not all that has changed has room in one notice, and some of it may be judged later.
+        let tells_changes = digest.is_some_and(|told| told.changes_to.is_some());
+        if !is_told || tells_changes || !run.counts.contains_key("changes") {
             self.ask_of_run(name);
         }
     }
@@ -137,30 +142,42 @@ impl Core {
         reading.is_some_and(|reading| reading.holds_run)
     }
 
-    /// Begins or ends telling somebody of changes: what was before is not told.
-    pub(super) fn begin_changes(&mut self, name: &str) -> Result<(), FrontierError> {
+    /// Begins or ends telling somebody of changes: what was before is not told. Since when somebody asks is kept
+    /// until the position is known, which takes as long as the store is away.
+    pub(super) fn begin_changes(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
+        let wall_ms = self.wall_ms(now_ms);
         let Some(watched) = self.watches.by_name.get(name) else {
             return Ok(());
         };
         let reading = self.notices.reading.entry(name.to_owned()).or_default();
         reading.is_stale = true;
-        let mut is_unknown = false;
+        let mut asked_ms = None;
         for time in [NoticeTime::Digest, NoticeTime::AtOnce] {
             let key = (name.to_owned(), time);
             let Some(told) = self.notices.told.get_mut(&key) else {
                 continue;
             };
-            let wants = wants_changes(watched, time);
-            is_unknown |= wants && told.changes_to.is_none();
-            if !wants && told.changes_to.take().is_some() {
+            let before = told.clone();
+            match (wants_changes(watched, time), told.changes_to) {
+                (true, None) => {
+                    let since_ms = *told.changes_since_ms.get_or_insert(wall_ms);
+                    let earliest_ms = asked_ms.map_or(since_ms, |asked: i64| asked.min(since_ms));
+                    asked_ms = Some(earliest_ms);
+                }
+                (true, Some(_)) => {}
+                (false, _) => (told.changes_to, told.changes_since_ms) = (None, None),
+            }
+            if before != *told {
                 self.frontier
                     .beside(|db| outbox::keep_told(db, name, time, told))?;
             }
         }
-        if is_unknown && !std::mem::replace(&mut reading.is_position_asked, true) {
+        if let Some(asked_ms) = asked_ms
+            && !std::mem::replace(&mut reading.is_position_asked, true)
+        {
             self.notices
                 .asked
-                .push(asked(watched, ChangesQuestion::Position));
+                .push(asked(watched, ChangesQuestion::Position { asked_ms }));
         }
         Ok(())
     }
@@ -291,7 +308,7 @@ impl Core {
             let Some(told) = told.filter(|told| wants && told.changes_to.is_none()) else {
                 continue;
             };
-            told.changes_to = Some(last);
+            (told.changes_to, told.changes_since_ms) = (Some(last), None);
             self.frontier
                 .beside(|db| outbox::keep_told(db, name, time, told))?;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use webfill_api::{NoticeTime, WatchRun};
 use webfill_notices::blindness::{LATE_MS, RUNS_JUDGED};
-use webfill_notices::{Facts, Told, compose};
+use webfill_notices::{Facts, Standing, Told, compose};
 
 use crate::core::Core;
 use crate::core::watches::Watched;
@@ -26,7 +26,7 @@ impl Core {
             run: watched.last_ended(),
             ..Told::default()
         };
-        let fresh = fresh.with_alarms(&self.alarms_of(watched).unwrap_or_default());
+        let fresh = fresh.with_standing(&self.standing_of(watched).unwrap_or_default());
         let asked = times(watched);
         let targets = watched.watch.notify.iter();
         let targets = targets.map(|notify| outbox::target_json(&notify.target));
@@ -50,7 +50,7 @@ impl Core {
             let told = kept.unwrap_or_else(|| fresh.clone());
             self.notices.told.insert(key, told);
         }
-        self.begin_changes(name)
+        self.begin_changes(name, now_ms)
     }
 
     /// Nothing more is told of a watch.
@@ -86,9 +86,9 @@ impl Core {
         let is_counted = !self.watches.fed.contains(name) && !self.is_run_held(name);
         let has_new_run = is_counted && watched.last_ended() > told.run;
         let held = self.why_held(name, watched, now_ms);
-        let alarms = self.alarms_of(watched);
-        let is_alarmed = time == NoticeTime::AtOnce
-            && alarms.as_ref().is_some_and(|now| !told.knows_alarms(now));
+        let standing = self.standing_of(watched);
+        let is_alarmed =
+            time == NoticeTime::AtOnce && standing.as_ref().is_some_and(|now| !told.knows(now));
         let changes = self.changes_to_tell((name, time), told, is_counted);
         if !has_new_run && !is_alarmed && changes.is_none() && held.is_some() == told.is_held() {
             return Ok(());
@@ -110,7 +110,7 @@ impl Core {
         let (events, told) = told.news(&Facts {
             watch: &watch,
             runs: &runs,
-            alarms: alarms.as_deref().filter(|_| has_new_run || is_alarmed),
+            standing: standing.as_ref().filter(|_| has_new_run || is_alarmed),
             sites: &sites,
             changes: changes.as_ref(),
             held,
@@ -147,15 +147,19 @@ impl Core {
         Some((due_ms, why))
     }
 
-    /// The standing alarms that pages of a watch show; `None`: they are not known yet, as after a start.
-    fn alarms_of(&self, watched: &Watched) -> Option<Vec<Value>> {
-        let standing = self.layout_alarms.as_ref()?;
+    /// What pages of a watch show of extractions; `None`: it is not known yet, as after a start.
+    fn standing_of(&self, watched: &Watched) -> Option<Standing> {
+        let standing = self.standing.as_ref()?;
         let crawl = format!("{}/{}", watched.watch.app, watched.watch.name);
-        let is_of_watch = |alarm: &&Value| {
-            let crawls = alarm["crawls"].as_array();
+        let is_of_watch = |row: &&Value| {
+            let crawls = row["crawls"].as_array();
             crawls.into_iter().flatten().any(|one| *one == *crawl)
         };
-        Some(standing.iter().filter(is_of_watch).cloned().collect())
+        let of_watch = |rows: &[Value]| rows.iter().filter(is_of_watch).cloned().collect();
+        Some(Standing {
+            alarms: of_watch(&standing.alarms),
+            warnings: of_watch(&standing.warnings),
+        })
     }
 }
 

@@ -3,7 +3,9 @@ mod changes;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use webfill_api::{Action, parse_action};
-use webfill_notices::{Delivery, Ended, NoticesConfig, Permissions, ReadChanges, Verdict};
+use webfill_notices::{
+    Delivery, Ended, NoticesConfig, Permissions, ReadChanges, Standing, Verdict,
+};
 
 use super::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use crate::core::{Core, CoreSettings};
@@ -16,7 +18,7 @@ const MINUTE_MS: i64 = 60_000;
 struct World {
     folder: TempDir,
     core: Core,
-    /// The changes in the store, which are numbered from 1; `None`: it is away.
+    /// The changes in the store, which are numbered from 1, each with its time; `None`: it is away.
     store: Option<Vec<Value>>,
     /// What waits for it.
     waiting: Vec<ChangesAsked>,
@@ -63,6 +65,15 @@ impl World {
             store,
             ..World::of(core, folder)
         }
+    }
+
+    /// These alarms stand, and nothing else.
+    fn stands(&mut self, alarms: &[Value]) {
+        let standing = Standing {
+            alarms: alarms.to_vec(),
+            ..Standing::default()
+        };
+        self.core.standing = Some(standing.into());
     }
 
     /// With a watch that two webhooks are told of, and one more that only wants to know of changes.
@@ -132,7 +143,10 @@ impl World {
         let is_asked = !asked.is_empty();
         for asked in asked {
             let found = match asked.question {
-                ChangesQuestion::Position => ChangesFound::Position(store.len() as u64),
+                ChangesQuestion::Position { asked_ms } => {
+                    let is_before = |change: &&Value| change["at"].as_i64() < Some(asked_ms);
+                    ChangesFound::Position(store.iter().take_while(is_before).count() as u64)
+                }
                 ChangesQuestion::After(after) => ChangesFound::Changes(read(after)),
                 ChangesQuestion::Run { after, .. } => {
                     let counts = json!({"changes": {"changed": store.len()}, "documents": 0});
@@ -241,15 +255,15 @@ fn alarms_that_are_not_read_yet_are_not_taken_for_cleared() {
     world.ask(json!({"action": "watch_add", "watch": watch}), 0);
     let alarm = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
                        "crawls": ["watches/w"]});
-    world.core.layout_alarms = Some([alarm.clone()].into());
+    world.stands(std::slice::from_ref(&alarm));
     let told = world.tick(1_000);
     assert_eq!(told[0].notice["events"][0]["event"], "layout_changed");
     world.ended(told[0].id, Verdict::Delivered, 2_500);
     let mut world = world.kill(3_000);
     assert!(world.tick(5_000).is_empty(), "nothing is known yet");
-    world.core.layout_alarms = Some([alarm].into());
+    world.stands(&[alarm]);
     assert!(world.tick(7_000).is_empty(), "it stands as before");
-    world.core.layout_alarms = Some([].into());
+    world.stands(&[]);
     let told = world.tick(9_000);
     assert_eq!(told[0].notice["events"][0]["event"], "layout_alarm_cleared");
 }
@@ -332,7 +346,7 @@ fn what_was_before_is_not_told_to_who_asks_later() {
     world.fail_a_run(1, 1_000);
     let alarm = json!({"mapping": "m", "layout_changed": "t", "fields": "name",
                        "crawls": ["watches/w", "others/secret"]});
-    world.core.layout_alarms = Some([alarm.clone()].into());
+    world.stands(std::slice::from_ref(&alarm));
     let watch = |when: &str| {
         let hook = json!({"webhook": "https://d.example/x", "when": when,
                           "about": ["health", "runs"]});
@@ -344,10 +358,10 @@ fn what_was_before_is_not_told_to_who_asks_later() {
     world.ask(watch("digest"), 4_000);
     let mut other = alarm;
     other["mapping"] = "n".into();
-    world.core.layout_alarms = Some([other].into());
+    world.stands(&[other]);
     world.ask(watch("at_once"), 5_000);
     assert!(world.tick(6_000).is_empty(), "also who has asked before");
-    world.core.layout_alarms = Some([].into());
+    world.stands(&[]);
     let told = world.tick(7_000);
     assert!(!told[0].notice.to_string().contains("others/secret"));
 }

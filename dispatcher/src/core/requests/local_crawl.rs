@@ -192,8 +192,13 @@ impl Core {
             // After a restart a crawl may have nothing left but backfills, and is not registered yet.
             self.register_crawl(*crawl, now_ms)?;
             let status = self.frontier.crawl_status(*crawl)?;
-            finished &= self.crawls.is_finished(*crawl, &status);
-            limit_reached |= self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
+            let is_finished = self.crawls.is_finished(*crawl, &status);
+            let is_limit_reached = self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
+            let is_over = is_finished || is_limit_reached || max_rest_ms.is_none();
+            let goes_on = is_over && self.queue_orphans(*crawl, now_ms)?;
+            let status = self.frontier.crawl_status(*crawl)?;
+            finished &= is_finished && !goes_on;
+            limit_reached |= is_limit_reached && !goes_on;
             seeds_ended &= status.seeds_ended;
             total.add(&status);
         }

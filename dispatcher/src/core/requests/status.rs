@@ -61,10 +61,15 @@ impl Core {
         if let Some(shortage) = &self.low_disk {
             answer["paused"] = shortage.as_str().into();
         }
-        if let Some(alarms) = &self.layout_alarms
-            && !alarms.is_empty()
-        {
-            answer["alarms"] = alarms.to_vec().into();
+        if let Some(standing) = &self.standing {
+            for (name, rows) in [
+                ("alarms", &standing.alarms),
+                ("warnings", &standing.warnings),
+            ] {
+                if !rows.is_empty() {
+                    answer[name] = rows.clone().into();
+                }
+            }
         }
         let undelivered = self.undelivered_rows();
         if !undelivered.is_empty() {

@@ -2,10 +2,14 @@
 
 use serde_json::{Map, Value, json};
 use webfill_api::{RunEnd, Watch, WatchRun};
+use webfill_wire::CrawlKey;
 
 use super::{FeederOrder, UnderWay};
 use crate::core::Core;
 use crate::frontier::{CrawlStatus, FrontierError};
+
+/// So many orphans are queued in one turn of the loop.
+const ORPHANS_AT_ONCE: usize = 250;
 
 impl Core {
     pub(super) fn begin_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
@@ -146,21 +150,59 @@ impl Core {
             return Ok(());
         }
         if let Some(ending) = under_way.ending {
+            if ending.0 == RunEnd::Window {
+                // The next run has them in its queue.
+                self.queue_orphans(crawl, now_ms)?;
+            }
+            let status = self.frontier.crawl_status(crawl)?;
             return self.end_run(name, Some(status), ending, now_ms);
         }
         if self.frontier.crawl_end(crawl)?.is_some() {
             return self.hold_run(name, (RunEnd::Stopped, None));
         }
-        if self.crawls.is_finished(crawl, &status) {
-            return self.end_run(name, Some(status), (RunEnd::Finished, None), now_ms);
-        }
-        if self.crawls.is_limit_reached(&mut self.frontier, crawl)? {
-            return self.end_run(name, Some(status), (RunEnd::Budget, None), now_ms);
+        let how = match self.crawls.is_finished(crawl, &status) {
+            true => Some(RunEnd::Finished),
+            false => {
+                let is_reached = self.crawls.is_limit_reached(&mut self.frontier, crawl)?;
+                is_reached.then_some(RunEnd::Budget)
+            }
+        };
+        if let Some(how) = how {
+            return match self.queue_orphans(crawl, now_ms)? {
+                true => Ok(()),
+                false => self.end_run(name, Some(status), (how, None), now_ms),
+            };
         }
         match self.early_end(name, &status, now_ms)? {
             Some(how) => self.hold_run(name, (how, None)),
             None => Ok(()),
         }
+    }
+
+    /// Queues some of the pages that a run has not found though it has found all others. False if there are none, or
+    /// none any more.
+    pub(in crate::core) fn queue_orphans(
+        &mut self,
+        crawl: CrawlKey,
+        now_ms: i64,
+    ) -> Result<bool, FrontierError> {
+        if !self.frontier.crawl_status(crawl)?.seeds_ended {
+            return Ok(false);
+        }
+        let (has_more, tally) = self
+            .frontier
+            .queue_orphans(crawl, ORPHANS_AT_ONCE, now_ms)?;
+        if tally.accepted > 0 {
+            let pages = tally.accepted;
+            tracing::info!(
+                event = "orphans_queued",
+                crawl,
+                pages,
+                "pages that the run has not found are looked at"
+            );
+        }
+        self.apply_feed_tally(crawl, tally, now_ms)?;
+        Ok(has_more)
     }
 
     /// Why a run is to end though something is left of it.

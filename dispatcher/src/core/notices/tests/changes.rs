@@ -15,7 +15,7 @@ fn asked_for(when: &str, about: &[&str]) -> World {
     let folder = tempfile::tempdir().unwrap();
     let mut world = World::of(core_in(&folder, 0), folder);
     world.change(2);
-    world.ask(watch(when, about), 0);
+    world.ask(watch(when, about), 1);
     assert!(world.tick(500).is_empty());
     world
 }
@@ -23,10 +23,14 @@ fn asked_for(when: &str, about: &[&str]) -> World {
 impl World {
     /// So many pages change.
     fn change(&mut self, pages: usize) {
+        self.change_at(pages, 0);
+    }
+
+    fn change_at(&mut self, pages: usize, at_ms: i64) {
         let store = self.store.get_or_insert_default();
         for _ in 0..pages {
             let url = format!("http://a.org/{}", store.len() + 1);
-            store.push(json!({"kind": "gone", "url": url}));
+            store.push(json!({"kind": "gone", "url": url, "at": at_ms}));
         }
         let look = Look {
             app_id: "watches".into(),
@@ -192,4 +196,43 @@ fn a_page_that_changes_between_question_and_answer_is_told_soon() {
         told.extend(world.deliver(notices, second * 1_000 + 500));
     }
     assert_eq!(told, [gone(3), gone(4), gone(5)]);
+}
+
+#[test]
+fn what_changes_while_the_store_is_away_after_somebody_has_asked_is_told() {
+    for when in ["digest", "at_once"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut world = World::of(core_in(&folder, 0), folder);
+        world.change_at(2, 500);
+        let store = world.store.take();
+        world.ask(watch(when, &["changes"]), 1_000);
+        assert!(world.tick(2_000).is_empty());
+        // Since when it is asked for is known after a crash.
+        let mut world = world.kill(3_000);
+        assert!(world.tick(3_000).is_empty());
+        world.store = store;
+        world.change_at(1, 2_500);
+        let mut told = world.tick(4_000);
+        told.extend(world.tick(4_500));
+        let mut lines = world.deliver(told, 5_000);
+        lines.extend(world.run_once(1, 6_000));
+        assert_eq!(lines, [gone(3)], "{when}");
+    }
+}
+
+#[test]
+fn what_a_digest_has_left_is_told_after_a_crash() {
+    let mut world = asked_for("digest", &["changes"]);
+    world.change(1_000);
+    let first = world.fail_a_run(1, 1_000);
+    // Its further notices are not made before the first one is on its way.
+    let mut told = world.deliver(first, 2_000);
+    assert!(told.len() < 1_000, "{}", told.len());
+    let mut world = world.kill(3_000);
+    for second in 4..12 {
+        let notices = world.tick(second * 1_000);
+        told.extend(world.deliver(notices, second * 1_000 + 500));
+    }
+    let expected: Vec<String> = (3..=1_002).map(gone).collect();
+    assert_eq!(told, expected);
 }

@@ -1,0 +1,279 @@
+//! Real pages: how many alarms are false when nothing has changed. The pages of three manuals, each read by one
+//! mapping with fields that all, many or few of them have, come night after night in another order.
+//!
+//! `WEBFILL_REAL_PAGES=1000000 cargo test -p webfill-health --test real_pages -- --nocapture` prints the table of
+//! `docs/health.md`. The number is that of the pages of each manual and order.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use webfill_health::{Event, GoodPage, MappingHealth, WarningKind};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_test_needs::needs;
+use webfill_urls::Url;
+
+/// A list leads to so many pages, neighbours in the manual, which are more alike than others.
+const CLUMP: usize = 10;
+
+/// Nights of one site; then it begins anew, so that there are many baselines.
+const NIGHTS: usize = 30;
+
+/// More false alarms in a million pages are a fault.
+const MOST_IN_A_MILLION: usize = 20;
+
+fn most_pages() -> usize {
+    let told = std::env::var("WEBFILL_REAL_PAGES").ok();
+    told.map_or(20_000, |text| text.parse().expect("a number of pages"))
+}
+
+/// What a mapping has read on a page.
+struct Read {
+    template: Option<String>,
+    fields: Map<String, Value>,
+}
+
+struct Manual {
+    name: &'static str,
+    /// In the order of the manual.
+    pages: Vec<Read>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// Each night another one, and each page found by itself.
+    Random,
+    /// Neighbours together, led to by one page; the clumps in another order each night.
+    Clumps,
+}
+
+/// What one order of pages has brought.
+#[derive(Default)]
+struct Told {
+    pages: usize,
+    alarms: usize,
+    warnings: BTreeMap<&'static str, usize>,
+}
+
+fn html_files(folder: &Path, all: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).expect("the package is installed");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a readable folder").path())
+        .collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            html_files(&path, all);
+        } else if path.extension().is_some_and(|ending| ending == "html") {
+            all.push(path);
+        }
+    }
+}
+
+/// Reads all pages of a manual by a mapping with these fields.
+fn read(name: &'static str, folder: &str, fields: &[(&str, &str)]) -> Manual {
+    let fields: Vec<Value> = fields
+        .iter()
+        .map(|(name, expression)| {
+            let xpath = json!({"type": "xpath", "parameters": {"expression": expression}});
+            json!({"name": name, "processors": [xpath]})
+        })
+        .collect();
+    let mapping = json!({"name": name, "url_patterns": [{"type": "regex", "pattern": "^http://manual\\.example/"}], "fields": fields});
+    let source = Source {
+        name: format!("{name}.json"),
+        text: mapping.to_string(),
+    };
+    let set = MappingSet::from_sources(vec![source]).unwrap_or_else(|errors| panic!("{errors}"));
+    let engine = Engine::new(Arc::new(set), Limits::default());
+    let mut paths = Vec::new();
+    html_files(Path::new(folder), &mut paths);
+    let page = |path: &PathBuf| {
+        let text = String::from_utf8_lossy(&fs::read(path).expect("a readable page")).into_owned();
+        let url = Url::parse("http://manual.example/page").expect("a URL");
+        let page = PageInput {
+            url: &url,
+            kind: PageKind::Html,
+            text: &text,
+        };
+        let read = engine.extract(page, Wants::default()).expect("no deadline");
+        assert!(read.mapping.is_some(), "the mapping matches");
+        Read {
+            template: read.template,
+            fields: read.fields,
+        }
+    };
+    let pages = paths.iter().map(page).collect();
+    Manual { name, pages }
+}
+
+/// The order of a night: pages, each with what has led to it.
+fn night(order: Order, pages: usize, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
+    if order == Order::Random {
+        let mut night: Vec<(usize, usize)> = (0..pages).map(|page| (page, page)).collect();
+        random.shuffle(&mut night);
+        return night;
+    }
+    let mut clumps: Vec<usize> = (0..pages.div_ceil(CLUMP)).collect();
+    random.shuffle(&mut clumps);
+    let of_clump = |clump: usize| {
+        let last = pages.min((clump + 1) * CLUMP);
+        (clump * CLUMP..last).map(move |page| (page, pages + clump))
+    };
+    clumps.into_iter().flat_map(of_clump).collect()
+}
+
+fn kind_of(warning: WarningKind) -> &'static str {
+    match warning {
+        WarningKind::ValuesChanged => "values_changed",
+        WarningKind::OtherLayout => "other_layout",
+        WarningKind::OneContent => "one_content",
+        WarningKind::AlternativeServes => "alternative_serves",
+    }
+}
+
+/// Looks at the pages of a manual night after night.
+fn look(manual: &Manual, order: Order, most: usize) -> Told {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut told = Told::default();
+    let nothing = Map::new();
+    let mut health = MappingHealth::new(manual.name);
+    for nth in 0.. {
+        if nth % NIGHTS == 0 {
+            health = MappingHealth::new(manual.name);
+        }
+        for (page, source) in night(order, manual.pages.len(), &mut random) {
+            if told.pages == most {
+                return told;
+            }
+            told.pages += 1;
+            let id = format!("watches/manual/{nth}-{page}");
+            let read = &manual.pages[page];
+            let events = health.note(&GoodPage {
+                id: &id,
+                url: &id,
+                site: "manual.example",
+                at: "2026-01-01T00:00:00.000Z",
+                mapping_version: None,
+                template: read.template.as_deref(),
+                source: &source.to_string(),
+                content_hash: None,
+                attempts: 1,
+                fields: &read.fields,
+                alternatives: &nothing,
+                known_values: &[],
+            });
+            for event in events {
+                match event {
+                    Event::LayoutChanged => {
+                        let alarm = health.alarm().expect("it was raised");
+                        println!("{}: {}", manual.name, alarm.text());
+                        told.alarms += 1;
+                        // Whoever heard of it has a mapping that is right: all begins anew.
+                        health = MappingHealth::new(manual.name);
+                        break;
+                    }
+                    Event::Warned(warning) => {
+                        *told.warnings.entry(kind_of(warning.kind)).or_default() += 1;
+                    }
+                    Event::MoreFell | Event::Cleared(_) => {}
+                }
+            }
+        }
+    }
+    told
+}
+
+/// Prints what is told of pages that have not changed, and asserts that it is little.
+fn judge(manual: &Manual) {
+    let count = manual.pages.len();
+    let mut shares: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in manual.pages.iter().flat_map(|page| page.fields.keys()) {
+        *shares.entry(name).or_default() += 1;
+    }
+    let shares: Vec<String> = shares
+        .iter()
+        .map(|(name, pages)| format!("{name} {:.2}", *pages as f64 / count as f64))
+        .collect();
+    println!("{}: {count} pages; {}", manual.name, shares.join(", "));
+    for (order, word) in [(Order::Random, "random"), (Order::Clumps, "in clumps")] {
+        let told = look(manual, order, most_pages());
+        let per_million = |events: usize| events as f64 * 1e6 / told.pages as f64;
+        let warnings = told.warnings.iter();
+        let warnings: Vec<String> = warnings
+            .map(|(kind, events)| format!("{kind} {:.1}", per_million(*events)))
+            .collect();
+        println!(
+            "  {word}: {} pages, {:.1} false alarms in a million; warnings: {}",
+            told.pages,
+            per_million(told.alarms),
+            warnings.join(", ")
+        );
+        // One may come among however few pages.
+        let most = 1 + told.pages * MOST_IN_A_MILLION / 1_000_000;
+        assert!(told.alarms <= most, "{word}: {}", told.alarms);
+    }
+}
+
+#[needs(python3_doc)]
+#[test]
+fn pages_of_the_python_manual_raise_no_alarm() {
+    judge(&read(
+        "python",
+        "/usr/share/doc/python3-doc/html",
+        &[
+            ("title", "//h1/text()"),
+            ("code", "//div[contains(@class, 'highlight')]//pre"),
+            ("function", "//dl[contains(@class, 'function')]/dt/@id"),
+            ("class", "//dl[contains(@class, 'class')]/dt/@id"),
+            ("note", "//div[contains(@class, 'note')]/p"),
+            ("since", "//div[@class = 'versionadded']/p"),
+            ("deprecated", "//div[@class = 'deprecated']/p"),
+            ("see_also", "//div[contains(@class, 'seealso')]/p"),
+        ],
+    ));
+}
+
+#[needs(postgresql_doc)]
+#[test]
+fn pages_of_the_postgresql_manual_raise_no_alarm() {
+    judge(&read(
+        "postgresql",
+        "/usr/share/doc/postgresql-doc-15/html",
+        &[
+            ("title", "//title/text()"),
+            (
+                "heading",
+                "//div[@class = 'titlepage']//h2 | //span[@class = 'refentrytitle']",
+            ),
+            ("example", "//pre[@class = 'programlisting']"),
+            ("synopsis", "//pre[@class = 'synopsis']"),
+            ("table", "//p[@class = 'title']"),
+            ("note", "//div[@class = 'note']//p"),
+            ("tip", "//div[@class = 'tip']//p"),
+            ("warning", "//div[@class = 'warning']//p"),
+            ("parent", "//a[@accesskey = 'u']/@href"),
+        ],
+    ));
+}
+
+#[needs(sqlite3_doc)]
+#[test]
+fn pages_of_the_sqlite_manual_raise_no_alarm() {
+    judge(&read(
+        "sqlite",
+        "/usr/share/doc/sqlite3",
+        &[
+            ("title", "//title/text()"),
+            ("heading", "//h1/text()"),
+            ("section", "//h2"),
+            ("code", "//pre"),
+            ("table", "//table//td"),
+            ("list", "//ol/li"),
+            ("released", "//h2[contains(., 'On')]"),
+            ("sources", "//a[contains(@href, '.c')]/@href"),
+        ],
+    ));
+}
