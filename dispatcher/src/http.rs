@@ -1,65 +1,48 @@
 //! Requests by HTTP: the same JSON as on the control socket, for clients without ZeroMQ.
 //!
 //! HTTP requests carry no keys: beyond loopback the server listens only with TLS and tokens
-//! ([`protection`]). To keep foreign pages in a browser out, it refuses any `Origin` header, bodies whose
+//! ([`webfill_http`]). To keep foreign pages in a browser out, it refuses any `Origin` header, bodies whose
 //! type is not JSON and, where no token is asked for, `Host` names that are not this machine's. One thread serves all connections; it only
 //! reads and waits, and the dispatcher's loop carries the requests out.
+//!
+//! What is below `/desk` is the desk's ([`webfill_desk`]), which lets its visitors in by rules of its own.
 
 mod answers;
 mod body;
+mod desk;
 mod feed;
 mod guard;
 mod pending_requests;
-mod places;
-mod protection;
-mod tls;
-mod tokens;
-mod unread;
 mod watches;
-mod wrong_tokens;
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::header::{ACCEPT, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
+use webfill_desk::{Desk, DeskSetup};
+use webfill_http::body::MOST_LARGE;
+use webfill_http::{Answering, InForce, PERIOD, Peer, WrongTokens};
 use webfill_startup::Fault;
 use webfill_wire::RefusalLog;
 use webfill_wire::keys::Rights;
 
 use self::answers::{Answer, json_answer, raw_json, refused, with_header};
 pub(crate) use self::pending_requests::PendingRequests;
-use self::places::Places;
-pub(crate) use self::protection::InForce;
-pub use self::protection::{HttpFiles, Protection};
-use self::unread::Unread;
 use self::watches::is_of_watches;
-use self::wrong_tokens::WrongTokens;
 use crate::clock::SteadyClock;
 use crate::control::Asked;
 use crate::health::Health;
 use crate::requester::{Way, Who};
 
-/// At most this many connections are served at once; further ones wait.
-const MOST_CONNECTIONS: usize = 64;
-
-/// The time limit for the head of a request.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
-
-/// The time limit for an answer to be read, from when the client is behind.
-const READ_WITHIN: Duration = Duration::from_secs(30);
-
 /// The shared state of all connections.
 struct Service {
+    desk: Arc<Desk>,
     pending_requests: PendingRequests,
     health: Health,
     clock: SteadyClock,
@@ -77,94 +60,45 @@ pub(crate) fn start(
     pending_requests: PendingRequests,
     health: Health,
     protection: InForce,
+    desk: DeskSetup,
 ) -> Result<SocketAddr, Fault> {
-    let cannot = |error: std::io::Error| {
-        Fault::error(format!(
-            "cannot take requests at http://{address}: {error}; choose another --http ADDRESS:PORT, or `--http off`"
-        ))
-    };
-    let listener = TcpListener::bind(address).map_err(cannot)?;
-    listener.set_nonblocking(true).map_err(cannot)?;
-    let address = listener.local_addr().map_err(cannot)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(cannot)?;
+    let fleet = desk::AskLoop::new(pending_requests.clone(), health.clone());
     let service = Arc::new(Service {
+        desk: Desk::new(desk, Some(Arc::new(fleet)), protection.clone())?,
         pending_requests,
         health,
         clock,
-        large_bodies: Semaphore::new(body::MOST_LARGE),
-        protection,
+        large_bodies: Semaphore::new(MOST_LARGE),
+        protection: protection.clone(),
         wrong_tokens: WrongTokens::default(),
         refusals: Mutex::default(),
     });
-    std::thread::Builder::new()
-        .name("http".into())
-        .spawn(move || runtime.block_on(serve(listener, service)))
-        .map_err(cannot)?;
-    Ok(address)
+    let advice = "choose another --http ADDRESS:PORT, or `--http off`";
+    webfill_http::start(address, advice, protection, service)
 }
 
-async fn serve(listener: TcpListener, service: Arc<Service>) {
-    let listener = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => {
-            tracing::error!(event = "http_ended", %error, "no requests are taken by HTTP");
-            return;
+impl Answering for Service {
+    async fn attend(self: Arc<Self>) {
+        Arc::clone(&self.desk).attend().await;
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
+        if Desk::has(request.uri().path()) {
+            return Arc::clone(&self.desk).answer(request, peer).await;
         }
-    };
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let by_address = Arc::new(Places::default());
-    loop {
-        let place = Arc::clone(&places).acquire_owned().await;
-        let (stream, from) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(_) => {
-                // Most likely out of file descriptors: retry when some are free again.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let protection = service.protection.get();
-        // Without tokens only this machine's processes come, and all by one address.
-        let own_place = match protection.tokens {
-            Some(_) => match by_address.take(from.ip()) {
-                Some(own) => Some(own),
-                None => continue,
-            },
-            None => None,
-        };
-        let service = Arc::clone(&service);
-        tokio::spawn(async move {
-            let _places = (place, own_place);
-            match protection.tls {
-                None => serve_connection(stream, service, from).await,
-                Some(config) => {
-                    if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
-                        serve_connection(stream, service, from).await;
-                    }
-                }
-            }
-        });
+        if request.uri().path() == "/" && is_of_browser(&request) {
+            return webfill_desk::entrance();
+        }
+        let visit = Visit::new(self, peer.address.ip());
+        visit.answer(request).await
     }
 }
 
-async fn serve_connection(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
-    service: Arc<Service>,
-    from: SocketAddr,
-) {
-    let serve_one = service_fn(move |request| {
-        let visit = Visit::new(Arc::clone(&service), from.ip());
-        async move { Ok::<_, std::convert::Infallible>(visit.answer(request).await) }
-    });
-    // A client that has closed the connection needs no answer.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .serve_connection(TokioIo::new(Unread::new(stream, READ_WITHIN)), serve_one)
-        .await;
+/// Whether whoever asks reads pages: browsers say so, and programs do not.
+fn is_of_browser(request: &Request<Incoming>) -> bool {
+    let accepted = request.headers().get(ACCEPT);
+    let accepted = accepted.and_then(|types| types.to_str().ok());
+    request.method() == Method::GET && accepted.is_some_and(|types| types.contains("text/html"))
 }
 
 /// The methods and paths, for the answer to an unknown path.
@@ -210,7 +144,7 @@ impl Visit {
             // Only of wrong ones: whoever shares an address with a guesser, behind a proxy, is let in.
             if self.service.wrong_tokens.count(self.from, Instant::now()) {
                 let why = "too many wrong tokens from there: try again in a minute";
-                let seconds = wrong_tokens::PERIOD.as_secs().to_string();
+                let seconds = PERIOD.as_secs().to_string();
                 let answer = with_header(refused(429, why), RETRY_AFTER, &seconds);
                 return Err(Box::new(with_header(answer, CONNECTION, "close")));
             }

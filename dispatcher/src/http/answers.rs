@@ -1,13 +1,11 @@
 //! HTTP answers: always JSON.
 
-use http_body_util::Full;
-use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::Value;
 use webfill_api::Refusal;
-
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(super) use webfill_http::Answer;
+use webfill_http::whole;
 
 pub(super) fn json_answer(status: u16, value: Value) -> Answer {
     let mut text = value.to_string();
@@ -17,7 +15,7 @@ pub(super) fn json_answer(status: u16, value: Value) -> Answer {
 
 /// Text that is JSON already.
 pub(super) fn raw_json(status: u16, text: String) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(text)));
+    let mut answer = Response::new(whole(text));
     *answer.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let json = HeaderValue::from_static("application/json");

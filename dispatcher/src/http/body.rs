@@ -1,11 +1,8 @@
-//! Request bodies, read within limits of size and time.
+//! Request bodies, read within limits; a body beyond them is refused in JSON.
 
-use std::time::Duration;
-
-use http_body_util::BodyExt;
-use hyper::body::{Body, Bytes, Incoming};
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::Instant;
+use hyper::body::Incoming;
+use tokio::sync::Semaphore;
+use webfill_http::body::{self, BodyFault};
 
 use super::answers::{Answer, refused};
 
@@ -13,164 +10,16 @@ use super::answers::{Answer, refused};
 /// socket.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A body larger than this counts as large; at most [`MOST_LARGE`] large bodies are read at once.
-const LARGE_BYTES: usize = 1 << 20;
-pub(super) const MOST_LARGE: usize = 4;
-
-/// A body may be behind [`LEAST_RATE`] for this long; then it is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The bytes a second that a body brings at least while it is waited for. It is the bound of what a client that
-/// sends a byte now and then can hold: its place among the connections.
-const LEAST_RATE: f64 = 4_096.0;
-
-/// A body that arrives.
-pub(super) struct Arriving<B = Incoming> {
-    body: B,
-    patience: Duration,
-    /// For how long it was waited for beyond the time that its bytes may take. What comes sooner than it must is
-    /// no credit: a large beginning does not permit a long end.
-    behind: Duration,
-}
-
-impl<B: Body<Data = Bytes> + Unpin> Arriving<B> {
-    pub(super) fn new(body: B) -> Arriving<B> {
-        Arriving {
-            body,
-            patience: PATIENCE,
-            behind: Duration::ZERO,
-        }
-    }
-
-    /// The next piece; `None` at the end. Only the time within this call counts.
-    pub(super) async fn next_piece(&mut self) -> Result<Option<Bytes>, Answer> {
-        loop {
-            let began = Instant::now();
-            let left = self.patience.saturating_sub(self.behind);
-            let frame = tokio::time::timeout(left, self.body.frame()).await;
-            let frame = frame.map_err(|_| {
-                let why =
-                    format!("the body comes too slowly: {LEAST_RATE} bytes a second are the least");
-                refused(408, &why)
-            })?;
-            self.behind += began.elapsed();
-            match frame {
-                None => return Ok(None),
-                Some(Err(_)) => return Err(refused(400, "the body is broken off")),
-                Some(Ok(frame)) => {
-                    // Without data it is a trailer, which brings nothing.
-                    if let Ok(piece) = frame.into_data() {
-                        let may_take = Duration::from_secs_f64(piece.len() as f64 / LEAST_RATE);
-                        self.behind = self.behind.saturating_sub(may_take);
-                        return Ok(Some(piece));
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// The whole body.
 pub(super) async fn read_whole(body: Incoming, large: &Semaphore) -> Result<Vec<u8>, Answer> {
-    let too_large = || {
-        let why = format!("more than {MOST_BYTES} bytes: send it in parts, or as JSON lines");
-        refused(413, &why)
-    };
-    if body.size_hint().lower() > MOST_BYTES as u64 {
-        return Err(too_large());
-    }
-    let mut body = Arriving::new(body);
-    let mut whole = Vec::new();
-    let mut place: Option<SemaphorePermit<'_>> = None;
-    while let Some(piece) = body.next_piece().await? {
-        if whole.len() + piece.len() > MOST_BYTES {
-            return Err(too_large());
-        }
-        whole.extend_from_slice(&piece);
-        if place.is_none() && whole.len() > LARGE_BYTES {
-            place = large.acquire().await.ok();
-        }
-    }
-    Ok(whole)
+    let read = body::read_whole(body, MOST_BYTES, large).await;
+    read.map_err(refusal)
 }
 
-#[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-    use std::pin::Pin;
-    use std::task::{Context, Poll};
-
-    use hyper::body::Frame;
-    use tokio::time::Interval;
-
-    use super::*;
-
-    /// Brings a piece at each interval, and never ends.
-    struct Dripping(Interval, &'static [u8]);
-
-    impl Body for Dripping {
-        type Data = Bytes;
-        type Error = Infallible;
-
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            context: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-            let piece = Bytes::from_static(self.1);
-            let ticked = self.0.poll_tick(context);
-            ticked.map(|_| Some(Ok(Frame::data(piece))))
-        }
-    }
-
-    /// With patience for a fifth of a second, a piece each hundredth.
-    fn arriving(piece: &'static [u8]) -> Arriving<Dripping> {
-        let interval = tokio::time::interval(Duration::from_millis(10));
-        Arriving {
-            patience: Duration::from_millis(200),
-            ..Arriving::new(Dripping(interval, piece))
-        }
-    }
-
-    #[tokio::test]
-    async fn a_byte_now_and_then_does_not_prolong_it() {
-        let began = Instant::now();
-        let mut body = arriving(b".");
-        let refusal = loop {
-            match body.next_piece().await {
-                Ok(piece) => assert!(piece.is_some()),
-                Err(refusal) => break refusal,
-            }
-        };
-        assert_eq!(refusal.status(), 408);
-        assert!(began.elapsed() >= Duration::from_millis(200));
-    }
-
-    #[tokio::test]
-    async fn what_came_fast_before_is_no_credit() {
-        let mut body = arriving(&[b'.'; 1 << 20]);
-        for _ in 0..5 {
-            assert!(body.next_piece().await.is_ok());
-        }
-        body.body.1 = b".";
-        while body.next_piece().await.is_ok() {}
-    }
-
-    #[tokio::test]
-    async fn a_body_at_the_least_rate_is_read_for_as_long_as_it_comes() {
-        let mut body = arriving(&[b'.'; 4 * 4_096 / 100]);
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(1) {
-            assert!(body.next_piece().await.is_ok());
-        }
-    }
-
-    /// What the dispatcher takes to make durable what has come is not the client's delay.
-    #[tokio::test]
-    async fn the_time_between_two_calls_does_not_count() {
-        let mut body = arriving(b".");
-        for _ in 0..5 {
-            assert!(body.next_piece().await.is_ok());
-            tokio::time::sleep(Duration::from_millis(60)).await;
-        }
-    }
+pub(super) fn refusal(fault: BodyFault) -> Answer {
+    let advice = match fault {
+        BodyFault::TooLarge { .. } => ": send it in parts, or as JSON lines",
+        BodyFault::TooSlow | BodyFault::BrokenOff => "",
+    };
+    refused(fault.status(), &format!("{fault}{advice}"))
 }

@@ -6,9 +6,10 @@ use hyper::Request;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use webfill_api::{Batch, Question, Refusal, RequestParser};
+use webfill_http::body::Arriving;
 
 use super::answers::{Answer, json_answer, refused};
-use super::body::{Arriving, read_whole};
+use super::body::{read_whole, refusal};
 use super::guard::{MediaType, media_type};
 use super::{Visit, refusal_status};
 use crate::control::{Asked, RefusedLines};
@@ -91,7 +92,7 @@ impl Lines<'_> {
     async fn read_all(&mut self, body: Incoming) -> Result<(), Answer> {
         let mut body = Arriving::new(body);
         let mut rest: Vec<u8> = Vec::new();
-        while let Some(piece) = body.next_piece().await? {
+        while let Some(piece) = body.next_piece().await.map_err(refusal)? {
             rest.extend_from_slice(&piece);
             let mut begin = 0;
             while let Some(length) = rest[begin..].iter().position(|byte| *byte == b'\n') {

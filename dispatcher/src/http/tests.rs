@@ -30,7 +30,9 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     });
     let any = "127.0.0.1:0".parse().unwrap();
     let open = InForce::default();
-    start(any, SteadyClock::start(), pending_requests, turning(), open).unwrap()
+    let desk = DeskSetup::default();
+    let clock = SteadyClock::start();
+    start(any, clock, pending_requests, turning(), open, desk).unwrap()
 }
 
 /// Accepts every batch and tells everything else as it was read.
@@ -241,6 +243,7 @@ fn a_loop_that_has_ended_is_told() {
         pending_requests,
         turning(),
         InForce::default(),
+        DeskSetup::default(),
     )
     .unwrap();
     let asking = std::thread::spawn(move || get(to, "/status").0);
@@ -261,6 +264,7 @@ fn before_the_frontier_is_open_only_health_is_told() {
         pending_requests,
         health,
         InForce::default(),
+        DeskSetup::default(),
     )
     .unwrap();
     for path in ["/healthz", "/readyz", "/status", "/info?appid=a&uuid=u"] {

@@ -4,25 +4,25 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::wrong_tokens::network;
+use crate::wrong_tokens::network;
 
 /// At most this many connections of one address, of IPv6 one network of 64 bits.
-const MOST_OF_ONE: usize = 8;
+const MOST_OF_ONE: usize = 16;
 
 /// The connections that are open, by address.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<HashMap<IpAddr, usize>>);
+pub(crate) struct Places(Mutex<HashMap<IpAddr, usize>>);
 
 /// A connection's place, free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     places: Arc<Places>,
     network: IpAddr,
 }
 
 impl Places {
     /// A place for a connection; `None` if its address holds as many as it may.
-    pub(super) fn take(self: &Arc<Places>, from: IpAddr) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Places>, from: IpAddr) -> Option<Place> {
         let network = network(from);
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(network).or_default();

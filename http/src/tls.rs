@@ -16,7 +16,7 @@ const HANDSHAKE: u8 = 22;
 const PLAIN: &str = "{\"error\":{\"path\":\"$\",\"message\":\"this is the place of https\"}}\n";
 
 /// The connection once its handshake is done; `None` if it fails, or takes longer.
-pub(super) async fn accept(
+pub(crate) async fn accept(
     stream: TcpStream,
     config: Arc<ServerConfig>,
     within: Duration,

@@ -23,35 +23,45 @@ const DIGEST_MARK: &str = "sha256:";
 const LEAST_CHARACTERS: usize = 32;
 
 /// The bits of a file's mode that give access to other users than its owner.
-pub(super) const OTHERS: u32 = 0o077;
+pub(crate) const OTHERS: u32 = 0o077;
 
-type TokenDigest = [u8; 32];
+pub type TokenDigest = [u8; 32];
 
 /// The owner of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bearer {
-    pub(crate) name: Arc<str>,
-    pub(crate) rights: Rights,
+pub struct Bearer {
+    pub name: Arc<str>,
+    pub rights: Rights,
 }
 
 /// The tokens in force.
 #[derive(Clone, Default)]
-pub(crate) struct Tokens(Vec<(TokenDigest, Bearer)>);
+pub struct Tokens(Vec<(TokenDigest, Bearer)>);
 
 impl Tokens {
     /// Reads the file, which only its owner may read.
-    pub(super) fn read(path: &Path) -> Result<Tokens, Fault> {
+    pub(crate) fn read(path: &Path) -> Result<Tokens, Fault> {
         let shown = path.display();
         let text = read_private(path, "the tokens")?;
         parse(&text).map_err(|fault| Fault::usage(format!("{shown}: {fault}")))
     }
 
     /// The owner of a token, if it is one.
-    pub(super) fn bearer(&self, token: &str) -> Option<&Bearer> {
+    pub fn bearer(&self, token: &str) -> Option<&Bearer> {
+        self.by_digest(&digest(token))
+    }
+
+    /// The digest of a token that is on the list, by which [`Tokens::by_digest`] finds its owner for as long as it is.
+    pub fn digest_of(&self, token: &str) -> Option<TokenDigest> {
         let digest = digest(token);
+        self.by_digest(&digest).map(|_| digest)
+    }
+
+    /// The owner of the token with this digest.
+    pub fn by_digest(&self, digest: &TokenDigest) -> Option<&Bearer> {
         let mut found = None;
         for (listed, bearer) in &self.0 {
-            if is_same(&digest, listed) {
+            if is_same(digest, listed) {
                 found = Some(bearer);
             }
         }
@@ -60,7 +70,7 @@ impl Tokens {
 }
 
 /// Reads a file that must be closed to other users.
-pub(super) fn read_private(path: &Path, what: &str) -> Result<String, Fault> {
+pub(crate) fn read_private(path: &Path, what: &str) -> Result<String, Fault> {
     let shown = path.display();
     let unreadable = |error| Fault::usage(format!("cannot read {what} {shown}: {error}"));
     let mode = fs::metadata(path).map_err(unreadable)?.permissions().mode();

@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A connection whose writes fail once what has been written has waited for this long for the client. It
 /// counts for an answer as a whole: one byte read now and then does not prolong it.
-pub(super) struct Unread<S> {
+pub(crate) struct Unread<S> {
     stream: S,
     within: Duration,
     /// Set while something waits to be read by the client.
@@ -20,7 +20,7 @@ pub(super) struct Unread<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Unread<S> {
-    pub(super) fn new(stream: S, within: Duration) -> Unread<S> {
+    pub(crate) fn new(stream: S, within: Duration) -> Unread<S> {
         Unread {
             stream,
             within,

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So many wrong tokens of one address within [`PERIOD`]; then each further one is answered 429.
-pub(super) const MOST_WRONG: u32 = 10;
+pub const MOST_WRONG: u32 = 10;
 
 /// How long that lasts, from the first wrong one.
-pub(super) const PERIOD: Duration = Duration::from_secs(60);
+pub const PERIOD: Duration = Duration::from_secs(60);
 
 /// At most this many addresses are counted. While there are more, the wrong tokens of further ones are not
 /// counted: whoever has so many addresses is not kept out by counting them.
@@ -17,7 +17,7 @@ const MOST_ADDRESSES: usize = 10_000;
 
 /// The wrong tokens of the last minute, by address.
 #[derive(Debug, Default)]
-pub(super) struct WrongTokens(Mutex<Counted>);
+pub struct WrongTokens(Mutex<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {
@@ -28,7 +28,7 @@ struct Counted {
 
 impl WrongTokens {
     /// An address has had a wrong token; returns whether it has had too many.
-    pub(super) fn count(&self, from: IpAddr, now: Instant) -> bool {
+    pub fn count(&self, from: IpAddr, now: Instant) -> bool {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let from = network(from);
         if !counted.by_network.contains_key(&from) && !counted.has_room(now) {
@@ -40,6 +40,15 @@ impl WrongTokens {
         }
         *wrong = wrong.saturating_add(1);
         *wrong > MOST_WRONG
+    }
+
+    /// Whether an address has had so many wrong tokens lately that a further one would be too many.
+    pub fn has_too_many(&self, from: IpAddr, now: Instant) -> bool {
+        let counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = counted.by_network.get(&network(from));
+        found.is_some_and(|(wrong, since)| {
+            *wrong >= MOST_WRONG && now.duration_since(*since) < PERIOD
+        })
     }
 }
 
@@ -58,7 +67,7 @@ impl Counted {
 }
 
 /// What one sender has: an IPv4 address, or the 64 bits of an IPv6 network.
-pub(super) fn network(from: IpAddr) -> IpAddr {
+pub(crate) fn network(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V6(address) => {
             let network = u128::from(address) & !u128::from(u64::MAX);
@@ -80,7 +89,9 @@ mod tests {
         for _ in 0..MOST_WRONG {
             assert!(!wrong.count(one, began));
         }
+        assert!(wrong.has_too_many(one, began) && !wrong.has_too_many(other, began));
         assert!(wrong.count(one, began));
+        assert!(!wrong.has_too_many(one, began + PERIOD));
         assert!(wrong.count("::ffff:192.0.2.1".parse().unwrap(), began));
         assert!(!wrong.count(other, began));
         assert!(!wrong.count(one, began + PERIOD), "it begins anew");

@@ -1,6 +1,7 @@
 //! What protects HTTP beyond this machine: TLS, and tokens. The files are read at the start and again at
 //! each reload; connections from then on have what was read.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -9,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use webfill_startup::Fault;
 
-use super::tokens::{Tokens, read_private};
+use crate::tokens::{Tokens, read_private};
 
 /// The files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,8 +23,8 @@ pub struct HttpFiles {
 /// What was read.
 #[derive(Clone, Default)]
 pub struct Protection {
-    pub(super) tls: Option<Arc<ServerConfig>>,
-    pub(super) tokens: Option<Arc<Tokens>>,
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    pub tokens: Option<Arc<Tokens>>,
 }
 
 /// It holds keys and tokens, which are not shown.
@@ -35,6 +36,11 @@ impl std::fmt::Debug for Protection {
 }
 
 impl HttpFiles {
+    /// Whether an address may be listened on: beyond loopback only with TLS and tokens.
+    pub fn permit(&self, address: SocketAddr) -> bool {
+        address.ip().is_loopback() || (self.tls.is_some() && self.tokens.is_some())
+    }
+
     /// Reads and checks them.
     pub fn read(&self) -> Result<Protection, Fault> {
         let tls = self.tls.as_ref();
@@ -71,18 +77,18 @@ fn server_config(certificate: &Path, key: &Path) -> Result<ServerConfig, Fault> 
 
 /// What is in force, shared by the HTTP thread and by who reloads it.
 #[derive(Clone, Default)]
-pub(crate) struct InForce(Arc<RwLock<Protection>>);
+pub struct InForce(Arc<RwLock<Protection>>);
 
 impl InForce {
-    pub(crate) fn new(protection: Protection) -> InForce {
+    pub fn new(protection: Protection) -> InForce {
         InForce(Arc::new(RwLock::new(protection)))
     }
 
-    pub(crate) fn replace(&self, protection: Protection) {
+    pub fn replace(&self, protection: Protection) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = protection;
     }
 
-    pub(super) fn get(&self) -> Protection {
+    pub fn get(&self) -> Protection {
         let in_force = self.0.read().unwrap_or_else(PoisonError::into_inner);
         in_force.clone()
     }

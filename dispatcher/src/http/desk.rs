@@ -1,0 +1,52 @@
+//! The fleet as the desk asks it: actions go to the dispatcher's loop with the visitor's rights, as those of any other client.
+
+use async_trait::async_trait;
+use serde_json::Value;
+use webfill_api::Refusal;
+use webfill_desk::{Fleet, Visitor};
+
+use super::PendingRequests;
+use crate::control::Asked;
+use crate::health::Health;
+use crate::requester::{Way, Who};
+
+pub(super) struct AskLoop {
+    pending_requests: PendingRequests,
+    health: Health,
+}
+
+impl AskLoop {
+    pub(super) fn new(pending_requests: PendingRequests, health: Health) -> AskLoop {
+        AskLoop {
+            pending_requests,
+            health,
+        }
+    }
+}
+
+#[async_trait]
+impl Fleet for AskLoop {
+    async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal> {
+        if !self.health.is_open() {
+            let why = "the frontier is being opened: try again in a few seconds";
+            return Err(Refusal::new("$", why));
+        }
+        let asked = Asked::Act(webfill_api::parse_action(action)?);
+        let who = Who {
+            name: visitor.name.clone(),
+            address: visitor.address.map(|address| address.to_string().into()),
+            way: Way::Desk,
+        };
+        let rights = visitor.rights.clone();
+        let Some(told) = self.pending_requests.ask(who, rights, asked).await else {
+            return Err(Refusal::new("$", "the dispatcher does not answer"));
+        };
+        match told.get("error") {
+            None => Ok(told),
+            Some(error) => {
+                let text = |key: &str| error[key].as_str().unwrap_or_default();
+                Err(Refusal::new(text("path"), text("message")))
+            }
+        }
+    }
+}

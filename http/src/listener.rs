@@ -1,0 +1,155 @@
+//! The listener: takes connections as long as there are places, and hands their requests on.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use webfill_startup::Fault;
+
+use crate::places::Places;
+use crate::protection::InForce;
+use crate::tls;
+use crate::unread::Unread;
+
+/// At most this many connections are served at once; further ones wait.
+const MOST_CONNECTIONS: usize = 64;
+
+/// The time limit for the head of a request.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time limit for an answer to be read, from when the client is behind.
+const READ_WITHIN: Duration = Duration::from_secs(30);
+
+/// The body of an answer: known as a whole, or told piece by piece.
+pub type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
+
+pub type Answer = Response<AnswerBody>;
+
+/// A body that is known as a whole.
+pub fn whole(body: impl Into<Bytes>) -> AnswerBody {
+    Full::new(body.into()).boxed_unsync()
+}
+
+/// Where a request comes from, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    pub address: SocketAddr,
+    pub is_tls: bool,
+}
+
+/// Whoever answers requests.
+pub trait Answering: Send + Sync + 'static {
+    /// Runs beside the requests, for as long as they are served.
+    fn attend(self: Arc<Self>) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> impl Future<Output = Answer> + Send;
+}
+
+/// Listens, and serves on a thread of its own until the process ends. Returns the address. `advice` is given
+/// when the address cannot be had.
+pub fn start<A: Answering>(
+    address: SocketAddr,
+    advice: &str,
+    protection: InForce,
+    answering: Arc<A>,
+) -> Result<SocketAddr, Fault> {
+    let cannot = |error: std::io::Error| {
+        Fault::error(format!(
+            "cannot take requests at http://{address}: {error}; {advice}"
+        ))
+    };
+    let listener = TcpListener::bind(address).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(cannot)?;
+    std::thread::Builder::new()
+        .name("http".into())
+        .spawn(move || runtime.block_on(serve(listener, protection, answering)))
+        .map_err(cannot)?;
+    Ok(address)
+}
+
+async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answering: Arc<A>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(event = "http_ended", %error, "no requests are taken by HTTP");
+            return;
+        }
+    };
+    tokio::spawn(Arc::clone(&answering).attend());
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let by_address = Arc::new(Places::default());
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await;
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(_) => {
+                // Most likely out of file descriptors: retry when some are free again.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let protection = protection.get();
+        // Without tokens only this machine's processes come, and all by one address.
+        let own_place = match protection.tokens {
+            Some(_) => match by_address.take(from.ip()) {
+                Some(own) => Some(own),
+                None => continue,
+            },
+            None => None,
+        };
+        let answering = Arc::clone(&answering);
+        let peer = Peer {
+            address: from,
+            is_tls: protection.tls.is_some(),
+        };
+        tokio::spawn(async move {
+            let _places = (place, own_place);
+            match protection.tls {
+                None => serve_connection(stream, answering, peer).await,
+                Some(config) => {
+                    if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
+                        serve_connection(stream, answering, peer).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn serve_connection<A: Answering>(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    answering: Arc<A>,
+    peer: Peer,
+) {
+    let serve_one = service_fn(move |request| {
+        let answer = Arc::clone(&answering).answer(request, peer);
+        async { Ok::<_, Infallible>(answer.await) }
+    });
+    // A client that has closed the connection needs no answer.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .serve_connection(TokioIo::new(Unread::new(stream, READ_WITHIN)), serve_one)
+        .await;
+}
