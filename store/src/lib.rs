@@ -13,6 +13,7 @@
 //! MongoDB they are dates, which its queries and TTL indexes need.
 
 mod bodies;
+mod browse;
 mod cache;
 mod change;
 mod claim;
@@ -38,6 +39,11 @@ mod uri;
 mod validators;
 
 pub use bodies::{Bodies, BodiesConfig, Body, BodyChange, DroppedBodies};
+pub use browse::{
+    Browse, ChangeListFilter, Count, CrawlFigures, CrawlFilter, DatasetRow, MAX_CRAWLS_OF_RECORD,
+    MAX_FIELDS_OF_ROW, MAX_SLICE, PageFilter, PageRow, Place, PlaceError, RecordFilter, RecordRow,
+    Slice, WholeRecord,
+};
 pub use cache::{
     Cache, ROBOTS_KEPT_MS, Reservation, ReservationRelease, ReservationRequest, RobotsEntry,
     SITE_KEPT_MS, SiteEntry,
@@ -69,5 +75,8 @@ pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
 pub use timestamp::{iso_time, parse_iso_time};
-pub use uri::{Backends, StoreUri, back_up, open, open_existing, open_existing_with_bodies};
+pub use uri::{
+    Backends, Browsing, StoreUri, back_up, open, open_existing, open_existing_with_bodies,
+    open_to_browse,
+};
 pub use validators::{KnownPage, Validators};

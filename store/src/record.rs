@@ -27,6 +27,7 @@ use crate::source_document::DatasetRecord;
 use crate::timestamp::iso_time;
 
 mod reread;
+mod urls;
 
 /// No record id is longer than this.
 pub const MAX_RECORD_ID_BYTES: usize = 1024;
@@ -122,6 +123,8 @@ pub(crate) struct StoredRecord {
     pub(crate) missing: Vec<String>,
     /// ISO 8601.
     pub(crate) resolved_at: Option<String>,
+    /// Where the user's input says that its values may be found.
+    pub(crate) urls: Vec<String>,
 }
 
 /// The values of a page, with what a record's source says of them.
@@ -195,6 +198,7 @@ impl StoredRecord {
                 || (refresh.after_ms.is_some() && self.had(name, record))
         };
         let news = without(record, record.want.iter().filter(is_old));
+        changed |= self.add_urls(&input.urls);
         self.merge(&news, now_ms) || changed
     }
 

@@ -25,6 +25,8 @@ pub struct DatasetRecord {
     pub record: Record,
     /// Which of the wanted fields are asked for again though they have a value.
     pub refresh: Refresh,
+    /// The URLs that the input names for it.
+    pub urls: Vec<String>,
     /// The document to write values back to, if the crawl writes back.
     pub source: Option<SourceDocument>,
     /// Where in its input the crawl has read it, as one number; `None` if each place of the input is
@@ -37,6 +39,7 @@ impl From<Record> for DatasetRecord {
         DatasetRecord {
             record,
             refresh: Refresh::default(),
+            urls: Vec::new(),
             source: None,
             position: None,
         }

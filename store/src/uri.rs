@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::bodies::Bodies;
+use crate::browse::Browse;
 use crate::cache::Cache;
 use crate::error::StoreError;
 use crate::mongodb::{Mongo, MongoUri};
@@ -96,7 +97,16 @@ pub struct Backends {
     pub store: Arc<dyn Store>,
     /// Those of the store's pages.
     pub bodies: Arc<dyn Bodies>,
+    /// To look through the store.
+    pub browse: Arc<dyn Browse>,
     pub cache: Arc<dyn Cache>,
+}
+
+/// A store that is opened to be looked through.
+#[derive(Clone)]
+pub struct Browsing {
+    pub store: Arc<dyn Store>,
+    pub browse: Arc<dyn Browse>,
 }
 
 /// Opens a store and a cache, which is the store's own database if `cache` is `None`. Creates what
@@ -109,6 +119,7 @@ pub async fn open(store: &StoreUri, cache: Option<&StoreUri>) -> Result<Backends
     Ok(Backends {
         store: opened.store,
         bodies: opened.bodies,
+        browse: opened.browse,
         cache: open_one(cache, OpenMode::Create, Uses::Cache).await?.cache,
     })
 }
@@ -127,6 +138,15 @@ pub async fn open_existing_with_bodies(
     Ok((opened.store, opened.bodies))
 }
 
+/// Opens a store that must exist, to be looked through.
+pub async fn open_to_browse(store: &StoreUri) -> Result<Browsing, StoreError> {
+    let opened = open_one(store, OpenMode::MustExist, Uses::Store).await?;
+    Ok(Browsing {
+        store: opened.store,
+        browse: opened.browse,
+    })
+}
+
 /// Copies a store's file into a folder while others write to it; returns the copy. `None` for a store
 /// whose server has means of its own.
 pub fn back_up(store: &StoreUri, into: &Path) -> Result<Option<PathBuf>, StoreError> {
@@ -143,6 +163,7 @@ async fn open_one(uri: &StoreUri, mode: OpenMode, uses: Uses) -> Result<Backends
             Ok(Backends {
                 store: sqlite.clone(),
                 bodies: sqlite.clone(),
+                browse: sqlite.clone(),
                 cache: sqlite,
             })
         }
@@ -151,6 +172,7 @@ async fn open_one(uri: &StoreUri, mode: OpenMode, uses: Uses) -> Result<Backends
             Ok(Backends {
                 store: mongo.clone(),
                 bodies: mongo.clone(),
+                browse: mongo.clone(),
                 cache: mongo,
             })
         }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use webfill_store::{
-    Backends, ChangeFilter, CrawlId, Cursor, ExportFilter, ExportKind, Page, Save, StoreUri,
-    UNNAMED_DATASET, Validators, open,
+    Backends, ChangeFilter, CrawlId, Cursor, ExportFilter, ExportKind, Page, RecordFilter,
+    RecordState, Save, StoreUri, UNNAMED_DATASET, Validators, open,
 };
 use webfill_wire::Outcome;
 
@@ -385,4 +385,44 @@ async fn pages_of_version_8_do_not_say_which_alternatives_have_served() {
     let start = Cursor::start();
     store.changes(&start, &all, &mut each).await.unwrap();
     assert_eq!(served, [Value::Null, json!({"name": 2})]);
+}
+
+/// What a process of version 9 writes a record by, which has the file open while it is brought up to date.
+const PUT_BY_VERSION_9: &str = "
+INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at, candidates, history)
+VALUES (?1, 'd', ?2, '{}', '{}', '[\"n\"]', NULL, '{}', '{}')
+ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, history = excluded.history";
+
+#[tokio::test]
+async fn records_of_version_9_have_no_urls_and_it_may_go_on_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v9.sql"));
+    old.execute_batch(
+        "INSERT INTO changes VALUES ('s', 0, 0);
+        PRAGMA application_id = 0x7762666c;
+        PRAGMA user_version = 9;",
+    )
+    .unwrap();
+    let mut put_by_old = old.prepare(PUT_BY_VERSION_9).unwrap();
+    put_by_old.execute(["d/1", "1"]).unwrap();
+    let opened = open_file(&path).await;
+    opened.browse.prepare().await.unwrap();
+    let record = opened.browse.record("d/1").await.unwrap().unwrap();
+    assert_eq!(record.document["urls"], json!([]));
+    for (key, id) in [("d/1", "1"), ("d/2", "2")] {
+        put_by_old.execute([key, id]).unwrap();
+    }
+    let open = RecordFilter {
+        dataset: Some("d".into()),
+        state: Some(RecordState::Open),
+        ..RecordFilter::default()
+    };
+    let listed = opened.browse.records(&open, None, 10).await.unwrap();
+    assert_eq!(
+        listed.rows.len(),
+        2,
+        "indexes follow what older processes write"
+    );
 }

@@ -213,6 +213,25 @@ async fn read(db: &Db, crawl: &CrawlId, after: Option<String>) -> Result<Vec<Bod
     Ok(found.iter().map(|stored| body(stored)).collect())
 }
 
+/// The body of a page, if it is that of the page as it is now.
+pub(super) async fn find(db: &Db, page_id: &str) -> Result<Option<Body>, Fault> {
+    let pages: Collection<RawDocumentBuf> = db.database.collection("pages");
+    let page = pages
+        .find_one(doc! {"_id": page_id})
+        .projection(doc! {"content_hash": 1});
+    let page = with_timeout(async { page.await }).await?;
+    let hash = page
+        .as_ref()
+        .and_then(|page| page.get_str("content_hash").ok());
+    let Some(hash) = hash else {
+        return Ok(None);
+    };
+    let bodies: Collection<RawDocumentBuf> = db.database.collection(BODIES);
+    let find = bodies.find_one(doc! {"_id": page_id, "content_hash": hash});
+    let found = with_timeout(async { find.await }).await?;
+    Ok(found.map(|stored| body(&stored)))
+}
+
 fn body(stored: &RawDocument) -> Body {
     let text = |name: &str| stored.get_str(name).unwrap_or_default().to_owned();
     let number = |name: &str| stored.get_i64(name).unwrap_or_default().unsigned_abs();

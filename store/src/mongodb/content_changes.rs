@@ -12,12 +12,15 @@ use mongodb::bson::raw::cstr;
 use mongodb::bson::{Document, RawArrayBuf, RawDocument, RawDocumentBuf, doc, rawdoc};
 use serde_json::Value;
 
+use super::browse::Listing;
 use super::cache::{integer, time};
 use super::command::{Db, with_timeout};
 use super::fault::{DUPLICATE_KEY, Fault};
+use super::indexes::CHANGES_OF_CRAWL;
 use super::pages::{date, replace_if};
 use super::value::{self, binary, bson, or_null};
 use crate::CrawlId;
+use crate::browse::{ChangeListFilter, Place, Slice};
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::site_clock::clamped;
 
@@ -213,6 +216,39 @@ pub(super) async fn read(
     };
     let found: Vec<RawDocumentBuf> = with_timeout(find).await?;
     found.iter().map(|stored| change(stored)).collect()
+}
+
+/// The last changes first; only those up to the last one below which none is missing.
+pub(super) async fn list(
+    db: &Db,
+    filter: &ChangeListFilter,
+    from: Option<Place>,
+    wanted: usize,
+) -> Result<Slice<Change>, Fault> {
+    let before = from.map_or(i64::MAX, |place| place.number(0));
+    let mut which = doc! {"_id": {"$lt": before, "$lte": visible(db).await?}};
+    let index = match &filter.crawl {
+        Some(crawl) => {
+            which.insert("app_id", &crawl.app_id);
+            which.insert("crawl_id", &crawl.crawl_id);
+            CHANGES_OF_CRAWL
+        }
+        None => "_id_",
+    };
+    let listing = Listing {
+        collection: CHANGES,
+        which,
+        order: doc! {"_id": -1},
+        index,
+        members: Document::new(),
+        wanted,
+    };
+    let placed = |stored: &RawDocument| {
+        let change = change(stored)?;
+        let place = Place::newest([change.number.to_string()]);
+        Ok((place, filter.takes(&change).then_some(change)))
+    };
+    Ok(listing.slice(db, placed).await?.unwrap_or_else(Slice::end))
 }
 
 pub(super) async fn count(

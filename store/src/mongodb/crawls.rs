@@ -36,7 +36,7 @@ pub(super) async fn get(db: &Db, id: &CrawlId) -> Result<Option<Crawl>, Fault> {
     stored.as_deref().map(read).transpose()
 }
 
-fn read(stored: &RawDocument) -> Result<Crawl, Fault> {
+pub(super) fn read(stored: &RawDocument) -> Result<Crawl, Fault> {
     let broken = |_| {
         Fault::InvalidEntry(format!(
             "a stored crawl is not as webfill writes it: {stored:?}"

@@ -118,7 +118,7 @@ fn query(kind: ExportKind, filter: &ExportFilter) -> Document {
 }
 
 /// A document in the form that is the same for every backend.
-fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Value {
+pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Value {
     let mut members: Map<String, Value> = value::object(stored);
     let own = match kind {
         ExportKind::Records => OWN_OF_RECORDS,

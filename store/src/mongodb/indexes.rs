@@ -6,6 +6,11 @@
 //! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
 //! | `pages` | `started_at` | pages that are too old; only of a store that drops pages |
+//! | `pages` | `app_id`, `crawl_id`, `outcome`, `started_at` | pages of a crawl, for people; only of a store that is looked through |
+//! | `pages` | `app_id`, `crawl_id`, `mapping`, `outcome`, `started_at` (partial) | those that a mapping has read; the same |
+//! | `pages` | `site`, `started_at` | pages of a site; the same |
+//! | `records` | `dataset`, `resolved_at` | open records, and resolved ones; the same |
+//! | `crawls` | `started_at` | crawls, the last first; the same |
 //! | `changes` | `app_id`, `crawl_id` | changes of a crawl's pages, in the order of their numbers |
 //! | `changes` | `app_id`, `crawl_id`, `at`, `kind` | how many changes a run has found |
 //! | `changes`, `versions` | `at`, `looked_at` | those that are too old; only of a store that drops pages |
@@ -27,6 +32,16 @@ use crate::uri::Uses;
 /// The index of `records` by which webfill recognises its own collection.
 pub(super) const OF_RECORDS: &str = "crawls_resolved_at";
 
+/// The indexes that people look through a store by.
+pub(super) const PAGES_BY_OUTCOME: &str = "app_id_crawl_id_outcome_started_at";
+pub(super) const PAGES_BY_MAPPING: &str = "app_id_crawl_id_mapping_outcome_started_at";
+pub(super) const PAGES_BY_SITE: &str = "site_started_at";
+pub(super) const RECORDS_BY_STATE: &str = "dataset_resolved_at";
+pub(super) const CRAWLS_BY_START: &str = "started_at";
+
+/// Of a crawl's changes.
+pub(super) const CHANGES_OF_CRAWL: &str = "app_id_crawl_id";
+
 /// Collections whose old documents go with old pages, each with the member that holds the time.
 pub(super) const GO_WITH_PAGES: [(&str, &str); 3] = [
     ("changes", "at"),
@@ -42,7 +57,7 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         let started = doc! {"name": "crawl_id_started_at", "key": {"crawl_id": 1, "started_at": 1}};
         let unwritten = doc! {"name": "unwritten", "key": {"unwritten": 1}, "sparse": true};
         let changed =
-            doc! {"name": "app_id_crawl_id", "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
+            doc! {"name": CHANGES_OF_CRAWL, "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
         // All that is counted of a run, so that no change is fetched for it.
         let counted = doc! {"name": "app_id_crawl_id_at", "key": {"app_id": 1, "crawl_id": 1, "at": 1, "kind": 1, "_id": 1}};
         wanted.extend([
@@ -83,6 +98,37 @@ pub(super) async fn create_for_retention(db: &Db) -> Result<(), Fault> {
     create_one(db, "pages", started).await?;
     for (collection, time) in GO_WITH_PAGES {
         let index = doc! {"name": time, "key": {time: 1}};
+        create_one(db, collection, index).await?;
+    }
+    Ok(())
+}
+
+/// Creates the indexes by which people look through a store, unless they exist.
+pub(super) async fn create_for_browsing(db: &Db) -> Result<(), Fault> {
+    let by_outcome = doc! {"app_id": 1, "crawl_id": 1, "outcome": 1, "started_at": -1, "_id": -1};
+    let by_mapping =
+        doc! {"app_id": 1, "crawl_id": 1, "mapping": 1, "outcome": 1, "started_at": -1, "_id": -1};
+    // Every name is more than "".
+    let with_mapping = doc! {"mapping": {"$gt": ""}};
+    for (collection, index) in [
+        (
+            "crawls",
+            doc! {"name": CRAWLS_BY_START, "key": {"started_at": -1, "_id": -1}},
+        ),
+        ("pages", doc! {"name": PAGES_BY_OUTCOME, "key": by_outcome}),
+        (
+            "pages",
+            doc! {"name": PAGES_BY_MAPPING, "key": by_mapping, "partialFilterExpression": with_mapping},
+        ),
+        (
+            "pages",
+            doc! {"name": PAGES_BY_SITE, "key": {"site": 1, "started_at": -1, "_id": -1}},
+        ),
+        (
+            "records",
+            doc! {"name": RECORDS_BY_STATE, "key": {"dataset": 1, "resolved_at": 1, "_id": 1}},
+        ),
+    ] {
         create_one(db, collection, index).await?;
     }
     Ok(())

@@ -11,6 +11,7 @@
 //! Only this folder, and what it exports, knows BSON.
 
 mod bodies;
+mod browse;
 mod cache;
 mod changes;
 mod claims;

@@ -254,13 +254,14 @@ impl RecordDocument {
         let list = |name: &str| members.get(name).and_then(Value::as_array).cloned();
         let missing = list("missing").unwrap_or_default();
         let resolved_at = members.get("resolved_at").and_then(Value::as_str);
+        let texts_of = |list: Vec<Value>| -> Vec<String> {
+            let texts = list.iter().filter_map(Value::as_str);
+            texts.map(str::to_owned).collect()
+        };
         RecordDocument {
             record: StoredRecord {
-                missing: missing
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .map(str::to_owned)
-                    .collect(),
+                missing: texts_of(missing),
+                urls: texts_of(list("urls").unwrap_or_default()),
                 resolved_at: resolved_at.map(str::to_owned),
                 ..record
             },
@@ -372,6 +373,7 @@ impl RecordDocument {
             "candidates": {"$literal": dated(&record.candidates)?},
             "history": {"$literal": dated(&record.history)?},
             "missing": {"$literal": texts(&record.missing)},
+            "urls": {"$literal": texts(&record.urls)},
             "resolved_at": or_null(resolved_at.map(date)),
             "crawls": {"$literal": crawls},
         };

@@ -1,12 +1,14 @@
 //! The collection `site_states`.
 
-use mongodb::bson::{RawDocument, RawDocumentBuf, rawdoc};
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
 
+use super::browse::Listing;
 use super::cache::{integer, time};
 use super::command::Db;
 use super::fault::Fault;
 use super::pages::date;
 use super::value::or_null;
+use crate::browse::{Place, Slice};
 use crate::site_state::SiteState;
 
 pub(super) async fn put(db: &Db, states: &[SiteState]) -> Result<(), Fault> {
@@ -37,6 +39,29 @@ pub(super) async fn remove(db: &Db, sites: &[String]) -> Result<(), Fault> {
 pub(super) async fn get(db: &Db, site: &str) -> Result<Option<SiteState>, Fault> {
     let stored = db.find_one("site_states", site).await?;
     stored.as_deref().map(read).transpose()
+}
+
+/// States in the order of the sites' names.
+pub(super) async fn list(
+    db: &Db,
+    from: Option<Place>,
+    wanted: usize,
+) -> Result<Slice<SiteState>, Fault> {
+    // No site has no name.
+    let after = from.as_ref().map_or("", |place| place.part(0));
+    let listing = Listing {
+        collection: "site_states",
+        which: doc! {"_id": {"$gt": after}},
+        order: doc! {"_id": 1},
+        index: "_id_",
+        members: Document::new(),
+        wanted,
+    };
+    let placed = |stored: &RawDocument| {
+        let state = read(stored)?;
+        Ok((Place::key(&state.site), Some(state)))
+    };
+    Ok(listing.slice(db, placed).await?.unwrap_or_else(Slice::end))
 }
 
 fn read(stored: &RawDocument) -> Result<SiteState, Fault> {

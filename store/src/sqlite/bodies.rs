@@ -62,6 +62,11 @@ ON CONFLICT (_id) DO UPDATE SET content_hash = excluded.content_hash,
 WHERE (excluded.epoch, excluded.task, excluded.attempts, excluded.at)
     >= (bodies.epoch, bodies.task, bodies.attempts, bodies.at)";
 
+/// What [`read`] reads.
+const COLUMNS: &str =
+    "SELECT _id, content_hash, is_rendered, at, epoch, task, attempts, bytes, body
+    FROM bodies";
+
 /// A step of reading ends after this many rows, or bytes of bodies.
 const STEP_ROWS: usize = 64;
 const STEP_BYTES: usize = 4 << 20;
@@ -129,6 +134,25 @@ impl BodiesFile {
         let after = after.unwrap_or(first);
         let read = move |conn: &Connection| read_step(conn, &after, &end);
         thread.call(move |db| db.read(read)).await?
+    }
+
+    /// The body of a page that has this content hash.
+    pub(super) async fn find(
+        &self,
+        page_id: &str,
+        content_hash: String,
+    ) -> Result<Option<Body>, StoreError> {
+        let Some(thread) = self.existing().await? else {
+            return Ok(None);
+        };
+        let id = page_id.to_owned();
+        let find = move |conn: &Connection| {
+            let sql = format!("{COLUMNS} WHERE _id = ?1 AND content_hash = ?2");
+            let mut select = conn.prepare_cached(&sql)?;
+            let mut rows = select.query([id, content_hash])?;
+            rows.next()?.map(read).transpose()
+        };
+        thread.call(move |db| db.read(find)).await?
     }
 
     /// Drops some of those that are from before this time.
@@ -261,9 +285,8 @@ fn drop_old(conn: &Connection, before_ms: i64) -> Result<DroppedBodies, Fault> {
 }
 
 fn read_step(conn: &Connection, after: &str, end: &str) -> Result<Vec<Body>, Fault> {
-    let sql = "SELECT _id, content_hash, is_rendered, at, epoch, task, attempts, bytes, body
-        FROM bodies WHERE _id > ?1 AND _id < ?2 ORDER BY _id LIMIT ?3";
-    let mut statement = conn.prepare_cached(sql)?;
+    let sql = format!("{COLUMNS} WHERE _id > ?1 AND _id < ?2 ORDER BY _id LIMIT ?3");
+    let mut statement = conn.prepare_cached(&sql)?;
     let mut rows = statement.query(params![after, end, STEP_ROWS as i64])?;
     let mut bodies = Vec::new();
     let mut bytes = 0;

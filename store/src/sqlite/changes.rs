@@ -141,6 +141,12 @@ fn find_step(conn: &Connection, ids: &[String]) -> Result<(Pages, usize), Fault>
     Ok((pages, ids.len()))
 }
 
+/// The page with this key.
+pub(super) fn find_one(conn: &Connection, id: &str) -> Result<Option<Value>, Fault> {
+    let (mut pages, _) = find_step(conn, &[id.to_owned()])?;
+    Ok(pages.pop().map(|(_, page)| Value::Object(page)))
+}
+
 /// Pages at the positions after `from` up to `to`, and whether these are all.
 fn read_step(
     conn: &Connection,

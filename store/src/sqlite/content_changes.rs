@@ -6,10 +6,12 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use serde_json::Value;
 
+use super::browse::slice;
 use super::crawls::time;
 use super::fault::Fault;
 use super::records::to_json;
 use crate::CrawlId;
+use crate::browse::{ChangeListFilter, Place, Slice};
 use crate::change::{Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, Versions};
 use crate::cursor::Cursor;
 use crate::site_clock::clamped;
@@ -132,6 +134,32 @@ pub(super) fn read(
         changes.push(change(row)?);
     }
     Ok(changes)
+}
+
+/// The last changes first.
+pub(super) fn list(
+    conn: &Connection,
+    filter: &ChangeListFilter,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Result<Slice<Change>, Fault> {
+    let before = from.map_or(i64::MAX, |place| place.number(0));
+    let read = |row: &Row<'_>| {
+        let change = change(row)?;
+        let place = Place::newest([change.number.to_string()]);
+        Ok((place, filter.takes(&change).then_some(change)))
+    };
+    let Some(crawl) = &filter.crawl else {
+        let sql = format!("{CHANGES} WHERE number < ?1 ORDER BY number DESC");
+        return slice(conn.prepare_cached(&sql)?.query([before])?, wanted, read);
+    };
+    let sql = format!(
+        "{CHANGES} INDEXED BY changes_by_crawl WHERE app_id = ?1 AND crawl_id = ?2 AND number < ?3
+        ORDER BY number DESC"
+    );
+    let mut select = conn.prepare_cached(&sql)?;
+    let rows = select.query(params![crawl.app_id, crawl.crawl_id, before])?;
+    slice(rows, wanted, read)
 }
 
 pub(super) fn count(

@@ -1,6 +1,6 @@
 //! The table `crawls`.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
 use super::records::{from_json, to_json};
@@ -32,19 +32,23 @@ pub(super) fn put(conn: &Connection, crawl: &Crawl) -> Result<(), Fault> {
     Ok(())
 }
 
+/// What [`read`] reads.
+pub(super) const COLUMNS: &str =
+    "SELECT app_id, crawl_id, state, started_at, updated_at, finished_at,
+    request, counts FROM crawls";
+
 /// The crawl with this key.
 pub(super) fn get(conn: &Connection, key: &str) -> Result<Option<Crawl>, Fault> {
-    let sql = "SELECT app_id, crawl_id, state, started_at, updated_at, finished_at, request, counts
-        FROM crawls WHERE _id = ?1";
-    let mut statement = conn.prepare_cached(sql)?;
+    let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut rows = statement.query([key])?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
+    rows.next()?.map(read).transpose()
+}
+
+pub(super) fn read(row: &Row<'_>) -> Result<Crawl, Fault> {
     let state: String = row.get(2)?;
     let state: CrawlState = state.parse().map_err(Fault::InvalidEntry)?;
     let finished_at: Option<String> = row.get(5)?;
-    Ok(Some(Crawl {
+    Ok(Crawl {
         id: CrawlId::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?),
         state,
         started_at_ms: time(&row.get::<_, String>(3)?)?,
@@ -52,7 +56,7 @@ pub(super) fn get(conn: &Connection, key: &str) -> Result<Option<Crawl>, Fault> 
         finished_at_ms: finished_at.as_deref().map(time).transpose()?,
         request: from_json(row, 6)?,
         counts: from_json(row, 7)?,
-    }))
+    })
 }
 
 /// The counts of a crawl's records; none for a crawl that is not stored.

@@ -31,16 +31,19 @@ FROM pages
 WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3) AND ?4 IS NULL
 ORDER BY rowid";
 
+/// The position is the first column, as [`row_object`] expects.
+pub(super) const RECORD_COLUMNS: &str = "
+SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls
+FROM records";
+
 const RECORDS: &str = "
-SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at
-FROM records
 WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
     SELECT 1 FROM crawl_records JOIN crawls ON crawls.key = crawl
     WHERE record = records._id AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3)))
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 12] = [
+const JSON_COLUMNS: [&str; 13] = [
     "alternatives",
     "records",
     "fields",
@@ -53,6 +56,7 @@ const JSON_COLUMNS: [&str; 12] = [
     "tries",
     "headers",
     "document",
+    "urls",
 ];
 
 type Step = Result<Vec<Value>, StoreError>;
@@ -82,8 +86,8 @@ pub(super) async fn export(
 /// receiver is dropped.
 fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
     let sql = match kind {
-        ExportKind::Pages => PAGES,
-        ExportKind::Records => RECORDS,
+        ExportKind::Pages => PAGES.to_owned(),
+        ExportKind::Records => [RECORD_COLUMNS, RECORDS].concat(),
     };
     let read = || -> Result<(), StoreError> {
         let refused = |fault| store_error(&store_name(path), fault);
@@ -91,7 +95,7 @@ fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc
         db.configure().map_err(refused)?;
         let mut after = 0;
         loop {
-            let rows = db.read(|conn| read_step(conn, sql, filter, &mut after))?;
+            let rows = db.read(|conn| read_step(conn, &sql, filter, &mut after))?;
             if rows.is_empty() || steps.blocking_send(Ok(rows)).is_err() {
                 return Ok(());
             }

@@ -11,6 +11,7 @@
 pub(crate) mod backup;
 mod batch;
 mod bodies;
+mod browse;
 mod cache;
 mod changes;
 mod claims;
@@ -65,6 +66,7 @@ use crate::validators::KnownPage;
 
 use batch::write_each;
 use bodies::BodiesFile;
+use browse::Browsing;
 use connection::Db;
 use connection_thread::ConnectionThread;
 use fault::store_name;
@@ -74,6 +76,7 @@ pub(crate) struct Sqlite {
     thread: ConnectionThread,
     path: PathBuf,
     bodies: BodiesFile,
+    browsing: Browsing,
     order: RwLock<Arc<MappingOrder>>,
     /// The position up to which pages were looked at for old ones.
     retained_to: AtomicI64,
@@ -88,6 +91,7 @@ impl Sqlite {
         Ok(Sqlite {
             thread,
             bodies: BodiesFile::beside(&path),
+            browsing: Browsing::of(&path),
             path,
             order: RwLock::default(),
             retained_to: AtomicI64::default(),

@@ -14,11 +14,11 @@ use crate::source_document::{DatasetRecord, RecordPut};
 
 const UPSERT: &str = "
 INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at, candidates,
-    history)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    history, urls)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
 ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sources,
     missing = excluded.missing, resolved_at = excluded.resolved_at,
-    candidates = excluded.candidates, history = excluded.history";
+    candidates = excluded.candidates, history = excluded.history, urls = excluded.urls";
 
 /// How errors name a record.
 pub(super) fn describe_record(input: &DatasetRecord) -> String {
@@ -114,7 +114,7 @@ pub(super) fn fill_again(
 }
 
 pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
-    let sql = "SELECT fields, sources, missing, resolved_at, candidates, history FROM records
+    let sql = "SELECT fields, sources, missing, resolved_at, candidates, history, urls FROM records
         WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([key])?;
@@ -128,6 +128,7 @@ pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>,
         resolved_at: row.get(3)?,
         candidates: from_json(row, 4)?,
         history: from_json(row, 5)?,
+        urls: from_json(row, 6)?,
     }))
 }
 
@@ -137,7 +138,8 @@ fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault
     let missing = to_json(&record.missing)?;
     let candidates = to_json(&record.candidates)?;
     let history = to_json(&record.history)?;
-    let parts = [&fields, &sources, &missing, &candidates, &history];
+    let urls = to_json(&record.urls)?;
+    let parts = [&fields, &sources, &missing, &candidates, &history, &urls];
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
@@ -155,6 +157,7 @@ fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault
         record.resolved_at,
         candidates,
         history,
+        urls,
     ])?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use self::since_8::{ALTERNATIVES, CHANGES, VALIDATORS};
+use self::since_8::{ALTERNATIVES, CHANGES, URLS, VALIDATORS};
 use super::connection::{BUSY_FOR, Db};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
@@ -16,7 +16,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 9;
+const SCHEMA_VERSION: i32 = 10;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -368,6 +368,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             VALIDATORS,
             CHANGES,
             ALTERNATIVES,
+            URLS,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -411,7 +412,10 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
             conn.execute_batch(VALIDATORS)?;
             conn.execute_batch(CHANGES)?;
         }
-        conn.execute_batch(ALTERNATIVES)?;
+        if version < 9 {
+            conn.execute_batch(ALTERNATIVES)?;
+        }
+        conn.execute_batch(URLS)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -1,9 +1,11 @@
 //! The table `site_states`.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
+use super::browse::slice;
 use super::crawls::time;
 use super::fault::Fault;
+use crate::browse::{Place, Slice};
 use crate::site_state::SiteState;
 use crate::timestamp::iso_time;
 
@@ -38,19 +40,36 @@ pub(super) fn remove(conn: &Connection, sites: &[String]) -> Result<(), Fault> {
     Ok(())
 }
 
+const COLUMNS: &str = "SELECT state, reason, since, until, url, status_code, sign, updated_at, _id
+    FROM site_states";
+
 /// The state of a site; `None` if it is open.
 pub(super) fn get(conn: &Connection, site: &str) -> Result<Option<SiteState>, Fault> {
-    let sql = "SELECT state, reason, since, until, url, status_code, sign, updated_at
-        FROM site_states WHERE _id = ?1";
-    let mut statement = conn.prepare_cached(sql)?;
+    let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id = ?1"))?;
     let mut rows = statement.query([site])?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
+    rows.next()?.map(read).transpose()
+}
+
+/// States in the order of the sites' names.
+pub(super) fn list(
+    conn: &Connection,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Result<Slice<SiteState>, Fault> {
+    // No site has no name.
+    let after = from.map_or("", |place| place.part(0));
+    let mut statement = conn.prepare_cached(&format!("{COLUMNS} WHERE _id > ?1 ORDER BY _id"))?;
+    slice(statement.query([after])?, wanted, |row| {
+        let state = read(row)?;
+        Ok((Place::key(&state.site), Some(state)))
+    })
+}
+
+fn read(row: &Row<'_>) -> Result<SiteState, Fault> {
     let state: String = row.get(0)?;
     let until: Option<String> = row.get(3)?;
-    Ok(Some(SiteState {
-        site: site.to_owned(),
+    Ok(SiteState {
+        site: row.get(8)?,
         phase: state.parse().map_err(Fault::InvalidEntry)?,
         reason: row.get(1)?,
         since_ms: time(&row.get::<_, String>(2)?)?,
@@ -59,5 +78,5 @@ pub(super) fn get(conn: &Connection, site: &str) -> Result<Option<SiteState>, Fa
         status_code: row.get(5)?,
         sign: row.get(6)?,
         updated_at_ms: time(&row.get::<_, String>(7)?)?,
-    }))
+    })
 }

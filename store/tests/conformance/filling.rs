@@ -1,5 +1,5 @@
 use serde_json::json;
-use webfill_store::{ApplyPage, MAX_RECORD_ID_BYTES, Page, RecordState, page_id};
+use webfill_store::{ApplyPage, DatasetRecord, MAX_RECORD_ID_BYTES, Page, RecordState, page_id};
 
 use super::*;
 
@@ -28,8 +28,26 @@ pub(crate) async fn a_page_fills_what_is_missing_and_keeps_the_source(clients: &
         "history": {},
         "missing": ["city"],
         "resolved_at": null,
+        "urls": [],
     });
     assert_eq!(stored_record(store, "r").await, expected);
+}
+
+pub(crate) async fn a_record_keeps_the_urls_that_it_came_with(clients: &Clients) {
+    let store = &*clients.first.store;
+    store.put_crawl(crawl(crawl_id())).await.unwrap();
+    for urls in [&["u1", "u2"][..], &["u2", "u3"], &[]] {
+        let mut input = DatasetRecord::from(record("r", json!({"born": null})));
+        input.urls = urls.iter().map(|url| (*url).to_owned()).collect();
+        let put = store.put_dataset(&crawl_id(), vec![input], NOON_MS).await;
+        assert!(put.iter().all(Result::is_ok), "{put:?}");
+    }
+    save(store, page_with(URL, json!({"born": 1815})), &["r"])
+        .await
+        .unwrap();
+    let stored = stored_record(&*clients.second.store, "r").await;
+    assert_eq!(stored["urls"], json!(["u1", "u2", "u3"]));
+    assert_eq!(stored["fields"]["born"], 1815);
 }
 
 pub(crate) async fn a_field_that_has_a_value_keeps_it(clients: &Clients) {

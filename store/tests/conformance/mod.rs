@@ -5,6 +5,7 @@
 //! attribute before the function's name is put before each test.
 
 pub(crate) mod bodies;
+pub(crate) mod browsing;
 pub(crate) mod caching;
 pub(crate) mod changing;
 pub(crate) mod choosing;
@@ -15,6 +16,7 @@ pub(crate) mod dropping;
 pub(crate) mod exporting;
 pub(crate) mod filling;
 pub(crate) mod health;
+pub(crate) mod listing;
 pub(crate) mod rereading;
 pub(crate) mod reserving;
 pub(crate) mod samples;
@@ -53,6 +55,7 @@ macro_rules! conformance_tests {
             saving: one_page_in_crawls_of_one_id_is_kept_for_each_application,
             saving: an_empty_batch_is_answered_by_nothing,
             filling: a_page_fills_what_is_missing_and_keeps_the_source,
+            filling: a_record_keeps_the_urls_that_it_came_with,
             filling: a_field_that_has_a_value_keeps_it,
             filling: a_record_is_resolved_once_and_keeps_the_time,
             filling: empty_values_fill_nothing,
@@ -110,6 +113,18 @@ macro_rules! conformance_tests {
             bodies: the_body_of_the_later_delivery_is_kept,
             bodies: a_body_stays_with_an_unchanged_page_and_goes_with_a_failed_one,
             bodies: of_too_many_bodies_the_oldest_go_in_the_end,
+            browsing: pages_are_listed_by_what_they_are,
+            browsing: a_page_of_a_list_says_what_is_stored_of_it,
+            browsing: a_list_goes_on_where_it_was_whatever_is_stored_meanwhile,
+            listing: records_are_listed_by_dataset_state_and_id,
+            listing: datasets_are_listed_with_counts_up_to_a_limit,
+            listing: a_record_is_told_with_all_that_is_known_of_it,
+            listing: crawls_are_listed_the_last_first,
+            listing: what_is_stored_of_a_crawl_is_counted_up_to_a_limit,
+            listing: changes_are_listed_the_last_first,
+            browsing: a_body_is_told_if_it_is_that_of_the_page,
+            listing: sites_in_trouble_are_listed_by_name,
+            browsing: a_place_that_no_list_has_given_ends_in_an_answer,
             rereading: a_trial_tells_what_is_then_done_once,
             rereading: a_page_that_was_fetched_meanwhile_is_not_overwritten,
             rereading: a_page_of_another_mapping_is_fetched_whole_the_next_time,

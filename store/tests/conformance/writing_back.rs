@@ -8,6 +8,7 @@ const COLLECTION: &str = "db.people";
 /// A record out of the document 1, of which these fields may be written back.
 fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
     DatasetRecord {
+        urls: Vec::new(),
         record: record("1", fields),
         refresh: Default::default(),
         position: None,

@@ -1,4 +1,4 @@
-//! What versions 8 and 9 added.
+//! What versions 8 to 10 added.
 
 /// With which pages can be asked for conditionally.
 pub(super) const VALIDATORS: &str = "
@@ -43,4 +43,9 @@ CREATE TABLE judged (
 /// What version 9 added: the fields of a page that an alternative has served.
 pub(super) const ALTERNATIVES: &str = "
 ALTER TABLE pages ADD COLUMN alternatives TEXT; -- {field: number of the alternative}; NULL: the first chains have served
+";
+
+/// What version 10 added: where the user's input says that a record's values may be found.
+pub(super) const URLS: &str = "
+ALTER TABLE records ADD COLUMN urls TEXT NOT NULL DEFAULT '[]'; -- [url]
 ";

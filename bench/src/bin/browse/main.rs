@@ -1,0 +1,94 @@
+//! How long people wait who look through a large store: the reads behind the first sight of the desk and behind
+//! its lists, each from a connection that has just been opened, and then from other places in the store.
+//!
+//! The store is made by SQL in a folder for temporary files; about 700 bytes a page, and what the indexes take. With
+//! `--keep FILE` it is made there, or taken from there if it exists, and stays.
+//!
+//!     browse [--pages MILLIONS = 10] [--keep FILE]
+
+mod made;
+mod reads;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use webfill_bench::{Limit, Size, Verdict, report};
+use webfill_store::{StoreUri, open, open_to_browse};
+
+use made::Made;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// In milliseconds, for each read.
+const WAITED: f64 = 200.0;
+
+struct Arguments {
+    pages: u64,
+    keep: Option<PathBuf>,
+}
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let arguments = arguments(std::env::args().skip(1), size)?;
+    let folder = tempfile::tempdir()?;
+    let file = arguments
+        .keep
+        .unwrap_or_else(|| folder.path().join("webfill.db"));
+    let runtime = tokio::runtime::Runtime::new()?;
+    let made = Made {
+        pages: arguments.pages,
+    };
+    let verdicts = runtime.block_on(measure(&file, &made))?;
+    Ok(report(&verdicts, size))
+}
+
+fn arguments(mut args: impl Iterator<Item = String>, size: Size) -> Result<Arguments, Failure> {
+    let mut arguments = Arguments {
+        pages: size.pick(10_000_000, 200_000),
+        keep: None,
+    };
+    while let Some(name) = args.next() {
+        match (name.as_str(), args.next()) {
+            ("--pages", Some(millions)) => {
+                arguments.pages = (millions.parse::<f64>()? * 1_000_000.0) as u64;
+            }
+            ("--keep", Some(file)) => arguments.keep = Some(file.into()),
+            _ => return Err(format!("unknown or unfinished argument `{name}`").into()),
+        }
+    }
+    Ok(arguments)
+}
+
+async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
+    let uri = StoreUri::Sqlite(file.to_owned());
+    if !file.exists() {
+        drop(open(&uri, None).await?);
+        let began = Instant::now();
+        made.fill(file)?;
+        println!(
+            "made {} pages in {:.0} s",
+            made.pages,
+            began.elapsed().as_secs_f64()
+        );
+    }
+    let bytes = std::fs::metadata(file)?.len();
+    let began = Instant::now();
+    open_to_browse(&uri).await?.browse.prepare().await?;
+    let prepared_s = began.elapsed().as_secs_f64();
+    let indexed = std::fs::metadata(file)?.len();
+    println!(
+        "indexes made in {prepared_s:.1} s; {:.0} bytes a page, {:.0} of them indexes",
+        indexed as f64 / made.pages as f64,
+        indexed.saturating_sub(bytes) as f64 / made.pages as f64,
+    );
+    let mut verdicts = Vec::new();
+    for (what, waited) in reads::measure(&uri, made).await? {
+        verdicts.push(Verdict {
+            what: format!("{what}: the longest wait, ms"),
+            figure: waited.as_secs_f64() * 1_000.0,
+            limit: Limit::AtMost(WAITED),
+        });
+    }
+    Ok(verdicts)
+}

@@ -1,0 +1,207 @@
+//! The reads of people, and how long each takes.
+
+use std::time::{Duration, Instant};
+
+use webfill_store::{
+    Browse, Browsing, ChangeListFilter, CrawlFilter, CrawlId, PageFilter, Place, RecordFilter,
+    RecordState, Slice, StoreError, StoreUri, open_to_browse,
+};
+use webfill_wire::Outcome;
+
+use crate::Failure;
+use crate::made::{Made, PAGES_OF_SITE, SMALL_CRAWLS};
+
+/// Rows of a list.
+const ROWS: u32 = 50;
+/// Slices of a list that are read one after another.
+const SLICES: usize = 20;
+/// Looks at other places of the store.
+const LOOKS: u64 = 20;
+/// What figures are counted up to on the desk.
+const COUNT_TO: u64 = 10_000;
+
+/// Each read with its longest wait.
+pub async fn measure(
+    uri: &StoreUri,
+    made: &Made,
+) -> Result<Vec<(&'static str, Duration)>, Failure> {
+    let mut waits = vec![(
+        "first sight, from the opening of the store",
+        first_sight(uri, made).await?,
+    )];
+    let Browsing { browse, .. } = open_to_browse(uri).await?;
+    let browse = &*browse;
+    waits.push(("a list of pages, 20 slices", pages(browse, made).await?));
+    waits.push((
+        "figures and a list of a small crawl",
+        small_crawls(browse).await?,
+    ));
+    waits.push(("pages of a site, and one page", sites(browse, made).await?));
+    waits.push(("a list of records, 20 slices", records(browse).await?));
+    waits.push(("records by their ids, and one record", ids(browse).await?));
+    waits.push(("a list of changes, 20 slices", changes(browse, made).await?));
+    waits.push(("a list of crawls, 20 slices", crawls(browse).await?));
+    Ok(waits)
+}
+
+/// What the desk shows first, from a cold connection: crawls, the figures of the first ten, datasets, sites in
+/// trouble.
+async fn first_sight(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
+    let began = Instant::now();
+    let Browsing { browse, store } = open_to_browse(uri).await?;
+    let crawls = browse.crawls(&CrawlFilter::default(), None, ROWS).await?;
+    for crawl in crawls.rows.iter().take(10) {
+        browse.figures(&crawl.id, COUNT_TO).await?;
+    }
+    let datasets = browse.datasets(COUNT_TO, None, ROWS).await?;
+    browse.site_states(None, ROWS).await?;
+    store.health().await?;
+    let waited = began.elapsed();
+    expect(crawls.rows.len() == ROWS as usize, "crawls")?;
+    expect(crawls.rows[0].id == made.large_crawl(), "the large crawl")?;
+    expect(datasets.rows.len() == 1, "a dataset")?;
+    Ok(waited)
+}
+
+fn expect(is_so: bool, what: &str) -> Result<(), Failure> {
+    match is_so {
+        true => Ok(()),
+        false => Err(format!("the store has not shown {what}").into()),
+    }
+}
+
+/// The longest wait of some slices, one after another.
+async fn longest<T>(
+    list: impl AsyncFn(Option<Place>) -> Result<Slice<T>, StoreError>,
+) -> Result<Duration, Failure> {
+    let (mut longest, mut from, mut rows) = (Duration::ZERO, None, 0);
+    for _ in 0..SLICES {
+        let began = Instant::now();
+        let slice = list(from).await?;
+        longest = longest.max(began.elapsed());
+        rows += slice.rows.len();
+        let Some(next) = slice.next else { break };
+        from = Some(next);
+    }
+    expect(rows > 0, "rows")?;
+    Ok(longest)
+}
+
+async fn pages(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
+    let of_crawl = PageFilter {
+        crawl: Some(made.large_crawl()),
+        ..PageFilter::default()
+    };
+    let mut waited = Duration::ZERO;
+    for filter in [
+        PageFilter::default(),
+        PageFilter {
+            outcomes: vec![Outcome::Blocked],
+            ..of_crawl.clone()
+        },
+        PageFilter {
+            outcomes: vec![Outcome::HttpError, Outcome::Timeout, Outcome::Blocked],
+            ..of_crawl.clone()
+        },
+        PageFilter {
+            mapping: Some("mapping-5".into()),
+            outcomes: vec![Outcome::Timeout],
+            ..of_crawl.clone()
+        },
+        of_crawl,
+    ] {
+        let list = async |from: Option<Place>| browse.pages(&filter, from.as_ref(), ROWS).await;
+        waited = waited.max(longest(list).await?);
+    }
+    Ok(waited)
+}
+
+async fn small_crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
+    let mut waited = Duration::ZERO;
+    for look in 0..LOOKS {
+        let crawl = CrawlId::new("app", format!("c{}", 1 + look * 37 % SMALL_CRAWLS));
+        let began = Instant::now();
+        browse.figures(&crawl, COUNT_TO).await?;
+        let filter = PageFilter {
+            crawl: Some(crawl),
+            ..PageFilter::default()
+        };
+        let listed = browse.pages(&filter, None, ROWS).await?;
+        waited = waited.max(began.elapsed());
+        expect(!listed.rows.is_empty(), "pages of a small crawl")?;
+    }
+    Ok(waited)
+}
+
+async fn sites(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
+    let mut waited = Duration::ZERO;
+    let sites = made.pages / PAGES_OF_SITE;
+    for look in 0..LOOKS {
+        let filter = PageFilter {
+            site: Some(format!("s{}.example", look * 999_983 % sites)),
+            ..PageFilter::default()
+        };
+        let began = Instant::now();
+        let listed = browse.pages(&filter, None, ROWS).await?;
+        expect(listed.rows.len() as u64 == PAGES_OF_SITE, "pages of a site")?;
+        let page = browse.page(&listed.rows[0].id).await?;
+        waited = waited.max(began.elapsed());
+        expect(page.is_some(), "a page")?;
+    }
+    Ok(waited)
+}
+
+async fn records(browse: &dyn Browse) -> Result<Duration, Failure> {
+    let mut waited = Duration::ZERO;
+    for state in [None, Some(RecordState::Open), Some(RecordState::Resolved)] {
+        let filter = RecordFilter {
+            dataset: Some("people".into()),
+            state,
+            ..RecordFilter::default()
+        };
+        let list = async |from: Option<Place>| browse.records(&filter, from.as_ref(), ROWS).await;
+        waited = waited.max(longest(list).await?);
+    }
+    Ok(waited)
+}
+
+async fn ids(browse: &dyn Browse) -> Result<Duration, Failure> {
+    let mut waited = Duration::ZERO;
+    for look in 0..LOOKS {
+        let filter = RecordFilter {
+            dataset: Some("people".into()),
+            id_prefix: Some(format!("{:03}", look * 47 % 900)),
+            state: (look % 2 == 0).then_some(RecordState::Open),
+            ..RecordFilter::default()
+        };
+        let began = Instant::now();
+        let listed = browse.records(&filter, None, ROWS).await?;
+        if let Some(record) = listed.rows.first() {
+            browse.record(&record.key).await?;
+        }
+        waited = waited.max(began.elapsed());
+    }
+    Ok(waited)
+}
+
+async fn changes(browse: &dyn Browse, made: &Made) -> Result<Duration, Failure> {
+    let mut waited = Duration::ZERO;
+    for crawl in [
+        None,
+        Some(made.large_crawl()),
+        Some(CrawlId::new("app", "c11")),
+    ] {
+        let filter = ChangeListFilter {
+            crawl,
+            ..ChangeListFilter::default()
+        };
+        let list = async |from: Option<Place>| browse.changes(&filter, from.as_ref(), ROWS).await;
+        waited = waited.max(longest(list).await?);
+    }
+    Ok(waited)
+}
+
+async fn crawls(browse: &dyn Browse) -> Result<Duration, Failure> {
+    let all = CrawlFilter::default();
+    longest(async |from: Option<Place>| browse.crawls(&all, from.as_ref(), ROWS).await).await
+}

@@ -1,0 +1,370 @@
+//! Bounded reads for people who look through a store ([`Browse`]), list by list.
+//!
+//! A store may hold ten million pages. So a list is read in [slices](Slice), each from a [`Place`] on, and no read
+//! takes longer because there is more behind it: each follows an index to the rows that it answers with, or looks
+//! at a bounded number of rows and says how many. Figures are those that are kept, or are counted up to a limit.
+//!
+//! The indexes are made by [`Browse::prepare`], because a store that nobody looks through need not pay for them.
+//! Without them, the same reads look at all rows in their order, a bounded number at a time.
+//!
+//! Nothing is kept but the indexes. Reads have a connection of their own: who writes does not wait for them.
+
+mod place;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use webfill_wire::Outcome;
+
+use crate::bodies::Body;
+use crate::change::{Change, ChangeKind};
+use crate::crawl::{Crawl, CrawlId, CrawlState};
+use crate::dataset_name::parts_of_key;
+use crate::error::StoreError;
+use crate::record::RecordState;
+use crate::site_state::SiteState;
+
+pub(crate) use place::Order;
+pub use place::{Place, PlaceError};
+
+/// No slice has more rows, whatever is asked for.
+pub const MAX_SLICE: u32 = 1_000;
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slice<T> {
+    /// At most as many as were asked for; fewer, or none, also where the list goes on.
+    pub rows: Vec<T>,
+    /// Where the list goes on. `None`: this is its end.
+    pub next: Option<Place>,
+    /// How many rows were looked at: those that are given here, and others that the filter left out.
+    pub looked_at: u64,
+}
+
+impl<T> Slice<T> {
+    /// The end of a list.
+    pub fn end() -> Slice<T> {
+        Slice {
+            rows: Vec::new(),
+            next: None,
+            looked_at: 0,
+        }
+    }
+}
+
+/// Which crawls are listed; the default is all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CrawlFilter {
+    /// Only those of these applications.
+    pub apps: Option<Vec<String>>,
+    pub state: Option<CrawlState>,
+}
+
+/// Which pages are listed; the default is all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PageFilter {
+    pub crawl: Option<CrawlId>,
+    pub site: Option<String>,
+    /// Only those that this mapping has read.
+    pub mapping: Option<String>,
+    /// Only those that ended in one of these; none: in any.
+    pub outcomes: Vec<Outcome>,
+    /// Only those of these applications.
+    pub apps: Option<Vec<String>>,
+}
+
+/// A page in a list: all of it but what may be long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRow {
+    /// See [`crate::page_id`].
+    pub id: String,
+    pub app_id: String,
+    pub crawl_id: String,
+    pub url: String,
+    pub final_url: Option<String>,
+    pub site: String,
+    pub depth: u32,
+    pub parent: Option<String>,
+    pub outcome: Outcome,
+    pub status_code: Option<u16>,
+    pub mapping: Option<String>,
+    pub content_type: Option<String>,
+    pub bytes: u64,
+    pub started_at_ms: i64,
+    pub elapsed_ms: u64,
+    /// The number of the delivery that brought the outcome.
+    pub attempts: u32,
+}
+
+/// Which records are listed; the default is all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordFilter {
+    pub dataset: Option<String>,
+    pub state: Option<RecordState>,
+    /// How their ids begin. Only within a dataset.
+    pub id_prefix: Option<String>,
+    /// Only those that are in a crawl of one of these applications.
+    pub apps: Option<Vec<String>>,
+}
+
+/// A record in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordRow {
+    /// See [`crate::record_key`].
+    pub key: String,
+    pub dataset: String,
+    pub id: String,
+    /// The wanted fields without a value.
+    pub missing: Vec<String>,
+    pub resolved_at_ms: Option<i64>,
+    /// Its values, unless they take more than [`MAX_FIELDS_OF_ROW`] bytes.
+    pub fields: Option<Map<String, Value>>,
+}
+
+/// A list has the values of a record that are no longer than this together.
+pub const MAX_FIELDS_OF_ROW: usize = 4 << 10;
+
+/// A record with all that is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WholeRecord {
+    /// As an export has it: `fields`, `sources`, `candidates`, `history`, `missing`, ...
+    pub document: Value,
+    /// The crawls that it is in, at most [`MAX_CRAWLS_OF_RECORD`].
+    pub crawls: Vec<CrawlId>,
+}
+
+pub const MAX_CRAWLS_OF_RECORD: usize = 100;
+
+/// How many there are, as far as was counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    pub counted: u64,
+    /// Counting ended at its limit: there may be more.
+    pub is_more: bool,
+}
+
+impl Count {
+    /// All of them were counted.
+    pub(crate) fn exact(counted: u64) -> Count {
+        Count {
+            counted,
+            is_more: false,
+        }
+    }
+
+    /// Nothing was counted, because there is no index for it.
+    pub(crate) fn none_yet() -> Count {
+        Count {
+            counted: 0,
+            is_more: true,
+        }
+    }
+
+    /// How many are looked for, to see whether there are more.
+    pub(crate) fn look_for(count_to: u64) -> i64 {
+        i64::try_from(count_to.saturating_add(1)).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn of(found: u64, count_to: u64) -> Count {
+        Count {
+            counted: found.min(count_to),
+            is_more: found > count_to,
+        }
+    }
+}
+
+/// The records of a dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatasetRow {
+    pub name: String,
+    pub total: Count,
+    pub open: Count,
+}
+
+/// What is stored of a crawl. What its dispatcher has counted is in [`Crawl::counts`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CrawlFigures {
+    /// Stored pages by outcome; outcomes without any are left out.
+    pub outcomes: Vec<(Outcome, Count)>,
+    pub records: Count,
+    pub resolved: Count,
+}
+
+/// Which changes of pages are listed; the default is all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeListFilter {
+    pub crawl: Option<CrawlId>,
+    pub site: Option<String>,
+    /// The key of a page.
+    pub page: Option<String>,
+    pub kind: Option<ChangeKind>,
+    /// Only those of these applications.
+    pub apps: Option<Vec<String>>,
+}
+
+/// See the module. Lists are read from a place of a former slice on; `None` is their beginning. A `limit` above
+/// [`MAX_SLICE`] is taken for it, and 0 for 1. What is written meanwhile may appear or not; what was there before
+/// and stays as it is appears once.
+#[async_trait]
+pub trait Browse: Send + Sync {
+    /// Makes the indexes, those that are not there. Takes long where millions of pages are stored already, about
+    /// which the log tells: processes that write to a SQLite file wait for each index in turn, MongoDB makes them
+    /// beside other work.
+    async fn prepare(&self) -> Result<(), StoreError>;
+
+    /// Crawls, those that began last first.
+    async fn crawls(
+        &self,
+        filter: &CrawlFilter,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<Crawl>, StoreError>;
+
+    /// What is stored of a crawl, each figure counted up to `count_to`.
+    async fn figures(&self, crawl: &CrawlId, count_to: u64) -> Result<CrawlFigures, StoreError>;
+
+    /// Pages, those that were stored (SQLite) or fetched (MongoDB) last first; without the indexes of MongoDB in
+    /// the order of their keys.
+    async fn pages(
+        &self,
+        filter: &PageFilter,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<PageRow>, StoreError>;
+
+    /// A page with all that is stored of it, as an export has it; by its [key](crate::page_id). Attempts that failed
+    /// before are its `tries`.
+    async fn page(&self, id: &str) -> Result<Option<Value>, StoreError>;
+
+    /// The body of the page with this key, if it is kept and is that of the page as it is now.
+    async fn body(&self, page_id: &str) -> Result<Option<Body>, StoreError>;
+
+    /// Datasets in the order of their names, their records counted up to `count_to`.
+    async fn datasets(
+        &self,
+        count_to: u64,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<DatasetRow>, StoreError>;
+
+    /// Records in the order of their keys; those that are resolved, of one dataset and with any id, by when they
+    /// were, the last first.
+    async fn records(
+        &self,
+        filter: &RecordFilter,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<RecordRow>, StoreError>;
+
+    /// A record, by its [key](crate::record_key).
+    async fn record(&self, key: &str) -> Result<Option<WholeRecord>, StoreError>;
+
+    /// Changes of pages, the last first.
+    async fn changes(
+        &self,
+        filter: &ChangeListFilter,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<Change>, StoreError>;
+
+    /// The stored states of sites in trouble, in the order of their names.
+    async fn site_states(
+        &self,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<SiteState>, StoreError>;
+}
+
+/// Whether something of an application is to be listed.
+pub(crate) fn is_of(apps: Option<&Vec<String>>, app_id: &str) -> bool {
+    apps.is_none_or(|apps| apps.iter().any(|app| app == app_id))
+}
+
+impl PageFilter {
+    pub(crate) fn takes(&self, row: &PageRow) -> bool {
+        let is_of_crawl =
+            |crawl: &CrawlId| crawl.app_id == row.app_id && crawl.crawl_id == row.crawl_id;
+        self.crawl.as_ref().is_none_or(is_of_crawl)
+            && self.site.as_ref().is_none_or(|site| *site == row.site)
+            && (self.mapping.is_none() || self.mapping == row.mapping)
+            && (self.outcomes.is_empty() || self.outcomes.contains(&row.outcome))
+            && is_of(self.apps.as_ref(), &row.app_id)
+    }
+
+    /// The outcomes that are wanted, each once.
+    pub(crate) fn wanted_outcomes(&self) -> Vec<Outcome> {
+        let is_wanted =
+            |outcome: &Outcome| self.outcomes.is_empty() || self.outcomes.contains(outcome);
+        Outcome::ALL.iter().copied().filter(is_wanted).collect()
+    }
+}
+
+impl RecordFilter {
+    /// Whether it takes a record, its applications aside.
+    pub(crate) fn takes(&self, row: &RecordRow) -> bool {
+        let state = match row.resolved_at_ms {
+            Some(_) => RecordState::Resolved,
+            None => RecordState::Open,
+        };
+        let begins = |prefix: &String| row.id.starts_with(prefix.as_str());
+        self.state.is_none_or(|wanted| wanted == state)
+            && self
+                .dataset
+                .as_ref()
+                .is_none_or(|name| *name == row.dataset)
+            && self.id_prefix.as_ref().is_none_or(begins)
+    }
+
+    /// The keys of the records that may be taken, from a place on: from the first of these to before the second.
+    pub(crate) fn keys(&self, from: Option<&Place>) -> (String, String) {
+        let prefix = match &self.dataset {
+            Some(dataset) => {
+                let ids = self.id_prefix.as_deref().unwrap_or_default();
+                [dataset, "/", ids].concat()
+            }
+            None => String::new(),
+        };
+        let after = from.map(|place| place.part(0));
+        range(&prefix, after)
+    }
+
+    /// As [`RecordFilter::keys`], but their ids, within a dataset.
+    pub(crate) fn ids(&self, from: Option<&Place>) -> (String, String) {
+        let after = from.map(|place| parts_of_key(place.part(0)).1);
+        range(self.id_prefix.as_deref().unwrap_or_default(), after)
+    }
+}
+
+/// What begins with a prefix and comes after a text.
+fn range(prefix: &str, after: Option<&str>) -> (String, String) {
+    // Nothing comes between a text and itself with a NUL.
+    let next = after.map(|after| format!("{after}\0"));
+    let first = next.unwrap_or_default().max(prefix.to_owned());
+    (first, format!("{prefix}{}", char::MAX))
+}
+
+impl ChangeListFilter {
+    pub(crate) fn takes(&self, change: &Change) -> bool {
+        let is_of_crawl =
+            |crawl: &CrawlId| crawl.app_id == change.app_id && crawl.crawl_id == change.crawl_id;
+        self.crawl.as_ref().is_none_or(is_of_crawl)
+            && self.site.as_ref().is_none_or(|site| *site == change.site)
+            && self
+                .page
+                .as_ref()
+                .is_none_or(|page| *page == change.page_id)
+            && self.kind.is_none_or(|kind| kind == change.kind)
+            && is_of(self.apps.as_ref(), &change.app_id)
+    }
+}
+
+impl CrawlFilter {
+    pub(crate) fn takes(&self, crawl: &Crawl) -> bool {
+        self.state.is_none_or(|state| state == crawl.state)
+            && is_of(self.apps.as_ref(), &crawl.id.app_id)
+    }
+}
+
+/// The limit of a slice.
+pub(crate) fn rows_of(limit: u32) -> usize {
+    limit.clamp(1, MAX_SLICE) as usize
+}

@@ -1,0 +1,141 @@
+//! Where a list goes on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
+
+/// A place in a list: the key of the last row that was looked at. Its text can stand in a URL as it is, and comes
+/// back from strangers: what it names is looked up like any key, and need not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// By what the list is ordered.
+    order: Order,
+    key: Vec<String>,
+}
+
+/// The orders of lists. A list goes on in the order that it has begun in, also if an index has appeared meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// By when something was stored or happened, the last first.
+    Newest,
+    /// By key.
+    Key,
+}
+
+/// A place that no list has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no place in a list: begin at its beginning")]
+pub struct PlaceError(String);
+
+/// No place is longer: the longest key of a record is that of its id with its dataset, in Base64.
+const MAX_TEXT: usize = 4 << 10;
+
+impl Place {
+    pub(crate) fn newest(key: impl IntoIterator<Item = String>) -> Place {
+        Place {
+            order: Order::Newest,
+            key: key.into_iter().collect(),
+        }
+    }
+
+    pub(crate) fn key(key: impl Into<String>) -> Place {
+        Place {
+            order: Order::Key,
+            key: vec![key.into()],
+        }
+    }
+
+    pub(crate) fn order(&self) -> Order {
+        self.order
+    }
+
+    /// A part of the key; "" if there is none.
+    pub(crate) fn part(&self, index: usize) -> &str {
+        self.key.get(index).map_or("", String::as_str)
+    }
+
+    /// A part of the key as a number; 0 if it is none.
+    pub(crate) fn number(&self, index: usize) -> i64 {
+        self.part(index).parse().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.order {
+            Order::Newest => "n",
+            Order::Key => "k",
+        })?;
+        self.key
+            .iter()
+            .try_for_each(|part| write!(f, ".{}", BASE64.encode(part)))
+    }
+}
+
+impl FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Place, PlaceError> {
+        let shown = || PlaceError(text.chars().take(80).flat_map(char::escape_debug).collect());
+        if text.len() > MAX_TEXT {
+            return Err(shown());
+        }
+        let mut parts = text.split('.');
+        let order = match parts.next() {
+            Some("n") => Order::Newest,
+            Some("k") => Order::Key,
+            _ => return Err(shown()),
+        };
+        let decode = |part: &str| {
+            let bytes = BASE64.decode(part).map_err(|_| shown())?;
+            String::from_utf8(bytes).map_err(|_| shown())
+        };
+        let key = parts.map(decode).collect::<Result<_, _>>()?;
+        Ok(Place { order, key })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_comes_back_from_its_text() {
+        for place in [
+            Place::newest([
+                String::from("2026-01-01T12:00:00.000Z"),
+                String::from("a/b/\0ä"),
+            ]),
+            Place::newest([]),
+            Place::key("people/Ada Lovelace & Co?#%"),
+            Place::key(""),
+            Place::key("ä".repeat(1_200)),
+        ] {
+            let text = place.to_string();
+            let is_of_urls =
+                |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+            assert!(text.chars().all(is_of_urls), "{text}");
+            assert_eq!(text.parse(), Ok(place));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let long = format!("k.{}", "A".repeat(MAX_TEXT));
+        for text in [
+            "",
+            "k.ä",
+            "x.AA",
+            "k.A",
+            "k._w",
+            "n.AA==",
+            " k.AA",
+            long.as_str(),
+        ] {
+            let refusal = text.parse::<Place>().unwrap_err().to_string();
+            assert!(refusal.len() < 600, "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Looking through the database ([`Browse`]). Each list names the index that it follows, so that the server follows
+//! no other; where that is missing, the list is in the order of keys.
+
+mod crawls;
+mod pages;
+mod records;
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use mongodb::action::Find;
+use mongodb::bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
+use mongodb::error::{Error, ErrorKind};
+use mongodb::{Collection, Cursor};
+use serde_json::Value;
+
+use super::Mongo;
+use super::command::{Db, with_timeout};
+use super::fault::Fault;
+use super::pages::date;
+use super::{bodies, content_changes, export, indexes, site_states};
+use crate::bodies::Body;
+use crate::browse::{
+    Browse, ChangeListFilter, CrawlFigures, CrawlFilter, DatasetRow, PageFilter, PageRow, Place,
+    RecordFilter, RecordRow, Slice, WholeRecord, rows_of,
+};
+use crate::change::Change;
+use crate::crawl::{Crawl, CrawlId};
+use crate::error::StoreError;
+use crate::site_state::SiteState;
+use crate::store::ExportKind;
+
+/// A slice ends after it has looked at this many documents, or for this long, or at this many bytes.
+const MOST_LOOKED_AT: u64 = 20_000;
+const LOOKED_FOR: Duration = Duration::from_millis(100);
+const MOST_BYTES: usize = 4 << 20;
+
+/// The most documents in one answer of the server.
+const ANSWERED_AT_ONCE: usize = 500;
+
+/// The server's code of a command that names an index which is not there.
+const NO_SUCH_INDEX: i32 = 2;
+
+#[async_trait]
+impl Browse for Mongo {
+    async fn prepare(&self) -> Result<(), StoreError> {
+        self.call(async move |db: Db| indexes::create_for_browsing(&db).await)
+            .await
+    }
+
+    async fn crawls(
+        &self,
+        filter: &CrawlFilter,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<Crawl>, StoreError> {
+        let (filter, from) = (filter.clone(), from.cloned());
+        self.call(async move |db: Db| crawls::list(&db, &filter, from, rows_of(limit)).await)
+            .await
+    }
+
+    async fn figures(&self, crawl: &CrawlId, count_to: u64) -> Result<CrawlFigures, StoreError> {
+        let crawl = crawl.clone();
+        self.call(async move |db: Db| crawls::figures(&db, &crawl, count_to).await)
+            .await
+    }
+
+    async fn pages(
+        &self,
+        filter: &PageFilter,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<PageRow>, StoreError> {
+        let (filter, from) = (filter.clone(), from.cloned());
+        self.call(async move |db: Db| pages::list(&db, &filter, from, rows_of(limit)).await)
+            .await
+    }
+
+    async fn page(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        let id = id.to_owned();
+        self.call(async move |db: Db| {
+            let found = db.find_one("pages", &id).await?;
+            Ok(found.map(|page| export::row(ExportKind::Pages, &page)))
+        })
+        .await
+    }
+
+    async fn body(&self, page_id: &str) -> Result<Option<Body>, StoreError> {
+        let id = page_id.to_owned();
+        self.call(async move |db: Db| bodies::find(&db, &id).await)
+            .await
+    }
+
+    async fn datasets(
+        &self,
+        count_to: u64,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<DatasetRow>, StoreError> {
+        let from = from.cloned();
+        self.call(async move |db: Db| records::datasets(&db, count_to, from, rows_of(limit)).await)
+            .await
+    }
+
+    async fn records(
+        &self,
+        filter: &RecordFilter,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<RecordRow>, StoreError> {
+        let (filter, from) = (filter.clone(), from.cloned());
+        self.call(async move |db: Db| records::list(&db, &filter, from, rows_of(limit)).await)
+            .await
+    }
+
+    async fn record(&self, key: &str) -> Result<Option<WholeRecord>, StoreError> {
+        let key = key.to_owned();
+        self.call(async move |db: Db| records::whole(&db, &key).await)
+            .await
+    }
+
+    async fn changes(
+        &self,
+        filter: &ChangeListFilter,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<Change>, StoreError> {
+        let (filter, from) = (filter.clone(), from.cloned());
+        self.call(async move |db: Db| {
+            content_changes::list(&db, &filter, from, rows_of(limit)).await
+        })
+        .await
+    }
+
+    async fn site_states(
+        &self,
+        from: Option<&Place>,
+        limit: u32,
+    ) -> Result<Slice<SiteState>, StoreError> {
+        let from = from.cloned();
+        self.call(async move |db: Db| site_states::list(&db, from, rows_of(limit)).await)
+            .await
+    }
+}
+
+/// What a list reads.
+pub(super) struct Listing<'a> {
+    pub(super) collection: &'a str,
+    pub(super) which: Document,
+    pub(super) order: Document,
+    /// The index that it follows.
+    pub(super) index: &'a str,
+    /// All members if it is empty.
+    pub(super) members: Document,
+    pub(super) wanted: usize,
+}
+
+impl Listing<'_> {
+    /// Makes a slice of the documents: `read` tells the place of one, and the row if it is wanted. `None` if there
+    /// is no such index.
+    pub(super) async fn slice<T>(
+        self,
+        db: &Db,
+        read: impl FnMut(&RawDocument) -> Result<(Place, Option<T>), Fault>,
+    ) -> Result<Option<Slice<T>>, Fault> {
+        let collection: Collection<RawDocumentBuf> = db.database.collection(self.collection);
+        let wanted = self.wanted;
+        let looking = async {
+            match self.find(&collection).await {
+                Ok(cursor) => slice(cursor, wanted, read).await.map(Some),
+                Err(error) if is_without_index(&error) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        with_timeout(looking).await?.transpose()
+    }
+
+    fn find<'a>(&self, collection: &'a Collection<RawDocumentBuf>) -> Find<'a, RawDocumentBuf> {
+        let batch = (self.wanted + 1).min(ANSWERED_AT_ONCE) as u32;
+        let find = collection
+            .find(self.which.clone())
+            .sort(self.order.clone())
+            .hint(mongodb::options::Hint::Name(self.index.to_owned()))
+            .limit(MOST_LOOKED_AT as i64 + 1)
+            .batch_size(batch);
+        match self.members.is_empty() {
+            true => find,
+            false => find.projection(self.members.clone()),
+        }
+    }
+}
+
+async fn slice<T>(
+    mut cursor: Cursor<RawDocumentBuf>,
+    wanted: usize,
+    mut read: impl FnMut(&RawDocument) -> Result<(Place, Option<T>), Fault>,
+) -> mongodb::error::Result<Result<Slice<T>, Fault>> {
+    let began = Instant::now();
+    let mut slice = Slice::end();
+    let mut bytes = 0;
+    while cursor.advance().await? {
+        bytes += cursor.current().as_bytes().len();
+        let (place, found) = match read(cursor.current()) {
+            Ok(read) => read,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        slice.looked_at += 1;
+        slice.rows.extend(found);
+        let is_full = slice.rows.len() >= wanted
+            || slice.looked_at >= MOST_LOOKED_AT
+            || bytes >= MOST_BYTES
+            || began.elapsed() >= LOOKED_FOR;
+        if is_full {
+            slice.next = cursor.advance().await?.then_some(place);
+            break;
+        }
+    }
+    Ok(Ok(slice))
+}
+
+fn is_without_index(error: &Error) -> bool {
+    matches!(error.kind.as_ref(), ErrorKind::Command(command) if command.code == NO_SUCH_INDEX)
+}
+
+/// The condition that a document comes after a place among those that are in the order of a time, the last first,
+/// and of their keys. Few have the same time.
+pub(super) fn before(time: &str, place: &Place) -> Document {
+    let at = date(place.number(0));
+    doc! {
+        time: {"$lte": at},
+        "$nor": [{time: at, "_id": {"$gte": place.part(1)}}],
+    }
+}
+
+/// The place of a document in that order.
+pub(super) fn place_of(at: DateTime, id: &str) -> Place {
+    Place::newest([at.timestamp_millis().to_string(), id.to_owned()])
+}
+
+/// The key of a document.
+pub(super) fn key(stored: &RawDocument) -> &str {
+    stored.get_str("_id").unwrap_or_default()
+}
+
+/// A member that is missing was written by another program.
+pub(super) fn broken(what: &str, stored: &RawDocument) -> Fault {
+    let key = key(stored);
+    Fault::InvalidEntry(format!("{what} {key:.200} is not as webfill writes it"))
+}

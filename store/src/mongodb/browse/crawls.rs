@@ -1,0 +1,110 @@
+//! Crawls of the database, and what is stored of one.
+
+use mongodb::Collection;
+use mongodb::bson::raw::cstr;
+use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, rawdoc};
+use webfill_wire::Outcome;
+
+use super::{Listing, MOST_LOOKED_AT, before, broken, is_without_index, key, place_of, slice};
+use crate::browse::{Count, CrawlFigures, CrawlFilter, Place, Slice};
+use crate::crawl::{Crawl, CrawlId};
+use crate::mongodb::command::{Db, number, with_timeout};
+use crate::mongodb::crawls;
+use crate::mongodb::fault::Fault;
+use crate::mongodb::indexes::{CRAWLS_BY_START, OF_RECORDS, PAGES_BY_OUTCOME};
+
+pub(super) async fn list(
+    db: &Db,
+    filter: &CrawlFilter,
+    from: Option<Place>,
+    wanted: usize,
+) -> Result<Slice<Crawl>, Fault> {
+    let which = from.map_or_else(Document::new, |place| before("started_at", &place));
+    let order = doc! {"started_at": -1, "_id": -1};
+    let placed = |stored: &RawDocument| {
+        let started_at = stored.get_datetime("started_at");
+        let at = started_at.map_err(|_| broken("crawl", stored))?;
+        let crawl = crawls::read(stored)?;
+        Ok((
+            place_of(at, key(stored)),
+            filter.takes(&crawl).then_some(crawl),
+        ))
+    };
+    let listing = Listing {
+        collection: "crawls",
+        which: which.clone(),
+        order: order.clone(),
+        index: CRAWLS_BY_START,
+        members: Document::new(),
+        wanted,
+    };
+    if let Some(slice) = listing.slice(db, placed).await? {
+        return Ok(slice);
+    }
+    // The server sorts them all, and keeps as many as may be looked at while it does.
+    let crawls: Collection<RawDocumentBuf> = db.database.collection("crawls");
+    let sorting = async {
+        let most = MOST_LOOKED_AT as i64 + 1;
+        let find = crawls.find(which).sort(order).limit(most);
+        slice(find.await?, wanted, placed).await
+    };
+    with_timeout(sorting).await?
+}
+
+pub(super) async fn figures(
+    db: &Db,
+    crawl: &CrawlId,
+    count_to: u64,
+) -> Result<CrawlFigures, Fault> {
+    let (app_id, crawl_id) = (crawl.app_id.as_str(), crawl.crawl_id.as_str());
+    let mut outcomes = Vec::new();
+    for outcome in Outcome::ALL {
+        let which = doc! {"app_id": app_id, "crawl_id": crawl_id, "outcome": outcome.as_str()};
+        let counted = count(db, "pages", which, PAGES_BY_OUTCOME, count_to).await?;
+        // Without the index there is nothing to tell of any outcome.
+        let Some(count) = counted else { break };
+        if count.counted > 0 {
+            outcomes.push((*outcome, count));
+        }
+    }
+    let all = doc! {"crawls": {"app_id": app_id, "crawl_id": crawl_id}};
+    let mut resolved = all.clone();
+    // Every date: null and missing values are none.
+    resolved.insert("resolved_at", doc! {"$gte": Bson::DateTime(DateTime::MIN)});
+    let (records, resolved) = tokio::try_join!(
+        count(db, "records", all, OF_RECORDS, count_to),
+        count(db, "records", resolved, OF_RECORDS, count_to)
+    )?;
+    Ok(CrawlFigures {
+        outcomes,
+        records: records.unwrap_or_else(Count::none_yet),
+        resolved: resolved.unwrap_or_else(Count::none_yet),
+    })
+}
+
+/// Counts entries of an index, up to a limit. `None` if there is no such index.
+pub(super) async fn count(
+    db: &Db,
+    collection: &str,
+    which: Document,
+    index: &str,
+    count_to: u64,
+) -> Result<Option<Count>, Fault> {
+    let query = RawDocumentBuf::try_from(&which).expect("a query without NUL in its names");
+    let mut command = rawdoc! {
+        "count": collection,
+        "query": query,
+        "limit": Count::look_for(count_to),
+        "hint": index,
+    };
+    command.append(cstr!("readConcern"), rawdoc! {"level": "majority"});
+    let counting = async {
+        match db.database.run_raw_command(command).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if is_without_index(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let answer = with_timeout(counting).await?;
+    Ok(answer.map(|answer| Count::of(number(&answer, "n").unsigned_abs(), count_to)))
+}

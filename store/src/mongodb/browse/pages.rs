@@ -1,0 +1,162 @@
+//! Pages of the database, those that were fetched last first.
+
+use mongodb::bson::{Bson, Document, RawDocument, doc};
+
+use super::{Listing, before, broken, key, place_of};
+use crate::browse::{Order, PageFilter, PageRow, Place, Slice};
+use crate::mongodb::cache::integer;
+use crate::mongodb::command::Db;
+use crate::mongodb::fault::Fault;
+use crate::mongodb::indexes::{PAGES_BY_MAPPING, PAGES_BY_OUTCOME, PAGES_BY_SITE};
+
+pub(super) async fn list(
+    db: &Db,
+    filter: &PageFilter,
+    from: Option<Place>,
+    wanted: usize,
+) -> Result<Slice<PageRow>, Fault> {
+    let began_by_key = from
+        .as_ref()
+        .is_some_and(|place| place.order() == Order::Key);
+    if let (false, Some((index, which))) = (began_by_key, followed(filter)) {
+        let newest = newest(index, which, from.as_ref(), wanted);
+        let listed = newest.slice(db, |stored| placed(stored, filter, Order::Newest));
+        if let Some(slice) = listed.await? {
+            return Ok(slice);
+        }
+    }
+    let by_key = by_key(filter, from.as_ref(), wanted);
+    let listed = by_key.slice(db, |stored| placed(stored, filter, Order::Key));
+    Ok(listed.await?.unwrap_or_else(Slice::end))
+}
+
+/// The index that leads to the pages that are wanted, and what of the filter it answers.
+fn followed(filter: &PageFilter) -> Option<(&'static str, Document)> {
+    if let Some(site) = &filter.site {
+        return Some((PAGES_BY_SITE, doc! {"site": site}));
+    }
+    let crawl = filter.crawl.as_ref()?;
+    let outcomes = filter.wanted_outcomes().into_iter();
+    let outcomes: Vec<&str> = outcomes.map(|outcome| outcome.as_str()).collect();
+    // The server merges the lists of the outcomes, each of which is in the order wanted.
+    let mut which = doc! {
+        "app_id": &crawl.app_id,
+        "crawl_id": &crawl.crawl_id,
+        "outcome": {"$in": outcomes},
+    };
+    Some(match &filter.mapping {
+        Some(mapping) => {
+            which.insert("mapping", mapping);
+            (PAGES_BY_MAPPING, which)
+        }
+        None => (PAGES_BY_OUTCOME, which),
+    })
+}
+
+fn newest(
+    index: &'static str,
+    mut which: Document,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Listing<'static> {
+    if let Some(place) = from {
+        which.extend(before("started_at", place));
+    }
+    Listing {
+        collection: "pages",
+        which,
+        order: doc! {"started_at": -1, "_id": -1},
+        index,
+        members: members(),
+        wanted,
+    }
+}
+
+/// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
+fn by_key(filter: &PageFilter, from: Option<&Place>, wanted: usize) -> Listing<'static> {
+    let first = filter.crawl.as_ref().map(|crawl| format!("{crawl}/"));
+    let first = first.unwrap_or_default();
+    let after = from.map_or_else(|| first.clone(), |place| place.part(0).to_owned());
+    let mut keys = doc! {"$gt": after.max(first)};
+    if let Some(crawl) = &filter.crawl {
+        keys.insert("$lt", format!("{crawl}0"));
+    }
+    Listing {
+        collection: "pages",
+        which: doc! {"_id": keys},
+        order: doc! {"_id": 1},
+        index: "_id_",
+        members: members(),
+        wanted,
+    }
+}
+
+fn members() -> Document {
+    let members = [
+        "app_id",
+        "crawl_id",
+        "url",
+        "final_url",
+        "site",
+        "depth",
+        "parent",
+        "outcome",
+        "status_code",
+        "mapping",
+        "content_type",
+        "bytes",
+        "started_at",
+        "elapsed_ms",
+        "attempts",
+    ];
+    members
+        .into_iter()
+        .map(|name| (name.to_owned(), Bson::Int32(1)))
+        .collect()
+}
+
+/// A document's place, and the row if the filter takes it.
+fn placed(
+    stored: &RawDocument,
+    filter: &PageFilter,
+    order: Order,
+) -> Result<(Place, Option<PageRow>), Fault> {
+    let page = read(stored)?;
+    let started_at = stored.get_datetime("started_at");
+    let place = match order {
+        Order::Newest => place_of(started_at.map_err(|_| broken("page", stored))?, &page.id),
+        Order::Key => Place::key(&page.id),
+    };
+    Ok((place, filter.takes(&page).then_some(page)))
+}
+
+fn read(stored: &RawDocument) -> Result<PageRow, Fault> {
+    let optional = |name: &str| stored.get_str(name).ok().map(str::to_owned);
+    let text = |name: &str| optional(name).ok_or_else(|| broken("page", stored));
+    let number = |name: &str| {
+        integer(stored, name)
+            .map(i64::unsigned_abs)
+            .unwrap_or_default()
+    };
+    let started_at = stored.get_datetime("started_at");
+    Ok(PageRow {
+        id: key(stored).to_owned(),
+        app_id: text("app_id")?,
+        crawl_id: text("crawl_id")?,
+        url: text("url")?,
+        final_url: optional("final_url"),
+        site: text("site")?,
+        depth: u32::try_from(number("depth")).unwrap_or(u32::MAX),
+        parent: optional("parent"),
+        outcome: text("outcome")?.parse().map_err(Fault::InvalidEntry)?,
+        status_code: integer(stored, "status_code").and_then(|code| u16::try_from(code).ok()),
+        mapping: optional("mapping"),
+        content_type: optional("content_type"),
+        bytes: number("bytes"),
+        started_at_ms: started_at
+            .map_err(|_| broken("page", stored))?
+            .timestamp_millis(),
+        elapsed_ms: number("elapsed_ms"),
+        attempts: u32::try_from(number("attempts")).unwrap_or(u32::MAX),
+    })
+}

@@ -1,0 +1,220 @@
+//! Records of the database, and their datasets.
+
+use std::time::Instant;
+
+use mongodb::Collection;
+use mongodb::bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
+use serde_json::{Map, Value};
+
+use super::crawls::count;
+use super::{LOOKED_FOR, Listing, before, key, place_of};
+use crate::browse::{
+    Count, DatasetRow, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place, RecordFilter,
+    RecordRow, Slice, WholeRecord, is_of,
+};
+use crate::crawl::CrawlId;
+use crate::dataset_name::parts_of_key;
+use crate::mongodb::cache::time;
+use crate::mongodb::command::{Db, with_timeout};
+use crate::mongodb::export;
+use crate::mongodb::fault::Fault;
+use crate::mongodb::indexes::RECORDS_BY_STATE;
+use crate::mongodb::value;
+use crate::record::RecordState;
+use crate::store::ExportKind;
+
+pub(super) async fn list(
+    db: &Db,
+    filter: &RecordFilter,
+    from: Option<Place>,
+    wanted: usize,
+) -> Result<Slice<RecordRow>, Fault> {
+    let begun = from.as_ref().map(Place::order);
+    let followed = match (&filter.dataset, filter.state) {
+        (Some(dataset), Some(RecordState::Open)) => {
+            Some((open(dataset, filter, from.as_ref(), wanted), Order::Key))
+        }
+        (Some(dataset), Some(RecordState::Resolved))
+            if filter.id_prefix.is_none() && begun != Some(Order::Key) =>
+        {
+            Some((resolved(dataset, from.as_ref(), wanted), Order::Newest))
+        }
+        _ => None,
+    };
+    if let Some((listing, order)) = followed {
+        let listed = listing.slice(db, |stored| placed(stored, filter, order));
+        if let Some(slice) = listed.await? {
+            return Ok(slice);
+        }
+    }
+    let by_key = listing(keys(filter, from.as_ref()), doc! {"_id": 1}, "_id_", wanted);
+    let listed = by_key.slice(db, |stored| placed(stored, filter, Order::Key));
+    Ok(listed.await?.unwrap_or_else(Slice::end))
+}
+
+fn listing(which: Document, order: Document, index: &str, wanted: usize) -> Listing<'_> {
+    Listing {
+        collection: "records",
+        which,
+        order,
+        index,
+        members: members(),
+        wanted,
+    }
+}
+
+fn keys(filter: &RecordFilter, from: Option<&Place>) -> Document {
+    let (first, end) = filter.keys(from);
+    doc! {"_id": {"$gte": first, "$lt": end}}
+}
+
+fn open(
+    dataset: &str,
+    filter: &RecordFilter,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Listing<'static> {
+    let mut which = keys(filter, from);
+    which.insert("dataset", dataset);
+    which.insert("resolved_at", Bson::Null);
+    listing(which, doc! {"_id": 1}, RECORDS_BY_STATE, wanted)
+}
+
+fn resolved(dataset: &str, from: Option<&Place>, wanted: usize) -> Listing<'static> {
+    // Every date: null and missing values are none.
+    let mut which = doc! {"dataset": dataset, "resolved_at": {"$gte": DateTime::MIN}};
+    if let Some(place) = from {
+        which.extend(before("resolved_at", place));
+    }
+    let order = doc! {"resolved_at": -1, "_id": -1};
+    listing(which, order, RECORDS_BY_STATE, wanted)
+}
+
+fn members() -> Document {
+    let is_short = doc! {"$and": [
+        {"$eq": [{"$type": "$fields"}, "object"]},
+        {"$lte": [{"$bsonSize": {"$cond": [{"$eq": [{"$type": "$fields"}, "object"]}, "$fields", {}]}},
+            MAX_FIELDS_OF_ROW as i64]},
+    ]};
+    doc! {
+        "missing": 1,
+        "resolved_at": 1,
+        "crawls": 1,
+        "fields": {"$cond": [is_short, "$fields", Bson::Null]},
+    }
+}
+
+/// A document's place, and the row if the filter takes it.
+fn placed(
+    stored: &RawDocument,
+    filter: &RecordFilter,
+    order: Order,
+) -> Result<(Place, Option<RecordRow>), Fault> {
+    let record = read(stored);
+    let place = match order {
+        Order::Key => Place::key(&record.key),
+        Order::Newest => {
+            let at = DateTime::from_millis(record.resolved_at_ms.unwrap_or_default());
+            place_of(at, &record.key)
+        }
+    };
+    let is_taken = filter.takes(&record) && is_of_apps(stored, filter);
+    Ok((place, is_taken.then_some(record)))
+}
+
+fn read(stored: &RawDocument) -> RecordRow {
+    let key = key(stored).to_owned();
+    let (dataset, id) = parts_of_key(&key);
+    let missing = stored.get_array("missing").ok().into_iter().flatten();
+    let name = |one| match one {
+        Ok(mongodb::bson::RawBsonRef::String(name)) => Some(name.to_owned()),
+        _ => None,
+    };
+    let fields = stored.get_document("fields").ok();
+    RecordRow {
+        dataset: dataset.to_owned(),
+        id: id.to_owned(),
+        missing: missing.filter_map(name).collect(),
+        resolved_at_ms: time(stored, "resolved_at"),
+        fields: fields.map(|fields: &RawDocument| -> Map<String, Value> { value::object(fields) }),
+        key,
+    }
+}
+
+fn is_of_apps(stored: &RawDocument, filter: &RecordFilter) -> bool {
+    let apps = filter.apps.as_ref();
+    let mut crawls = crawls_of(stored).into_iter();
+    apps.is_none() || crawls.any(|crawl| is_of(apps, &crawl.app_id))
+}
+
+fn crawls_of(stored: &RawDocument) -> Vec<CrawlId> {
+    let crawls = stored.get_array("crawls").ok().into_iter().flatten();
+    let crawl = |one| match one {
+        Ok(mongodb::bson::RawBsonRef::Document(crawl)) => Some(CrawlId::new(
+            crawl.get_str("app_id").ok()?,
+            crawl.get_str("crawl_id").ok()?,
+        )),
+        _ => None,
+    };
+    crawls
+        .filter_map(crawl)
+        .take(MAX_CRAWLS_OF_RECORD)
+        .collect()
+}
+
+/// A record with all that is known of it.
+pub(super) async fn whole(db: &Db, key: &str) -> Result<Option<WholeRecord>, Fault> {
+    let found = db.find_one("records", key).await?;
+    Ok(found.map(|stored| WholeRecord {
+        document: export::row(ExportKind::Records, &stored),
+        crawls: crawls_of(&stored),
+    }))
+}
+
+/// Leaps from dataset to dataset in the index of keys.
+pub(super) async fn datasets(
+    db: &Db,
+    count_to: u64,
+    from: Option<Place>,
+    wanted: usize,
+) -> Result<Slice<DatasetRow>, Fault> {
+    let began = Instant::now();
+    let mut slice = Slice::end();
+    let mut after = from.map(|place| place.part(0).to_owned());
+    while let Some(name) = dataset_after(db, after.as_deref()).await? {
+        if slice.rows.len() >= wanted || began.elapsed() >= LOOKED_FOR {
+            slice.next = after.map(Place::key);
+            break;
+        }
+        slice.rows.push(row(db, &name, count_to).await?);
+        slice.looked_at += 1;
+        after = Some(name);
+    }
+    Ok(slice)
+}
+
+async fn dataset_after(db: &Db, after: Option<&str>) -> Result<Option<String>, Fault> {
+    // `0` follows `/`.
+    let first = after.map_or_else(String::new, |name| format!("{name}0"));
+    let records: Collection<RawDocumentBuf> = db.database.collection("records");
+    let find = records
+        .find_one(doc! {"_id": {"$gte": first}})
+        .sort(doc! {"_id": 1})
+        .projection(doc! {"_id": 1});
+    let found = with_timeout(async { find.await }).await?;
+    Ok(found.map(|stored| parts_of_key(key(&stored)).0.to_owned()))
+}
+
+async fn row(db: &Db, name: &str, count_to: u64) -> Result<DatasetRow, Fault> {
+    let all = doc! {"_id": {"$gte": format!("{name}/"), "$lt": format!("{name}0")}};
+    let open = doc! {"dataset": name, "resolved_at": Bson::Null};
+    let (total, open) = tokio::try_join!(
+        count(db, "records", all, "_id_", count_to),
+        count(db, "records", open, RECORDS_BY_STATE, count_to)
+    )?;
+    Ok(DatasetRow {
+        name: name.to_owned(),
+        total: total.unwrap_or_else(Count::none_yet),
+        open: open.unwrap_or_else(Count::none_yet),
+    })
+}

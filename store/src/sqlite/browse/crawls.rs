@@ -1,0 +1,69 @@
+//! Crawls of the file, and what is stored of one.
+
+use rusqlite::{Connection, params};
+use webfill_wire::Outcome;
+
+use super::{has_index, slice};
+use crate::browse::{Count, CrawlFigures, CrawlFilter, Place, Slice};
+use crate::crawl::{Crawl, CrawlId};
+use crate::sqlite::crawls;
+use crate::sqlite::fault::Fault;
+use crate::timestamp::iso_time;
+
+/// Without its index, which is made before people look, all crawls are sorted.
+const NEWEST: &str = "WHERE (started_at, _id) < (?1, ?2) ORDER BY started_at DESC, _id DESC";
+
+const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM pages INDEXED BY pages_by_outcome
+    WHERE app_id = ?1 AND crawl_id = ?2 AND outcome = ?3 LIMIT ?4)";
+
+pub(super) fn list(
+    conn: &Connection,
+    filter: &CrawlFilter,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Result<Slice<Crawl>, Fault> {
+    let mut select = conn.prepare_cached(&format!("{} {NEWEST}", crawls::COLUMNS))?;
+    // Every time is before `~`.
+    let (before, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
+    slice(select.query([before, id])?, wanted, |row| {
+        let crawl = crawls::read(row)?;
+        let place = Place::newest([iso_time(crawl.started_at_ms), crawl.id.to_string()]);
+        Ok((place, filter.takes(&crawl).then_some(crawl)))
+    })
+}
+
+pub(super) fn figures(
+    conn: &Connection,
+    crawl: &CrawlId,
+    count_to: u64,
+) -> Result<CrawlFigures, Fault> {
+    let kept = crawls::record_counts(conn, &crawl.to_string())?;
+    let mut outcomes = Vec::new();
+    if has_index(conn, "pages_by_outcome")? {
+        for outcome in Outcome::ALL {
+            let count = pages_of(conn, crawl, *outcome, count_to)?;
+            if count.counted > 0 {
+                outcomes.push((*outcome, count));
+            }
+        }
+    }
+    Ok(CrawlFigures {
+        outcomes,
+        records: Count::exact(kept.total),
+        resolved: Count::exact(kept.resolved),
+    })
+}
+
+fn pages_of(
+    conn: &Connection,
+    crawl: &CrawlId,
+    outcome: Outcome,
+    count_to: u64,
+) -> Result<Count, Fault> {
+    let most = Count::look_for(count_to);
+    let values = params![crawl.app_id, crawl.crawl_id, outcome.as_str(), most];
+    let found: i64 = conn
+        .prepare_cached(COUNT)?
+        .query_row(values, |row| row.get(0))?;
+    Ok(Count::of(found.unsigned_abs(), count_to))
+}

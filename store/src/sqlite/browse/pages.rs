@@ -1,0 +1,149 @@
+//! Pages of the file, those that were stored last first.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{has_index, slice};
+use crate::browse::{PageFilter, PageRow, Place, Slice};
+use crate::crawl::CrawlId;
+use crate::sqlite::crawls::time;
+use crate::sqlite::fault::Fault;
+
+/// What can be read of a row without its long columns.
+const COLUMNS: &str = "SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent,
+    outcome, status_code, mapping, content_type, bytes, started_at, elapsed_ms, attempts FROM pages";
+
+const OF_OUTCOME: &str = "SELECT position FROM pages INDEXED BY pages_by_outcome
+    WHERE app_id = ?1 AND crawl_id = ?2 AND outcome = ?3 AND position < ?4
+    ORDER BY position DESC LIMIT ?5";
+
+const OF_MAPPING: &str = "SELECT position FROM pages INDEXED BY pages_by_mapping
+    WHERE app_id = ?1 AND crawl_id = ?2 AND outcome = ?3 AND position < ?4 AND mapping = ?6
+    ORDER BY position DESC LIMIT ?5";
+
+const OF_SITE: &str = "INDEXED BY pages_by_site WHERE site = ?1 AND position < ?2
+    ORDER BY position DESC";
+
+const ALL: &str = "WHERE position < ?1 ORDER BY position DESC";
+
+pub(super) fn list(
+    conn: &Connection,
+    filter: &PageFilter,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Result<Slice<PageRow>, Fault> {
+    let before = from.map_or(i64::MAX, |place| place.number(0));
+    if let Some(site) = &filter.site
+        && has_index(conn, "pages_by_site")?
+    {
+        let mut select = conn.prepare_cached(&format!("{COLUMNS} {OF_SITE}"))?;
+        let rows = select.query(params![site, before])?;
+        return slice(rows, wanted, |row| placed(row, filter));
+    }
+    if let (Some(crawl), None) = (&filter.crawl, &filter.site)
+        && has_index(conn, "pages_by_mapping")?
+        && has_index(conn, "pages_by_outcome")?
+    {
+        return of_crawl(conn, crawl, filter, before, wanted);
+    }
+    let mut select = conn.prepare_cached(&format!("{COLUMNS} {ALL}"))?;
+    slice(select.query([before])?, wanted, |row| placed(row, filter))
+}
+
+/// Each outcome has a list in the order wanted: the slice is the first of all of them.
+fn of_crawl(
+    conn: &Connection,
+    crawl: &CrawlId,
+    filter: &PageFilter,
+    before: i64,
+    wanted: usize,
+) -> Result<Slice<PageRow>, Fault> {
+    let (app_id, crawl_id) = (&crawl.app_id, &crawl.crawl_id);
+    // One more, to see whether the list goes on.
+    let most = wanted as i64 + 1;
+    let mut positions = Vec::new();
+    for outcome in filter.wanted_outcomes() {
+        let outcome = outcome.as_str();
+        let found: Vec<i64> = match &filter.mapping {
+            Some(mapping) => conn
+                .prepare_cached(OF_MAPPING)?
+                .query_map(
+                    params![app_id, crawl_id, outcome, before, most, mapping],
+                    |row| row.get(0),
+                )?
+                .collect::<Result<_, _>>()?,
+            None => conn
+                .prepare_cached(OF_OUTCOME)?
+                .query_map(params![app_id, crawl_id, outcome, before, most], |row| {
+                    row.get(0)
+                })?
+                .collect::<Result<_, _>>()?,
+        };
+        positions.extend(found);
+    }
+    positions.sort_unstable_by(|one, other| other.cmp(one));
+    let goes_on = positions.len() > wanted;
+    positions.truncate(wanted);
+    rows_at(conn, &positions, goes_on, filter)
+}
+
+fn rows_at(
+    conn: &Connection,
+    positions: &[i64],
+    goes_on: bool,
+    filter: &PageFilter,
+) -> Result<Slice<PageRow>, Fault> {
+    let mut slice = Slice::end();
+    let mut select = conn.prepare_cached(&format!("{COLUMNS} WHERE position = ?1"))?;
+    for position in positions {
+        let mut rows = select.query([position])?;
+        // One that was saved anew meanwhile has another position.
+        if let Some(row) = rows.next()? {
+            slice.rows.extend(placed(row, filter)?.1);
+        }
+    }
+    slice.looked_at = positions.len() as u64;
+    slice.next = match goes_on {
+        true => positions.last().map(place),
+        false => None,
+    };
+    Ok(slice)
+}
+
+fn place(position: &i64) -> Place {
+    Place::newest([position.to_string()])
+}
+
+/// A row's place, and the row if the filter takes it.
+fn placed(row: &Row<'_>, filter: &PageFilter) -> Result<(Place, Option<PageRow>), Fault> {
+    let page = read(row)?;
+    Ok((place(&row.get(0)?), filter.takes(&page).then_some(page)))
+}
+
+fn read(row: &Row<'_>) -> Result<PageRow, Fault> {
+    let outcome: String = row.get(9)?;
+    Ok(PageRow {
+        id: row.get(1)?,
+        app_id: row.get(2)?,
+        crawl_id: row.get(3)?,
+        url: row.get(4)?,
+        final_url: row.get(5)?,
+        site: row.get(6)?,
+        depth: row.get(7)?,
+        parent: row.get(8)?,
+        outcome: outcome.parse().map_err(Fault::InvalidEntry)?,
+        status_code: row.get(10)?,
+        mapping: row.get(11)?,
+        content_type: row.get(12)?,
+        bytes: row.get::<_, i64>(13)?.unsigned_abs(),
+        started_at_ms: time(&row.get::<_, String>(14)?)?,
+        elapsed_ms: row.get::<_, i64>(15)?.unsigned_abs(),
+        attempts: row.get(16)?,
+    })
+}
+
+/// The content hash of a page that has one.
+pub(super) fn hash(conn: &Connection, id: &str) -> Result<Option<String>, Fault> {
+    let mut select = conn.prepare_cached("SELECT content_hash FROM pages WHERE _id = ?1")?;
+    let hash = select.query_row([id], |row| row.get::<_, Option<String>>(0));
+    Ok(hash.optional()?.flatten())
+}

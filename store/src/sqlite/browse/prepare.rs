@@ -1,0 +1,85 @@
+//! Makes the indexes by which people look through a file.
+
+use std::path::Path;
+use std::time::Instant;
+
+use rusqlite::Connection;
+
+use super::has_index;
+use crate::error::StoreError;
+use crate::sqlite::connection::Db;
+use crate::sqlite::fault::{Fault, store_error, store_name};
+use crate::uri::OpenMode;
+
+/// Each with its name. All end with the row's position, which SQLite adds.
+pub(super) const INDEXES: [(&str, &str); 5] = [
+    ("crawls_by_start", "crawls (started_at, _id)"),
+    ("pages_by_outcome", "pages (app_id, crawl_id, outcome)"),
+    (
+        "pages_by_mapping",
+        "pages (app_id, crawl_id, mapping, outcome) WHERE mapping IS NOT NULL",
+    ),
+    ("pages_by_site", "pages (site)"),
+    (
+        "records_by_state",
+        "records (dataset, resolved_at, record_id)",
+    ),
+];
+
+/// From this many rows on, it is told that an index is being made: about five seconds.
+const MANY_ROWS: i64 = 1_000_000;
+
+/// Makes those that are not there, each in a transaction of its own, so that who writes gets its turn in between.
+pub(super) async fn prepare(path: &Path) -> Result<(), StoreError> {
+    let path = path.to_owned();
+    let store = store_name(&path);
+    let preparing = tokio::task::spawn_blocking(move || {
+        let refused = |fault| store_error(&store_name(&path), fault);
+        let mut db = Db::connect(&path, OpenMode::MustExist).map_err(refused)?;
+        db.configure().map_err(refused)?;
+        for (name, of) in INDEXES {
+            if !db.read(|conn| has_index(conn, name))? {
+                make(&mut db, name, of)?;
+            }
+        }
+        Ok(())
+    });
+    preparing.await.unwrap_or_else(|_| {
+        Err(StoreError::Fatal {
+            store,
+            reason: String::from("making its indexes broke down"),
+        })
+    })
+}
+
+fn make(db: &mut Db, name: &str, of: &str) -> Result<(), StoreError> {
+    let table = of.split(' ').next().unwrap_or_default();
+    let is_large = db.read(|conn| last_row(conn, table))? >= MANY_ROWS;
+    if is_large {
+        tracing::info!(
+            event = "index_begun",
+            index = name,
+            "making an index of many rows: who writes to the store waits for it"
+        );
+    }
+    let began = Instant::now();
+    db.write(
+        |conn| Ok(conn.execute_batch(&format!("CREATE INDEX IF NOT EXISTS {name} ON {of}"))?),
+    )?;
+    if is_large {
+        let elapsed_ms = began.elapsed().as_millis() as u64;
+        tracing::info!(
+            event = "index_made",
+            index = name,
+            elapsed_ms,
+            "the index is made"
+        );
+    }
+    Ok(())
+}
+
+/// The position of the last row: about how many there are.
+fn last_row(conn: &Connection, table: &str) -> Result<i64, Fault> {
+    let sql = format!("SELECT coalesce(max(rowid), 0) FROM {table}");
+    Ok(conn.query_row(&sql, (), |row| row.get(0))?)
+}

@@ -1,0 +1,188 @@
+//! Records of the file, and their datasets.
+
+use std::time::Instant;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
+
+use super::{LOOKED_FOR, has_index, slice};
+use crate::browse::{
+    Count, DatasetRow, MAX_CRAWLS_OF_RECORD, MAX_FIELDS_OF_ROW, Order, Place, RecordFilter,
+    RecordRow, Slice, WholeRecord, is_of,
+};
+use crate::crawl::CrawlId;
+use crate::record::RecordState;
+use crate::sqlite::crawls::time;
+use crate::sqlite::export::{RECORD_COLUMNS, row_object};
+use crate::sqlite::fault::Fault;
+use crate::sqlite::records::from_json;
+
+const OPEN: &str = "INDEXED BY records_by_state
+    WHERE dataset = ?1 AND resolved_at IS NULL AND record_id >= ?2 AND record_id < ?3
+    ORDER BY record_id";
+
+const RESOLVED: &str = "INDEXED BY records_by_state
+    WHERE dataset = ?1 AND (resolved_at, record_id) < (?2, ?3)
+    ORDER BY resolved_at DESC, record_id DESC";
+
+const BY_KEY: &str = "WHERE _id >= ?1 AND _id < ?2 ORDER BY _id";
+
+const NEXT_DATASET: &str = "SELECT dataset FROM records WHERE _id >= ?1 ORDER BY _id LIMIT 1";
+
+const COUNT_ALL: &str = "SELECT count(*) FROM (SELECT 1 FROM records WHERE _id >= ?1 || '/'
+    AND _id < ?1 || '0' LIMIT ?2)";
+
+const COUNT_OPEN: &str = "SELECT count(*) FROM (SELECT 1 FROM records INDEXED BY records_by_state
+    WHERE dataset = ?1 AND resolved_at IS NULL LIMIT ?2)";
+
+const CRAWLS: &str = "SELECT app_id, crawl_id FROM crawl_records JOIN crawls ON crawls.key = crawl
+    WHERE record = ?1 ORDER BY crawl DESC LIMIT ?2";
+
+fn select(which: &str) -> String {
+    format!(
+        "SELECT _id, dataset, record_id, missing, resolved_at,
+            CASE WHEN octet_length(fields) <= {MAX_FIELDS_OF_ROW} THEN fields END
+        FROM records {which}"
+    )
+}
+
+pub(super) fn list(
+    conn: &Connection,
+    filter: &RecordFilter,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Result<Slice<RecordRow>, Fault> {
+    let begun_by_key = from.is_some_and(|place| place.order() == Order::Key);
+    match (&filter.dataset, filter.state) {
+        (Some(dataset), Some(RecordState::Open)) if has_index(conn, BY_STATE)? => {
+            let (first, end) = filter.ids(from);
+            let mut open = conn.prepare_cached(&select(OPEN))?;
+            let rows = open.query(params![dataset, first, end])?;
+            slice(rows, wanted, |row| placed(conn, row, filter, Order::Key))
+        }
+        (Some(dataset), Some(RecordState::Resolved))
+            if filter.id_prefix.is_none() && !begun_by_key && has_index(conn, BY_STATE)? =>
+        {
+            // Every time is before `~`.
+            let (at, id) = from.map_or(("~", ""), |place| (place.part(0), place.part(1)));
+            let mut resolved = conn.prepare_cached(&select(RESOLVED))?;
+            let rows = resolved.query(params![dataset, at, id])?;
+            slice(rows, wanted, |row| placed(conn, row, filter, Order::Newest))
+        }
+        _ => {
+            let (first, end) = filter.keys(from);
+            let mut all = conn.prepare_cached(&select(BY_KEY))?;
+            slice(all.query([first, end])?, wanted, |row| {
+                placed(conn, row, filter, Order::Key)
+            })
+        }
+    }
+}
+
+const BY_STATE: &str = "records_by_state";
+
+/// A row's place, and the row if the filter takes it.
+fn placed(
+    conn: &Connection,
+    row: &Row<'_>,
+    filter: &RecordFilter,
+    order: Order,
+) -> Result<(Place, Option<RecordRow>), Fault> {
+    let resolved_at: Option<String> = row.get(4)?;
+    let fields: Option<String> = row.get(5)?;
+    let record = RecordRow {
+        key: row.get(0)?,
+        dataset: row.get(1)?,
+        id: row.get(2)?,
+        missing: from_json(row, 3)?,
+        resolved_at_ms: resolved_at.as_deref().map(time).transpose()?,
+        fields: match fields {
+            Some(_) => Some(from_json(row, 5)?),
+            None => None,
+        },
+    };
+    let place = match order {
+        Order::Key => Place::key(&record.key),
+        Order::Newest => Place::newest([resolved_at.unwrap_or_default(), record.id.clone()]),
+    };
+    let is_taken = filter.takes(&record) && is_of_apps(conn, &record.key, filter)?;
+    Ok((place, is_taken.then_some(record)))
+}
+
+fn is_of_apps(conn: &Connection, key: &str, filter: &RecordFilter) -> Result<bool, Fault> {
+    if filter.apps.is_none() {
+        return Ok(true);
+    }
+    let crawls = crawls_of(conn, key)?;
+    let mut apps = crawls.iter().map(|crawl| &crawl.app_id);
+    Ok(apps.any(|app| is_of(filter.apps.as_ref(), app)))
+}
+
+fn crawls_of(conn: &Connection, key: &str) -> Result<Vec<CrawlId>, Fault> {
+    let mut select = conn.prepare_cached(CRAWLS)?;
+    let crawls = select.query_map(params![key, MAX_CRAWLS_OF_RECORD as i64], |row| {
+        Ok(CrawlId::new(
+            row.get::<_, String>(0)?,
+            row.get::<_, String>(1)?,
+        ))
+    })?;
+    Ok(crawls.collect::<Result<_, _>>()?)
+}
+
+/// A record with all that is known of it.
+pub(super) fn whole(conn: &Connection, key: &str) -> Result<Option<WholeRecord>, Fault> {
+    let mut select = conn.prepare_cached(&format!("{RECORD_COLUMNS} WHERE _id = ?1"))?;
+    let mut rows = select.query([key])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(WholeRecord {
+        document: Value::Object(row_object(row, &mut 0)?),
+        crawls: crawls_of(conn, key)?,
+    }))
+}
+
+/// Leaps from dataset to dataset in the index of keys.
+pub(super) fn datasets(
+    conn: &Connection,
+    count_to: u64,
+    from: Option<&Place>,
+    wanted: usize,
+) -> Result<Slice<DatasetRow>, Fault> {
+    let began = Instant::now();
+    let mut slice = Slice::end();
+    let mut after = from.map(|place| place.part(0).to_owned());
+    loop {
+        // `0` follows `/`.
+        let first = after
+            .as_ref()
+            .map_or_else(String::new, |name| format!("{name}0"));
+        let mut next = conn.prepare_cached(NEXT_DATASET)?;
+        let found = next.query_row([first], |row| row.get::<_, String>(0));
+        let Some(name) = found.optional()? else {
+            return Ok(slice);
+        };
+        if slice.rows.len() >= wanted || began.elapsed() >= LOOKED_FOR {
+            slice.next = after.map(Place::key);
+            return Ok(slice);
+        }
+        slice.rows.push(DatasetRow {
+            total: count(conn, COUNT_ALL, &name, count_to)?,
+            open: match has_index(conn, BY_STATE)? {
+                true => count(conn, COUNT_OPEN, &name, count_to)?,
+                false => Count::none_yet(),
+            },
+            name: name.clone(),
+        });
+        slice.looked_at += 1;
+        after = Some(name);
+    }
+}
+
+fn count(conn: &Connection, sql: &str, dataset: &str, count_to: u64) -> Result<Count, Fault> {
+    let values = params![dataset, Count::look_for(count_to)];
+    let found: i64 = conn
+        .prepare_cached(sql)?
+        .query_row(values, |row| row.get(0))?;
+    Ok(Count::of(found.unsigned_abs(), count_to))
+}
