@@ -1,5 +1,5 @@
 //! Reads seeds: text, JSON lines or CSV, from a file or standard input, gzipped or not. JSON lines are
-//! records, crawl requests ([`SeedRequest`]) or plain URLs.
+//! records, crawl requests ([`SeedRequest`]) or plain URLs; rows that an export has written are seeds as well.
 //!
 //! The input is streamed with one line in memory at a time, so its size does not matter. A line that
 //! cannot be used becomes a [`SeedFault`] with its number, and reading goes on after it.
@@ -8,6 +8,7 @@
 //! `urls` begins CSV, anything else is a URL per line.
 
 mod document;
+mod exported;
 mod json;
 pub mod lines;
 mod request;

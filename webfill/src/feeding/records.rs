@@ -159,6 +159,7 @@ impl Records {
                 want: seed.want.clone(),
             },
             refresh: self.refresh_of(seed, now_ms),
+            urls: seed.urls.clone(),
             source: seed.source.clone(),
             position: input.of_line(seed.line),
         })

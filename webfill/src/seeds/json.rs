@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use webfill_api::{RequestParser, nearest, request_keys};
 
 use super::request::SeedRequest;
-use super::{Found, SeedFault};
+use super::{Found, SeedFault, exported};
 
 /// The keys of a record. `url` stands for one of `urls`, as in CSV.
 const RECORD_KEYS: [&str; 5] = ["id", "url", "urls", "fields", "want"];
@@ -23,6 +23,9 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found
     let Value::Object(object) = parsed else {
         return Err(fault(String::from("a seed is a JSON object")));
     };
+    if let Some(found) = exported::read(&object) {
+        return found.map_err(fault);
+    }
     if ONLY_OF_RECORDS.iter().any(|key| object.contains_key(*key)) {
         return read_record(object).map_err(fault);
     }

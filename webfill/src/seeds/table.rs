@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
-use super::{Found, SeedFault, utf8};
+use super::{Found, SeedFault, exported, utf8};
 
 /// The most lines of one row.
 const MAX_ROW_LINES: usize = 1_000;
@@ -19,11 +19,17 @@ pub(super) struct Header {
     columns: Vec<Column>,
 }
 
-enum Column {
+pub(super) enum Column {
     Id,
     /// One URL, or several with spaces between them.
     Urls,
+    /// Missing where it is empty.
     Field(String),
+    /// Of an export: a field that the record has, if it is not empty.
+    Value(String),
+    /// Of an export: the fields that are missing, as JSON.
+    Missing,
+    Ignored,
 }
 
 /// Whether a first line is a header: it has a column named `url` or `urls`, and holds no URL.
@@ -55,7 +61,8 @@ impl Header {
         let names = row
             .cells()
             .map_err(|reason| format!("its header: {reason}"))?;
-        let columns: Vec<Column> = names.iter().map(|name| Column::named(name)).collect();
+        let named = || names.iter().map(|name| Column::named(name)).collect();
+        let columns: Vec<Column> = exported::columns(&names).unwrap_or_else(named);
         if !columns.iter().any(|column| matches!(column, Column::Urls)) {
             let names: Vec<String> = names
                 .iter()
@@ -63,7 +70,7 @@ impl Header {
                 .map(|name| format!("`{name:.40}`"))
                 .collect();
             return Err(format!(
-                "no column is named url or urls, only {}",
+                "no column is named url or urls (`webfill export --sources` writes one), only {}",
                 names.join(", ")
             ));
         }
@@ -82,7 +89,7 @@ impl Header {
     }
 
     pub(super) fn has_fields(&self) -> bool {
-        let is_field = |column: &Column| matches!(column, Column::Field(_));
+        let is_field = |column: &Column| matches!(column, Column::Field(_) | Column::Value(_));
         self.columns.iter().any(is_field)
     }
 
@@ -118,6 +125,11 @@ impl Header {
                     .urls
                     .extend(cell.split_whitespace().map(str::to_owned)),
                 Column::Field(name) => keep_field(&mut found, name, cell),
+                Column::Value(name) if !cell.is_empty() => {
+                    found.fields.insert(name.clone(), Value::String(cell));
+                }
+                Column::Missing => found.want = missing(&cell)?,
+                Column::Value(_) | Column::Ignored => {}
             }
         }
         match found.urls.is_empty() {
@@ -125,6 +137,10 @@ impl Header {
             false => Ok(found),
         }
     }
+}
+
+fn missing(cell: &str) -> Result<Vec<String>, String> {
+    serde_json::from_str(cell).map_err(|_| String::from("`missing` is a JSON list of fields"))
 }
 
 fn keep_field(found: &mut Found, name: &str, cell: String) {

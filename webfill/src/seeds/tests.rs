@@ -405,7 +405,7 @@ fn what_cannot_be_read_is_refused_before_anything_starts() {
     assert!(refusal("s.csv", b"").contains("no header"));
     let columns = refusal("s.csv", b"id,link\n1,https://a.example/");
     assert!(
-        columns.ends_with("no column is named url or urls, only `id`, `link`"),
+        columns.ends_with("(`webfill export --sources` writes one), only `id`, `link`"),
         "{columns}"
     );
     assert!(refusal("s.csv", b"url,a,a\n").contains("two columns are named `a`"));

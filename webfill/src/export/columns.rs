@@ -1,0 +1,271 @@
+//! The columns of an export in CSV or Parquet: their names, where their values stand in a row, and of which kind
+//! these are.
+
+use serde_json::Value;
+
+use crate::cli::ExportWhat;
+
+/// A column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    pub name: String,
+    pub of: Of,
+    pub kind: Kind,
+}
+
+/// Where the values of a column stand.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Of {
+    /// A member of the row.
+    Member(&'static str),
+    /// The id of a record.
+    RecordId,
+    /// A field of a record.
+    Field(String),
+    /// The URL of the page that has brought a field.
+    Source(String),
+    /// The URLs that a record came with.
+    Urls,
+}
+
+/// Of which kind values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Integer,
+    Number,
+    Truth,
+    Text,
+    /// A list of texts.
+    Texts,
+    /// ISO 8601, in milliseconds.
+    Time,
+    /// Anything.
+    Json,
+}
+
+use Kind::{Integer, Json, Text, Texts, Time};
+
+/// The columns of pages. Other programs rely on them.
+pub const PAGES: [(&str, Kind); 29] = [
+    ("_id", Text),
+    ("app_id", Text),
+    ("crawl_id", Text),
+    ("url", Text),
+    ("final_url", Text),
+    ("site", Text),
+    ("depth", Integer),
+    ("parent", Text),
+    ("outcome", Text),
+    ("status_code", Integer),
+    ("mapping", Text),
+    ("mapping_version", Text),
+    ("fields", Json),
+    ("links", Texts),
+    ("content_type", Text),
+    ("bytes", Integer),
+    ("content_hash", Text),
+    ("started_at", Time),
+    ("elapsed_ms", Integer),
+    ("attempts", Integer),
+    ("worker", Text),
+    ("attrs", Json),
+    ("tries", Json),
+    ("headers", Json),
+    ("document", Json),
+    ("body", Text),
+    ("template", Text),
+    ("records", Texts),
+    ("alternatives", Json),
+];
+
+/// The columns of changes.
+pub const CHANGES: [(&str, Kind); 12] = [
+    ("number", Integer),
+    ("app_id", Text),
+    ("crawl_id", Text),
+    ("url", Text),
+    ("page", Text),
+    ("site", Text),
+    ("kind", Text),
+    ("at", Time),
+    ("mapping", Text),
+    ("old", Json),
+    ("new", Json),
+    ("difference", Text),
+];
+
+/// The columns of records behind those of their fields.
+pub const BEHIND_FIELDS: [(&str, Kind); 3] =
+    [("missing", Texts), ("resolved_at", Time), ("dataset", Text)];
+
+/// How columns of sources begin, and those of fields whose names are taken.
+pub const SOURCE: &str = "source.";
+pub const FIELDS: &str = "fields.";
+
+/// A field that records have or miss.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    pub name: String,
+    /// `None`: no record has a value.
+    pub kind: Option<Kind>,
+}
+
+/// The columns of pages or changes.
+pub fn fixed(what: ExportWhat) -> Vec<Column> {
+    let columns: &[(&str, Kind)] = match what {
+        ExportWhat::Pages => &PAGES,
+        ExportWhat::Changes => &CHANGES,
+        ExportWhat::Records => &[],
+    };
+    columns.iter().map(member).collect()
+}
+
+fn member((name, kind): &(&'static str, Kind)) -> Column {
+    Column {
+        name: (*name).to_owned(),
+        of: Of::Member(name),
+        kind: *kind,
+    }
+}
+
+/// The columns of records. A field with the name of another column gets a prefix.
+pub fn of_records(fields: &[Field], with_sources: bool) -> Vec<Column> {
+    let column = |name: &str, of, kind| Column {
+        name: name.to_owned(),
+        of,
+        kind,
+    };
+    let mut columns = vec![column("id", Of::RecordId, Text)];
+    let is_taken = |name: &str| {
+        let is_behind = BEHIND_FIELDS.iter().any(|(behind, _)| *behind == name);
+        let is_of_sources = with_sources && (name == "urls" || name.starts_with(SOURCE));
+        name == "id" || is_behind || is_of_sources || name.starts_with(FIELDS)
+    };
+    for field in fields {
+        let name = match is_taken(&field.name) {
+            true => format!("{FIELDS}{}", field.name),
+            false => field.name.clone(),
+        };
+        let kind = field.kind.unwrap_or(Text);
+        columns.push(column(&name, Of::Field(field.name.clone()), kind));
+    }
+    columns.extend(BEHIND_FIELDS.iter().map(member));
+    if with_sources {
+        columns.push(column("urls", Of::Urls, Texts));
+        for Field { name, .. } in fields {
+            let source = format!("{SOURCE}{name}");
+            columns.push(column(&source, Of::Source(name.clone()), Text));
+        }
+    }
+    columns
+}
+
+impl Column {
+    /// The value of a row; null if it has none.
+    pub fn value(&self, row: &Value) -> Value {
+        match &self.of {
+            Of::Member(name) => row[name].clone(),
+            // Of a database that is not brought up to date yet, the key is the id.
+            Of::RecordId => row.get("record_id").unwrap_or(&row["_id"]).clone(),
+            Of::Field(name) => row["fields"][name].clone(),
+            Of::Source(name) => row["sources"][name]["url"].clone(),
+            Of::Urls => Value::from(urls_of_record(row)),
+        }
+    }
+}
+
+/// The URLs that a stored record came with; of one that is older than these are kept, those that have filled it.
+pub fn urls_of_record(record: &Value) -> Vec<String> {
+    let kept = record["urls"].as_array().into_iter().flatten();
+    let mut urls: Vec<String> = kept.filter_map(Value::as_str).map(str::to_owned).collect();
+    if urls.is_empty() {
+        let sources = record["sources"].as_object().into_iter().flatten();
+        let filling = sources.filter_map(|(_, source)| source["url"].as_str());
+        for url in filling {
+            if !urls.iter().any(|known| known == url) {
+                urls.push(url.to_owned());
+            }
+        }
+    }
+    urls
+}
+
+impl Kind {
+    /// The kind of a value; null has none.
+    pub fn of(value: &Value) -> Option<Kind> {
+        Some(match value {
+            Value::Null => return None,
+            Value::Bool(_) => Kind::Truth,
+            Value::Number(number) if number.is_i64() => Kind::Integer,
+            Value::Number(_) => Kind::Number,
+            Value::String(_) => Kind::Text,
+            Value::Array(items) if items.iter().all(Value::is_string) => Kind::Texts,
+            Value::Array(_) | Value::Object(_) => Kind::Json,
+        })
+    }
+
+    /// The kind that values of both have.
+    pub fn with(self, other: Kind) -> Kind {
+        match (self, other) {
+            (one, other) if one == other => one,
+            (Kind::Integer, Kind::Number) | (Kind::Number, Kind::Integer) => Kind::Number,
+            _ => Kind::Json,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_kind_of_a_column_is_that_of_all_its_values() {
+        let kind = |values: &[Value]| values.iter().filter_map(Kind::of).reduce(Kind::with);
+        assert_eq!(kind(&[json!(null)]), None);
+        assert_eq!(
+            kind(&[json!(1), json!(null), json!(-2)]),
+            Some(Kind::Integer)
+        );
+        assert_eq!(kind(&[json!(1), json!(1.5)]), Some(Kind::Number));
+        assert_eq!(kind(&[json!(u64::MAX)]), Some(Kind::Number));
+        assert_eq!(kind(&[json!("a"), json!("1")]), Some(Kind::Text));
+        assert_eq!(kind(&[json!([]), json!(["a"])]), Some(Kind::Texts));
+        assert_eq!(kind(&[json!("a"), json!(["a"])]), Some(Kind::Json));
+        assert_eq!(kind(&[json!([1])]), Some(Kind::Json));
+        assert_eq!(kind(&[json!(true), json!(1)]), Some(Kind::Json));
+    }
+
+    #[test]
+    fn no_two_columns_have_one_name() {
+        let names = [
+            "id",
+            "missing",
+            "urls",
+            "source.a",
+            "a",
+            "fields.id",
+            "dataset",
+        ];
+        let fields: Vec<Field> = names
+            .map(|name| Field {
+                name: name.to_owned(),
+                kind: None,
+            })
+            .into();
+        let columns = of_records(&fields, true);
+        let names: std::collections::HashSet<&str> =
+            columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names.len(), columns.len());
+    }
+
+    #[test]
+    fn a_record_without_urls_has_those_that_have_filled_it() {
+        let record =
+            json!({"sources": {"a": {"url": "u1"}, "b": {"url": "u2"}, "c": {"url": "u1"}}});
+        assert_eq!(urls_of_record(&record), ["u1", "u2"]);
+        let record = json!({"urls": ["u3"], "sources": {"a": {"url": "u1"}}});
+        assert_eq!(urls_of_record(&record), ["u3"]);
+    }
+}

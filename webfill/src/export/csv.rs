@@ -1,0 +1,78 @@
+//! Writes an export as CSV (RFC 4180).
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use super::Cells;
+use super::columns::{Column, FIELDS, Of, SOURCE};
+
+/// A file that is being written.
+pub struct CsvFile<W: Write> {
+    out: csv::Writer<W>,
+    columns: Vec<Column>,
+    cells: Cells,
+}
+
+impl<W: Write> CsvFile<W> {
+    pub fn new(columns: Vec<Column>, cells: Cells, out: W) -> io::Result<CsvFile<W>> {
+        let mut out = csv::Writer::from_writer(out);
+        let header = columns.iter().map(|column| name(column, cells));
+        out.write_record(header.map(|name| name.as_bytes().to_vec()))
+            .map_err(into_io_error)?;
+        Ok(CsvFile {
+            out,
+            columns,
+            cells,
+        })
+    }
+
+    pub fn take(&mut self, row: &Value) -> io::Result<()> {
+        for column in &self.columns {
+            let value = match &column.of {
+                // So that the file is one of seeds again.
+                Of::Urls => Value::from(spaced(&column.value(row))),
+                _ => column.value(row),
+            };
+            self.out
+                .write_field(self.cells.of(&value).as_bytes())
+                .map_err(into_io_error)?;
+        }
+        self.out.write_record(None::<&[u8]>).map_err(into_io_error)
+    }
+
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Names of fields come from the user's data; with a prefix they are no formula.
+fn name(column: &Column, cells: Cells) -> Cow<'_, str> {
+    let is_prefixed = [FIELDS, SOURCE]
+        .iter()
+        .any(|prefix| column.name.starts_with(prefix));
+    match is_prefixed {
+        true => Cow::Borrowed(&column.name),
+        false => cells.text(&column.name),
+    }
+}
+
+/// URLs with spaces between them, and none in them.
+fn spaced(urls: &Value) -> String {
+    let urls = urls.as_array().into_iter().flatten();
+    let without_spaces = |url: &str| {
+        let parts: Vec<&str> = url.split_whitespace().collect();
+        parts.join("%20")
+    };
+    let urls: Vec<String> = urls.filter_map(Value::as_str).map(without_spaces).collect();
+    urls.join(" ")
+}
+
+/// Keeps the kind of the error, which tells a closed pipe from other errors.
+fn into_io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}

@@ -1,0 +1,152 @@
+//! Writes an export as a Parquet file, group of rows by group of rows: what is in memory is one group.
+//!
+//! Only this folder knows the crate `parquet`.
+
+mod cells;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use serde_json::Value;
+
+use super::columns::{Column, Kind};
+use cells::Cells;
+
+/// A group ends after this many rows, or bytes.
+const GROUP_ROWS: usize = 50_000;
+const GROUP_BYTES: usize = 16 << 20;
+
+/// A page of a column, the unit in which readers read.
+const PAGE_BYTES: usize = 256 << 10;
+
+/// A file that is being written. Without [`ParquetFile::finish`] it cannot be read.
+pub struct ParquetFile<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    columns: Vec<(Column, Cells)>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl<W: Write + Send> ParquetFile<W> {
+    pub fn new(columns: Vec<Column>, out: W) -> io::Result<ParquetFile<W>> {
+        let schema = Arc::new(schema(&columns).map_err(fault)?);
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_data_page_size_limit(PAGE_BYTES)
+            .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let file = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(fault)?;
+        let with_cells = |column: Column| {
+            let cells = Cells::of(column.kind);
+            (column, cells)
+        };
+        Ok(ParquetFile {
+            file,
+            columns: columns.into_iter().map(with_cells).collect(),
+            rows: 0,
+            bytes: 0,
+        })
+    }
+
+    pub fn take(&mut self, row: &Value) -> io::Result<()> {
+        for (column, cells) in &mut self.columns {
+            let value = column.value(row);
+            self.bytes += cells.push(&value).map_err(|kind| surprise(column, &kind))?;
+        }
+        self.rows += 1;
+        if self.rows >= GROUP_ROWS || self.bytes >= GROUP_BYTES {
+            self.write_group()?;
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self) -> io::Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let mut group = self.file.next_row_group().map_err(fault)?;
+        for (_, cells) in &mut self.columns {
+            let writer = group.next_column().map_err(fault)?;
+            let writer = writer.expect("the schema has a column for each of ours");
+            cells.write(writer).map_err(fault)?;
+        }
+        group.close().map_err(fault)?;
+        (self.rows, self.bytes) = (0, 0);
+        Ok(())
+    }
+
+    /// Writes what is left, and the index of the file.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.write_group()?;
+        self.file.close().map(drop).map_err(fault)
+    }
+}
+
+/// Kinds are found out in a first pass, after which others may have written.
+fn surprise(column: &Column, found: &str) -> io::Error {
+    io::Error::other(format!(
+        "`{}` has become {found} while the store was read: export it again",
+        column.name
+    ))
+}
+
+/// Keeps a fault of the output, which may be a closed pipe.
+fn fault(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        other => io::Error::other(other),
+    }
+}
+
+fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
+    let fields = columns.iter().map(|column| field(column).map(Arc::new));
+    Type::group_type_builder("webfill")
+        .with_fields(fields.collect::<Result<_, _>>()?)
+        .build()
+}
+
+/// Any value may be missing.
+fn field(column: &Column) -> Result<Type, ParquetError> {
+    let name = column.name.as_str();
+    let (physical, logical) = match column.kind {
+        Kind::Integer => (Physical::INT64, None),
+        Kind::Number => (Physical::DOUBLE, None),
+        Kind::Truth => (Physical::BOOLEAN, None),
+        Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::Json => (Physical::BYTE_ARRAY, Some(LogicalType::Json)),
+        Kind::Time => {
+            let milliseconds_utc = LogicalType::timestamp(true, TimeUnit::MILLIS);
+            (Physical::INT64, Some(milliseconds_utc))
+        }
+        Kind::Texts => return list(name),
+    };
+    Type::primitive_type_builder(name, physical)
+        .with_logical_type(logical)
+        .with_repetition(Repetition::OPTIONAL)
+        .build()
+}
+
+/// A list of texts, of which none is missing, in the form that the format prescribes.
+fn list(name: &str) -> Result<Type, ParquetError> {
+    let element = Type::primitive_type_builder("element", Physical::BYTE_ARRAY)
+        .with_logical_type(Some(LogicalType::String))
+        .with_repetition(Repetition::REQUIRED)
+        .build()?;
+    let items = Type::group_type_builder("list")
+        .with_repetition(Repetition::REPEATED)
+        .with_fields(vec![Arc::new(element)])
+        .build()?;
+    Type::group_type_builder(name)
+        .with_logical_type(Some(LogicalType::List))
+        .with_repetition(Repetition::OPTIONAL)
+        .with_fields(vec![Arc::new(items)])
+        .build()
+}
