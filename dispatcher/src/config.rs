@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use webfill_desk::DeskSetup;
+use webfill_http::{HttpFiles, Protection};
 use webfill_startup::disk::Disks;
 use webfill_startup::log::audit::AuditFile;
 use webfill_store::{MappingOrder, RetentionConfig, StoreUri};
@@ -14,7 +16,6 @@ use crate::application_limits::ApplicationLimits;
 use crate::dispatch::GroupBounds;
 use crate::feeders::FeederSetup;
 use crate::frontier::Restored;
-use crate::http::{HttpFiles, Protection};
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
@@ -92,9 +93,7 @@ impl DispatcherConfig {
             .http
             .parse()
             .map_err(|_| wrong("expected ADDRESS:PORT, such as 127.0.0.1:8080, or `off`"))?;
-        let files = self.http_files()?;
-        let is_protected = files.tls.is_some() && files.tokens.is_some();
-        match address.ip().is_loopback() || is_protected {
+        match self.http_files()?.permit(address) {
             true => Ok(Some(address)),
             false => Err(wrong(
                 "other machines reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose an address of loopback",
@@ -146,6 +145,8 @@ pub struct DispatcherSetup {
     pub metrics: Option<SocketAddr>,
     /// What protects them.
     pub protection: Protection,
+    /// What the desk, which is answered there too, is told of its surroundings.
+    pub desk: DeskSetup,
     /// Required if other machines can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.

@@ -30,6 +30,7 @@ use self::epochs::Epoch;
 use self::holding::Holding;
 use self::lanes::Lanes;
 use self::names::Names;
+use self::on_demand::WaitingSites;
 use self::rests::Rests;
 use self::retries::Retries;
 use crate::application_limits::ApplicationLimits;
@@ -163,6 +164,7 @@ pub struct Frontier {
     next_task: i64,
     /// How many tasks have ended since it was opened; those that were queued again count twice.
     ended: BTreeMap<Outcome, u64>,
+    waiting_sites: WaitingSites,
     epoch: Epoch,
     in_transaction: bool,
     /// The time that the next commit notes.
@@ -217,6 +219,7 @@ impl Frontier {
             last_turn,
             next_task,
             ended: BTreeMap::new(),
+            waiting_sites: WaitingSites::default(),
             epoch,
             in_transaction: false,
             now_ms,

@@ -64,7 +64,6 @@ pub use caller::Caller;
 pub use config::{DispatcherConfig, DispatcherSetup, Endpoints};
 pub use dispatch::GroupBounds;
 pub use feeders::FeederSetup;
-pub use http::{HttpFiles, Protection};
 pub use mappings::Mappings;
 pub use outgoing::{Client, Committed, OutgoingMessage};
 pub use reload::{ReadAgain, Reloaded};

@@ -5,11 +5,11 @@
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
+use webfill_http::Protection;
 use webfill_startup::Fault;
 use webfill_store::MappingOrder;
 
 use crate::excluded_sites::ExcludedSites;
-use crate::http::Protection;
 use crate::mappings::Mappings;
 use crate::outgoing::Client;
 use crate::requester::Who;

@@ -52,6 +52,8 @@ pub enum Way {
     Http,
     /// By HTTP, with a token.
     Token,
+    /// At the desk, with a token or, on this machine, without.
+    Desk,
     Signal,
     /// A file that was read again.
     File,
@@ -65,6 +67,7 @@ impl Way {
             Way::Socket => "socket",
             Way::Http => "http",
             Way::Token => "token",
+            Way::Desk => "desk",
             Way::Signal => "signal",
             Way::File => "file",
         }

@@ -13,6 +13,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use webfill_changes::Look;
+use webfill_http::InForce;
 use webfill_notices::Ended;
 use webfill_startup::disk::Disks;
 use webfill_startup::service_manager::ServiceManager;
@@ -37,7 +38,7 @@ use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::FrontierError;
 use crate::health::Health;
-use crate::http::{self, InForce, PendingRequests};
+use crate::http::{self, PendingRequests};
 use crate::incoming;
 use crate::mappings::Mappings;
 use crate::metrics::Metrics;
@@ -101,6 +102,7 @@ pub fn run(
             pending_requests.clone(),
             health.clone(),
             protection.clone(),
+            setup.desk.clone(),
         )?;
     }
     let mut metrics = Metrics::start(&setup, health.clone(), clock)?;

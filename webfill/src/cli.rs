@@ -21,6 +21,7 @@ use crate::demand::{
     PruneOptions, ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
     WhyOptions,
 };
+use crate::desk::DeskOptions;
 use crate::extract::ExtractOptions;
 use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
@@ -88,7 +89,7 @@ pub enum Command {
     Health(HealthOptions),
     /// Tell what has changed on pages
     Changes(ChangesOptions),
-    /// Write the pages or records of a store as JSON lines or CSV
+    /// Write the pages, records or changes of a store as JSON lines, CSV or Parquet
     Export(ExportOptions),
     /// Run mappings again over the pages of a crawl that were kept, without fetching
     Extract(ExtractOptions),
@@ -105,6 +106,9 @@ pub enum Command {
     /// Watches: crawls that are run again and again, by a schedule
     #[command(subcommand)]
     Watch(WatchCommand),
+    /// Serve the desk, the web page of operators, over a store or a folder of mappings; the dispatcher of a
+    /// fleet serves its own
+    Desk(DeskOptions),
     /// Run the dispatcher of a fleet
     Dispatcher(DispatcherOptions),
     /// Run a supervisor of a fleet
@@ -115,6 +119,9 @@ pub enum Command {
     /// Read one document; started by a worker, never by hand
     #[command(hide = true)]
     ReadDocument(ReadDocumentOptions),
+    /// Read pages for the workbench; started by the desk, never by hand
+    #[command(hide = true)]
+    DeskJob,
     /// Write manual pages and completions of shells, for packages
     #[command(hide = true)]
     Manual(ManualOptions),
@@ -319,6 +326,9 @@ pub struct ExportOptions {
     /// `+49 30` or `@name`
     #[arg(long)]
     pub spreadsheet: bool,
+    /// In CSV and Parquet, add columns with the URLs of each record, and with the page that each value is from
+    #[arg(long)]
+    pub sources: bool,
     /// Only this application's
     #[arg(long, value_name = "ID")]
     pub app: Option<String>,
@@ -344,12 +354,15 @@ pub struct ExportOptions {
 pub enum ExportWhat {
     Records,
     Pages,
+    /// What has changed on pages
+    Changes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     Jsonl,
     Csv,
+    Parquet,
 }
 
 /// Prints one sentence for a mistyped command, or the whole text for `--help`.

@@ -2,6 +2,7 @@
 
 mod all;
 mod chosen;
+mod desk_hands;
 mod difference;
 mod fetching;
 mod fill_rates;
@@ -22,6 +23,7 @@ use std::path::{Path, PathBuf};
 use webfill_mapping::MappingSet;
 use webfill_startup::{ExitStatus, Fault};
 
+pub use self::desk_hands::{DeskHands, desk_job};
 use crate::cli::MappingCommand;
 use crate::stdout::tell;
 

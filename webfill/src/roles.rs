@@ -2,11 +2,12 @@
 //! configuration of its library crate, and calls it.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use webfill_desk::DeskSetup;
 use webfill_dispatcher::frontier::Restored;
-use webfill_dispatcher::{
-    DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings, Protection,
-};
+use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings};
+use webfill_http::Protection;
 use webfill_mapping::MappingSet;
 use webfill_notices::Permissions;
 use webfill_startup::disk::Disks;
@@ -20,6 +21,7 @@ use webfill_worker::{PolitenessConfig, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 use crate::keys::{KeyFolder, check_reach};
+use crate::mapping_command::DeskHands;
 use crate::reload;
 use crate::settings::Settings;
 
@@ -91,6 +93,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         http: http.filter(|_| !options.local),
         metrics: metrics.filter(|_| !options.local),
         protection,
+        desk: desk_setup(options.config.as_deref(), &settings, &state)?,
         keys,
         state: state.path().to_owned(),
         audit,
@@ -111,6 +114,23 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         distributed(&mappings),
         read_again,
     ))
+}
+
+/// What the desk that the dispatcher serves is told of its surroundings.
+fn desk_setup(
+    config: Option<&Path>,
+    settings: &Settings,
+    state: &StateFolder,
+) -> Result<DeskSetup, Fault> {
+    let keys = settings.keys.as_deref();
+    Ok(DeskSetup {
+        store: Some(settings.store_uri()?),
+        mappings: Some(settings.mappings.clone()),
+        state: Some(state.path().to_owned()),
+        logs: Some(settings.log_folder()),
+        keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
+        hands: Some(Arc::new(DeskHands::new(config))),
+    })
 }
 
 /// What the feeders of watches need: a socket beside the dispatcher's, and its settings as they are in

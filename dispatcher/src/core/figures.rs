@@ -95,7 +95,7 @@ impl Core {
 
     /// Inside the window each site is looked at; of those outside, the one that is due first stands for
     /// all. When the window is to be filled again (`next_site_ms`) says nothing of whether a site waits.
-    fn oldest_due_ms(&mut self, now_ms: i64) -> i64 {
+    pub(in crate::core) fn oldest_due_ms(&mut self, now_ms: i64) -> i64 {
         let inside_ms = self.dispatch.oldest_due_ms(now_ms);
         // A frontier that has failed ends the process at its next turn.
         let first_ms = self.frontier.next_due_ms().ok().flatten();

@@ -76,6 +76,10 @@ impl Core {
                 Err(refusal) => (Deed::of(&asked), Ok(refusal.into())),
                 Ok(()) => {
                     let changes = rights::changes_something(&asked);
+                    if changes && matches!(asked, Asked::Act(_)) {
+                        // Whoever has done something is told how things are after it.
+                        self.unfinished_told = None;
+                    }
                     let deed = if changes { Deed::of(&asked) } else { None };
                     (deed, self.carry_out(&requester, asked, now_ms))
                 }

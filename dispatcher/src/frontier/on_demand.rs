@@ -1,6 +1,8 @@
 //! Crawls by their ids: registered, changed, expired, listed, counted.
 
-use rusqlite::{OptionalExtension, Result, params};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome};
 
@@ -268,11 +270,65 @@ impl Frontier {
                     sites_waiting: 0,
                 })
             })?;
-            let sql = "SELECT count(*) FROM sites WHERE top_priority > 0 AND in_window = 0";
-            let mut select = frontier.db.prepare_cached(sql)?;
-            let waiting: i64 = select.query_row([], |row| row.get(0))?;
-            tally.sites_waiting = waiting as u64;
+            tally.sites_waiting = frontier.waiting_sites.count(&frontier.db)?;
             Ok(tally)
         })
+    }
+}
+
+/// How many sites outside the window have tasks to hand out. Counting millions of them holds up the loop, so what took
+/// long is told again for a thousand times as long.
+#[derive(Debug, Default)]
+pub(super) struct WaitingSites(Option<Counted>);
+
+#[derive(Debug)]
+struct Counted {
+    sites: u64,
+    at: Instant,
+    took: Duration,
+}
+
+/// A count that took less than this is made anew whenever it is asked for.
+const QUICK: Duration = Duration::from_millis(5);
+
+impl WaitingSites {
+    fn count(&mut self, db: &Connection) -> Result<u64> {
+        let is_told_again = |counted: &&Counted| {
+            counted.took > QUICK && counted.at.elapsed() < 1_000 * counted.took
+        };
+        if let Some(counted) = self.0.as_ref().filter(is_told_again) {
+            return Ok(counted.sites);
+        }
+        let began = Instant::now();
+        let sql = "SELECT count(*) FROM sites WHERE top_priority > 0 AND in_window = 0";
+        let mut select = db.prepare_cached(sql)?;
+        let sites = select.query_row([], |row| row.get::<_, i64>(0))? as u64;
+        self.0 = Some(Counted {
+            sites,
+            at: Instant::now(),
+            took: began.elapsed(),
+        });
+        Ok(sites)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_took_long_is_told_again_and_others_are_made_anew() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch("CREATE TABLE sites (top_priority, in_window); INSERT INTO sites VALUES (5, 0), (5, 1), (0, 0)")
+            .unwrap();
+        let counted = |took: Duration| {
+            let at = Instant::now();
+            WaitingSites(Some(Counted { sites: 7, at, took }))
+                .count(&db)
+                .unwrap()
+        };
+        assert_eq!(WaitingSites::default().count(&db).unwrap(), 1);
+        assert_eq!(counted(Duration::from_secs(1)), 7);
+        assert_eq!(counted(Duration::from_millis(1)), 1);
     }
 }

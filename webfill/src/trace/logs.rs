@@ -309,6 +309,7 @@ mod tests {
             "http://a.org/",
             Wanted::default(),
             Vec::new(),
+            Feeders::default(),
         );
         assert_eq!(found.steps.len(), MOST_LINES);
         assert_eq!(found.missing.len(), 1, "{:?}", found.missing);

@@ -50,7 +50,7 @@ impl Step {
         // Who has fed it is told once for all lines of a feed.
         let of_feed = line["span"]
             .as_object()
-            .filter(|span| span["name"] == "feed");
+            .filter(|span| span.get("name").is_some_and(|name| name == "feed"));
         let of_feed = of_feed.into_iter().flatten();
         let more = own.chain(of_feed.filter(|(key, _)| *key != "name"));
         Step {

@@ -67,6 +67,12 @@ impl Rights {
         self.apps.is_some()
     }
 
+    /// The applications at whose borders they end; `None`: they end at none.
+    pub fn apps(&self) -> Option<Vec<String>> {
+        let apps = self.apps.as_ref();
+        apps.map(|apps| apps.iter().cloned().collect())
+    }
+
     pub fn permit_app(&self, app_id: &str) -> bool {
         self.apps.as_ref().is_none_or(|apps| apps.contains(app_id))
     }

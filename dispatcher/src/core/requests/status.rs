@@ -39,6 +39,11 @@ impl Core {
     ) -> Result<Reply, FrontierError> {
         let tally = self.frontier.tally()?;
         let (store, cache) = self.backends.told();
+        let ended = self.frontier.ended().iter();
+        let ended: BTreeMap<&str, u64> = ended
+            .map(|(outcome, count)| (outcome.as_str(), *count))
+            .collect();
+        let oldest_due_ms = self.oldest_due_ms(now_ms);
         let mut answer = json!({
             "action": "status",
             "webfill": env!("CARGO_PKG_VERSION"),
@@ -51,6 +56,8 @@ impl Core {
             "total_pending": tally.queued,
             "leased": tally.leased,
             "done": tally.done,
+            "ended": ended,
+            "oldest_due_s": seconds(oldest_due_ms),
             "pages": tally.pages,
             "bytes": tally.bytes,
             "discovered": tally.discovered,

@@ -1,0 +1,53 @@
+//! Changes of pages, with their differences: those of a crawl, a site or a page.
+
+use serde_json::{Value, json};
+use webfill_store::{Change, ChangeKind, ChangeListFilter, CrawlId};
+
+use super::reading::{List, ROWS, place, store, within};
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+/// A difference is shown up to this many characters; the page has all of it.
+const MOST_DIFFERENCE: usize = 4_000;
+
+pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
+    visit.needs_app(app)?;
+    let kind = match visit.asked("kind") {
+        None => None,
+        Some(name) => Some(kind_named(name)?),
+    };
+    let filter = ChangeListFilter {
+        crawl: Some(CrawlId::new(app, crawl)),
+        kind,
+        ..ChangeListFilter::default()
+    };
+    let (store, from) = (store(visit).await?, place(visit)?);
+    let slice = within(store.browse.changes(&filter, from.as_ref(), ROWS)).await?;
+    let content = json!({
+        "app": app, "crawl": crawl,
+        "kind": kind.map(ChangeKind::as_str),
+        "kinds": ChangeKind::ALL.map(ChangeKind::as_str),
+        "list": List::of(visit, &slice, row),
+    });
+    visit.page("changes.html", &format!("Changes of {crawl}"), content)
+}
+
+fn kind_named(name: &str) -> Result<ChangeKind, Problem> {
+    let mut all = ChangeKind::ALL.into_iter();
+    let found = all.find(|kind| kind.as_str() == name);
+    found.ok_or_else(|| Problem::faulty("a change is new, changed, gone or back"))
+}
+
+pub(super) fn row(change: &Change) -> Value {
+    let difference: String = change.difference.chars().take(MOST_DIFFERENCE).collect();
+    json!({
+        "at_ms": change.at_ms,
+        "kind": change.kind.as_str(),
+        "url": change.url,
+        "site": change.site,
+        "page": change.page_id,
+        "mapping": change.mapping,
+        "is_cut": difference.len() < change.difference.len(),
+        "difference": difference,
+    })
+}

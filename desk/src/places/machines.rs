@@ -1,0 +1,12 @@
+//! The machines of a fleet: its supervisors, and what it stores to.
+
+use serde_json::json;
+
+use crate::answer::Shown;
+use crate::visit::Visit;
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    visit.needs_whole_fleet()?;
+    let status = visit.ask(json!({"action": "status"})).await?;
+    visit.page("machines.html", "Machines", json!({"status": status}))
+}

@@ -1,0 +1,95 @@
+//! Lists of pages: of a crawl, of a site, those that a mapping has read, or all.
+
+use serde_json::{Value, json};
+use webfill_store::{CrawlId, PageFilter, PageRow};
+use webfill_wire::Outcome;
+
+use super::reading::{List, ROWS, place, store, within};
+use super::words;
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+/// Whose pages are listed.
+pub(crate) enum PagesOf<'a> {
+    All,
+    Crawl(&'a str, &'a str),
+    Site(&'a str),
+    Mapping(&'a str),
+}
+
+pub(crate) async fn show(visit: &Visit, of: PagesOf<'_>) -> Shown {
+    let filter = filter(visit, &of)?;
+    let (store, from) = (store(visit).await?, place(visit)?);
+    let slice = within(store.browse.pages(&filter, from.as_ref(), ROWS)).await?;
+    let outcomes = Outcome::ALL.iter();
+    let outcomes: Vec<Value> = outcomes
+        .map(|outcome| json!({"name": outcome.as_str(), "meaning": words::of_outcome(*outcome)}))
+        .collect();
+    // Only what ended in one outcome can be tried again by it.
+    let again = match (&of, &filter.outcomes[..]) {
+        (PagesOf::Crawl(..), [outcome]) => words::is_failure(*outcome),
+        _ => false,
+    };
+    let title = match of {
+        PagesOf::All => String::from("Pages"),
+        PagesOf::Crawl(_, crawl) => format!("Pages of crawl {crawl}"),
+        PagesOf::Site(site) => format!("Pages of {site}"),
+        PagesOf::Mapping(mapping) => format!("Pages that {mapping} has read"),
+    };
+    let content = json!({
+        "app": filter.crawl.as_ref().map(|crawl| &crawl.app_id),
+        "crawl": filter.crawl.as_ref().map(|crawl| &crawl.crawl_id),
+        "is_of_site": matches!(of, PagesOf::Site(_)),
+        "is_of_mapping": matches!(of, PagesOf::Mapping(_)),
+        "site": filter.site,
+        "mapping": filter.mapping,
+        "outcome": visit.asked("outcome"),
+        "outcomes": outcomes, "again": again,
+        "path": visit.path,
+        "list": List::of(visit, &slice, row),
+    });
+    visit.page("pages.html", &title, content)
+}
+
+fn filter(visit: &Visit, of: &PagesOf<'_>) -> Result<PageFilter, Problem> {
+    let outcome = visit.asked("outcome").map(str::parse::<Outcome>);
+    let outcome = outcome.transpose().map_err(Problem::faulty)?;
+    let asked = |key: &str| visit.asked(key).map(str::trim).map(str::to_owned);
+    let mut filter = PageFilter {
+        site: asked("site").map(|site| site.to_lowercase()),
+        mapping: asked("mapping"),
+        outcomes: outcome.into_iter().collect(),
+        apps: visit.apps(),
+        ..PageFilter::default()
+    };
+    match of {
+        PagesOf::All => {}
+        PagesOf::Crawl(app, crawl) => {
+            visit.needs_app(app)?;
+            filter.crawl = Some(CrawlId::new(*app, *crawl));
+        }
+        PagesOf::Site(site) => filter.site = Some((*site).to_owned()),
+        PagesOf::Mapping(mapping) => filter.mapping = Some((*mapping).to_owned()),
+    }
+    Ok(filter)
+}
+
+pub(super) fn row(page: &PageRow) -> Value {
+    json!({
+        "id": page.id,
+        "app": page.app_id,
+        "crawl": page.crawl_id,
+        "url": page.url,
+        "site": page.site,
+        "depth": page.depth,
+        "outcome": page.outcome.as_str(),
+        "meaning": words::of_outcome(page.outcome),
+        "is_failure": words::is_failure(page.outcome),
+        "status_code": page.status_code,
+        "mapping": page.mapping,
+        "bytes": page.bytes,
+        "started_at_ms": page.started_at_ms,
+        "elapsed_ms": page.elapsed_ms,
+        "attempts": page.attempts,
+    })
+}

@@ -1,0 +1,12 @@
+//! Watches: when each runs next, and how its last run went.
+
+use serde_json::json;
+
+use crate::answer::Shown;
+use crate::visit::Visit;
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    let answer = visit.ask(json!({"action": "watch_list"})).await?;
+    let content = json!({"watches": answer["watches"]});
+    visit.page("watches.html", "Watches", content)
+}

@@ -1,0 +1,137 @@
+//! `webfill desk`: the desk without a fleet, over a store and a folder of mappings.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use hyper::Request;
+use hyper::body::Incoming;
+use webfill_desk::{Desk, DeskSetup, entrance};
+use webfill_http::{Answer, Answering, HttpFiles, InForce, Peer};
+use webfill_startup::signals::{self, Asked};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_store::{StoreUri, open_existing};
+
+use crate::keys::KeyFolder;
+use crate::mapping_command::DeskHands;
+use crate::settings::Settings;
+
+#[derive(Debug, Args)]
+pub struct DeskOptions {
+    /// The store to show; none if mappings alone are named [default: sqlite:webfill.db]
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    /// Folder of mapping files; without a store, the workbench is all there is [default: etl-mappings]
+    #[arg(long, value_name = "DIR")]
+    pub mappings: Option<PathBuf>,
+    /// Where the desk is; beyond loopback with TLS and tokens, by the settings of the dispatcher
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
+    pub listen: SocketAddr,
+    /// Folder of a dispatcher's files, whose audit log is shown [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// How often signals are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Runs the command.
+pub fn run(options: &DeskOptions) -> Result<ExitStatus, Fault> {
+    let mut settings = Settings::load(options.config.as_deref())?;
+    settings.state = options.state.clone().unwrap_or(settings.state);
+    let setup = setup(options, &settings)?;
+    if let Some(store) = &setup.store {
+        check(store)?;
+    }
+    let files = settings.dispatcher.http_files().map_err(Fault::usage)?;
+    if !files.permit(options.listen) {
+        return Err(Fault::usage(format!(
+            "--listen {}: other machines reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose an address of loopback",
+            options.listen
+        )));
+    }
+    let protection = InForce::new(files.read()?);
+    let scheme = if files.tls.is_some() { "https" } else { "http" };
+    signals::install();
+    signals::reload_on_hangup();
+    let desk = Desk::new(setup, None, protection.clone())?;
+    let advice = "choose another --listen ADDRESS:PORT";
+    let alone = Arc::new(Alone(desk));
+    let address = webfill_http::start(options.listen, advice, protection.clone(), alone)?;
+    eprintln!("the desk is at {scheme}://{address}/desk/");
+    eprintln!("ready");
+    while signals::asked() == Asked::Nothing {
+        std::thread::sleep(LOOK_EVERY);
+        if signals::take_reload() {
+            read_again(&files, &protection);
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn setup(options: &DeskOptions, settings: &Settings) -> Result<DeskSetup, Fault> {
+    let store = match (&options.store, &options.mappings) {
+        (Some(store), _) => Some(store.parse().map_err(Fault::usage)?),
+        (None, Some(_)) => None,
+        (None, None) => Some(settings.store_uri()?),
+    };
+    if let Some(named) = options.mappings.as_ref().filter(|named| !named.is_dir()) {
+        return Err(Fault::usage(format!(
+            "--mappings {}: there is no such folder",
+            named.display()
+        )));
+    }
+    let mappings = options
+        .mappings
+        .clone()
+        .unwrap_or(settings.mappings.clone());
+    let logs = settings.log_folder();
+    let keys = settings.keys.as_deref();
+    Ok(DeskSetup {
+        store,
+        mappings: mappings.is_dir().then_some(mappings),
+        state: None,
+        logs: logs.is_dir().then_some(logs),
+        keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
+        hands: Some(Arc::new(DeskHands::new(options.config.as_deref()))),
+    })
+}
+
+/// Whether the store can be opened: better told here than on a page.
+fn check(store: &StoreUri) -> Result<(), Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    let opened = runtime.block_on(open_existing(store));
+    opened.map(drop).map_err(Fault::usage)
+}
+
+/// The certificate and the tokens, changed while the desk is open. Those with a fault change nothing.
+fn read_again(files: &HttpFiles, protection: &InForce) {
+    match files.read() {
+        Ok(read) => protection.replace(read),
+        Err(fault) => eprintln!("webfill: the reload has changed nothing: {fault}"),
+    }
+}
+
+/// A listener that serves nothing but the desk.
+struct Alone(Arc<Desk>);
+
+impl Answering for Alone {
+    async fn attend(self: Arc<Self>) {
+        Arc::clone(&self.0).attend().await;
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
+        match Desk::has(request.uri().path()) {
+            true => Arc::clone(&self.0).answer(request, peer).await,
+            false => entrance(),
+        }
+    }
+}
