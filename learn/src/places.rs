@@ -31,6 +31,9 @@ const ATTRIBUTES: &[&str] = &[
     "content", "href", "datetime", "title", "alt", "src", "value",
 ];
 
+/// Of an element without a text that is pointed at, the first of these is meant.
+const POINTED_ATTRIBUTES: &[&str] = &["content", "value", "src", "href", "alt", "title"];
+
 /// One place.
 pub(crate) struct Place<'d> {
     pub(crate) at: At<'d>,
@@ -343,15 +346,21 @@ impl<'d> Places<'d> {
         })
     }
 
-    /// The place of a text or element that was pointed at.
+    /// The place of a text or element that was pointed at. One without a text (`img`, `meta`, `input`) stands for
+    /// its value.
     pub(crate) fn at_node(&self, node: NodeRef<'_>) -> Option<usize> {
-        self.all.iter().position(|place| match &place.at {
+        let text = self.all.iter().position(|place| match &place.at {
             At::Text(text) => {
                 *text == node || (text.parent() == Some(node) && text.text() == node.text())
             }
             At::Element(element) => *element == node,
             _ => false,
-        })
+        });
+        let value = |name: &&str| {
+            let is_it = |place: &Place<'_>| matches!(&place.at, At::Attribute(owner, of) if *owner == node && of == name);
+            self.all.iter().position(is_it)
+        };
+        text.or_else(|| POINTED_ATTRIBUTES.iter().find_map(value))
     }
 }
 

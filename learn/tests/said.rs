@@ -5,7 +5,7 @@ mod made;
 use serde_json::json;
 use webfill_learn::{Learned, Page, Said, learn};
 
-use made::{NAMES, html, page, read_last, task};
+use made::{NAMES, html, page, read, read_last, task};
 
 #[test]
 fn what_a_person_rejects_is_not_chosen() {
@@ -76,6 +76,31 @@ fn a_node_that_is_pointed_at_as_wrong_is_not_chosen() {
     };
     let learned = learn_with(said, &["NAME", "NAME L"]);
     assert_eq!(read_last(&learned)["name"], json!(["Rosa"]));
+}
+
+#[test]
+fn an_image_that_is_pointed_at_stands_for_its_address() {
+    let pages: Vec<Page> = (0..4)
+        .map(|number| {
+            let picture = format!(
+                "<img alt=\"{}\" src=\"/pictures/{number}.png\">",
+                NAMES[number]
+            );
+            let html = html(number).replace("</h1>", &format!("</h1>{picture}"));
+            let mut page = page(&format!("person/{number}"), html, &[]);
+            if number < 2 {
+                let said = Said {
+                    nodes: vec!["/html/body/img".into()],
+                    ..Said::default()
+                };
+                page.said.insert("picture".into(), said);
+            }
+            page
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let read = read(&learned.mappings[0].mapping, &pages[3]);
+    assert_eq!(read["picture"], "/pictures/3.png");
 }
 
 #[test]

@@ -36,6 +36,12 @@ impl MappingSet {
         MappingSet::from_sources(source::read_dir(dir).map_err(LoadErrors)?)
     }
 
+    /// The files of a folder that [`MappingSet::load_dir`] would load, in its order and unchecked, and the faults of
+    /// those that cannot be read.
+    pub fn sources_of_dir(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
+        source::read_what_can_be_read(dir)
+    }
+
     /// Loads one file.
     ///
     /// # Errors

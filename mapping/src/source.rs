@@ -22,42 +22,47 @@ pub struct Source {
 /// Reads every mapping file of `dir`, in order of name: `*.json` except `schema.json`, and
 /// nothing in sub-folders, where golden cases live.
 pub(crate) fn read_dir(dir: &Path) -> Result<Vec<Source>, Vec<Fault>> {
-    let unreadable = |error: io::Error| {
-        vec![file_fault(
+    match read_what_can_be_read(dir) {
+        (sources, faults) if faults.is_empty() => Ok(sources),
+        (_, faults) => Err(faults),
+    }
+}
+
+/// The same, with the files that can be read beside the faults of the others.
+pub(crate) fn read_what_can_be_read(dir: &Path) -> (Vec<Source>, Vec<Fault>) {
+    let (mut sources, mut faults) = (Vec::new(), Vec::new());
+    match paths_of(dir) {
+        Err(error) => faults.push(file_fault(
             dir,
             format!("cannot read the folder of mappings: {error}"),
-        )]
-    };
+        )),
+        Ok(paths) => {
+            for path in paths {
+                match read_file(&path) {
+                    Ok(source) => sources.push(source),
+                    Err(fault) => faults.push(fault),
+                }
+            }
+        }
+    }
+    (sources, faults)
+}
+
+fn paths_of(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
-    for entry in fs::read_dir(dir).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
         if is_mapping_file(&path) {
             paths.push(path);
         }
     }
     paths.sort();
-    read_all(&paths)
+    Ok(paths)
 }
 
 fn is_mapping_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".json") && name != "schema.json" && !name.starts_with('.') && !path.is_dir()
-}
-
-fn read_all(paths: &[PathBuf]) -> Result<Vec<Source>, Vec<Fault>> {
-    let mut sources = Vec::new();
-    let mut faults = Vec::new();
-    for path in paths {
-        match read_file(path) {
-            Ok(source) => sources.push(source),
-            Err(fault) => faults.push(fault),
-        }
-    }
-    if faults.is_empty() {
-        Ok(sources)
-    } else {
-        Err(faults)
-    }
 }
 
 /// Reads one file as UTF-8; a byte order mark is dropped.
@@ -135,6 +140,9 @@ mod tests {
         assert_eq!(faults.len(), 2);
         assert_eq!(faults[0].line, Some(2));
         assert!(faults[0].message.contains("byte 0xff at offset 3"));
+        fs::write(dir.path().join("c.json"), "{}").unwrap();
+        let (sources, faults) = read_what_can_be_read(dir.path());
+        assert_eq!((sources.len(), faults.len()), (1, 2));
     }
 
     #[test]

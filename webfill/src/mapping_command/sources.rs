@@ -39,6 +39,16 @@ impl Source {
         }
     }
 
+    pub fn web(url: &Url) -> Source {
+        Source {
+            name: url.to_string(),
+            place: Place::Web(url.clone()),
+            url: Some(url.clone()),
+            content_type: None,
+            is_found: false,
+        }
+    }
+
     /// Whether its file exists.
     pub fn is_there(&self) -> bool {
         matches!(&self.place, Place::File(path) if path.is_file())

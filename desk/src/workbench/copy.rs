@@ -1,0 +1,246 @@
+//! A copy of a foreign page that a browser may show: it looks a little like the page, and can do nothing.
+//!
+//! It is safe by what it is made of, not by what is taken out: every tag comes from the table in [`elements`],
+//! every attribute is written here, and all of the page's own is text between tags, escaped. The page's styles,
+//! classes, ids, addresses and images are not part of it, so there is nothing in it that a browser could run or
+//! load. No element with text of a kind of its own (`style`, `textarea`, ...) and none of a foreign namespace is
+//! ever written, so a browser reads the markup as it was meant.
+//!
+//! Each element has its number in the page's tree as its id (`n12`), by which it is pointed at.
+
+mod elements;
+
+use webfill_document::{Document, NodeRef};
+
+use self::elements::{Shown, shown};
+
+/// The bounds of a copy. What is beyond them is left out, which the copy says.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Elements that are written.
+    pub elements: usize,
+    /// Bytes of the whole copy, about.
+    pub bytes: usize,
+    /// Levels of elements; the text of deeper ones stands at the last level.
+    pub depth: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            elements: 60_000,
+            bytes: 6 << 20,
+            depth: 400,
+        }
+    }
+}
+
+/// The markup of a page's body, without any of its own scripts or addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copy {
+    pub html: String,
+    pub elements: usize,
+    /// Something is left out.
+    pub is_cut: bool,
+}
+
+/// Copies a page.
+pub fn copy(document: &Document, bounds: Bounds) -> Copy {
+    let mut writer = Writer {
+        copy: Copy {
+            html: String::new(),
+            elements: 0,
+            is_cut: false,
+        },
+        bounds,
+        depth: 0,
+        steps: document.root().children().map(Step::Open).collect(),
+    };
+    writer.steps.reverse();
+    while let Some(step) = writer.steps.pop() {
+        match step {
+            Step::Open(node) => writer.open(node),
+            Step::Close(tag) => writer.close(tag),
+        }
+    }
+    writer.copy
+}
+
+/// The text of a page that has no elements, such as JSON.
+pub fn copy_of_text(text: &str, bounds: Bounds) -> Copy {
+    let most = text.floor_char_boundary(bounds.bytes.min(text.len()));
+    let mut html = String::from("<pre>\n");
+    escape(&text[..most], &mut html);
+    html.push_str("</pre>");
+    Copy {
+        html,
+        elements: 0,
+        is_cut: most < text.len(),
+    }
+}
+
+enum Step<'d> {
+    Open(NodeRef<'d>),
+    Close(&'static str),
+}
+
+struct Writer<'d> {
+    copy: Copy,
+    bounds: Bounds,
+    depth: usize,
+    /// What is still to be written, the next one last.
+    steps: Vec<Step<'d>>,
+}
+
+impl<'d> Writer<'d> {
+    fn open(&mut self, node: NodeRef<'d>) {
+        if self.copy.html.len() >= self.bounds.bytes {
+            self.copy.is_cut = true;
+            return;
+        }
+        if node.is_text() {
+            return self.text(node.text());
+        }
+        let Some(name) = node.tag() else {
+            return;
+        };
+        match shown(name) {
+            Shown::Nothing => {}
+            Shown::Inside => self.inside(node),
+            Shown::As(tag) => self.element(node, tag),
+            Shown::Void(tag) => {
+                self.start(node, tag, "");
+            }
+            Shown::Control => self.said(node, "control", control_text(node)),
+            Shown::Image => self.said(node, "image", image_text(node)),
+            Shown::Named => self.said(node, "named", name.to_owned()),
+            Shown::Meta => self.meta(node),
+            Shown::Title => self.said(node, "head", format!("title: {}", node.text())),
+        }
+    }
+
+    fn element(&mut self, node: NodeRef<'d>, tag: &'static str) {
+        if self.depth >= self.bounds.depth {
+            self.copy.is_cut = true;
+            return self.inside(node);
+        }
+        if self.start(node, tag, class_of(node)) {
+            self.depth += 1;
+            self.steps.push(Step::Close(tag));
+            self.inside(node);
+        }
+    }
+
+    /// The content of an element that is not shown itself.
+    fn inside(&mut self, node: NodeRef<'d>) {
+        let first = self.steps.len();
+        self.steps.extend(node.children().map(Step::Open));
+        self.steps[first..].reverse();
+    }
+
+    /// An element of which something is said in the place of what it holds.
+    fn said(&mut self, node: NodeRef<'d>, class: &'static str, text: String) {
+        if self.start(node, "span", class) {
+            self.text(&text);
+            self.copy.html.push_str("</span>");
+        }
+    }
+
+    fn meta(&mut self, node: NodeRef<'d>) {
+        let names = ["name", "property", "itemprop"];
+        let name = names.iter().find_map(|name| node.attribute(name));
+        if let (Some(name), Some(content)) = (name, node.attribute("content")) {
+            self.said(node, "head", format!("{name}: {content}"));
+        }
+    }
+
+    /// Whether there was room for it.
+    fn start(&mut self, node: NodeRef<'d>, tag: &'static str, class: &'static str) -> bool {
+        if self.copy.elements >= self.bounds.elements {
+            self.copy.is_cut = true;
+            return false;
+        }
+        self.copy.elements += 1;
+        let html = &mut self.copy.html;
+        html.push('<');
+        html.push_str(tag);
+        html.push_str(&format!(" id=\"n{}\"", node.position()));
+        if !class.is_empty() {
+            html.push_str(&format!(" class=\"{class}\""));
+        }
+        for attribute in node.attributes() {
+            if let Some(written) = elements::attribute(tag, attribute.name(), attribute.value()) {
+                html.push_str(&written);
+            }
+        }
+        html.push('>');
+        true
+    }
+
+    fn close(&mut self, tag: &'static str) {
+        self.depth -= 1;
+        self.copy.html.push_str("</");
+        self.copy.html.push_str(tag);
+        self.copy.html.push('>');
+    }
+
+    fn text(&mut self, text: &str) {
+        let room = self.bounds.bytes.saturating_sub(self.copy.html.len());
+        let most = text.floor_char_boundary(room.min(text.len()));
+        self.copy.is_cut |= most < text.len();
+        escape(&text[..most], &mut self.copy.html);
+    }
+}
+
+/// What a browser would not show is dimmed, because a mapping reads it all the same.
+fn class_of(node: NodeRef<'_>) -> &'static str {
+    let style = node.attribute("style").unwrap_or_default();
+    let hides = |rule: &str| {
+        rule.split_once(':').is_some_and(|(name, value)| {
+            name.trim().eq_ignore_ascii_case("display") && value.trim_start().starts_with("none")
+        })
+    };
+    if node.attribute("hidden").is_some() || style.split(';').take(100).any(hides) {
+        return "hidden";
+    }
+    match node.tag() {
+        Some("a") if node.attribute("href").is_some() => "link",
+        Some("noscript") => "hidden",
+        _ => "",
+    }
+}
+
+fn control_text(node: NodeRef<'_>) -> String {
+    let said = ["value", "placeholder", "aria-label", "name"];
+    let said = said.iter().find_map(|name| node.attribute(name));
+    said.filter(|text| !text.is_empty())
+        .or(node.tag())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn image_text(node: NodeRef<'_>) -> String {
+    match node.attribute("alt").filter(|alt| !alt.trim().is_empty()) {
+        Some(alt) => format!("image: {alt}"),
+        None => "image".to_owned(),
+    }
+}
+
+/// Writes a text of the page. Characters that browsers may read as something else are left out.
+fn escape(text: &str, html: &mut String) {
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            '\t' | '\n' => html.push(character),
+            control if control.is_control() => {}
+            other => html.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Which elements and attributes of a page are shown, and as what. What is not in these tables is not written.
+
+/// How an element is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Neither it nor what it holds.
+    Nothing,
+    /// What it holds, without itself.
+    Inside,
+    /// As this element, with what it holds.
+    As(&'static str),
+    /// As this element, which holds nothing.
+    Void(&'static str),
+    /// A field of a form, by its text.
+    Control,
+    /// By its alternative text.
+    Image,
+    /// By its name alone: what it holds is no text.
+    Named,
+    /// By name and content.
+    Meta,
+    Title,
+}
+
+/// Elements that are written as they are.
+const SAME: &[&str] = &[
+    "a",
+    "abbr",
+    "address",
+    "article",
+    "aside",
+    "b",
+    "bdi",
+    "bdo",
+    "blockquote",
+    "caption",
+    "cite",
+    "code",
+    "colgroup",
+    "data",
+    "dd",
+    "del",
+    "dfn",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "figcaption",
+    "figure",
+    "footer",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hgroup",
+    "i",
+    "ins",
+    "kbd",
+    "li",
+    "main",
+    "mark",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "q",
+    "s",
+    "samp",
+    "section",
+    "small",
+    "span",
+    "strong",
+    "sub",
+    "sup",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "time",
+    "tr",
+    "u",
+    "ul",
+    "var",
+];
+
+const VOID: &[&str] = &["br", "col", "hr", "wbr"];
+
+/// Elements within a line; all that is unknown is a block.
+const IN_LINE: &[&str] = &[
+    "acronym", "big", "blink", "button", "font", "label", "legend", "meter", "nobr", "output",
+    "picture", "progress", "rb", "rp", "rt", "rtc", "ruby", "slot", "strike", "summary", "tt",
+];
+
+const NOTHING: &[&str] = &[
+    "base", "basefont", "bgsound", "link", "param", "script", "source", "style", "template",
+    "track",
+];
+
+const NAMED: &[&str] = &[
+    "applet",
+    "audio",
+    "canvas",
+    "embed",
+    "frame",
+    "frameset",
+    "iframe",
+    "math",
+    "noembed",
+    "noframes",
+    "object",
+    "portal",
+    "svg",
+    "video",
+    "fencedframe",
+];
+
+/// How an element of this name is shown.
+pub(super) fn shown(name: &str) -> Shown {
+    let among = |names: &[&'static str]| names.iter().find(|one| **one == name).copied();
+    if let Some(same) = among(SAME) {
+        return Shown::As(same);
+    }
+    if let Some(void) = among(VOID) {
+        return Shown::Void(void);
+    }
+    if among(NOTHING).is_some() {
+        return Shown::Nothing;
+    }
+    if among(NAMED).is_some() {
+        return Shown::Named;
+    }
+    if among(IN_LINE).is_some() {
+        return Shown::As("span");
+    }
+    match name {
+        "head" | "map" => Shown::Inside,
+        "title" => Shown::Title,
+        "meta" => Shown::Meta,
+        "img" | "image" | "area" => Shown::Image,
+        "input" => Shown::Control,
+        "listing" | "xmp" | "plaintext" | "textarea" => Shown::As("pre"),
+        _ => Shown::As("div"),
+    }
+}
+
+/// An attribute, written for an element of this name; none of them holds free text or an address.
+pub(super) fn attribute(tag: &str, name: &str, value: &str) -> Option<String> {
+    let is_wanted = match name {
+        "colspan" | "rowspan" => matches!(tag, "td" | "th"),
+        "span" => matches!(tag, "col" | "colgroup"),
+        "start" => tag == "ol",
+        "value" => tag == "li",
+        "dir" => return is_direction(value).then(|| format!(" dir=\"{value}\"")),
+        "lang" => return is_language(value).then(|| format!(" lang=\"{value}\"")),
+        _ => false,
+    };
+    let number: u16 = value.parse().ok().filter(|_| is_wanted)?;
+    Some(format!(" {name}=\"{}\"", number.min(1_000)))
+}
+
+fn is_direction(value: &str) -> bool {
+    matches!(value, "ltr" | "rtl" | "auto")
+}
+
+fn is_language(value: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    (2..=35).contains(&value.len()) && value.chars().all(is_plain)
+}

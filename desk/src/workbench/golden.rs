@@ -1,0 +1,86 @@
+//! Golden cases as pages to work with: their pages, and what is expected of them as what is known.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::drafts::{MOST_PAGE_BYTES, NewPage};
+use super::known::known_values;
+
+/// A larger file is no case.
+const MOST_CASE_BYTES: u64 = 4 << 20;
+
+/// The golden cases of a mapping, in order of name, at most so many. What is no case is passed over.
+pub(super) fn pages_of(mappings: &Path, mapping: &str, most: usize) -> Vec<NewPage> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if mapping.starts_with('.') || !mapping.chars().all(is_plain) {
+        return Vec::new();
+    }
+    let folder = mappings.join("golden").join(mapping);
+    let files = files_of(&folder);
+    let is_case = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    let cases = files.iter().filter(is_case);
+    let pages = cases.filter_map(|case| page_of(case, &files));
+    pages.take(most).collect()
+}
+
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+fn page_of(case: &Path, files: &[PathBuf]) -> Option<NewPage> {
+    if fs::metadata(case).ok()?.len() > MOST_CASE_BYTES {
+        return None;
+    }
+    let expected: Value = serde_json::from_slice(&fs::read(case).ok()?).ok()?;
+    let is_page = |file: &&PathBuf| *file != case && file.file_stem() == case.file_stem();
+    let page = files.iter().find(is_page)?;
+    if fs::metadata(page).ok()?.len() > MOST_PAGE_BYTES as u64 {
+        return None;
+    }
+    let url = webfill_urls::canonical(expected["url"].as_str()?, None).ok()?;
+    let known = expected["fields"].as_object().map(known_values);
+    let ending = page.extension().unwrap_or_default().to_string_lossy();
+    let name = case.file_stem().unwrap_or_default().to_string_lossy();
+    Some(NewPage {
+        from: format!("golden case {name}"),
+        url: url.to_string(),
+        content_type: expected["content_type"].as_str().map(str::to_owned),
+        ending: ending.into_owned(),
+        body: fs::read(page).ok()?,
+        known: known.unwrap_or_default(),
+        is_former: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_cases_are_pages_with_what_is_expected_as_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("golden/people");
+        fs::create_dir_all(&folder).unwrap();
+        let case = r#"{"url": "https://people.example/ada", "fields": {"name": "Ada", "tags": ["a", "b"], "none": null}}"#;
+        fs::write(folder.join("ada.json"), case).unwrap();
+        fs::write(folder.join("ada.html"), "<h1>Ada</h1>").unwrap();
+        fs::write(folder.join("alone.json"), case).unwrap();
+        fs::write(folder.join("README.md"), "x").unwrap();
+        let pages = pages_of(dir.path(), "people", 20);
+        assert_eq!(pages.len(), 1);
+        assert_eq!(pages[0].url, "https://people.example/ada");
+        assert_eq!(pages[0].body, b"<h1>Ada</h1>");
+        assert_eq!(pages[0].known["tags"], ["a", "b"]);
+        assert_eq!(pages[0].known.len(), 2);
+        for mapping in ["../golden/people", ".", "..", "nobody"] {
+            assert!(pages_of(dir.path(), mapping, 20).is_empty(), "{mapping}");
+        }
+        assert!(pages_of(dir.path(), "people", 0).is_empty());
+    }
+}

@@ -1,0 +1,222 @@
+//! What the learner makes of what was pointed at.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use webfill_document::Document;
+use webfill_learn::{FieldReport, LearnedMapping, Limits, Page as LearnPage, Said, Task, learn};
+use webfill_mapping::{PageKind, Source};
+
+use super::child::Page;
+use super::nodes::{innermost, numbered, path};
+use super::reading::{elements_of, engine, extract, shorten};
+use super::{MOST_PAGES, Pointed};
+
+/// Candidates of a field that are tried: fewer than a command does, because somebody waits.
+const MOST_CANDIDATES: usize = 800;
+
+/// Elements that are taken of what was pointed at on one page.
+const MOST_POINTED: usize = 50;
+
+/// The best candidates for one field, of different kinds of anchors, with what each reads on all pages.
+pub(super) fn candidates(field: &str, said: &[Pointed], pages: &[Page]) -> Result<Value, String> {
+    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn).collect();
+    for page in &mut to_learn {
+        page.known.retain(|name, _| name == field);
+    }
+    let notes = say(field, said, pages, &mut to_learn);
+    let learned = learned("draft", &[field.to_owned()], &to_learn)?;
+    let Some((mapping, report)) = of_pointed(&learned, field, said, pages) else {
+        let mut why = "nothing was found that reads this on its page".to_owned();
+        why.extend(notes.iter().map(|note| format!("; {note}")));
+        return Ok(json!({"candidates": [], "why": why, "notes": notes}));
+    };
+    let read = values_of(report, pages)?;
+    let pages_of_kind: Vec<usize> = (0..pages.len())
+        .filter(|&page| {
+            mapping
+                .pages
+                .iter()
+                .any(|url| url == pages[page].url.as_str())
+        })
+        .collect();
+    let told = report.candidates.iter().zip(read);
+    let candidates: Vec<Value> = told
+        .map(|(candidate, values)| {
+            json!({
+                "processors": candidate.processors,
+                "anchor": candidate.anchor,
+                "right": candidate.agree.len(),
+                "agreement": candidate.agreement,
+                "values": values,
+            })
+        })
+        .collect();
+    Ok(json!({
+        "candidates": candidates,
+        "multiple": report.multiple,
+        "confidence": report.confidence,
+        "why": report.why,
+        "notes": notes,
+        "pages": pages_of_kind,
+        "url_patterns": mapping.mapping["url_patterns"],
+        "look_at": mapping.look_at,
+    }))
+}
+
+/// A mapping of all fields of which something is known or was pointed at.
+pub(super) fn learn_all(
+    name: &str,
+    said: &BTreeMap<String, Vec<Pointed>>,
+    pages: &[Page],
+) -> Result<Value, String> {
+    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn).collect();
+    for (field, said) in said {
+        say(field, said, pages, &mut to_learn);
+    }
+    for page in &mut to_learn {
+        page.known.retain(|name, _| is_field_name(name));
+    }
+    let learned = learned(name, &[], &to_learn)?;
+    let best = learned.iter().max_by_key(|mapping| mapping.pages.len());
+    let best = best.ok_or("nothing that is known stands on these pages")?;
+    serde_json::to_value(best).map_err(|error| error.to_string())
+}
+
+/// Fields of records may have names that no mapping can have.
+fn is_field_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
+}
+
+fn learned(
+    name: &str,
+    fields: &[String],
+    pages: &[LearnPage],
+) -> Result<Vec<LearnedMapping>, String> {
+    let task = Task {
+        name: name.to_owned(),
+        fields: fields.to_vec(),
+        limits: Limits {
+            pages: MOST_PAGES,
+            candidates: MOST_CANDIDATES,
+        },
+    };
+    match learn(pages, &[], &task) {
+        Ok(learned) => Ok(learned.mappings),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Tells the learner what was pointed at. What cannot be used is told in words.
+fn say(field: &str, said: &[Pointed], pages: &[Page], to_learn: &mut [LearnPage]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for pointed in said {
+        let (Some(page), Some(learn)) = (pages.get(pointed.page), to_learn.get_mut(pointed.page))
+        else {
+            continue;
+        };
+        if matches!(page.kind, PageKind::Json | PageKind::Text) {
+            continue;
+        }
+        let document = page.document();
+        let mut paths = |numbers: &[usize]| {
+            let mut paths = Vec::new();
+            for &number in numbers.iter().take(MOST_POINTED) {
+                match path_of(&document, number) {
+                    Ok(path) => paths.push(path),
+                    Err(note) => notes.push(note),
+                }
+            }
+            paths
+        };
+        let said = Said {
+            nodes: paths(&pointed.right),
+            rejected_nodes: paths(&pointed.wrong),
+            absent: pointed.absent,
+            ..Said::default()
+        };
+        learn.said.insert(field.to_owned(), said);
+    }
+    notes
+}
+
+fn path_of(document: &Document, number: usize) -> Result<String, String> {
+    let Some(node) = numbered(document, number) else {
+        return Err(format!("there is no element {number} on the page"));
+    };
+    let node = innermost(node);
+    let tag = node.tag().unwrap_or_default();
+    let length = node.text().trim().chars().count();
+    if length > 1_000 {
+        return Err(format!(
+            "<{tag}> holds {length} characters, which is no value: point at something smaller in it"
+        ));
+    }
+    Ok(path(node))
+}
+
+/// What was learned of the pages that were pointed at, else of the most pages.
+fn of_pointed<'l>(
+    learned: &'l [LearnedMapping],
+    field: &str,
+    said: &[Pointed],
+    pages: &[Page],
+) -> Option<(&'l LearnedMapping, &'l FieldReport)> {
+    let report = |mapping: &'l LearnedMapping| {
+        let of_field = |report: &&FieldReport| report.field == field && report.processors.is_some();
+        Some((mapping, mapping.fields.iter().find(of_field)?))
+    };
+    let pointed = |mapping: &LearnedMapping| {
+        let urls = said.iter().filter_map(|one| pages.get(one.page));
+        urls.filter(|page| mapping.pages.iter().any(|url| url == page.url.as_str()))
+            .count()
+    };
+    let found = learned.iter().filter_map(report);
+    found.max_by_key(|(mapping, _)| (pointed(mapping), mapping.pages.len()))
+}
+
+/// What each candidate reads on each page, and from which elements.
+fn values_of(report: &FieldReport, pages: &[Page]) -> Result<Vec<Vec<Value>>, String> {
+    let fields = report.candidates.iter().enumerate();
+    let fields: Vec<Value> = fields
+        .map(|(number, candidate)| {
+            json!({
+                "name": name_of(number),
+                "multiple": report.multiple,
+                "processors": candidate.processors,
+            })
+        })
+        .collect();
+    let mapping = json!({
+        "name": "candidates",
+        "url_patterns": [{"type": "regex", "pattern": "."}],
+        "fields": fields,
+    });
+    let source = Source {
+        name: "candidates".to_owned(),
+        text: mapping.to_string(),
+    };
+    let (engine, index) = engine(vec![source], "candidates")?;
+    let mut all: Vec<Vec<Value>> = vec![Vec::new(); report.candidates.len()];
+    for page in pages {
+        let fields = extract(&engine, index, page).map(|extraction| extraction.fields);
+        let fields = fields.unwrap_or_default();
+        let trace = engine.trace(Some(index), page.input());
+        let elements = trace.map_or_else(|| Map::new().into(), |trace| elements_of(&trace, page));
+        for (number, values) in all.iter_mut().enumerate() {
+            let name = name_of(number);
+            let mut value = fields.get(&name).cloned().unwrap_or_default();
+            shorten(&mut value);
+            values.push(json!({"value": value, "elements": elements[&name]}));
+        }
+    }
+    Ok(all)
+}
+
+fn name_of(candidate: usize) -> String {
+    format!("candidate_{candidate}")
+}
+
+#[cfg(test)]
+mod tests;

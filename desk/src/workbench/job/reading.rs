@@ -1,0 +1,144 @@
+//! What a mapping reads on pages, and how.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use webfill_mapping::{
+    Engine, Extraction, Limits, MappingIndex, MappingSet, PageKind, Source, Trace, Wants,
+};
+
+use super::MEMORY_BYTES;
+use super::child::Page;
+use super::nodes::element_at;
+
+/// The time for one page.
+const PAGE_TIME: Duration = Duration::from_secs(20);
+
+/// What is shown of a value, of a list, and of the links of a page.
+const SHOWN_CHARS: usize = 600;
+const SHOWN_VALUES: usize = 50;
+const SHOWN_LINKS: usize = 200;
+
+/// Fields and links of each page, by one mapping of a set.
+pub(super) fn read(
+    sources: Vec<Source>,
+    mapping: &str,
+    is_whole: bool,
+    pages: &[Page],
+) -> Result<Value, String> {
+    let (engine, index) = engine(sources, mapping)?;
+    let read: Vec<Value> = pages
+        .iter()
+        .map(|page| read_one(&engine, index, is_whole, page))
+        .collect();
+    Ok(json!({"pages": read}))
+}
+
+fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -> Value {
+    let set = engine.set();
+    let found = set.find(page.url.as_str());
+    let used = found.map(|index| set.name(index));
+    match extract(engine, index, page) {
+        Err(why) => json!({"url": page.url.as_str(), "used": used, "error": why}),
+        Ok(extraction) => {
+            let mut fields = extraction.fields;
+            if !is_whole {
+                fields.iter_mut().for_each(|(_, value)| shorten(value));
+            }
+            let followed = |link: &String| {
+                let name = set.find(link).map(|index| set.name(index));
+                json!({"url": link, "mapping": name})
+            };
+            let most = if is_whole { usize::MAX } else { SHOWN_LINKS };
+            let links = extraction.links.iter().take(most).map(followed);
+            json!({
+                "url": page.url.as_str(),
+                "used": used,
+                "fields": fields,
+                "links": links.collect::<Vec<Value>>(),
+                "link_count": extraction.links.len(),
+                "truncated": extraction.truncated,
+                "warnings": extraction.warnings,
+            })
+        }
+    }
+}
+
+/// The values of several fields of one mapping on a page.
+pub(super) fn extract(
+    engine: &Engine,
+    index: MappingIndex,
+    page: &Page,
+) -> Result<Extraction, String> {
+    let wants = Wants {
+        mapped_links: true,
+        deadline: Some(Instant::now() + PAGE_TIME),
+        ..Wants::default()
+    };
+    engine
+        .extract_as(Some(index), page.input(), wants)
+        .map_err(|error| error.to_string())
+}
+
+/// Each step of a mapping on a page, and the elements that the fields are read from.
+pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<Value, String> {
+    let (engine, index) = engine(sources, mapping)?;
+    let trace = engine
+        .trace(Some(index), page.input())
+        .ok_or_else(|| format!("there is no mapping {mapping}"))?;
+    let elements = elements_of(&trace, page);
+    let mut told = serde_json::to_value(&trace).map_err(|error| error.to_string())?;
+    told["elements"] = elements;
+    Ok(told)
+}
+
+/// By field, the numbers of the elements that its value is read from: those that the last step has found that
+/// finds elements.
+pub(super) fn elements_of(trace: &Trace, page: &Page) -> Value {
+    let mut all = Map::new();
+    if matches!(page.kind, PageKind::Json | PageKind::Text) {
+        return all.into();
+    }
+    let document = page.document();
+    for field in trace.fields.iter().filter(|field| !field.value.is_null()) {
+        let steps = field.alternatives.last().into_iter().flatten().rev();
+        let nodes = steps
+            .map(|step| &step.reading.nodes)
+            .find(|nodes| !nodes.is_empty());
+        let nodes = nodes.into_iter().flatten();
+        let elements = nodes.filter_map(|node| element_at(&document, &node.path));
+        all.insert(field.name.clone(), elements.collect::<Vec<usize>>().into());
+    }
+    all.into()
+}
+
+/// An engine of a set, and one of its mappings.
+pub(super) fn engine(
+    sources: Vec<Source>,
+    mapping: &str,
+) -> Result<(Engine, MappingIndex), String> {
+    let set = MappingSet::from_sources(sources).map_err(|errors| errors.to_string())?;
+    let index = set
+        .by_name(mapping)
+        .ok_or_else(|| format!("there is no mapping {mapping}"))?;
+    let memory = usize::try_from(MEMORY_BYTES / 2).unwrap_or(usize::MAX);
+    Ok((Engine::new(Arc::new(set), Limits::within(memory)), index))
+}
+
+/// Cuts a value for people.
+pub(super) fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some((end, _)) = text.char_indices().nth(SHOWN_CHARS) {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
+        Value::Array(values) => {
+            values.truncate(SHOWN_VALUES);
+            values.iter_mut().for_each(shorten);
+        }
+        _ => {}
+    }
+}

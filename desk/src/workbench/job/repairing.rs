@@ -1,0 +1,19 @@
+//! A repair of a mapping, as a proposal.
+
+use serde_json::Value;
+use webfill_learn::{Limits, repair as learn_again};
+
+use super::MOST_PAGES;
+use super::child::Page;
+
+/// The mapping with the chains learned again that read no longer what is known of the pages, and what became of each
+/// field.
+pub(super) fn repair(mapping: &Value, pages: &[Page]) -> Result<Value, String> {
+    let pages: Vec<_> = pages.iter().map(Page::to_learn).collect();
+    let limits = Limits {
+        pages: MOST_PAGES,
+        ..Limits::default()
+    };
+    let repaired = learn_again(mapping, &pages, &limits).map_err(|error| error.to_string())?;
+    serde_json::to_value(repaired).map_err(|error| error.to_string())
+}

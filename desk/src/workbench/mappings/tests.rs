@@ -1,0 +1,185 @@
+use serde_json::json;
+
+use super::*;
+
+fn mapping(name: &str, expression: &str) -> Value {
+    json!({
+        "name": name,
+        "url_patterns": [{"type": "host", "pattern": "people.example"}],
+        "fields": [{"name": "name", "processors": [
+            {"type": "xpath", "parameters": {"expression": expression}}
+        ]}],
+    })
+}
+
+fn new(file: &str) -> Edited {
+    Edited {
+        file: file.into(),
+        place: None,
+        version: None,
+    }
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_has_a_fault_changes_nothing_and_the_fault_names_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::new(dir.path());
+    let refused = folder.save(&new("people.json"), &mapping("people", "//td["));
+    let Err(NotSaved::Faults(faults)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(
+        faults[0].path,
+        "fields[0].processors[0].parameters.expression"
+    );
+    assert_eq!(faults[0].file, None);
+    assert!(files(dir.path()).is_empty());
+}
+
+#[test]
+fn former_versions_are_kept_and_their_number_is_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::new(dir.path());
+    folder
+        .save(&new("people.json"), &mapping("people", "//p0"))
+        .unwrap();
+    for number in 1..=FORMER_VERSIONS + 3 {
+        let (_, edited) = folder.open("people").unwrap();
+        let saved = folder.save(&edited, &mapping("people", &format!("//p{number}")));
+        let former = fs::read_to_string(saved.unwrap().former.unwrap()).unwrap();
+        assert!(former.contains(&format!("//p{}\"", number - 1)), "{former}");
+    }
+    let names = files(dir.path());
+    assert_eq!(names.len(), FORMER_VERSIONS + 1, "{names:?}");
+    assert!(!names.contains(&"people.json.3".to_owned()));
+    assert!(names.contains(&"people.json.13".to_owned()));
+}
+
+#[test]
+fn what_others_have_changed_is_not_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::new(dir.path());
+    folder
+        .save(&new("people.json"), &mapping("people", "//p"))
+        .unwrap();
+    let (_, edited) = folder.open("people").unwrap();
+    let by_hand = "{\"name\": \"people\", \"url_patterns\": [{\"type\": \"host\", \"pattern\": \"a.example\"}]}";
+    fs::write(dir.path().join("people.json"), by_hand).unwrap();
+    for edited in [edited, new("people.json")] {
+        let refused = folder.save(&edited, &mapping("people", "//q")).unwrap_err();
+        assert!(matches!(refused, NotSaved::Changed(_)), "{refused}");
+    }
+    assert_eq!(
+        fs::read_to_string(dir.path().join("people.json")).unwrap(),
+        by_hand
+    );
+}
+
+#[test]
+fn of_two_who_save_at_once_one_is_refused() {
+    for _ in 0..20 {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path());
+        folder
+            .save(&new("people.json"), &mapping("people", "//p"))
+            .unwrap();
+        let (_, edited) = folder.open("people").unwrap();
+        let save = |expression: &'static str| {
+            let (folder, edited) = (folder.clone(), edited.clone());
+            std::thread::spawn(move || folder.save(&edited, &mapping("people", expression)).is_ok())
+        };
+        let savers = ["//a", "//b", "//c"].map(save);
+        let saved = savers.map(|saver| saver.join().unwrap());
+        assert_eq!(saved.iter().filter(|saved| **saved).count(), 1);
+        assert_eq!(files(dir.path()), ["people.json", "people.json.1"]);
+    }
+}
+
+#[test]
+fn a_name_that_another_file_has_is_a_fault_and_faults_of_others_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::new(dir.path());
+    folder
+        .save(&new("m.json"), &mapping("people", "//p"))
+        .unwrap();
+    for file in ["a.json", "z.json"] {
+        let refused = folder
+            .save(&new(file), &mapping("people", "//p"))
+            .unwrap_err();
+        assert!(matches!(refused, NotSaved::Faults(_)), "{refused}");
+    }
+    fs::write(dir.path().join("b.json"), "{").unwrap();
+    fs::write(dir.path().join("c.json"), b"\xff").unwrap();
+    folder
+        .save(&new("z.json"), &mapping("places", "//p"))
+        .unwrap();
+    assert_eq!(folder.list().len(), 2);
+}
+
+#[test]
+fn one_of_a_list_is_saved_in_its_place_and_its_faults_are_told_as_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::new(dir.path());
+    let list = json!([mapping("a", "//a"), mapping("b", "//b")]);
+    fs::write(dir.path().join("list.json"), list.to_string()).unwrap();
+    let (_, edited) = folder.open("b").unwrap();
+    assert_eq!(edited.place, Some(1));
+    let checked = folder.check(&edited, &mapping("b", "//b["));
+    assert_eq!(
+        checked.faults[0].path,
+        "fields[0].processors[0].parameters.expression"
+    );
+    let checked = folder.check(&edited, &mapping("a", "//b"));
+    assert_eq!(checked.faults[0].path, "name");
+    folder.save(&edited, &mapping("b", "//c")).unwrap();
+    let text = fs::read_to_string(dir.path().join("list.json")).unwrap();
+    let whole: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(whole, json!([mapping("a", "//a"), mapping("b", "//c")]));
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Folder::new(dir.path());
+    for name in [
+        "../x.json",
+        "x",
+        ".x.json",
+        "schema.json",
+        "a/b.json",
+        ".json",
+        "x.json.1",
+        "ü.json",
+    ] {
+        let refused = folder
+            .save(&new(name), &mapping("people", "//p"))
+            .unwrap_err();
+        assert!(matches!(refused, NotSaved::Name(_)), "{name}: {refused}");
+    }
+    assert!(files(dir.path()).is_empty());
+}
+
+#[test]
+fn a_write_that_fails_leaves_the_old_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("people.json");
+    fs::write(&path, "old").unwrap();
+    // As a loss of power between writing and renaming leaves it: the hidden file is no mapping.
+    fs::write(dir.path().join(".people.json.part-1"), "half a").unwrap();
+    assert_eq!(MappingSet::sources_of_dir(dir.path()).0.len(), 1);
+    fs::create_dir(
+        dir.path()
+            .join(format!(".people.json.part-{}", std::process::id())),
+    )
+    .unwrap();
+    write_whole(&path, b"new").unwrap_err();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+}

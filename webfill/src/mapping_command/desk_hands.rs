@@ -1,0 +1,137 @@
+//! What the workbench of the desk has done by this program: pages are fetched and golden cases kept as `webfill mapping
+//! test` and `webfill mapping save` do it. And its jobs: `webfill desk-job`.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use webfill_desk::workbench::hands::{FetchedPage, GoldenCase, Hands};
+use webfill_desk::workbench::job;
+use webfill_mapping::{Extraction, PageKind};
+use webfill_startup::{ExitStatus, Fault};
+use webfill_urls::Url;
+use webfill_worker::PageReader;
+
+use super::fetching::Fetching;
+use super::golden::NewCase;
+use super::page::kind_and_text;
+use super::save::golden_folder;
+use super::sources::{Place, Source};
+use crate::cli::PageFetchOptions;
+
+/// See [`Hands`].
+#[derive(Debug)]
+pub struct DeskHands {
+    options: PageFetchOptions,
+    /// One page is fetched at a time, so that each fetch knows of the one before it.
+    fetching: Arc<Mutex<()>>,
+}
+
+impl DeskHands {
+    /// `config` is the file of settings by which pages are fetched.
+    pub fn new(config: Option<&Path>) -> DeskHands {
+        DeskHands {
+            options: PageFetchOptions {
+                config: config.map(Path::to_owned),
+                ..PageFetchOptions::default()
+            },
+            fetching: Arc::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Hands for DeskHands {
+    async fn fetch(&self, mappings: &Path, url: &Url) -> Result<FetchedPage, String> {
+        let (options, turn) = (self.options.clone(), Arc::clone(&self.fetching));
+        let (mappings, url) = (mappings.to_owned(), url.clone());
+        let fetching = tokio::task::spawn_blocking(move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            fetch(&options, &mappings, &url)
+        });
+        let fetched = fetching.await.map_err(|error| error.to_string())?;
+        fetched.map_err(|fault| fault.message)
+    }
+
+    async fn keep_case(&self, mappings: &Path, case: GoldenCase) -> Result<PathBuf, String> {
+        let folder = golden_folder(mappings);
+        let keeping = tokio::task::spawn_blocking(move || keep(&folder, case));
+        let kept = keeping.await.map_err(|error| error.to_string())?;
+        kept.map_err(|fault| fault.message)
+    }
+}
+
+fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<FetchedPage, Fault> {
+    // What is known of the URL and its site, when it was asked last included, is read because a URL is named.
+    let asked = Source::web(url);
+    let mut fetching = Fetching::open(options, mappings, &[asked])?;
+    let source = fetching.source(url)?;
+    let Place::File(path) = &source.place else {
+        return Err(Fault::error(format!("{url}: it was not kept")));
+    };
+    let body = std::fs::read(path)
+        .map_err(|error| Fault::error(format!("cannot read {}: {error}", path.display())))?;
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    Ok(FetchedPage {
+        url: source.url.as_ref().unwrap_or(url).to_string(),
+        content_type: source.content_type.clone(),
+        ending: ending.into_owned(),
+        body,
+    })
+}
+
+fn keep(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
+    let extraction = Extraction {
+        mapping: Some(case.mapping),
+        fields: case.fields,
+        links: case.links,
+        ..Extraction::default()
+    };
+    let ending = match case.ending.as_str() {
+        "" => "html",
+        ending => ending,
+    };
+    let case = NewCase {
+        folder,
+        name: None,
+        is_numbered: true,
+        url: &case.url,
+        content_type: case.content_type.as_deref(),
+        body: &case.body,
+        ending,
+        extraction: &extraction,
+    };
+    case.keep()
+}
+
+/// Does one job of the workbench: `webfill desk-job`.
+pub fn desk_job() -> Result<ExitStatus, Fault> {
+    let cannot =
+        |error: std::io::Error| Fault::error(format!("a job of the desk cannot be done: {error}"));
+    let limits = webfill_reader::Limits {
+        memory_bytes: job::MEMORY_BYTES,
+        cpu_seconds: job::CPU_SECONDS,
+        input_bytes: 0,
+        text_bytes: 0,
+    };
+    // If the machine lacks memory, this process is to go first. Where that may not be said it is nobody's loss but
+    // the machine's.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    // The thread that reads pages confines itself, and the calls of both; the other one only waits for it.
+    let working = std::thread::Builder::new()
+        .stack_size(PageReader::STACK_BYTES)
+        .spawn(move || {
+            webfill_reader::confine(&limits)?;
+            job::run(decode)
+        });
+    let worked = working.map_err(cannot)?.join();
+    let worked = worked.unwrap_or_else(|_| Err(std::io::Error::other("its thread broke down")));
+    worked.map_err(cannot)?;
+    Ok(ExitStatus::Done)
+}
+
+/// By its content type, else by its file's ending, else by its content.
+fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Option<(PageKind, String)> {
+    let name = PathBuf::from(format!("page.{ending}"));
+    kind_and_text(&name, content_type, body)
+}
