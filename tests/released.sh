@@ -22,9 +22,7 @@ rm -rf "$folder/source"
 mkdir -p "$folder/source"
 git archive "$COMMIT" | tar -x -C "$folder/source"
 sed -i '0,/^version = .*/s//version = "0.0.0-released"/' "$folder/source/Cargo.toml"
-# Only its own crates are built anew, and their speed is of no matter.
-(cd "$folder/source" && CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
-    cargo build --workspace --bin webfill --target-dir "$target")
+(cd "$folder/source" && cargo build --workspace --bin webfill --target-dir "$target")
 # This tree's own program is put back by its next build.
 mv "$target/debug/webfill" "$folder/webfill"
 rm -rf "$folder/source"

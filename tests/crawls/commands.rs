@@ -1,4 +1,4 @@
-//! The commands beside `crawl`: mapping checks and tests, exports, the demo.
+//! The commands beside `crawl`: mapping checks and tests, the demo.
 
 use std::path::Path;
 
@@ -161,105 +161,6 @@ fn the_mappings_that_ship_are_valid() {
     let is_mapping = |name: &str| name.ends_with(".json") && name != "schema.json";
     let mappings = files.filter(|file| file.file_name().to_str().is_some_and(is_mapping));
     assert!(mappings.count() >= 4, "Gravatar's and three for real sites");
-}
-
-/// A crawl of three profiles, for exports.
-fn crawled() -> Workplace {
-    let web = Web::start();
-    let site = web.site("x.example");
-    site.serve(
-        "/1",
-        page("One")
-            .field("name", "Ada, \"the\" first")
-            .field("location", "=1+1"),
-    );
-    site.serve("/2", page("Two").field("name", "Zoë\u{1F600}"));
-    site.serve("/3", page("Three").status(404));
-    let work = Workplace::new();
-    let missing = json!({"name": null, "location": null});
-    let records: Vec<Value> = (1..=3)
-        .map(|n| json!({"id": n.to_string(), "urls": [site.url(&format!("/{n}"))], "fields": missing}))
-        .collect();
-    let seeds = work.write_lines("seeds.jsonl", &records);
-    work.crawl(&web)
-        .arg("--seeds")
-        .arg(seeds)
-        .finish()
-        .expect(0);
-    work
-}
-
-fn export(work: &Workplace, args: &[&str]) -> Finished {
-    let store = format!("sqlite:{}", work.path("store.db").display());
-    Run::new(["export", "--store", &store])
-        .args(args)
-        .finish()
-        .expect(0)
-}
-
-#[test]
-fn export_writes_pages_and_records_as_json_lines() {
-    let work = crawled();
-    let lines = |what: &str| -> Vec<Value> {
-        let run = export(&work, &[what, "--format", "jsonl"]);
-        run.stdout
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("a JSON value per line"))
-            .collect()
-    };
-    let records = lines("records");
-    assert_eq!(records.len(), 3);
-    let first = records
-        .iter()
-        .find(|record| record["record_id"] == "1")
-        .expect("record 1");
-    assert_eq!(first["fields"]["name"], "Ada, \"the\" first");
-    let pages = lines("pages");
-    assert_eq!(pages.len(), 3);
-    let lost = pages
-        .iter()
-        .find(|page| page["url"] == "http://x.example/3")
-        .expect("page 3");
-    assert_eq!(
-        (&lost["outcome"], &lost["status_code"]),
-        (&json!("http_error"), &json!(404))
-    );
-}
-
-#[test]
-fn export_writes_csv_for_programs_or_for_spreadsheets() {
-    let work = crawled();
-    let run = export(&work, &["records", "--format", "csv"]);
-    let mut lines = run.stdout.lines();
-    let header = lines.next().expect("a header");
-    assert!(
-        header.starts_with("id,") && header.contains("name") && header.contains("location"),
-        "{header}"
-    );
-    assert_eq!(run.stdout.lines().count(), 4);
-    assert!(
-        run.stdout.contains("\"Ada, \"\"the\"\" first\""),
-        "{}",
-        run.stdout
-    );
-    assert!(run.stdout.contains("Zoë\u{1F600}"), "{}", run.stdout);
-    assert!(run.stdout.contains(",=1+1"), "as it is: {}", run.stdout);
-    let run = export(&work, &["records", "--format", "csv", "--spreadsheet"]);
-    assert!(
-        run.stdout.contains(",'=1+1"),
-        "a formula is disarmed: {}",
-        run.stdout
-    );
-}
-
-#[test]
-fn export_of_a_store_that_is_not_there_makes_none() {
-    let work = Workplace::new();
-    let store = format!("sqlite:{}", work.path("none.db").display());
-    let run = Run::new(["export", "--store", &store, "pages", "--format", "jsonl"]).finish();
-    assert!(matches!(run.status.code(), Some(1 | 2)), "{:?}", run.status);
-    assert!(run.one_sentence().contains("none.db"), "{}", run.stderr);
-    assert!(!work.path("none.db").exists());
 }
 
 #[test]

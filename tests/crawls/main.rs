@@ -14,6 +14,7 @@ mod datasets;
 mod dead_names;
 mod documents;
 mod documents_hostile;
+mod exports;
 mod extract;
 mod fencing;
 mod findings;

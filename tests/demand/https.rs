@@ -383,7 +383,7 @@ fn whoever_does_not_read_an_answer_loses_the_place() {
     // The answers are more than the kernel keeps for a client, the requests are not.
     let questions = ask("/schema").repeat(4_000);
     let connect = || TcpStream::connect((&*fleet.host, HTTP)).expect("it listens");
-    let stalled: Vec<TcpStream> = (0..8)
+    let stalled: Vec<TcpStream> = (0..16)
         .map(|_| {
             let mut stream = connect();
             stream.set_nonblocking(true).expect("an option");

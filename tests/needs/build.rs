@@ -6,7 +6,7 @@
 //! - this file, which `deploy/install-build-deps.sh` touches when it has installed packages;
 //! - the folder into which `deploy/install-mongod.sh` fetches a server, or that into which
 //!   `tests/released.sh` builds the released webfill, or those in which `tests/warc/install.sh`, `tests/mail/install.sh`,
-//!   `tests/office/install.sh` and `tests/prometheus/install.sh` note what they have installed;
+//!   `tests/office/install.sh`, `tests/parquet/install.sh` and `tests/prometheus/install.sh` note what they have installed;
 //! - an environment variable that names or demands one of them.
 //!
 //! It watches only paths within the checkout, which exist on every machine: cargo takes a missing path
@@ -24,7 +24,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 18] = [
+const REQUIREMENTS: [Requirement; 21] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -51,6 +51,11 @@ const REQUIREMENTS: [Requirement; 18] = [
         reason: "needs xlwt: run tests/office/install.sh",
     },
     Requirement {
+        name: "parquet_tools",
+        is_met: || parquet_tools().join("tools").is_file(),
+        reason: "needs pyarrow: run tests/parquet/install.sh",
+    },
+    Requirement {
         name: "prometheus",
         is_met: || prometheus().join("tools").is_file(),
         reason: "needs prometheus and promtool: run tests/prometheus/install.sh",
@@ -59,6 +64,16 @@ const REQUIREMENTS: [Requirement; 18] = [
         name: "chromium",
         is_met: || runs("chromium", &["--version"]),
         reason: "needs the package chromium",
+    },
+    Requirement {
+        name: "chromedriver",
+        is_met: || runs("chromium", &["--version"]) && runs("chromedriver", &["--version"]),
+        reason: "needs the packages chromium and chromium-driver",
+    },
+    Requirement {
+        name: "axe",
+        is_met: || axe().join("tools").is_file(),
+        reason: "needs axe-core: run tests/desk/install.sh",
     },
     Requirement {
         name: "namespaces",
@@ -144,7 +159,9 @@ fn watch() {
         warc_tools(),
         mail_tools(),
         office_tools(),
+        parquet_tools(),
         prometheus(),
+        axe(),
     ] {
         create_old_folder(&folder);
         println!("cargo::rerun-if-changed={}", folder.display());
@@ -187,8 +204,16 @@ fn office_tools() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/office-tools/installed")
 }
 
+fn parquet_tools() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/parquet-tools/installed")
+}
+
 fn prometheus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/prometheus/installed")
+}
+
+fn axe() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/desk-tools/installed")
 }
 
 fn has_released() -> bool {

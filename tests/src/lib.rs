@@ -10,6 +10,7 @@
 //! | [`stored`], [`documents`], [`summary`], [`warc`] | the results of a run: in SQLite, in MongoDB, on standard output, in its archive |
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
 //! | [`regulator`] | sites that change from night to night, with a ledger of what is true |
+//! | [`webdriver`] | a real browser, for the desk |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
 //! The tests themselves are in `crawls/`, `demand/`, `fleet/` and `chaos/`.
@@ -30,6 +31,7 @@ pub mod stored;
 pub mod summary;
 pub mod units;
 pub mod warc;
+pub mod webdriver;
 pub mod workplace;
 
 pub use rustix::process::Signal;

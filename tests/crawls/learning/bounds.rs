@@ -5,7 +5,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-use super::made_site::{HOST, PEOPLE, name, person_html, records, serve, url};
+use super::made_site::{HOST, name, person_html, records, serve, url};
 use super::{learn, workplace};
 
 /// A list comes with its folder, perhaps from a stranger: it may not have other files read.
@@ -87,11 +87,11 @@ fn what_is_no_page_is_matched_by_no_pattern() {
     let work = workplace();
     let address = |number: usize| format!("http://{HOST}/{}", name(number).replace(' ', "_"));
     let (mut pages, mut people) = (Vec::new(), records());
-    for number in 0..PEOPLE {
+    for (number, person) in people.iter_mut().enumerate() {
         let file = format!("p{number}.html");
         work.write(&format!("saved/{file}"), person_html(number));
         pages.push(json!({"url": address(number), "file": file}));
-        people[number]["urls"] = json!([address(number)]);
+        person["urls"] = json!([address(number)]);
     }
     let register = format!("http://{HOST}/The_Register");
     work.write("saved/register.pdf", "%PDF-1.4\n");

@@ -1,0 +1,12 @@
+//! The desk, from outside: by requests that are written by hand, and in a real Chromium. What it does is judged by
+//! the access log of the sites, the store and the audit log.
+
+mod access;
+mod doing;
+mod fleet;
+mod http;
+mod looks;
+mod places;
+mod scene;
+mod sight;
+mod workbench;

@@ -1,0 +1,433 @@
+//! A real Chromium, driven by chromedriver in the protocol of WebDriver: JSON by plain HTTP.
+//!
+//! Each browser has a driver and a profile of its own, and both are gone when it is dropped. It asks nobody but whom
+//! its pages ask, and everything that it asks is noted ([`Browser::requested`]).
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const WAIT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(50);
+
+/// The member of an answer that names an element.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// What chromedriver says when it listens.
+const LISTENS: &str = "was started successfully on port ";
+
+const FLAGS: &[&str] = &[
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--window-size=1280,900",
+];
+
+/// A browser with one window.
+pub struct Browser {
+    driver: Child,
+    port: u16,
+    /// `/session/ID`
+    session: String,
+    /// What was requested so far.
+    requested: Mutex<Vec<String>>,
+    _profile: TempDir,
+}
+
+/// An element of the page that is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Element(String);
+
+impl Browser {
+    pub fn start() -> Browser {
+        Browser::with(&[])
+    }
+
+    /// With further flags.
+    pub fn with(flags: &[&str]) -> Browser {
+        let profile = tempfile::tempdir().expect("a folder");
+        let (driver, port) = start_driver();
+        let folder = format!("--user-data-dir={}", profile.path().display());
+        let flags: Vec<&str> = FLAGS
+            .iter()
+            .chain(flags)
+            .copied()
+            .chain([&*folder])
+            .collect();
+        let wanted = json!({"capabilities": {"alwaysMatch": {
+            "browserName": "chrome",
+            "acceptInsecureCerts": true,
+            "goog:chromeOptions": {"binary": "/usr/bin/chromium", "args": flags},
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+        }}});
+        let begun = call(port, "POST", "/session", Some(&wanted)).expect("a browser starts");
+        let id = begun["sessionId"].as_str().expect("a session");
+        Browser {
+            driver,
+            port,
+            session: format!("/session/{id}"),
+            requested: Mutex::default(),
+            _profile: profile,
+        }
+    }
+
+    pub fn open(&self, url: &str) {
+        self.post("/url", &json!({"url": url}));
+    }
+
+    /// The address of the page that is open.
+    pub fn address(&self) -> String {
+        text_of(self.get("/url"))
+    }
+
+    pub fn title(&self) -> String {
+        text_of(self.get("/title"))
+    }
+
+    pub fn reload(&self) {
+        self.post("/refresh", &json!({}));
+    }
+
+    /// The first element that a CSS selector matches.
+    pub fn find(&self, selector: &str) -> Option<Element> {
+        self.find_all(selector).into_iter().next()
+    }
+
+    pub fn find_all(&self, selector: &str) -> Vec<Element> {
+        let using = json!({"using": "css selector", "value": selector});
+        let found = self.post("/elements", &using);
+        let found = found.as_array().expect("a list").iter();
+        found
+            .map(|element| Element(text_of(element[ELEMENT].clone())))
+            .collect()
+    }
+
+    /// Waits for an element.
+    pub fn wait_for(&self, selector: &str) -> Element {
+        self.wait_until(selector, || self.find(selector))
+    }
+
+    /// Repeats `look` until it returns a value.
+    pub fn wait_until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + WAIT;
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            if Instant::now() > deadline {
+                self.screenshot("waited-in-vain");
+                panic!(
+                    "waited in vain for {what}; the page says: {}",
+                    self.page_text()
+                );
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// The text of the page, as people see it.
+    pub fn page_text(&self) -> String {
+        text_of(self.run(
+            "return document.body ? document.body.innerText : ''",
+            json!([]),
+        ))
+    }
+
+    /// The text of an element, as people see it.
+    pub fn text(&self, element: &Element) -> String {
+        text_of(self.get(&format!("/element/{}/text", element.0)))
+    }
+
+    pub fn attribute(&self, element: &Element, name: &str) -> Option<String> {
+        let value = self.get(&format!("/element/{}/attribute/{name}", element.0));
+        value.as_str().map(str::to_owned)
+    }
+
+    /// Clicks in the middle of an element, which is scrolled into view.
+    pub fn click(&self, element: &Element) {
+        self.post(&format!("/element/{}/click", element.0), &json!({}));
+    }
+
+    /// Clicks the first element that a CSS selector matches, when it is there.
+    pub fn click_at(&self, selector: &str) {
+        let element = self.wait_for(selector);
+        self.click(&element);
+    }
+
+    /// Types into an element.
+    pub fn fill(&self, element: &Element, text: &str) {
+        self.post(&format!("/element/{}/clear", element.0), &json!({}));
+        let typed = json!({"text": text});
+        self.post(&format!("/element/{}/value", element.0), &typed);
+    }
+
+    /// Presses and releases keys, one after the other, wherever the focus is: characters, or those of the protocol
+    /// such as [`TAB`], [`ENTER`] and [`DOWN`].
+    pub fn press(&self, keys: &[char]) {
+        let presses: Vec<Value> = keys
+            .iter()
+            .flat_map(|key| {
+                ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key.to_string()}))
+            })
+            .collect();
+        let actions = json!({"actions": [{"type": "key", "id": "keyboard", "actions": presses}]});
+        self.post("/actions", &actions);
+    }
+
+    /// Runs a script in the page; the value that it returns.
+    pub fn run(&self, script: &str, arguments: Value) -> Value {
+        let script = json!({"script": script, "args": arguments});
+        self.post("/execute/sync", &script)
+    }
+
+    /// Runs a script that calls its last argument with its value.
+    pub fn run_and_wait(&self, script: &str, arguments: Value) -> Value {
+        let script = json!({"script": script, "args": arguments});
+        self.post("/execute/async", &script)
+    }
+
+    /// Has a command of the browser's own protocol carried out.
+    pub fn command(&self, name: &str, parameters: Value) -> Value {
+        let command = json!({"cmd": name, "params": parameters});
+        self.post("/goog/cdp/execute", &command)
+    }
+
+    /// Whether the system is said to prefer dark pages.
+    pub fn prefer_dark(&self, is_dark: bool) {
+        let value = if is_dark { "dark" } else { "light" };
+        let features = json!([{"name": "prefers-color-scheme", "value": value}]);
+        self.command("Emulation.setEmulatedMedia", json!({"features": features}));
+    }
+
+    /// The time zone of the reader.
+    pub fn set_zone(&self, zone: &str) {
+        self.command("Emulation.setTimezoneOverride", json!({"timezoneId": zone}));
+    }
+
+    /// The size of the window's content.
+    pub fn set_size(&self, width: u32, height: u32) {
+        let metrics =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.command("Emulation.setDeviceMetricsOverride", metrics);
+    }
+
+    /// What follows is found within a frame.
+    pub fn enter_frame(&self, frame: &Element) {
+        let element = json!({ELEMENT: frame.0});
+        self.post("/frame", &json!({"id": element}));
+    }
+
+    /// What follows is found in the page itself.
+    pub fn leave_frames(&self) {
+        self.post("/frame", &json!({"id": null}));
+    }
+
+    /// All URLs that pages have requested so far, whether they were answered or not.
+    pub fn requested(&self) -> Vec<String> {
+        let mut requested = self.requested.lock().expect("no test panics in it");
+        let entries = self.post("/se/log", &json!({"type": "performance"}));
+        for entry in entries.as_array().expect("a list") {
+            let message = entry["message"].as_str().unwrap_or_default();
+            let message: Value = serde_json::from_str(message).unwrap_or_default();
+            let message = &message["message"];
+            if message["method"] == "Network.requestWillBeSent" {
+                let url = message["params"]["request"]["url"].as_str();
+                // The browser's own pages, such as that of a new window, are no requests.
+                let url = url.filter(|url| !url.starts_with("chrome:"));
+                requested.extend(url.map(str::to_owned));
+            }
+        }
+        requested.clone()
+    }
+
+    /// What the page's console has been told since the last call: errors of scripts and of the content policy, too.
+    pub fn console(&self) -> Vec<String> {
+        let entries = self.post("/se/log", &json!({"type": "browser"}));
+        let entries = entries.as_array().expect("a list").iter();
+        entries
+            .map(|entry| text_of(entry["message"].clone()))
+            .collect()
+    }
+
+    /// Keeps a picture of the whole page as `target/desk-screenshots/NAME.png`, for people; returns where.
+    pub fn screenshot(&self, name: &str) -> PathBuf {
+        let folder = screenshots();
+        fs::create_dir_all(&folder).expect("our own folder");
+        let path = folder.join(format!("{name}.png"));
+        let metrics = self.command("Page.getLayoutMetrics", json!({}));
+        let size = &metrics["cssContentSize"];
+        let clip =
+            json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
+        let options = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+        let picture = self.command("Page.captureScreenshot", options);
+        let picture = base64(picture["data"].as_str().unwrap_or_default());
+        fs::write(&path, picture).expect("our own file");
+        path
+    }
+
+    fn get(&self, path: &str) -> Value {
+        self.ask("GET", path, None)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        self.ask("POST", path, Some(body))
+    }
+
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let whole = format!("{}{path}", self.session);
+        let answer = call(self.port, method, &whole, body);
+        answer.unwrap_or_else(|error| panic!("{method} {path} {body:?}: {error}"))
+    }
+}
+
+pub const TAB: char = '\u{e004}';
+pub const ENTER: char = '\u{e007}';
+pub const ESCAPE: char = '\u{e00c}';
+pub const LEFT: char = '\u{e012}';
+pub const UP: char = '\u{e013}';
+pub const RIGHT: char = '\u{e014}';
+pub const DOWN: char = '\u{e015}';
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = call(self.port, "DELETE", &self.session, None);
+        if let Some(group) = i32::try_from(self.driver.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.driver.wait();
+    }
+}
+
+/// Beside the binary that is tested.
+fn screenshots() -> PathBuf {
+    let binary = crate::run::binary();
+    let target = binary.parent().and_then(|profile| profile.parent());
+    target
+        .expect("a binary is in target/PROFILE")
+        .join("desk-screenshots")
+}
+
+/// A driver in a process group of its own, with its browsers, and its port.
+fn start_driver() -> (Child, u16) {
+    let mut driver = Command::new("chromedriver")
+        .args(["--port=0", "--log-level=SEVERE"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .expect("chromedriver is installed");
+    let mut lines = BufReader::new(driver.stdout.take().expect("it is piped")).lines();
+    let port = lines.find_map(|line| {
+        let line = line.ok()?;
+        let (_, port) = line.split_once(LISTENS)?;
+        port.trim_end_matches('.').parse().ok()
+    });
+    // What it says later must find a reader.
+    std::thread::spawn(move || lines.for_each(drop));
+    (driver, port.expect("chromedriver listens"))
+}
+
+/// The value of an answer, or what is wrong.
+fn call(port: u16, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
+    let body = body.map_or_else(String::new, Value::to_string);
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(|error| error.to_string())?;
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    let sent = stream.write_all((head + &body).as_bytes());
+    sent.map_err(|error| error.to_string())?;
+    let body = read_body(stream).map_err(|error| error.to_string())?;
+    let body: Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+    let value = body["value"].clone();
+    match value["error"].as_str() {
+        None => Ok(value),
+        Some(error) => Err(format!("{error}: {}", value["message"])),
+    }
+}
+
+/// The body of an answer. The driver may keep the connection open behind it.
+fn read_body(stream: TcpStream) -> std::io::Result<Vec<u8>> {
+    stream.set_read_timeout(Some(2 * WAIT))?;
+    let mut stream = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        let bytes = stream.read_line(&mut line)?;
+        if bytes == 0 || line == "\r\n" {
+            break;
+        }
+        let header = line.split_once(':');
+        if let Some((_, value)) =
+            header.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    Ok(body)
+}
+
+fn text_of(value: Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    let value = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u8> = text
+        .bytes()
+        .filter(|byte| *byte != b'=')
+        .map(value)
+        .collect();
+    let quads = digits.chunks(4).flat_map(|quad| {
+        let bits = quad
+            .iter()
+            .fold(0u32, |bits, digit| bits << 6 | u32::from(*digit));
+        let bits = bits << (6 * (4 - quad.len()));
+        bits.to_be_bytes()[1..quad.len()].to_vec()
+    });
+    quads.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_decoded() {
+        for (text, bytes) in [
+            ("", &b""[..]),
+            ("Zg==", b"f"),
+            ("Zm8=", b"fo"),
+            ("Zm9v", b"foo"),
+            ("Zm9vYmE=", b"fooba"),
+        ] {
+            assert_eq!(base64(text), bytes, "{text}");
+        }
+    }
+}
