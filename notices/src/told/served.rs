@@ -1,0 +1,65 @@
+//! Fields that an alternative serves, and whose first chain gives nothing any more: each is told once, until it
+//! is over.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use webfill_api::About;
+
+use super::{Event, Told, without_crawls};
+
+impl Told {
+    pub(super) fn alternatives(&mut self, warnings: &[Value]) -> Vec<Event> {
+        let now = known(warnings);
+        let is_told = |warning: &&Value| {
+            let (mapping, field) = field_of(warning);
+            let before = self.served.get(mapping).and_then(|told| told.get(field));
+            before.map(String::as_str) == warning["alternative_serves"].as_str()
+        };
+        let new = warnings.iter().filter(|warning| !is_told(warning));
+        let mut events: Vec<Event> = new.map(alternative_event).collect();
+        for (mapping, fields) in &self.served {
+            let stands = |field| now.get(mapping).is_some_and(|now| now.contains_key(field));
+            for (field, since) in fields.iter().filter(|(field, _)| !stands(*field)) {
+                events.push(Event {
+                    about: About::Health,
+                    name: "alternative_cleared",
+                    line: format!(
+                        "field {field} of mapping {mapping}: its first chain serves again, or the mapping is another"
+                    ),
+                    detail: json!({"mapping": mapping, "field": field, "alternative_serves": since}),
+                });
+            }
+        }
+        self.served = now;
+        events
+    }
+}
+
+fn field_of(warning: &Value) -> (&str, &str) {
+    let word = |key: &str| warning[key].as_str().unwrap_or_default();
+    (word("mapping"), word("field"))
+}
+
+/// Since when an alternative serves, by mapping and field.
+pub(super) fn known(warnings: &[Value]) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut served: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for warning in warnings {
+        let (mapping, field) = field_of(warning);
+        let since = warning["alternative_serves"].as_str().unwrap_or_default();
+        let fields = served.entry(mapping.to_owned()).or_default();
+        fields.insert(field.to_owned(), since.to_owned());
+    }
+    served
+}
+
+fn alternative_event(warning: &Value) -> Event {
+    let (mapping, field) = field_of(warning);
+    let detail = warning["detail"].as_str().unwrap_or_default();
+    Event {
+        about: About::Health,
+        name: "alternative_serves",
+        line: format!("field {field} of mapping {mapping}: {detail}"),
+        detail: without_crawls(warning),
+    }
+}
