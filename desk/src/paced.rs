@@ -11,7 +11,8 @@ const TIMES: u32 = 100;
 pub(crate) struct Paced<T> {
     least: Duration,
     read: Option<(T, Instant)>,
-    took: Duration,
+    /// From one reading to the next.
+    pause: Duration,
     is_expired: bool,
 }
 
@@ -21,22 +22,28 @@ impl<T> Paced<T> {
         Paced {
             least,
             read: None,
-            took: Duration::ZERO,
+            pause: least,
             is_expired: false,
         }
     }
 
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        let pause = self.least.max(self.took.saturating_mul(TIMES));
         let at = self.read.as_ref().map(|(_, at)| *at);
-        self.is_expired || at.is_none_or(|at| now.duration_since(at) >= pause)
+        self.is_expired || at.is_none_or(|at| now.duration_since(at) >= self.pause)
     }
 
     /// A reading that was begun then has ended now.
     pub(crate) fn put(&mut self, value: T, began: Instant, now: Instant) {
         self.is_expired = false;
-        self.took = now.duration_since(began);
+        self.pause = self
+            .least
+            .max(now.duration_since(began).saturating_mul(TIMES));
         self.read = Some((value, now));
+    }
+
+    /// What was read is a fault: waiting for somebody costs nothing, and it is looked soon whether it is over.
+    pub(crate) fn look_again_within(&mut self, pause: Duration) {
+        self.pause = self.pause.min(pause);
     }
 
     /// Something was done: the next reading is due.
@@ -67,5 +74,10 @@ mod tests {
         assert!(!paced.is_due(now + 100 * second) && paced.is_due(now + 101 * second));
         paced.expire();
         assert!(paced.is_due(now + second) && paced.get() == Some(&8));
+        paced.put(9, now, now + second);
+        paced.look_again_within(2 * second);
+        assert!(!paced.is_due(now + 2 * second) && paced.is_due(now + 3 * second));
+        paced.put(10, now, now + second);
+        assert!(!paced.is_due(now + 3 * second));
     }
 }

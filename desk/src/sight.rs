@@ -29,6 +29,9 @@ const STATUS_EVERY: Duration = Duration::from_secs(2);
 const LISTS_EVERY: Duration = Duration::from_secs(10);
 const STORE_EVERY: Duration = Duration::from_secs(30);
 
+/// A store that could not be read is tried again so soon.
+const FAULT_FOR: Duration = Duration::from_secs(2);
+
 /// A page waits for so long for what the store tells. What takes longer is shown at the next look.
 const STORE_WITHIN: Duration = Duration::from_millis(100);
 
@@ -249,7 +252,11 @@ impl Desk {
             let told = desk.stored(&mut counted).await;
             let mut store = desk.sights.store();
             let told = told.map_err(|problem| problem.text);
+            let is_fault = told.is_err();
             store.told.put(told, began, Instant::now());
+            if is_fault {
+                store.told.look_again_within(FAULT_FOR);
+            }
             store.counted = counted;
             store.is_under_way = false;
             store.number += 1;
