@@ -1,5 +1,6 @@
 //! The command line: subcommands and their flags. The doc comments are the help texts.
 
+mod export;
 mod mapping;
 mod roles;
 
@@ -29,6 +30,7 @@ use crate::manual::ManualOptions;
 use crate::settings::limits::check_contact;
 use crate::trace::TraceOptions;
 use crate::watch_command::WatchCommand;
+pub use export::{ExportFormat, ExportOptions, ExportWhat};
 pub use mapping::{
     KnownRecordsOptions, MappingCommand, MappingLearnOptions, MappingOutputOptions,
     MappingRepairOptions, MappingSaveOptions, MappingTestOptions, PageFetchOptions, ReportFormat,
@@ -305,64 +307,6 @@ pub struct DemoOptions {
     /// Keep the temporary folder and say where it is
     #[arg(long)]
     pub keep: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct ExportOptions {
-    /// What to write
-    #[arg(value_enum)]
-    pub what: ExportWhat,
-    /// The store to read
-    #[arg(
-        long,
-        value_name = "URI",
-        default_value = "sqlite:webfill.db",
-        env = "WEBFILL_STORE"
-    )]
-    pub store: String,
-    #[arg(long, value_enum, default_value = "jsonl")]
-    pub format: ExportFormat,
-    /// In CSV, put an apostrophe before texts that a spreadsheet would run as formulas, such as `=1+1`,
-    /// `+49 30` or `@name`
-    #[arg(long)]
-    pub spreadsheet: bool,
-    /// In CSV and Parquet, add columns with the URLs of each record, and with the page that each value is from
-    #[arg(long)]
-    pub sources: bool,
-    /// Only this application's
-    #[arg(long, value_name = "ID")]
-    pub app: Option<String>,
-    /// Only this crawl's
-    #[arg(long, value_name = "ID")]
-    pub crawl: Option<String>,
-    /// Only records of this dataset
-    #[arg(long, value_name = "NAME")]
-    pub dataset: Option<DatasetName>,
-    /// A file instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Only pages saved behind this one, in the order of their saves; each line has a `cursor` to go
-    /// on from, 0 is the beginning
-    #[arg(long, value_name = "CURSOR")]
-    pub since: Option<String>,
-    /// Go on with the pages that are saved from now on, until interrupted
-    #[arg(long)]
-    pub follow: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportWhat {
-    Records,
-    Pages,
-    /// What has changed on pages
-    Changes,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    Jsonl,
-    Csv,
-    Parquet,
 }
 
 /// Prints one sentence for a mistyped command, or the whole text for `--help`.

@@ -1,0 +1,64 @@
+//! What can be typed to export what is stored.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use webfill_store::DatasetName;
+
+#[derive(Debug, Args)]
+pub struct ExportOptions {
+    /// What to write
+    #[arg(value_enum)]
+    pub what: ExportWhat,
+    /// The store to read
+    #[arg(
+        long,
+        value_name = "URI",
+        default_value = "sqlite:webfill.db",
+        env = "WEBFILL_STORE"
+    )]
+    pub store: String,
+    #[arg(long, value_enum, default_value = "jsonl")]
+    pub format: ExportFormat,
+    /// In CSV, put an apostrophe before texts that a spreadsheet would run as formulas, such as `=1+1`,
+    /// `+49 30` or `@name`
+    #[arg(long)]
+    pub spreadsheet: bool,
+    /// In CSV and Parquet, add columns with the URLs of each record, and with the page that each value is from
+    #[arg(long)]
+    pub sources: bool,
+    /// Only this application's
+    #[arg(long, value_name = "ID")]
+    pub app: Option<String>,
+    /// Only this crawl's
+    #[arg(long, value_name = "ID")]
+    pub crawl: Option<String>,
+    /// Only records of this dataset
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<DatasetName>,
+    /// A file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Only pages saved behind this one, in the order of their saves; each line has a `cursor` to go
+    /// on from, 0 is the beginning
+    #[arg(long, value_name = "CURSOR")]
+    pub since: Option<String>,
+    /// Go on with the pages that are saved from now on, until interrupted
+    #[arg(long)]
+    pub follow: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportWhat {
+    Records,
+    Pages,
+    /// What has changed on pages
+    Changes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    Jsonl,
+    Csv,
+    Parquet,
+}
