@@ -1,6 +1,6 @@
 //! What every webfill process needs around its work: logging, the state folder and its lock, signals,
-//! child processes, exit codes, the room on disks, the service manager, and the clock that all processes of a
-//! machine share.
+//! child processes, exit codes, the room on disks, the service manager, files that are written whole, and the clock that
+//! all processes of a machine share.
 
 pub mod boot_clock;
 pub mod child;
@@ -12,6 +12,7 @@ pub mod own_names;
 pub mod service_manager;
 pub mod signals;
 pub mod state;
+pub mod whole_file;
 
 pub use exit::{ExitStatus, Fault};
 

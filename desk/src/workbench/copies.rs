@@ -2,10 +2,10 @@
 
 use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue};
 use serde_json::Value;
+use webfill_startup::whole_file::write_whole;
 
 use super::drafts::Draft;
 use super::job::Work;
-use super::mappings::write_whole;
 use super::{Workbench, actions, frame};
 use crate::answer::{Problem, Shown, of_kind, with_header};
 use crate::secrets::new_secret;

@@ -13,9 +13,10 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use webfill_startup::whole_file::write_whole;
 
 use super::job::{MOST_BYTES, MOST_PAGES, PageHead, Pointed};
-use super::mappings::{Edited, write_whole};
+use super::mappings::Edited;
 
 /// Drafts that are kept.
 const MOST_DRAFTS: usize = 20;

@@ -7,12 +7,13 @@
 //! take turns by a lock on the folder.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
 use webfill_mapping::{Fault, MappingSet, Source};
+use webfill_startup::whole_file::write_whole;
 
 /// Former versions of a file that are kept.
 const FORMER_VERSIONS: usize = 10;
@@ -326,24 +327,6 @@ fn numbers_of(path: &Path) -> io::Result<Vec<u64>> {
     }
     numbers.sort_unstable();
     Ok(numbers)
-}
-
-/// Writes a file whole or not at all; it is on the disk when this returns.
-pub(super) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let part = folder.join(format!(".{name}.part-{}", std::process::id()));
-    let written = File::create(&part).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| fs::rename(&part, path));
-    if renamed.is_err() {
-        // What is left of it serves nobody, and the first error is the one to tell.
-        let _ = fs::remove_file(&part);
-        return renamed;
-    }
-    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]

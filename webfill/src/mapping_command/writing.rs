@@ -1,32 +1,17 @@
-//! Files that are written whole or not at all.
+//! Files of mappings: written whole or not at all, and never over what was there.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use webfill_startup::Fault;
+use webfill_startup::whole_file::write_whole;
 
-/// Writes a file under another name, and gives it its own name once it is on the disk. Makes its folder.
+/// Writes a file whole or not at all. Makes its folder.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Fault> {
-    written(path, content)
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let made = folder.map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| write_whole(path, content))
         .map_err(|error| Fault::error(format!("cannot write {}: {error}", path.display())))
-}
-
-fn written(path: &Path, content: &[u8]) -> io::Result<()> {
-    let part = beside(path, &format!(".part-{}", std::process::id()));
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let written = File::create(&part).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| fs::rename(&part, path));
-    if renamed.is_err() {
-        // What is left of it serves nobody, and the first error is the one to tell.
-        let _ = fs::remove_file(&part);
-    }
-    renamed
 }
 
 /// Copies a file to a free name beside it: `shop.json.1`, `shop.json.2`, ..., which no folder of mappings
@@ -40,10 +25,4 @@ pub fn keep_former(path: &Path) -> Result<PathBuf, Fault> {
         .map_err(|error| Fault::error(format!("cannot read {}: {error}", path.display())))?;
     write_atomically(&former, &content)?;
     Ok(former)
-}
-
-/// A hidden file in the same folder.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}{ending}"))
 }

@@ -1,0 +1,53 @@
+//! Files that are written whole or not at all, through a loss of power as well.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes a file under a hidden name in the same folder, which must be there, and gives it its own name once it is
+/// on the disk. When this returns, so is the name.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let part = path.with_file_name(format!(".{name}.part-{}", std::process::id()));
+    let written = File::create(&part).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()
+    });
+    let renamed = written.and_then(|()| fs::rename(&part, path));
+    if renamed.is_err() {
+        // What is left of it serves nobody, and the first error is the one to tell.
+        let _ = fs::remove_file(&part);
+        return renamed;
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        write_whole(&path, b"old").unwrap();
+        fs::create_dir(folder.path().join("b.json")).unwrap();
+        // A folder is in the way of the new name.
+        write_whole(&folder.path().join("b.json"), b"new").unwrap_err();
+        write_whole(&folder.path().join("none/a.json"), b"new").unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        for text in ["old", "new"] {
+            write_whole(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
