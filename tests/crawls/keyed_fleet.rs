@@ -4,15 +4,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::Web;
+pub(crate) use webfill_tests::waiting::wait_for;
 use webfill_tests::workplace::{Workplace, files_under};
 
 const WAIT: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(25);
 
 /// The ports of a dispatcher that is not told another one.
 const TASKS: u16 = 5555;
@@ -303,16 +303,4 @@ pub(crate) fn secret_in(file: &Path) -> String {
     let text = fs::read_to_string(file).expect("a key");
     let secret = text.trim().strip_prefix("secret ").expect("a secret");
     secret.to_owned()
-}
-
-/// Repeats `look` until it returns a value.
-pub(crate) fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
-    let deadline = Instant::now() + WAIT;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        std::thread::sleep(POLL);
-    }
 }

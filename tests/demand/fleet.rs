@@ -4,18 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_tests::Signal;
 use webfill_tests::run::{Build, Finished, Run, Running};
 use webfill_tests::site::Web;
+pub(crate) use webfill_tests::waiting::wait_for;
 use webfill_tests::workplace::{Workplace, files_under};
 
 pub(crate) use crate::clients::{Client, Firehose};
-
-const WAIT: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(20);
 
 /// The ports of a dispatcher that is not told another one.
 const TASKS: u16 = 5555;
@@ -424,16 +422,4 @@ pub(crate) fn action(name: &str, crawl_id: Option<&str>) -> Value {
 pub(crate) fn epoch_seconds() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.expect("after 1970").as_secs()
-}
-
-/// Repeats `look` until it returns a value.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + WAIT;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        std::thread::sleep(POLL);
-    }
 }

@@ -5,17 +5,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::{Certificates, Web};
+pub(crate) use webfill_tests::waiting::wait_for;
 use webfill_tests::workplace::Workplace;
 
 use crate::http::Visitor;
 
 const WAIT: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(20);
 
 const HTTP: u16 = 8080;
 
@@ -260,16 +260,4 @@ pub(crate) fn sha256(text: &str) -> String {
     let script = format!("printf %s {text} | sha256sum");
     let output = Command::new("sh").args(["-c", &script]).output();
     String::from_utf8_lossy(&output.expect("sha256sum").stdout)[..64].to_owned()
-}
-
-/// Repeats `look` until it returns a value.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + WAIT;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
-        std::thread::sleep(POLL);
-    }
 }

@@ -11,6 +11,7 @@
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
 //! | [`regulator`] | sites that change from night to night, with a ledger of what is true |
 //! | [`webdriver`] | a real browser, for the desk |
+//! | [`waiting`] | waiting for a condition |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
 //! The tests themselves are in `crawls/`, `demand/`, `fleet/` and `chaos/`.
@@ -30,6 +31,7 @@ pub mod socks;
 pub mod stored;
 pub mod summary;
 pub mod units;
+pub mod waiting;
 pub mod warc;
 pub mod webdriver;
 pub mod workplace;

@@ -1,0 +1,19 @@
+//! Waiting for a condition, never for a time.
+
+use std::time::{Duration, Instant};
+
+/// A slow machine takes longer than this for nothing that tests wait for.
+const WAIT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+/// Repeats `look` until it returns a value.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + WAIT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(POLL);
+    }
+}
