@@ -32,7 +32,7 @@ for file in "${changed[@]}"; do
         tests/src/*) add webfill-tests 'binary(=webfill-tests)' ;;
         */*.rs | */Cargo.toml | */*.json)
             while [ "$folder" != . ] && ! [ -f "$folder/Cargo.toml" ]; do folder=$(dirname "$folder"); done
-            for nested in tests/mongod tests/simulation; do
+            for nested in tests/browser tests/mongod tests/simulation; do
                 case $file in "$nested"/*) folder=$nested ;; esac
             done
             [ "$folder" != . ] || continue

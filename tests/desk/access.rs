@@ -1,10 +1,10 @@
 //! Who is let in, and what for.
 
 use serde_json::json;
+use webfill_test_browser::{Browser, ENTER};
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::Run;
-use webfill_tests::webdriver::{Browser, ENTER};
 
 use crate::fleet::{APP, Fleet, sha256, wait_for};
 use crate::http::Visitor;

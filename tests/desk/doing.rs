@@ -4,9 +4,9 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use webfill_test_browser::Browser;
 use webfill_test_needs::needs;
 use webfill_tests::site::page;
-use webfill_tests::webdriver::Browser;
 
 use crate::fleet::{APP, wait_for};
 use crate::http::encoded;

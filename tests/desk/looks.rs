@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use webfill_test_browser::Browser;
 use webfill_test_needs::needs;
-use webfill_tests::webdriver::Browser;
 
 use crate::fleet::{APP, Fleet};
 use crate::scene::{BLOCKS, CRAWL, DATASET, LONG, LONG_CRAWL, RECORDS_CRAWL, Scene, WATCH};

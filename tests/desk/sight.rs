@@ -1,8 +1,8 @@
 //! First sight, while a crawl runs.
 
 use serde_json::Value;
+use webfill_test_browser::Browser;
 use webfill_test_needs::needs;
-use webfill_tests::webdriver::Browser;
 
 use crate::fleet::{Fleet, wait_for};
 

@@ -10,7 +10,6 @@
 //! | [`stored`], [`documents`], [`summary`], [`warc`] | the results of a run: in SQLite, in MongoDB, on standard output, in its archive |
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
 //! | [`regulator`] | sites that change from night to night, with a ledger of what is true |
-//! | [`webdriver`] | a real browser, for the desk |
 //! | [`waiting`] | waiting for a condition |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
@@ -33,7 +32,6 @@ pub mod summary;
 pub mod units;
 pub mod waiting;
 pub mod warc;
-pub mod webdriver;
 pub mod workplace;
 
 pub use rustix::process::Signal;

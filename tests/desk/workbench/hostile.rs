@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
+use webfill_test_browser::Browser;
 use webfill_test_needs::needs;
 use webfill_tests::site::Web;
-use webfill_tests::webdriver::Browser;
 use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;

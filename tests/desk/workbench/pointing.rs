@@ -1,10 +1,10 @@
 //! From pointing at a page in a real browser to a saved mapping that then crawls.
 
 use serde_json::Value;
+use webfill_test_browser::{Browser, DOWN, ENTER, RIGHT};
 use webfill_test_needs::needs;
 use webfill_tests::site::{Page, Web, status};
 use webfill_tests::stored::Stored;
-use webfill_tests::webdriver::{Browser, DOWN, ENTER, RIGHT};
 use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;

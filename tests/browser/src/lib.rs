@@ -1,5 +1,7 @@
 //! A real Chromium, driven by chromedriver in the protocol of WebDriver: JSON by plain HTTP.
 //!
+//! It is part of no program that is tested, and panics where a browser does not do what it is told.
+//!
 //! Each browser has a driver and a profile of its own, and both are gone when it is dropped. It asks nobody but whom
 //! its pages ask, and everything that it asks is noted ([`Browser::requested`]).
 
@@ -315,12 +317,12 @@ impl Drop for Browser {
     }
 }
 
-/// Beside the binary that is tested.
+/// In the folder of builds, to which the running test belongs.
 fn screenshots() -> PathBuf {
-    let binary = crate::run::binary();
-    let target = binary.parent().and_then(|profile| profile.parent());
+    let test = std::env::current_exe().expect("a running test has a path");
+    let target = test.ancestors().nth(3);
     target
-        .expect("a binary is in target/PROFILE")
+        .expect("a test is in target/PROFILE/deps")
         .join("desk-screenshots")
 }
 
