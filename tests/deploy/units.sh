@@ -171,6 +171,36 @@ expect "$dispatcher" ActiveState failed
 in_machine tee /etc/webfill/dispatcher.env <"$work/env" >/dev/null
 in_machine systemctl start "$dispatcher"
 
+step "each exit code has its rule"
+ended_with() {
+    [ "$(value "$dispatcher" ExecMainStatus)" = "$1" ] && ! is "$dispatcher" ActiveState active
+}
+in_machine systemctl stop "$dispatcher"
+# 0 is meant and 2 is not mended by a restart; an error, what is resumable, a limit and a full disk may be over.
+for code in 0 2 1 11 12 17; do
+    drop_in "$dispatcher" <<END
+[Service]
+Type=exec
+RestartSec=100ms
+ExecStart=
+ExecStart=/bin/sh -c "sleep 0.3; exit $code"
+END
+    in_machine systemctl start "$dispatcher"
+    case $code in
+    0 | 2)
+        wait_until "it has ended with $code" ended_with "$code"
+        sleep 1
+        expect "$dispatcher" NRestarts 0
+        ;;
+    *) wait_until "it is started again after $code" restarted "$dispatcher" 0 ;;
+    esac
+    in_machine systemctl stop "$dispatcher"
+done
+in_machine rm "/run/systemd/system/$dispatcher.d/test.conf"
+in_machine systemctl daemon-reload
+in_machine systemctl reset-failed "$dispatcher"
+in_machine systemctl start "$dispatcher"
+
 step "a drained supervisor stays away"
 drain() {
     webfill drain --supervisor vm-01 >/dev/null 2>&1
