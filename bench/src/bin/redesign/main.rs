@@ -13,8 +13,10 @@ mod repairing;
 mod survival;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anchors::Kind;
 use serde_json::{Value, json};
@@ -155,20 +157,29 @@ struct Broken {
 }
 
 fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Verdict>, Failure> {
-    let mut broken = Broken::default();
-    for (number, (site, rules)) in taught.iter().enumerate() {
-        for pair in 0..pairs {
-            let mapping = mapping_of(site, rules, pair);
-            let redesign = redesign_of(number, pair);
-            if mapping["fields"]
-                .as_array()
-                .is_some_and(|fields| !fields.is_empty())
-                && let Some(found) = Break::of(site, &mapping, &redesign)?
-            {
-                broken.note(site, &found, pair, &redesign)?;
-            }
+    let of_all: Vec<(usize, usize)> = (0..taught.len())
+        .flat_map(|site| (0..pairs).map(move |pair| (site, pair)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    // Each core takes the next pair that nobody has taken yet.
+    let of_a_core = || -> Result<Vec<Broken>, String> {
+        let mut measured = Vec::new();
+        while let Some((site, pair)) = of_all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let of_pair = Broken::of(&taught[*site], *site, *pair);
+            measured.push(of_pair.map_err(|error| error.to_string())?);
         }
-    }
+        Ok(measured)
+    };
+    let mut broken = Broken::default();
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let at_work: Vec<_> = (0..cores).map(|_| scope.spawn(of_a_core)).collect();
+        for core in at_work {
+            let measured = core.join().map_err(|_| "a pair could not be measured")??;
+            measured.into_iter().for_each(|of_pair| broken.add(of_pair));
+        }
+        Ok::<(), Failure>(())
+    })?;
     println!(
         "\n{} fields broke; {} redesigns harmed nothing",
         broken.fields, broken.unharmed
@@ -177,6 +188,43 @@ fn measure_repair(taught: &[(&Site, Vec<Rule>)], pairs: usize) -> Result<Vec<Ver
 }
 
 impl Broken {
+    /// What a pair says.
+    fn of(
+        (site, rules): &(&Site, Vec<Rule>),
+        number: usize,
+        pair: usize,
+    ) -> Result<Broken, Failure> {
+        let mut broken = Broken::default();
+        let mapping = mapping_of(site, rules, pair);
+        let redesign = redesign_of(number, pair);
+        if mapping["fields"]
+            .as_array()
+            .is_some_and(|fields| !fields.is_empty())
+            && let Some(found) = Break::of(site, &mapping, &redesign)?
+        {
+            broken.note(site, &found, pair, &redesign)?;
+        }
+        Ok(broken)
+    }
+
+    /// The counts of another pair; their order does not matter.
+    fn add(&mut self, other: Broken) {
+        self.fields += other.fields;
+        self.unharmed += other.unharmed;
+        self.false_alarms += other.false_alarms;
+        for (noticed, more) in self.noticed.iter_mut().zip(other.noticed) {
+            noticed.extend(more);
+        }
+        for (endings, more) in [
+            (&mut self.by_plain, other.by_plain),
+            (&mut self.by_learner, other.by_learner),
+        ] {
+            for (ending, count) in more {
+                *endings.entry(ending).or_default() += count;
+            }
+        }
+    }
+
     fn note(
         &mut self,
         site: &Site,
