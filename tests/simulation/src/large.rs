@@ -121,7 +121,8 @@ struct Observer {
 
 impl Observer {
     fn watch(&mut self, world: &mut World) {
-        if world.now_ms < self.next_look_ms {
+        let is_all_seen = self.seen.even_again_ms > 0;
+        if is_all_seen || world.now_ms < self.next_look_ms {
             return;
         }
         self.next_look_ms = world.now_ms + LOOKS_EVERY_MS;

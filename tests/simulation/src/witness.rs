@@ -29,7 +29,13 @@ pub(crate) struct Counters {
     pub(crate) done: i64,
 }
 
+/// The tasks are counted once, not for each site: there are worlds with thousands of them.
 const FAULTS: &str = "
+    WITH at_sites AS MATERIALIZED (
+        SELECT crawl, site, count(*) AS n FROM tasks WHERE state = 0 GROUP BY crawl, site
+    ), of_sites AS MATERIALIZED (
+        SELECT site, sum(n) AS n FROM at_sites GROUP BY site
+    )
     SELECT 'crawl ' || c.id FROM crawls c WHERE
         discovered <> queued + leased + done
             + (SELECT coalesce(sum(n), 0) FROM skipped WHERE crawl = c.id)
@@ -39,9 +45,9 @@ const FAULTS: &str = "
         OR done <> (SELECT coalesce(sum(n), 0) FROM outcomes WHERE crawl = c.id)
         OR queued <> (SELECT coalesce(sum(value), 0) FROM json_each(waiting))
     UNION ALL
-    SELECT 'crawl ' || c.crawl || ' at ' || c.site FROM crawl_sites c WHERE
-        queued <> (SELECT count(*) FROM tasks
-                   WHERE crawl = c.crawl AND site = c.site AND state = 0)
+    SELECT 'crawl ' || c.crawl || ' at ' || c.site FROM crawl_sites c
+        LEFT JOIN at_sites q ON q.crawl = c.crawl AND q.site = c.site WHERE
+        queued <> coalesce(q.n, 0)
         OR top_priority > (SELECT coalesce(max(priority), 0) FROM tasks
                            WHERE crawl = c.crawl AND site = c.site AND state = 0
                            AND not_before_ms = 0)
@@ -50,8 +56,8 @@ const FAULTS: &str = "
     UNION ALL
     SELECT 'waits and is done: ' || id FROM tasks WHERE state <> 0 AND not_before_ms > 0
     UNION ALL
-    SELECT 'site ' || s.name FROM sites s WHERE
-        queued <> (SELECT count(*) FROM tasks WHERE site = s.id AND state = 0)
+    SELECT 'site ' || s.name FROM sites s LEFT JOIN of_sites q ON q.site = s.id
+        WHERE queued <> coalesce(q.n, 0)
     UNION ALL
     SELECT 'no owner of a lease at ' || s.name FROM sites s WHERE owner IS NULL
         AND EXISTS (SELECT 1 FROM tasks WHERE site = s.id AND state = 1)
@@ -132,7 +138,9 @@ impl Witness {
     /// The sites that rest after this time, by the dispatcher's clock, each with its id and the end of
     /// its rest.
     pub(crate) fn rests(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
-        let sql = "SELECT id, name, rest_until_ms FROM sites WHERE rest_until_ms > ?1";
+        // By the index of those that rest.
+        let sql = "SELECT id, name, rest_until_ms FROM sites
+                   WHERE rest_until_ms > 0 AND rest_until_ms > ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
         let rows = select.query_map([now_ms], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
         let rows: Result<_, _> = rows.expect("it runs").collect();

@@ -29,7 +29,6 @@ fn a_hundred_and_twenty_six_machines_go_on_after_a_restart_of_their_dispatcher()
 }
 
 #[test]
-#[ignore = "a measurement, of minutes"]
-fn figures_of_a_thousand_machines() {
+fn a_thousand_machines_go_on_after_a_restart_of_their_dispatcher() {
     run(1_000);
 }
