@@ -1,7 +1,8 @@
 //! What the benchmark programs share: figures beside their limits, how much is measured, made redesigns
-//! of real pages, and made sites.
+//! of real pages, made sites, and the program that is measured.
 
 pub mod made_sites;
+pub mod program;
 pub mod redesign;
 pub mod repairs;
 pub mod sites;

@@ -1,5 +1,6 @@
-//! How long people wait who look through a large store: the reads behind the first sight of the desk and behind
-//! its lists, each from a connection that has just been opened, and then from other places in the store.
+//! How long people wait who look through a large store: for first sight by HTTP, of a desk that has just been started and
+//! later, without the indexes of lists (they are made meanwhile) and with them; and for the reads behind it and
+//! behind lists, each from a connection that has just been opened, and then from other places in the store.
 //!
 //! The store is made by SQL in a folder for temporary files; about 700 bytes a page, and what the indexes take. With
 //! `--keep FILE` it is made there, or taken from there if it exists, and stays.
@@ -7,11 +8,12 @@
 //!     browse [--pages MILLIONS = 10] [--keep FILE]
 
 mod made;
+mod over_http;
 mod reads;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_store::{StoreUri, open, open_to_browse};
@@ -72,6 +74,8 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
             began.elapsed().as_secs_f64()
         );
     }
+    let mut verdicts = Vec::new();
+    verdicts.extend(of_desk("while indexes are made", file)?);
     let bytes = std::fs::metadata(file)?.len();
     let began = Instant::now();
     open_to_browse(&uri).await?.browse.prepare().await?;
@@ -82,13 +86,31 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
         indexed as f64 / made.pages as f64,
         indexed.saturating_sub(bytes) as f64 / made.pages as f64,
     );
-    let mut verdicts = Vec::new();
+    verdicts.extend(of_desk("with all indexes", file)?);
     for (what, waited) in reads::measure(&uri, made).await? {
-        verdicts.push(Verdict {
-            what: format!("{what}: the longest wait, ms"),
-            figure: waited.as_secs_f64() * 1_000.0,
-            limit: Limit::AtMost(WAITED),
-        });
+        verdicts.push(verdict(&format!("{what}: the longest wait"), waited));
     }
     Ok(verdicts)
+}
+
+fn of_desk(when: &str, file: &Path) -> Result<[Verdict; 2], Failure> {
+    let waited = over_http::first_sights(file)?;
+    Ok([
+        verdict(
+            &format!("first sight by HTTP {when}: the first wait"),
+            waited.first,
+        ),
+        verdict(
+            &format!("first sight by HTTP {when}: the longest later"),
+            waited.later,
+        ),
+    ])
+}
+
+fn verdict(what: &str, waited: Duration) -> Verdict {
+    Verdict {
+        what: format!("{what}, ms"),
+        figure: waited.as_secs_f64() * 1_000.0,
+        limit: Limit::AtMost(WAITED),
+    }
 }

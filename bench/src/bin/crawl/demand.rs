@@ -13,8 +13,8 @@ use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
 use crate::processes::cpu_of_tree;
 use crate::web::{Answer, Pages, Web, page};
-use crate::webfill::binary;
 use crate::{Failure, Limit, Size, Verdict};
+use webfill_bench::program::binary;
 
 /// Requests, one after another, in the full and in the small size; and some before them that are
 /// not counted.
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(15);
 const IDLE_S: [u64; 2] = [20, 6];
 
 /// Not the default, so that a fleet on this machine is left alone.
-const HOST: &str = "127.7.7.7";
+pub(crate) const HOST: &str = "127.7.7.7";
 
 const WAIT: Duration = Duration::from_secs(20);
 const CONTROL: u32 = 1;
@@ -47,7 +47,7 @@ pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
     println!("(g) a fleet at rest; {requests} requests, each for a site that was never met");
     let body = b"<!DOCTYPE html><title>here</title><p>here</p>";
     let web = Web::serve(Greeting(page("text/html; charset=utf-8", body)), 1)?;
-    let fleet = Fleet::start(web.port)?;
+    let fleet = Fleet::with_supervisor(web.port, |_| {})?;
     let mut waits = Vec::new();
     for number in 0..WARM_UP + requests {
         let wait = fleet.wait_of(number, &web)?;
@@ -102,7 +102,11 @@ pub(crate) struct Fleet {
 const DISPATCHER: &[&str] = &["dispatcher", "--listen", HOST, "--state", "dispatcher"];
 
 impl Fleet {
-    fn start(web_port: u16) -> Result<Fleet, Failure> {
+    /// A fleet for the web behind this port, with further settings.
+    pub(crate) fn with_supervisor(
+        web_port: u16,
+        change: impl Fn(&mut Command),
+    ) -> Result<Fleet, Failure> {
         let tasks = format!("tcp://{HOST}:5555");
         let supervisor = [
             "supervisor",
@@ -121,6 +125,7 @@ impl Fleet {
                     "WEBFILL_FETCH_RESOLVE",
                     format!("*:80:127.0.0.1:{web_port}"),
                 );
+            change(command);
         })
     }
 
@@ -182,6 +187,11 @@ impl Fleet {
             .outbox()
             .send(CONTROL, request.to_string().into_bytes());
         Ok(serde_json::from_slice(&self.answers.recv_timeout(WAIT)?)?)
+    }
+
+    /// The CPU time of the dispatcher so far.
+    pub(crate) fn dispatcher_cpu(&self) -> Duration {
+        cpu_of_tree(&self.processes[0])
     }
 
     /// The share of a core that all processes take while there is nothing to do.

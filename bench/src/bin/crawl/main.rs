@@ -1,9 +1,10 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
 //! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), how quickly a
 //! fleet at rest answers a request (g), what dead names take from other sites (h), and whether dead sites
-//! stay in a worker's memory (i), what durability costs (j), and what logging each step (k). See bench/README.md.
+//! stay in a worker's memory (i), what durability costs (j), what logging each step (k), and what open desks (l). See
+//! bench/README.md.
 //!
-//!     crawl [small | real | pace | memory | mongodb | demand | dead | durability | journey]...
+//!     crawl [small | real | pace | memory | mongodb | demand | dead | durability | journey | desk]...
 //!     crawl names
 //!
 //! Without a name, all of the first line: `small` and `real` pages are (c).
@@ -13,6 +14,7 @@ mod catalogue;
 mod cost;
 mod dead;
 mod demand;
+mod desk;
 mod durability;
 mod journey;
 mod memory;
@@ -32,7 +34,7 @@ use webfill_bench::{Limit, Size, Verdict, report};
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What can be asked for.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "small",
     "real",
     "pace",
@@ -42,6 +44,7 @@ const NAMES: [&str; 10] = [
     "dead",
     "durability",
     "journey",
+    "desk",
     "names",
 ];
 
@@ -68,7 +71,7 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     println!(
         "{cores} cores; Scrapy {}; {}",
         scrapy::version()?,
-        webfill::binary()?.display()
+        webfill_bench::program::binary()?.display()
     );
     let mut verdicts = Vec::new();
     if wants("small") {
@@ -97,6 +100,9 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     }
     if wants("journey") {
         verdicts.push(journey::run(size)?);
+    }
+    if wants("desk") {
+        verdicts.extend(desk::run(size)?);
     }
     // Only by its name, because it needs a system of its own.
     if wanted.iter().any(|wanted| wanted == "names") {

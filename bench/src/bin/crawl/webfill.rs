@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use rusqlite::Connection;
 use serde_json::Value;
+use webfill_bench::program::binary;
 
 use crate::Failure;
 use crate::processes::{Cost, Roles, measure};
@@ -97,22 +98,6 @@ impl Crawled {
         }
         Ok(stored)
     }
-}
-
-/// `webfill` beside this program, or where WEBFILL says.
-pub fn binary() -> Result<PathBuf, Failure> {
-    let path = match std::env::var_os("WEBFILL") {
-        Some(path) => PathBuf::from(path),
-        None => std::env::current_exe()?.with_file_name("webfill"),
-    };
-    if !path.exists() {
-        return Err(format!(
-            "{} is missing: cargo build --release -p webfill",
-            path.display()
-        )
-        .into());
-    }
-    Ok(path)
 }
 
 /// A file of the benchmarks.

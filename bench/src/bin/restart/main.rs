@@ -12,10 +12,10 @@
 mod fleet;
 mod state;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use webfill_bench::program::binary;
 use webfill_bench::{Limit, Size, Verdict, report};
 
 type Failure = Box<dyn std::error::Error>;
@@ -88,13 +88,5 @@ impl Plan {
             }
         }
         Ok(plan)
-    }
-}
-
-/// `webfill` beside this program, or where WEBFILL says.
-fn binary() -> Result<PathBuf, Failure> {
-    match std::env::var_os("WEBFILL") {
-        Some(path) => Ok(path.into()),
-        None => Ok(std::env::current_exe()?.with_file_name("webfill")),
     }
 }
