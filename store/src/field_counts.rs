@@ -9,6 +9,8 @@ pub struct FieldCounts {
     pub mappings: BTreeMap<String, MappingCounts>,
     /// Pages with the outcome `ok` that no mapping matched.
     pub unmatched: u64,
+    /// By the name of the field: records for which a page has brought it, and that do not ask for it again.
+    pub resolved: BTreeMap<String, u64>,
     /// By the name of the field: records that want it and do not have it, or for which it is asked again.
     pub missing: BTreeMap<String, u64>,
 }

@@ -64,13 +64,14 @@ pub use mongodb::{
 };
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
 pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
-pub use reread::{Reread, RereadAnswer};
+pub use reread::{Reread, RereadAnswer, ValueChange, ValueCounts};
 pub use retention::{Cutoff, Dropped, RetentionConfig};
 pub use sample::{Sample, SampleText};
 pub use site_state::{SitePhase, SiteState};
 pub use source_document::{
     DatasetRecord, FilledField, RecordPut, Refresh, SourceDocument, Unwritten,
 };
+pub use sqlite::{Trial, ValueTally};
 pub use store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };

@@ -19,6 +19,7 @@
 //!   source. The same holds if a page is read again without fetching: its values replace those that this
 //!   fetch of it, or an earlier one, has brought.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::dataset_name::{DatasetName, record_key};
@@ -110,7 +111,7 @@ impl MappingOrder {
 }
 
 /// A stored record.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct StoredRecord {
     pub(crate) fields: Map<String, Value>,
     /// Name to `{url, mapping, at}`, for what came from pages.

@@ -1,5 +1,7 @@
 //! Pages that were read again without fetching.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 use webfill_wire::Outcome;
 
@@ -32,12 +34,52 @@ pub struct Reread {
 }
 
 /// What has become, or would become, of a [`Reread`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct RereadAnswer {
     /// The page was fetched again meanwhile, and is left as it is.
     pub is_overtaken: bool,
-    /// Values of records that are new or other ones.
-    pub record_values: u32,
+    pub changes: Vec<ValueChange>,
+}
+
+/// A value of a record that is new or another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueChange {
+    /// See [`crate::record_key`].
+    pub record: String,
+    pub field: String,
+    pub old: Option<Value>,
+    pub new: Value,
+}
+
+/// By field how many values are new, where there was none, and how many are other ones.
+pub type ValueCounts = BTreeMap<String, (u64, u64)>;
+
+/// What has become of a field of a record; see [`ValueChange`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FieldChange {
+    pub(crate) field: String,
+    pub(crate) old: Option<Value>,
+    pub(crate) new: Value,
+}
+
+impl RereadAnswer {
+    pub(crate) fn overtaken() -> RereadAnswer {
+        RereadAnswer {
+            is_overtaken: true,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Adds what has become of a record.
+    pub(crate) fn add(&mut self, record: &str, changes: Vec<FieldChange>) {
+        let of_record = changes.into_iter().map(|change| ValueChange {
+            record: record.to_owned(),
+            field: change.field,
+            old: change.old,
+            new: change.new,
+        });
+        self.changes.extend(of_record);
+    }
 }
 
 impl Reread {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,6 +22,7 @@ use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
+use crate::sqlite::Trial;
 use crate::validators::KnownPage;
 
 /// A page to store, and the records that it may fill.
@@ -312,10 +314,11 @@ pub trait Store: Send + Sync {
     async fn drop_old(&self, cutoff: Cutoff) -> Result<Dropped, StoreError>;
 
     /// Stores what reading pages again has yielded, and fills their records, as a refresh would. Answers in
-    /// the order given; repeated, it changes nothing. With `is_trial` it only tells what it would do.
+    /// the order given; repeated, it changes nothing. With a trial it only tells what it would do, had it done all
+    /// that the trial was asked before.
     async fn put_reread(
         &self,
         rereads: Vec<Reread>,
-        is_trial: bool,
+        trial: Option<Arc<Trial>>,
     ) -> Vec<Result<RereadAnswer, StoreError>>;
 }

@@ -3,6 +3,7 @@
 
 mod archive;
 mod bounds;
+mod foreseen;
 mod many;
 
 use std::time::Duration;

@@ -52,6 +52,7 @@ fn what_is_missing_and_what_no_mapping_reads_is_told() {
     let run = work.crawl(&web).arg("--seeds").arg(seeds).finish();
     let found = run.expect(0).summary().json["found"].clone();
     assert_eq!(found["unmatched"], 1);
+    assert_eq!(found["resolved"], json!({"name": 1}));
     assert_eq!(found["missing"], json!({"location": 2, "name": 1}));
 }
 

@@ -172,9 +172,10 @@ impl Prepared {
             options.dry_run,
             options.examples.into(),
         );
-        let mut reading = Reading::new(&*store, &reader, &self.mappings, options, report);
+        let mut reading = Reading::new(&*store, &reader, &self.mappings, options, report)
+            .map_err(Fault::error)?;
         let status = reading.read_all(&mut source).await;
-        let mut report = reading.into_report();
+        let mut report = reading.into_report().map_err(Fault::error)?;
         source.finish(&mut report);
         match status {
             Err(fault) if !report.has_found => Err(fault),

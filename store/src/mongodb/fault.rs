@@ -99,6 +99,13 @@ pub(super) fn is_retryable_at_once(error: &Error) -> bool {
     }
 }
 
+/// Of a temporary file.
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Fault {
+        Fault::Unusable(error.to_string())
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         match error.kind.as_ref() {

@@ -1,5 +1,7 @@
 //! Counts what a crawl has found.
 
+use std::collections::BTreeMap;
+
 use mongodb::Collection;
 use mongodb::bson::{Bson, Document, doc};
 
@@ -41,20 +43,45 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
             counts.add_filled(mapping, field.to_owned(), pages(&found));
         }
     }
-    let missing = [
-        doc! {"$match": {
-            "crawls": {"app_id": &crawl.app_id, "crawl_id": &crawl.crawl_id},
-            "resolved_at": null,
-        }},
-        doc! {"$unwind": "$missing"},
-        group("$missing".into()),
-    ];
-    for found in all(db, "records", missing).await? {
-        if let Ok(field) = found.get_str("_id") {
-            counts.missing.insert(field.to_owned(), pages(&found));
-        }
-    }
+    counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
+    counts.missing = records_by_field(db, crawl, missing_fields()).await?;
     Ok(counts)
+}
+
+/// The fields that pages have brought, without those that are asked for again, each as `field`.
+fn resolved_fields() -> Vec<Document> {
+    vec![
+        doc! {"$project": {"missing": 1, "source": {"$objectToArray": "$sources"}}},
+        doc! {"$unwind": "$source"},
+        doc! {"$match": {"$expr": {"$not": [{"$in": ["$source.k", {"$ifNull": ["$missing", []]}]}]}}},
+        doc! {"$project": {"field": "$source.k"}},
+    ]
+}
+
+fn missing_fields() -> Vec<Document> {
+    vec![
+        doc! {"$match": {"resolved_at": null}},
+        doc! {"$project": {"field": "$missing"}},
+        doc! {"$unwind": "$field"},
+    ]
+}
+
+/// How many records of a crawl have each of these fields.
+async fn records_by_field(
+    db: &Db,
+    crawl: &CrawlId,
+    fields: Vec<Document>,
+) -> Result<BTreeMap<String, u64>, Fault> {
+    let of_crawl = doc! {"crawls": {"app_id": &crawl.app_id, "crawl_id": &crawl.crawl_id}};
+    let mut pipeline = vec![doc! {"$match": of_crawl}];
+    pipeline.extend(fields);
+    pipeline.push(doc! {"$group": {"_id": "$field", "n": {"$sum": 1}}});
+    let found = all(db, "records", pipeline).await?;
+    let by_field = found.iter().filter_map(|found| {
+        let field = found.get_str("_id").ok()?;
+        Some((field.to_owned(), pages(found)))
+    });
+    Ok(by_field.collect())
 }
 
 /// The last crawl of the application that began before this one.

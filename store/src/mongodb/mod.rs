@@ -62,6 +62,7 @@ use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
 use crate::site_state::SiteState;
 use crate::source_document::{DatasetRecord, RecordPut, Unwritten};
+use crate::sqlite::Trial;
 use crate::store::{
     Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
 };
@@ -436,11 +437,11 @@ impl Store for Mongo {
     async fn put_reread(
         &self,
         rereads: Vec<Reread>,
-        is_trial: bool,
+        trial: Option<Arc<Trial>>,
     ) -> Vec<Result<RereadAnswer, StoreError>> {
         let count = rereads.len();
         let order = self.order();
-        self.call(async move |db: Db| reread::put(&db, &rereads, &order, is_trial).await)
+        self.call(async move |db: Db| reread::put(&db, &rereads, &order, trial.as_deref()).await)
             .await
             .unwrap_or_else(|error| fail_all(count, &error))
     }

@@ -28,7 +28,7 @@ use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, 
 use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
-pub(super) use filling::{fill, fill_again};
+pub(super) use filling::{fill, fill_again, foresee};
 
 /// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
 const MAX_ROUNDS: u32 = 50;

@@ -15,6 +15,7 @@ use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::MappingOrder;
 use crate::reread::{Reread, RereadAnswer};
+use crate::sqlite::Trial;
 
 type Answers = Vec<Result<RereadAnswer, StoreError>>;
 
@@ -25,14 +26,15 @@ pub(super) async fn put(
     db: &Db,
     rereads: &[Reread],
     order: &MappingOrder,
-    is_trial: bool,
+    trial: Option<&Trial>,
 ) -> Result<Answers, Fault> {
     let mut answers: Answers = rereads
         .iter()
         .map(|_| Ok(RereadAnswer::default()))
         .collect();
-    if !is_trial {
-        update(db, rereads, &mut answers).await?;
+    match trial {
+        Some(_) => drop(statements(rereads, &mut answers)?),
+        None => update(db, rereads, &mut answers).await?,
     }
     let there = still_there(db, rereads).await?;
     let mut unlogged = Vec::new();
@@ -45,7 +47,7 @@ pub(super) async fn put(
             Some(Some(mark)) => unlogged.push((reread.page_id.as_str(), *mark)),
             Some(None) => {}
             None => {
-                answer.is_overtaken = true;
+                *answer = RereadAnswer::overtaken();
                 continue;
             }
         }
@@ -56,12 +58,16 @@ pub(super) async fn put(
         };
         requests.extend(reread.records.iter().map(request));
     }
-    if !is_trial {
-        enter(db, &unlogged).await?;
-    }
-    for (request, values) in records::fill_again(db, &requests, order, is_trial).await? {
-        match (&mut answers[request.entry], values) {
-            (Ok(answer), Ok(values)) => answer.record_values += values,
+    let filled = match trial {
+        Some(trial) => records::foresee(db, &requests, order, trial).await?,
+        None => {
+            enter(db, &unlogged).await?;
+            records::fill_again(db, &requests, order).await?
+        }
+    };
+    for (request, changes) in filled {
+        match (&mut answers[request.entry], changes) {
+            (Ok(answer), Ok(changes)) => answer.add(&request.record, changes),
             (answer @ Ok(_), Err(reason)) => {
                 *answer = Err(refusal(&rereads[request.entry], reason));
             }
@@ -89,8 +95,12 @@ fn refusal(reread: &Reread, reason: String) -> StoreError {
     }
 }
 
-async fn update(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<(), Fault> {
-    let (mut statements, mut sent) = (Vec::new(), Vec::new());
+/// The statements, and the entries that they are of; those that cannot be made are answered.
+fn statements(
+    rereads: &[Reread],
+    answers: &mut Answers,
+) -> Result<(Vec<RawDocumentBuf>, Vec<usize>), Fault> {
+    let (mut statements, mut entries) = (Vec::new(), Vec::new());
     for (entry, reread) in rereads.iter().enumerate() {
         if !reread.is_changed {
             continue;
@@ -98,12 +108,17 @@ async fn update(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<()
         match statement(reread) {
             Ok(statement) => {
                 statements.push(statement);
-                sent.push(entry);
+                entries.push(entry);
             }
             Err(Fault::InvalidEntry(reason)) => answers[entry] = Err(refusal(reread, reason)),
             Err(fault) => return Err(fault),
         }
     }
+    Ok((statements, entries))
+}
+
+async fn update(db: &Db, rereads: &[Reread], answers: &mut Answers) -> Result<(), Fault> {
+    let (statements, sent) = statements(rereads, answers)?;
     for (statement, code, message) in db.update("pages", &statements).await?.failed {
         let entry = sent[statement];
         match Fault::of_statement(code, &message) {

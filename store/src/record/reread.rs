@@ -3,12 +3,17 @@
 use serde_json::Value;
 
 use super::{MappingOrder, PageValues, StoredRecord, has_value};
+use crate::reread::FieldChange;
 use crate::timestamp::iso_time;
 
 impl StoredRecord {
-    /// As [`StoredRecord::fill`], from a page that was read again. Returns how many values of fields are new
+    /// As [`StoredRecord::fill`], from a page that was read again. Returns which values of fields are new
     /// or other ones. A refresh that asks for a field again waits on: this is not the fetch that it wants.
-    pub(crate) fn fill_again(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> u32 {
+    pub(crate) fn fill_again(
+        &mut self,
+        page: &PageValues<'_>,
+        order: &MappingOrder,
+    ) -> Vec<FieldChange> {
         let before = self.fields.clone();
         let missing = self.missing.clone();
         let is_asked_again = |name: &String| before.get(name).is_some_and(has_value);
@@ -24,7 +29,13 @@ impl StoredRecord {
         self.missing = missing.into_iter().filter(is_missing).collect();
         self.update_resolved(page.ended_at_ms);
         let is_other = |(name, value): &(&String, &Value)| before.get(*name) != Some(*value);
-        self.fields.iter().filter(is_other).count() as u32
+        let others = self.fields.iter().filter(is_other);
+        let changes = others.map(|(name, value)| FieldChange {
+            field: name.clone(),
+            old: before.get(name).cloned(),
+            new: value.clone(),
+        });
+        changes.collect()
     }
 
     /// A value replaces the other ones of this page, be they the record's or candidates. Candidates of other
@@ -96,12 +107,12 @@ mod tests {
         let mut record = record();
         let now = fields(json!({"price": "12.50", "name": "", "given": "theirs"}));
         let order = MappingOrder::default();
-        assert_eq!(record.fill_again(&values(&now, AT_MS), &order), 1);
+        assert_eq!(record.fill_again(&values(&now, AT_MS), &order).len(), 1);
         let expected = json!({"given": "mine", "price": "12.50", "name": "Ada"});
         assert_eq!(Value::Object(record.fields.clone()), expected);
         assert_eq!(record.history["price"][0]["value"], "12");
         let once = record.clone();
-        assert_eq!(record.fill_again(&values(&now, AT_MS), &order), 0);
+        assert_eq!(record.fill_again(&values(&now, AT_MS), &order).len(), 0);
         assert_eq!(record, once, "repeated, it changes nothing");
     }
 
@@ -110,7 +121,10 @@ mod tests {
         let mut record = record();
         let now = fields(json!({"price": "11"}));
         let earlier = values(&now, AT_MS - 1);
-        assert_eq!(record.fill_again(&earlier, &MappingOrder::default()), 0);
+        assert_eq!(
+            record.fill_again(&earlier, &MappingOrder::default()).len(),
+            0
+        );
         assert_eq!(record.fields["price"], "12");
     }
 
@@ -124,7 +138,7 @@ mod tests {
             mapping: Some("other"),
             ..values(&now, AT_MS)
         };
-        assert_eq!(record.fill_again(&renamed, &order), 1);
+        assert_eq!(record.fill_again(&renamed, &order).len(), 1);
         assert_eq!(record.fields["price"], "12.50");
         assert_eq!(record.missing, ["price", "name"]);
         assert_eq!(record.resolved_at, None);
@@ -144,7 +158,7 @@ mod tests {
             url: "http://a.org/2",
             ..values(&now, AT_MS)
         };
-        assert_eq!(record.fill_again(&other, &order), 0);
+        assert_eq!(record.fill_again(&other, &order).len(), 0);
         assert_eq!(record.missing, ["price"]);
         assert_eq!(record.fields["price"], "12");
     }
@@ -188,7 +202,11 @@ mod tests {
         let now = fields(json!({"town": "Ockham"}));
         assert_eq!(
             record.fill_again(&values(&now, AT_MS), &MappingOrder::default()),
-            1
+            [FieldChange {
+                field: "town".into(),
+                old: None,
+                new: json!("Ockham")
+            }]
         );
         assert_eq!(record.resolved_at, Some(iso_time(AT_MS + 1_000)));
     }

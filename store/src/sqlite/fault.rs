@@ -28,6 +28,13 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
+/// Of a temporary file.
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Fault {
+        Fault::Unusable(error.to_string())
+    }
+}
+
 /// How errors name a file.
 pub(super) fn store_name(path: &Path) -> String {
     format!("sqlite:{}", path.display())

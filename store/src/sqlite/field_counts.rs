@@ -24,6 +24,12 @@ const MISSING: &str = "SELECT field.value, count(*)
     WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND resolved_at IS NULL
     GROUP BY field.value";
 
+const RESOLVED: &str = "SELECT field.key, count(*)
+    FROM crawl_records JOIN records ON records._id = record, json_each(records.sources) AS field
+    WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1)
+        AND NOT EXISTS (SELECT 1 FROM json_each(records.missing) WHERE value = field.key)
+    GROUP BY field.key";
+
 /// The last crawl of the application that began before this one.
 const BEFORE: &str = "SELECT crawl_id FROM crawls
     WHERE app_id = ?1 AND crawl_id <> ?2
@@ -44,10 +50,15 @@ pub(super) fn count(conn: &Connection, crawl: &str) -> Result<FieldCounts, Fault
         let mapping: String = row.get(0)?;
         counts.add_filled(&mapping, row.get(1)?, number(row, 2)?);
     }
-    let mut missing = conn.prepare_cached(MISSING)?;
-    let mut rows = missing.query([crawl])?;
-    while let Some(row) = rows.next()? {
-        counts.missing.insert(row.get(0)?, number(row, 1)?);
+    for (sql, by_field) in [
+        (RESOLVED, &mut counts.resolved),
+        (MISSING, &mut counts.missing),
+    ] {
+        let mut records = conn.prepare_cached(sql)?;
+        let mut rows = records.query([crawl])?;
+        while let Some(row) = rows.next()? {
+            by_field.insert(row.get(0)?, number(row, 1)?);
+        }
     }
     Ok(counts)
 }

@@ -30,9 +30,15 @@ mod reservations;
 mod retention;
 mod samples;
 mod schema;
+mod scratch;
 mod site_states;
 mod source_documents;
+mod tally;
+mod trial;
 mod validators;
+
+pub use tally::ValueTally;
+pub use trial::Trial;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -417,16 +423,17 @@ impl Store for Sqlite {
     async fn put_reread(
         &self,
         rereads: Vec<Reread>,
-        is_trial: bool,
+        trial: Option<Arc<Trial>>,
     ) -> Vec<Result<RereadAnswer, StoreError>> {
         let count = rereads.len();
         let order = self.order();
-        let call = move |db: &mut Db| match is_trial {
-            true => {
-                let foresee = |one| db.read(|conn: &Connection| reread::foresee(conn, one, &order));
+        let call = move |db: &mut Db| match &trial {
+            Some(trial) => {
+                let foresee =
+                    |one| db.read(|conn: &Connection| reread::foresee(conn, one, &order, trial));
                 rereads.iter().map(foresee).collect()
             }
-            false => write_each(db, &rereads, reread::describe, |conn, one| {
+            None => write_each(db, &rereads, reread::describe, |conn, one| {
                 reread::write(conn, one, &order)
             }),
         };

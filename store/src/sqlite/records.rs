@@ -9,6 +9,7 @@ use super::source_documents;
 use crate::dataset_name::parts_of_key;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, StoredRecord};
+use crate::reread::FieldChange;
 use crate::site_clock::clamped;
 use crate::source_document::{DatasetRecord, RecordPut};
 
@@ -91,18 +92,18 @@ pub(super) fn fill(
     Ok(stored.state())
 }
 
-/// Fills a record from a page that was read again; how many values are new or other ones.
+/// Fills a record from a page that was read again; which values are new or other ones.
 pub(super) fn fill_again(
     conn: &Connection,
     key: &str,
     page: &PageValues<'_>,
     order: &MappingOrder,
-) -> Result<u32, Fault> {
+) -> Result<Vec<FieldChange>, Fault> {
     let Some(mut stored) = load(conn, key)? else {
-        return Ok(0);
+        return Ok(Vec::new());
     };
     let kept = stored.clone();
-    let values = stored.fill_again(page, order);
+    let changes = stored.fill_again(page, order);
     if stored != kept {
         keep(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;
@@ -110,7 +111,7 @@ pub(super) fn fill_again(
             count_change(conn, key, stored.state())?;
         }
     }
-    Ok(values)
+    Ok(changes)
 }
 
 pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
@@ -132,32 +133,58 @@ pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>,
     }))
 }
 
-fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault> {
-    let fields = to_json(&record.fields)?;
-    let sources = to_json(&record.sources)?;
-    let missing = to_json(&record.missing)?;
-    let candidates = to_json(&record.candidates)?;
-    let history = to_json(&record.history)?;
-    let urls = to_json(&record.urls)?;
-    let parts = [&fields, &sources, &missing, &candidates, &history, &urls];
-    let bytes: usize = parts.iter().map(|part| part.len()).sum();
-    if bytes > MAX_ENTRY_BYTES {
-        return Err(Fault::InvalidEntry(format!(
-            "record {key:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
-        )));
+/// A record as its row has it, which is not too large.
+pub(super) struct Columns {
+    fields: String,
+    sources: String,
+    missing: String,
+    candidates: String,
+    history: String,
+    urls: String,
+}
+
+impl Columns {
+    pub(super) fn of(key: &str, record: &StoredRecord) -> Result<Columns, Fault> {
+        let columns = Columns {
+            fields: to_json(&record.fields)?,
+            sources: to_json(&record.sources)?,
+            missing: to_json(&record.missing)?,
+            candidates: to_json(&record.candidates)?,
+            history: to_json(&record.history)?,
+            urls: to_json(&record.urls)?,
+        };
+        let parts = [
+            &columns.fields,
+            &columns.sources,
+            &columns.missing,
+            &columns.candidates,
+            &columns.history,
+            &columns.urls,
+        ];
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        if bytes > MAX_ENTRY_BYTES {
+            return Err(Fault::InvalidEntry(format!(
+                "record {key:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
+            )));
+        }
+        Ok(columns)
     }
+}
+
+fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault> {
+    let columns = Columns::of(key, record)?;
     let (dataset, record_id) = parts_of_key(key);
     conn.prepare_cached(UPSERT)?.execute(params![
         key,
         dataset,
         record_id,
-        fields,
-        sources,
-        missing,
+        columns.fields,
+        columns.sources,
+        columns.missing,
         record.resolved_at,
-        candidates,
-        history,
-        urls,
+        columns.candidates,
+        columns.history,
+        columns.urls,
     ])?;
     Ok(())
 }

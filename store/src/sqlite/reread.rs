@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::fault::Fault;
 use super::pages::alternatives_to_json;
 use super::records::{self, to_json};
+use super::trial::Trial;
 use crate::record::MappingOrder;
 use crate::reread::{Reread, RereadAnswer};
 
@@ -35,38 +36,48 @@ pub(super) fn write(
         false => is_there(conn, reread)?,
     };
     if !is_there {
-        return Ok(overtaken());
+        return Ok(RereadAnswer::overtaken());
     }
     let mut answer = RereadAnswer::default();
     for record in &reread.records {
-        answer.record_values += records::fill_again(conn, record, &reread.values(), order)?;
+        let changes = records::fill_again(conn, record, &reread.values(), order)?;
+        answer.add(record, changes);
     }
     Ok(answer)
 }
 
-/// What writing it would do.
+/// What writing it would do, after all that the trial has done.
 pub(super) fn foresee(
     conn: &Connection,
     reread: &Reread,
     order: &MappingOrder,
+    trial: &Trial,
 ) -> Result<RereadAnswer, Fault> {
     if !is_there(conn, reread)? {
-        return Ok(overtaken());
+        return Ok(RereadAnswer::overtaken());
     }
     let mut answer = RereadAnswer::default();
+    let mut filled = Vec::new();
     for record in &reread.records {
-        if let Some(mut stored) = records::load(conn, record)? {
-            answer.record_values += stored.fill_again(&reread.values(), order);
+        let stored = match trial.load(record)? {
+            None => records::load(conn, record)?,
+            tried => tried,
+        };
+        let Some(mut stored) = stored else {
+            continue;
+        };
+        let before = stored.clone();
+        answer.add(record, stored.fill_again(&reread.values(), order));
+        if stored != before {
+            records::Columns::of(record, &stored)?;
+            filled.push((record, stored));
         }
     }
-    Ok(answer)
-}
-
-fn overtaken() -> RereadAnswer {
-    RereadAnswer {
-        is_overtaken: true,
-        record_values: 0,
+    // A page for which one of its records has no room fills none.
+    for (record, stored) in filled {
+        trial.keep(record, &stored)?;
     }
+    Ok(answer)
 }
 
 fn update(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {

@@ -166,6 +166,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
     )
     .await
     .unwrap();
+    put(store, vec![record("given", json!({"name": "Eve"}))]).await;
     let counts = store.field_counts(&crawl_id()).await.unwrap();
     let mapping = |pages, filled: &[(&str, u64)]| MappingCounts {
         pages,
@@ -181,6 +182,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
     let expected = FieldCounts {
         mappings: mappings.into(),
         unmatched: 2,
+        resolved: [("name".into(), 1)].into(),
         missing: [("city".into(), 1)].into(),
     };
     assert_eq!(counts, expected);

@@ -126,6 +126,7 @@ macro_rules! conformance_tests {
             listing: sites_in_trouble_are_listed_by_name,
             browsing: a_place_that_no_list_has_given_ends_in_an_answer,
             rereading: a_trial_tells_what_is_then_done_once,
+            rereading: a_trial_knows_what_it_has_done_before,
             rereading: a_page_that_was_fetched_meanwhile_is_not_overwritten,
             rereading: a_page_of_another_mapping_is_fetched_whole_the_next_time,
             rereading: pages_that_were_read_again_are_dropped_when_they_are_old,

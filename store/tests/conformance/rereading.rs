@@ -1,6 +1,10 @@
 //! Pages that were read again without fetching.
 
-use webfill_store::{Cursor, Cutoff, Page, Reread, RereadAnswer, Validators};
+use std::sync::Arc;
+
+use webfill_store::{
+    Cursor, Cutoff, Page, Reread, RereadAnswer, Trial, Validators, ValueChange, ValueTally,
+};
 use webfill_wire::Delivery;
 
 use super::*;
@@ -44,16 +48,27 @@ fn reread(fields: Value, records: &[&str]) -> Reread {
     }
 }
 
-async fn put_one(store: &dyn Store, reread: Reread, is_trial: bool) -> RereadAnswer {
-    let mut answers = store.put_reread(vec![reread], is_trial).await;
+async fn put_one(store: &dyn Store, reread: Reread, trial: Option<&Arc<Trial>>) -> RereadAnswer {
+    let mut answers = store.put_reread(vec![reread], trial.cloned()).await;
     assert_eq!(answers.len(), 1);
     answers.remove(0).unwrap()
 }
 
-fn answer(record_values: u32) -> RereadAnswer {
+fn trial() -> Arc<Trial> {
+    Arc::new(Trial::new().unwrap())
+}
+
+/// That values of a record are new or other ones: field, old, new.
+fn answer(record: &str, changes: &[(&str, Value, Value)]) -> RereadAnswer {
+    let change = |(field, old, new): &(&str, Value, Value)| ValueChange {
+        record: key(record),
+        field: (*field).to_owned(),
+        old: Some(old.clone()),
+        new: new.clone(),
+    };
     RereadAnswer {
         is_overtaken: false,
-        record_values,
+        changes: changes.iter().map(change).collect(),
     }
 }
 
@@ -81,12 +96,17 @@ pub(crate) async fn a_trial_tells_what_is_then_done_once(clients: &Clients) {
     let (_, read_to) = changes(first, &Cursor::start()).await;
     let now = reread(json!({"city": "London", "town": "Ockham"}), &["ada"]);
 
-    assert_eq!(put_one(second, now.clone(), true).await, answer(2));
+    let changes_of_ada = [
+        ("city", json!("Paris"), json!("London")),
+        ("town", Value::Null, json!("Ockham")),
+    ];
+    let expected = answer("ada", &changes_of_ada);
+    assert_eq!(put_one(second, now.clone(), Some(&trial())).await, expected);
     assert_eq!(only_page(first).await, before.0);
     assert_eq!(stored_record(first, "ada").await, before.1);
     assert_eq!(changes(first, &read_to).await.0, 0);
 
-    assert_eq!(put_one(second, now.clone(), false).await, answer(2));
+    assert_eq!(put_one(second, now.clone(), None).await, expected);
     let (page, filled) = (only_page(first).await, stored_record(first, "ada").await);
     assert_eq!(page["fields"], json!({"city": "London", "town": "Ockham"}));
     assert_eq!(page["mapping_version"], "v2");
@@ -105,10 +125,74 @@ pub(crate) async fn a_trial_tells_what_is_then_done_once(clients: &Clients) {
         is_changed: false,
         ..now
     };
-    assert_eq!(put_one(second, again, false).await, answer(0));
+    assert_eq!(put_one(second, again, None).await, answer("ada", &[]));
     assert_eq!(only_page(first).await, page);
     assert_eq!(stored_record(first, "ada").await, filled);
     assert_eq!(changes(first, &read_to).await.0, 0);
+}
+
+/// Pages that bring the same field, in calls of their own and in one: what the second does depends on the first.
+pub(crate) async fn a_trial_knows_what_it_has_done_before(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("ada", json!({"town": null}))]).await;
+    let urls = ["a", "b", "c"].map(|name| format!("https://example.com/{name}"));
+    for url in &urls {
+        let page = Page {
+            url: url.clone(),
+            ..fetched(json!({}))
+        };
+        save(store, page, &["ada"]).await.unwrap();
+    }
+    store.set_mapping_order(webfill_store::MappingOrder(vec![
+        "best".into(),
+        "good".into(),
+    ]));
+    let found = |url: &String, mapping: &str, town: &str| {
+        let page = Page {
+            url: url.clone(),
+            ..fetched(json!({}))
+        };
+        Reread {
+            page_id: page.id(),
+            url: page.url,
+            mapping: Some(mapping.to_owned()),
+            ..reread(json!({"town": town}), &["ada"])
+        }
+    };
+    let rereads = [
+        found(&urls[0], "good", "Ockham"),
+        found(&urls[1], "good", "Paris"),
+        found(&urls[2], "best", "London"),
+    ];
+    let (trial, foreseen, made) = (
+        trial(),
+        ValueTally::new().unwrap(),
+        ValueTally::new().unwrap(),
+    );
+    for (trial, tally) in [(Some(trial), &foreseen), (None, &made)] {
+        let [first, second, third] = rereads.clone();
+        let mut answers = store.put_reread(vec![first], trial.clone()).await;
+        answers.extend(store.put_reread(vec![second, third], trial).await);
+        let changes = answers.into_iter().map(|answer| answer.unwrap().changes);
+        let changes: Vec<_> = changes.collect();
+        let of = |old, new| answer("ada", &[("town", old, json!(new))]).changes;
+        let expected = [
+            of(Value::Null, "Ockham"),
+            vec![],
+            of(json!("Ockham"), "London"),
+        ];
+        assert_eq!(changes, expected);
+        changes
+            .iter()
+            .for_each(|changes| tally.add(changes).unwrap());
+    }
+    assert_eq!(
+        stored_record(store, "ada").await["fields"]["town"],
+        "London"
+    );
+    let expected = (1, [("town".to_owned(), (1, 0))].into());
+    assert_eq!(foreseen.counts().unwrap(), expected);
+    assert_eq!(made.counts().unwrap(), expected);
 }
 
 pub(crate) async fn a_page_that_was_fetched_meanwhile_is_not_overwritten(clients: &Clients) {
@@ -126,15 +210,15 @@ pub(crate) async fn a_page_that_was_fetched_meanwhile_is_not_overwritten(clients
     let stored = (only_page(first).await, stored_record(first, "ada").await);
     let overtaken = RereadAnswer {
         is_overtaken: true,
-        record_values: 0,
+        changes: Vec::new(),
     };
     for is_changed in [true, false] {
-        for is_trial in [true, false] {
+        for trial in [Some(&trial()), None] {
             let now = Reread {
                 is_changed,
                 ..now.clone()
             };
-            assert_eq!(put_one(first, now, is_trial).await, overtaken);
+            assert_eq!(put_one(first, now, trial).await, overtaken);
         }
     }
     assert_eq!(only_page(first).await, stored.0);
@@ -153,9 +237,9 @@ pub(crate) async fn a_page_of_another_mapping_is_fetched_whole_the_next_time(cli
         mapping_version: Some("v1".to_owned()),
         ..reread(json!({"city": "London"}), &[])
     };
-    put_one(store, same, false).await;
+    put_one(store, same, None).await;
     assert_eq!(known().await, 1, "its template or its fields have changed");
-    put_one(store, reread(json!({"city": "London"}), &[]), false).await;
+    put_one(store, reread(json!({"city": "London"}), &[]), None).await;
     assert_eq!(known().await, 0);
 }
 
@@ -172,7 +256,7 @@ pub(crate) async fn pages_that_were_read_again_are_dropped_when_they_are_old(cli
     };
     let saved = first.save((0..1_100).map(younger).collect()).await;
     assert!(saved.iter().all(Result::is_ok), "{saved:?}");
-    put_one(first, reread(json!({"city": "London"}), &[]), false).await;
+    put_one(first, reread(json!({"city": "London"}), &[]), None).await;
     let cutoff = Cutoff {
         pages_ms: Some(LATER_MS),
         log_ms: None,

@@ -96,7 +96,7 @@ async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
     };
     let client = Client::with_uri_str(&uri).await.unwrap();
     fail(&client, "aggregate", 1, doc! {"errorCode": 14031}).await;
-    let put = store.put_reread(vec![now.clone()], false).await.remove(0);
+    let put = store.put_reread(vec![now.clone()], None).await.remove(0);
     assert!(put.unwrap_err().is_retry());
     let (none, read_to) = changes(&read_to).await;
     assert!(none.is_empty(), "{none:?}");
@@ -107,7 +107,7 @@ async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
     };
     for expected in [1, 0] {
         let (_, before) = changes(&read_to).await;
-        let put = store.put_reread(vec![again.clone()], false).await.remove(0);
+        let put = store.put_reread(vec![again.clone()], None).await.remove(0);
         assert!(put.is_ok(), "{put:?}");
         let (pages, _) = changes(&before).await;
         assert_eq!(pages.len(), expected, "{pages:?}");

@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 use webfill_mapping::MappingSet;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
-use webfill_store::{CrawlId, ExportError, Reread, Store, StoreError, parse_iso_time};
+use webfill_store::{
+    CrawlId, ExportError, Reread, Store, StoreError, Trial, ValueTally, parse_iso_time,
+};
 use webfill_urls::content_hash;
 use webfill_wire::Outcome;
 use webfill_worker::{PageRead, PageReader, PageToRead};
@@ -249,6 +251,10 @@ pub struct Reading<'r> {
     options: &'r ExtractOptions,
     seen: Seen,
     report: Report,
+    /// If it is one.
+    trial: Option<Arc<Trial>>,
+    /// Values of records.
+    values: ValueTally,
 }
 
 impl<'r> Reading<'r> {
@@ -258,19 +264,23 @@ impl<'r> Reading<'r> {
         mappings: &'r MappingSet,
         options: &'r ExtractOptions,
         report: Report,
-    ) -> Reading<'r> {
-        Reading {
+    ) -> Result<Reading<'r>, StoreError> {
+        let trial = options.dry_run.then(Trial::new).transpose()?;
+        Ok(Reading {
             store,
             reader,
             mappings,
             options,
             seen: Seen::default(),
             report,
-        }
+            trial: trial.map(Arc::new),
+            values: ValueTally::new()?,
+        })
     }
 
-    pub fn into_report(self) -> Report {
-        self.report
+    pub fn into_report(mut self) -> Result<Report, StoreError> {
+        self.report.records = self.values.counts()?;
+        Ok(self.report)
     }
 
     /// Reads all pages of the source, or those up to an interruption.
@@ -413,8 +423,12 @@ impl<'r> Reading<'r> {
             return Ok(());
         }
         let put = async || {
-            let put = self.store.put_reread(rereads.clone(), self.options.dry_run);
+            let put = self.store.put_reread(rereads.clone(), self.trial.clone());
             let answers = put.await;
+            // What was stored stays so, also if the rest is to be tried again.
+            for answer in answers.iter().flatten() {
+                self.values.add(&answer.changes)?;
+            }
             let mut failed = answers.iter().filter_map(|answer| answer.as_ref().err());
             match failed.find(|error| error.is_retry() || error.is_fatal()) {
                 Some(error) => Err(error.clone()),
@@ -424,7 +438,7 @@ impl<'r> Reading<'r> {
         let answers = patiently(put).await?;
         for (reread, answer) in rereads.iter().zip(answers) {
             match answer {
-                Ok(answer) => self.report.answered(reread.is_changed, answer),
+                Ok(answer) => self.report.answered(reread.is_changed, &answer),
                 Err(error) => self.report.fail(&reread.url, &error.to_string()),
             }
         }

@@ -1,10 +1,11 @@
 //! What reading pages again has shown: for each mapping and field how many values are new, other ones, the
 //! same, or lost, with examples.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
-use webfill_store::{CrawlId, RereadAnswer, has_value};
+use webfill_store::{CrawlId, RereadAnswer, ValueCounts, has_value};
 
 use crate::demand::table::{table, visible};
 
@@ -79,7 +80,8 @@ pub struct Report {
     of_another_fetch: u64,
     failed: u64,
     failures: Vec<(String, String)>,
-    record_values: u64,
+    /// How many records have values that are new or others, and by field how many values.
+    pub records: (u64, ValueCounts),
     mappings: BTreeMap<String, MappingCounts>,
     examples: Vec<Example>,
     /// Pages of an archive for whose bodies was not looked.
@@ -110,7 +112,7 @@ impl Report {
             of_another_fetch: 0,
             failed: 0,
             failures: Vec::new(),
-            record_values: 0,
+            records: (0, ValueCounts::new()),
             mappings: BTreeMap::new(),
             examples: Vec::new(),
             left_out: 0,
@@ -168,13 +170,18 @@ impl Report {
     }
 
     /// What has become of a page that was read.
-    pub fn answered(&mut self, is_changed: bool, answer: RereadAnswer) {
+    pub fn answered(&mut self, is_changed: bool, answer: &RereadAnswer) {
         match (answer.is_overtaken, is_changed) {
             (true, _) => self.overtaken += 1,
             (false, true) => self.written += 1,
             (false, false) => self.unchanged += 1,
         }
-        self.record_values += u64::from(answer.record_values);
+    }
+
+    /// How many values of records are new or others.
+    fn record_values(&self) -> u64 {
+        let (_, counts) = &self.records;
+        counts.values().map(|(new, changed)| new + changed).sum()
     }
 
     pub fn json(&self) -> Value {
@@ -195,7 +202,9 @@ impl Report {
                 "not_stored": self.not_stored,
                 "left_out": self.left_out,
             },
-            "record_values": self.record_values,
+            "records": self.records.0,
+            "record_values": self.record_values(),
+            "record_fields": self.records.1.iter().map(record_field_json).collect::<Map<_, _>>(),
             "mappings": self.mappings.iter().map(mapping_json).collect::<Map<_, _>>(),
             "examples": self.examples.iter().map(example_json).collect::<Vec<_>>(),
             "failures": failures.collect::<Vec<_>>(),
@@ -290,14 +299,31 @@ impl Report {
     }
 
     fn end(&self) -> String {
-        let (written, same, values) = (self.written, self.unchanged, self.record_values);
+        let (written, same, values) = (self.written, self.unchanged, self.record_values());
+        let (records, fields) = (self.records.0, self.record_fields());
         match self.is_trial {
             true => format!(
-                "{written} pages would be written, {same} are as they would be; {values} values of records would be new or others; nothing was written (--dry-run)"
+                "{written} pages would be written, {same} are as they would be; {values} values of {records} records would be new or others{fields}; nothing was written (--dry-run)"
             ),
             false => format!(
-                "{written} pages written, {same} are as they were; {values} values of records are new or others"
+                "{written} pages written, {same} are as they were; {values} values of {records} records are new or others{fields}"
             ),
+        }
+    }
+
+    /// Of which fields values of records are new or others, those with the most first.
+    fn record_fields(&self) -> String {
+        let (_, counts) = &self.records;
+        let mut fields: Vec<_> = counts.iter().collect();
+        fields.sort_by_key(|(_, (new, changed))| Reverse(new + changed));
+        let told = fields.iter().take(MOST_TOLD);
+        let told = told.map(|(name, (new, changed))| {
+            format!("{} {new} new, {changed} changed", visible(name))
+        });
+        let told = told.collect::<Vec<_>>().join("; ");
+        match told.is_empty() {
+            true => told,
+            false => format!(" ({told})"),
         }
     }
 }
@@ -352,6 +378,10 @@ fn mapping_json((name, counts): (&String, &MappingCounts)) -> (String, Value) {
         "fields": counts.fields.iter().map(field).collect::<Map<_, _>>(),
     });
     (name.clone(), told)
+}
+
+fn record_field_json((name, (new, changed)): (&String, &(u64, u64))) -> (String, Value) {
+    (name.clone(), json!({"new": new, "changed": changed}))
 }
 
 fn example_json(example: &Example) -> Value {

@@ -89,6 +89,7 @@ impl Findings {
         json!({
             "mappings": mappings,
             "unmatched": self.counts.unmatched,
+            "resolved": self.counts.resolved,
             "missing": self.counts.missing,
             "alarms": self.alarms.iter().map(Alarm::notice).collect::<Vec<_>>(),
             "warnings": self.warnings,
@@ -148,14 +149,16 @@ impl Findings {
             let pages = pages(self.counts.unmatched);
             let _ = writeln!(text, "  unmatched {pages}, of no mapping's URL");
         }
-        if !self.counts.missing.is_empty() {
-            let missing = self.counts.missing.iter();
-            let missing = missing.map(|(field, records)| (printable(field), *records));
-            let _ = writeln!(
-                text,
-                "  missing   {} (records, by field)",
-                super::format_counts(&missing.collect())
-            );
+        for (name, by_field) in [
+            ("resolved", &self.counts.resolved),
+            ("missing", &self.counts.missing),
+        ] {
+            if !by_field.is_empty() {
+                let records = by_field.iter();
+                let records = records.map(|(field, records)| (printable(field), *records));
+                let records = super::format_counts(&records.collect());
+                let _ = writeln!(text, "  {name:<9} {records} (records, by field)");
+            }
         }
     }
 }
@@ -226,6 +229,7 @@ mod tests {
         FieldCounts {
             mappings: [("people".to_owned(), mapping)].into(),
             unmatched: 3,
+            resolved: [("name".to_owned(), 2)].into(),
             missing: [("born".to_owned(), 7)].into(),
         }
     }
@@ -252,6 +256,7 @@ mod tests {
             born: 0 filled, 4 empty, 0.0 %; 0.0 % in the crawl before
             name: 3 filled, 1 empty, 75.0 %; 100.0 % in the crawl before
   unmatched 3 pages, of no mapping's URL
+  resolved  2 name (records, by field)
   missing   7 born (records, by field)\n"
         );
     }

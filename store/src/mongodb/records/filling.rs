@@ -1,9 +1,13 @@
 //! Records are filled from pages.
 
-use super::{EntryResult, FillRequest, RecordDocument, group_by_record, read_modify_write};
+use super::{
+    EntryResult, FillRequest, RecordDocument, group_by_record, read_all, read_modify_write,
+};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::{MappingOrder, PageValues, RecordState};
+use crate::reread::FieldChange;
+use crate::sqlite::Trial;
 
 /// Fills records from pages. A record that is not stored stays open.
 pub(in crate::mongodb) async fn fill<'w, 'p>(
@@ -26,43 +30,72 @@ pub(in crate::mongodb) async fn fill<'w, 'p>(
     Ok(pairs.collect())
 }
 
-/// Fills records from pages that were read again; how many values of fields are new or other ones. A trial
-/// writes nothing.
+/// Requests, each with what has become of the values of its record.
+type Changes<'w, 'p> = Vec<(&'w FillRequest<'p>, EntryResult<Vec<FieldChange>>)>;
+
+/// Fills records from pages that were read again; which values of fields are new or other ones.
 pub(in crate::mongodb) async fn fill_again<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
     order: &MappingOrder,
-    is_trial: bool,
-) -> Result<Vec<(&'w FillRequest<'p>, EntryResult<u32>)>, Fault> {
+) -> Result<Changes<'w, 'p>, Fault> {
     let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
-        let before = kept.clone();
         let fill_one = |index: &usize| match kept {
-            None => Ok(0),
+            None => Ok(Vec::new()),
             Some(kept) => kept.fill_again(&requests[*index].values, order),
         };
-        let filled = indexes.iter().map(fill_one).collect();
-        if is_trial {
-            *kept = before;
-        }
-        filled
+        indexes.iter().map(fill_one).collect()
     };
     let settled = read_modify_write(db, by_record, revise).await?;
     let pairs = settled
         .into_iter()
-        .map(|(index, values)| (&requests[index], values));
+        .map(|(index, changes)| (&requests[index], changes));
     Ok(pairs.collect())
+}
+
+/// What [`fill_again`] would do, after all that the trial has done. Records that are not stored are left out.
+pub(in crate::mongodb) async fn foresee<'w, 'p>(
+    db: &Db,
+    requests: &'w [FillRequest<'p>],
+    order: &MappingOrder,
+    trial: &Trial,
+) -> Result<Changes<'w, 'p>, Fault> {
+    let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
+    let mut read = read_all(db, by_record.keys().copied().collect()).await?;
+    let mut foreseen = Vec::new();
+    for (key, indexes) in by_record {
+        let Some(mut stored) = read.remove(key) else {
+            continue;
+        };
+        if let Some(tried) = trial.load(key)? {
+            stored.record = tried;
+        }
+        let before = stored.record.clone();
+        for index in indexes {
+            let request = &requests[index];
+            foreseen.push((request, stored.fill_again(&request.values, order)));
+        }
+        if stored.record != before {
+            trial.keep(key, &stored.record)?;
+        }
+    }
+    Ok(foreseen)
 }
 
 impl RecordDocument {
     /// As [`RecordDocument::fill`], from a page that was read again.
-    fn fill_again(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> EntryResult<u32> {
+    fn fill_again(
+        &mut self,
+        page: &PageValues<'_>,
+        order: &MappingOrder,
+    ) -> EntryResult<Vec<FieldChange>> {
         let before = self.record.clone();
-        let values = self.record.fill_again(page, order);
+        let changes = self.record.fill_again(page, order);
         if self.record != before {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
-        Ok(values)
+        Ok(changes)
     }
 }

@@ -1,0 +1,40 @@
+//! Temporary databases, for what may be too much for memory. SQLite holds one in memory while it is small, and
+//! deletes its file when it is closed.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+
+use crate::error::StoreError;
+
+#[derive(Debug)]
+pub(super) struct Scratch(Mutex<Connection>);
+
+impl Scratch {
+    pub(super) fn new(schema: &str) -> Result<Scratch, StoreError> {
+        let open = || -> rusqlite::Result<Connection> {
+            // Without a name it is a temporary one of this connection.
+            let db = Connection::open("")?;
+            db.pragma_update(None, "journal_mode", "OFF")?;
+            db.execute_batch(schema)?;
+            Ok(db)
+        };
+        Ok(Scratch(Mutex::new(open().map_err(unusable)?)))
+    }
+
+    /// Reads or writes.
+    pub(super) fn with<R>(
+        &self,
+        call: impl FnOnce(&Connection) -> rusqlite::Result<R>,
+    ) -> Result<R, StoreError> {
+        let db: MutexGuard<'_, Connection> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        call(&db).map_err(unusable)
+    }
+}
+
+fn unusable(error: rusqlite::Error) -> StoreError {
+    StoreError::Fatal {
+        store: String::from("a temporary file"),
+        reason: format!("{error}: make room in /var/tmp, or set SQLITE_TMPDIR to another folder"),
+    }
+}

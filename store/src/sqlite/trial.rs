@@ -1,0 +1,48 @@
+//! Records as a [trial](crate::Store::put_reread) would have left them by now, so that it knows what the next page
+//! of a record would do to it.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::scratch::Scratch;
+use crate::error::StoreError;
+use crate::record::StoredRecord;
+
+/// What one trial has done so far. It takes a temporary file, not memory, and is gone when it is dropped.
+#[derive(Debug)]
+pub struct Trial(Scratch);
+
+impl Trial {
+    pub fn new() -> Result<Trial, StoreError> {
+        let schema =
+            "CREATE TABLE records (_id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID";
+        Ok(Trial(Scratch::new(schema)?))
+    }
+
+    /// None if the trial has left it as it is stored.
+    pub(crate) fn load(&self, key: &str) -> Result<Option<StoredRecord>, StoreError> {
+        let sql = "SELECT record FROM records WHERE _id = ?1";
+        let text = self.0.with(|db| {
+            let mut find = db.prepare_cached(sql)?;
+            find.query_row([key], |row| row.get::<_, String>(0))
+                .optional()
+        })?;
+        let record = text.map(|text| serde_json::from_str(&text));
+        record.transpose().map_err(unreadable)
+    }
+
+    pub(crate) fn keep(&self, key: &str, record: &StoredRecord) -> Result<(), StoreError> {
+        let text = serde_json::to_string(record).map_err(unreadable)?;
+        let sql = "INSERT OR REPLACE INTO records (_id, record) VALUES (?1, ?2)";
+        self.0.with(|db| {
+            let mut keep = db.prepare_cached(sql)?;
+            keep.execute(params![key, text]).map(drop)
+        })
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> StoreError {
+    StoreError::Fatal {
+        store: String::from("a temporary file"),
+        reason: error.to_string(),
+    }
+}
