@@ -20,10 +20,14 @@ fi
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 rm -rf "$folder/source"
 mkdir -p "$folder/source"
+# Tests may be running this tree's own program, which has the same name.
+own=$folder/own
+rm -f "$own"
+[ ! -e "$target/debug/webfill" ] || ln "$target/debug/webfill" "$own"
 git archive "$COMMIT" | tar -x -C "$folder/source"
 sed -i '0,/^version = .*/s//version = "0.0.0-released"/' "$folder/source/Cargo.toml"
 (cd "$folder/source" && cargo build --workspace --bin webfill --target-dir "$target")
-# This tree's own program is put back by its next build.
 mv "$target/debug/webfill" "$folder/webfill"
+[ ! -e "$own" ] || mv "$own" "$target/debug/webfill"
 rm -rf "$folder/source"
 echo "$COMMIT" >"$folder/commit"
