@@ -1,5 +1,5 @@
-//! `webfill audit`: who has fed, changed or been refused what, by the audit logs of a dispatcher and of its
-//! folder of keys. It reads files and asks nobody.
+//! `webfill audit`: who has fed, changed or been refused what, by the audit logs of a dispatcher, of its folder of keys
+//! and of desks. It reads files and asks nobody.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use serde_json::Value;
-use webfill_startup::log::audit::audit_files;
+use webfill_startup::log::audit::{audit_files, desk_audit_file};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::parse_iso_time;
 
@@ -25,7 +25,7 @@ pub struct AuditOptions {
     /// Only what this one did: the name of a key or token, or of a user
     #[arg(long, value_name = "NAME")]
     pub who: Option<String>,
-    /// Only this action, such as feed, stop, site, reload, drain, watch_add, keys_add
+    /// Only this action, such as feed, stop, site, reload, drain, watch_add, mapping_save, keys_add
     #[arg(long, value_name = "ACTION")]
     pub what: Option<String>,
     /// A JSON object per line, as it is in the log
@@ -53,21 +53,23 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
     let folder = settings.log_folder();
     let files = audit_files(&folder)
         .map_err(|error| cannot_read(&folder, &error, "name the dispatcher's folder by --state"))?;
-    let of_keys = settings
-        .keys
-        .map(|keys| KeyFolder::new(&keys).audit_file())
-        .filter(|file| file.exists());
-    if files.is_empty() && of_keys.is_none() {
+    let of_keys = settings.keys.map(|keys| KeyFolder::new(&keys).audit_file());
+    let beside = of_keys.into_iter().chain([desk_audit_file(&folder)]);
+    let beside: Vec<PathBuf> = beside.filter(|file| file.exists()).collect();
+    if files.is_empty() && beside.is_empty() {
         return Err(Fault::usage(format!(
             "no audit log is in {}: name the dispatcher's folder by --state",
             folder.display()
         )));
     }
-    let mut of_keys = lines_of(of_keys.into_iter().collect())?.peekable();
+    // They are short.
+    let mut beside: Vec<Told> = lines_of(beside)?.collect();
+    beside.sort_by_key(|(at_ms, _)| *at_ms);
+    let mut beside = beside.into_iter().peekable();
     let mut out = std::io::stdout().lock();
     let recent = files.into_iter().filter(|file| options.may_hold(file));
     for told in lines_of(recent.collect())? {
-        while let Some(earlier) = next_before(&mut of_keys, told.0) {
+        while let Some(earlier) = next_before(&mut beside, told.0) {
             if !options.show(&earlier, &mut out)? {
                 return Ok(ExitStatus::Done);
             }
@@ -76,7 +78,7 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
             return Ok(ExitStatus::Done);
         }
     }
-    for told in of_keys {
+    for told in beside {
         if !options.show(&told, &mut out)? {
             break;
         }
