@@ -11,7 +11,9 @@ export function showTimes(root) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
     const isNear = Math.abs(Date.now() - at) < DAY_MS && at.getDate() === new Date().getDate();
-    time.textContent = (isNear ? near : far).format(at);
+    // A clock stands in a sentence whose reader knows the day.
+    const isClock = time.classList.contains("clock");
+    time.textContent = (isNear || isClock ? near : far).format(at);
     time.title = time.dateTime;
   }
 }

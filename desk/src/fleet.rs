@@ -34,4 +34,7 @@ pub trait Fleet: Send + Sync {
     /// Carries out an action of the public language (`status`, `sites`, `stop`, ...) with the visitor's rights. What it
     /// does, or is refused, is in the fleet's audit log.
     async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal>;
+
+    /// Feeds a crawl request, in the same way.
+    async fn feed(&self, visitor: &Visitor, request: Value) -> Result<(), Refusal>;
 }

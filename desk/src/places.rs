@@ -20,5 +20,5 @@ pub(crate) mod site;
 pub(crate) mod sites;
 pub(crate) mod watch;
 pub(crate) mod watches;
-mod whys;
+pub(crate) mod whys;
 mod words;

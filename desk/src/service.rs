@@ -45,7 +45,7 @@ pub struct DeskSetup {
     pub mappings: Option<PathBuf>,
     /// The folder in which figures over time are kept; `None`: none are noted.
     pub state: Option<PathBuf>,
-    /// The folder of the dispatcher's logs, the audit log among them.
+    /// The folder of logs, the audit log among them; it is made when something is to be noted there.
     pub logs: Option<PathBuf>,
     /// The audit log of the dispatcher's keys.
     pub keys_audit: Option<PathBuf>,

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use webfill_store::Browsing;
+use webfill_startup::log::audit::add_to_desk_audit;
+use webfill_store::{Browsing, iso_time};
 
 use crate::answer::{Problem, Shown, html};
 use crate::fleet::Visitor;
 use crate::places::navigation;
 use crate::places::reading::link;
 use crate::service::Desk;
+use crate::sight::now_ms;
 use crate::templates;
 use crate::workbench::Workbench;
 
@@ -59,6 +61,13 @@ impl Visit {
         let fleet = fleet
             .ok_or_else(|| Problem::missing("this desk has no fleet: the dispatcher's own has"))?;
         Ok(fleet.ask(&self.visitor, action).await?)
+    }
+
+    /// Feeds a crawl request to the fleet, with the visitor's rights.
+    pub(crate) async fn feed(&self, request: Value) -> Result<(), Problem> {
+        let fleet = self.desk.fleet.as_ref();
+        let fleet = fleet.ok_or_else(|| Problem::missing("this desk has no fleet"))?;
+        Ok(fleet.feed(&self.visitor, request).await?)
     }
 
     /// The store.
@@ -113,6 +122,30 @@ impl Visit {
             true => Ok(()),
             false => Err(Problem::forbidden("your token is not for this application")),
         }
+    }
+
+    /// Notes what this visitor has done at the desk alone, and by no fleet, in the audit log: it is on the disk when this
+    /// returns.
+    pub(crate) async fn note(&self, action: &str, about: Value) -> Result<(), Problem> {
+        let Some(logs) = self.desk.setup.logs.clone() else {
+            return Ok(());
+        };
+        let mut line = json!({
+            "timestamp": iso_time(now_ms()),
+            "action": action,
+            "who": self.visitor.name.as_deref(),
+            "address": self.visitor.address,
+            "by": "desk",
+            "result": "done",
+        });
+        if let (Value::Object(line), Value::Object(about)) = (&mut line, about) {
+            line.extend(about);
+            line.retain(|_, value| !value.is_null());
+        }
+        let line = line.to_string();
+        let noting = tokio::task::spawn_blocking(move || add_to_desk_audit(&logs, &line));
+        let noted = noting.await.map_err(Problem::broken)?;
+        noted.map_err(|error| Problem::broken(format!("the audit log cannot be written: {error}")))
     }
 
     /// A page: the template is given the members of an object, and `desk` (what every page shows around it) and `message` (what has

@@ -10,6 +10,7 @@
 
 mod actions;
 mod adding;
+mod by_fleet;
 mod copies;
 pub mod copy;
 mod drafts;

@@ -62,7 +62,7 @@ pub(crate) fn start(
     protection: InForce,
     desk: DeskSetup,
 ) -> Result<SocketAddr, Fault> {
-    let fleet = desk::AskLoop::new(pending_requests.clone(), health.clone());
+    let fleet = desk::AskLoop::new(pending_requests.clone(), health.clone(), clock);
     let service = Arc::new(Service {
         desk: Desk::new(desk, Some(Arc::new(fleet)), protection.clone())?,
         pending_requests,

@@ -15,7 +15,7 @@ use crate::limits::Limits;
 use crate::report::{self, NotADocument, Report, Status};
 
 /// Readers are recursive, and documents nest.
-const STACK_BYTES: usize = 64 << 20;
+pub const STACK_BYTES: usize = 64 << 20;
 
 /// What Rust says on standard error when there is no memory, or no stack, before it aborts.
 pub const OUT_OF_MEMORY: &str = "memory allocation of";
@@ -63,8 +63,12 @@ fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> 
     report::write(&report, &mut io::stdout().lock())
 }
 
-/// Reads a document in this process.
-fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
+/// Reads a document in this process, which should be confined, on a thread with a stack of [`STACK_BYTES`].
+///
+/// # Errors
+///
+/// It is no document.
+pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
     let kind = match panic::catch_unwind(|| formats::kind(&bytes)) {
         Ok(Some(kind)) => kind,
         Ok(None) => return Err(NotADocument),

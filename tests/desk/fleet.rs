@@ -29,6 +29,8 @@ pub(crate) struct Fleet {
     pub(crate) web: Web,
     pub(crate) work: Workplace,
     host: String,
+    /// Another store than a file.
+    store: Option<String>,
     tokens: Option<PathBuf>,
     settings: Vec<(String, String)>,
     /// The certificate and its key.
@@ -86,6 +88,7 @@ impl Fleet {
             web: Web::start(),
             work: Workplace::new(),
             host: format!("127.{}.{high}.{low}", 200 + number % 50),
+            store: None,
             tokens: None,
             settings: Vec::new(),
             tls: None,
@@ -98,6 +101,11 @@ impl Fleet {
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.settings
             .push((format!("WEBFILL_{name}"), value.to_owned()));
+    }
+
+    /// What is started from now on has its store there.
+    pub(crate) fn store_in(&mut self, uri: &str) {
+        self.store = Some(uri.to_owned());
     }
 
     pub(crate) fn host(&self) -> &str {
@@ -187,7 +195,10 @@ impl Fleet {
     }
 
     pub(crate) fn store_uri(&self) -> String {
-        format!("sqlite:{}", self.work.path("store.db").display())
+        match &self.store {
+            Some(uri) => uri.clone(),
+            None => format!("sqlite:{}", self.work.path("store.db").display()),
+        }
     }
 
     /// `HOST:PORT` of the desk.
@@ -211,6 +222,26 @@ impl Fleet {
         assert_eq!(answer.status, 303, "{}", answer.body);
         visitor.cookie = answer.cookie();
         visitor
+    }
+
+    /// A crawl of another process into the same store, for these records; its mappings are those of the fleet.
+    pub(crate) fn crawl_records(&self, crawl_id: &str, dataset: &str, records: &[Value]) {
+        let work = &self.work;
+        let seeds = work.write_lines("seeds.jsonl", records);
+        Run::new(["crawl", "--store", &self.store_uri()])
+            .args(["--crawl", crawl_id, "--app", APP, "--dataset", dataset])
+            .args(["--keep-bodies", "--allow-private-networks"])
+            .args(["--workers", "1", "--delay", "0.05"])
+            .args(["--progress", "none", "--fail-on", "never"])
+            .args(self.web.resolve_args())
+            .arg("--mappings")
+            .arg(work.path("mappings"))
+            .arg("--state")
+            .arg(work.path("state/records"))
+            .arg("--seeds")
+            .arg(seeds)
+            .finish()
+            .expect(0);
     }
 
     /// Feeds requests by the control socket.

@@ -23,24 +23,14 @@ fn every_place_is_shown_whole_to_everybody() {
     let scene = Scene::new();
     let browser = Browser::start();
     browser.set_zone("Europe/Berlin");
-    let axe = fs::read_to_string(axe()).expect("tests/desk/install.sh");
     let own = scene.fleet.url("/");
     for (name, path) in places(&scene) {
         browser.set_size(WIDE.0, WIDE.1);
         browser.prefer_dark(false);
         browser.open(&scene.fleet.url(&path));
         judge_page(&browser, &path);
-        browser.run(&axe, json!([]));
-        judge_access(&browser, &format!("{path}, light"));
         browser.screenshot(&format!("place-{name}"));
-        browser.prefer_dark(true);
-        judge_access(&browser, &format!("{path}, dark"));
-        browser.screenshot(&format!("place-{name}-dark"));
-        browser.set_size(NARROW.0, NARROW.1);
-        browser.prefer_dark(false);
-        judge_access(&browser, &format!("{path}, narrow"));
-        judge_width(&browser, &path);
-        browser.screenshot(&format!("place-{name}-narrow"));
+        judge_whatever_the_screen(&browser, &format!("place-{name}"));
     }
     for url in browser.requested() {
         assert!(
@@ -48,6 +38,25 @@ fn every_place_is_shown_whole_to_everybody() {
             "{url} was asked"
         );
     }
+}
+
+/// Whether everybody can use the page that is open, in light and dark and on a narrow screen. Pictures of the last two
+/// are kept.
+pub(crate) fn judge_whatever_the_screen(browser: &Browser, name: &str) {
+    let axe = fs::read_to_string(axe()).expect("tests/desk/install.sh");
+    browser.set_size(WIDE.0, WIDE.1);
+    browser.prefer_dark(false);
+    browser.run(&axe, json!([]));
+    judge_access(browser, &format!("{name}, light"));
+    browser.prefer_dark(true);
+    judge_access(browser, &format!("{name}, dark"));
+    browser.screenshot(&format!("{name}-dark"));
+    browser.set_size(NARROW.0, NARROW.1);
+    browser.prefer_dark(false);
+    judge_access(browser, &format!("{name}, narrow"));
+    judge_width(browser, name);
+    browser.screenshot(&format!("{name}-narrow"));
+    browser.set_size(WIDE.0, WIDE.1);
 }
 
 /// Every place, with a name for its picture.
@@ -107,6 +116,10 @@ fn places(scene: &Scene) -> Vec<(&'static str, String)> {
         ("mappings", "/desk/mappings".into()),
         ("mapping", "/desk/mapping/profile".into()),
         ("mapping-pages", "/desk/mapping/profile/pages".into()),
+        ("crawls", "/desk/crawls".into()),
+        ("machines", "/desk/machines".into()),
+        ("audit", "/desk/audit".into()),
+        ("workbench", "/desk/workbench".into()),
         ("nowhere", "/desk/record/niemand/1".into()),
     ]
 }
@@ -159,6 +172,10 @@ fn judge_page(browser: &Browser, path: &str) {
     ] {
         assert!(!text.contains(wrong), "{path} says `{wrong}`: {text}");
     }
+    assert!(
+        !text.contains(" UTC"),
+        "{path}: times are the reader's: {text}"
+    );
     let unzoned = "return [...document.querySelectorAll('time')].filter(time => time.textContent.includes('UTC')).length";
     assert_eq!(
         browser.run(unzoned, json!([])),

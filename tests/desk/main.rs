@@ -6,6 +6,7 @@ mod doing;
 mod fleet;
 mod http;
 mod looks;
+mod mongodb;
 mod places;
 mod scene;
 mod sight;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use webfill_tests::run::Run;
 use webfill_tests::site::{page, status};
 
 use crate::fleet::{APP, Fleet, wait_for};
@@ -110,7 +109,6 @@ impl Scene {
 
     /// A crawl of another process into the same store, with records.
     fn crawl_records(&self) {
-        let work = &self.fleet.work;
         let record = |id: &str, path: &str, fields: Value| json!({"id": id, "urls": [format!("http://mitglieder.example/{path}")], "fields": fields});
         let mut records = vec![
             record("1815", "ada", json!({"name": null, "location": null})),
@@ -127,41 +125,7 @@ impl Scene {
             ),
         ];
         records.extend((0..60).map(|n| record(&format!("m{n:04}"), "ada", json!({"name": null}))));
-        let seeds = work.write_lines("seeds.jsonl", &records);
-        Run::new([
-            "crawl",
-            "--store",
-            &self.fleet.store_uri(),
-            "--crawl",
-            RECORDS_CRAWL,
-        ])
-        .args([
-            "--app",
-            APP,
-            "--dataset",
-            DATASET,
-            "--keep-bodies",
-            "--allow-private-networks",
-        ])
-        .args([
-            "--workers",
-            "1",
-            "--delay",
-            "0.05",
-            "--progress",
-            "none",
-            "--fail-on",
-            "never",
-        ])
-        .args(self.fleet.web.resolve_args())
-        .arg("--mappings")
-        .arg(work.path("mappings"))
-        .arg("--state")
-        .arg(work.path("state/records"))
-        .arg("--seeds")
-        .arg(seeds)
-        .finish()
-        .expect(0);
+        self.fleet.crawl_records(RECORDS_CRAWL, DATASET, &records);
     }
 }
 

@@ -2,8 +2,11 @@
 //! watched; repairs.
 
 mod bench;
+mod by_fleet;
+mod dying;
 mod hostile;
 mod jobs;
+mod kinds;
 mod pointing;
 mod repairing;
 mod saving;

@@ -29,7 +29,7 @@ pub struct DeskOptions {
     /// Where the desk is; beyond loopback with TLS and tokens, by the settings of the dispatcher
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     pub listen: SocketAddr,
-    /// Folder of a dispatcher's files, whose audit log is shown [default: .webfill]
+    /// Folder of a dispatcher's files, whose audit log is shown; who saves mappings is noted beside it [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Settings file
@@ -96,7 +96,7 @@ fn setup(options: &DeskOptions, settings: &Settings) -> Result<DeskSetup, Fault>
         store,
         mappings: mappings.is_dir().then_some(mappings),
         state: None,
-        logs: logs.is_dir().then_some(logs),
+        logs: Some(logs),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
         hands: Some(Arc::new(DeskHands::new(options.config.as_deref()))),
     })

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use webfill_startup::log::audit::audit_files;
+use webfill_startup::log::audit::{audit_files, desk_audit_file};
 use webfill_store::parse_iso_time;
 
 use crate::answer::{Problem, Shown};
@@ -57,12 +57,13 @@ struct Found {
 pub(crate) async fn show(visit: &Visit) -> Shown {
     visit.needs_whole_fleet()?;
     let setup = &visit.desk.setup;
-    let Some(logs) = setup.logs.clone() else {
+    let Some(logs) = setup.logs.clone().filter(|logs| logs.is_dir()) else {
         return Err(Problem::missing(
             "this desk knows no folder of logs: name the dispatcher's folder by --state",
         ));
     };
-    let of_keys = setup.keys_audit.clone();
+    let mut beside = vec![desk_audit_file(&logs)];
+    beside.extend(setup.keys_audit.clone());
     let before = match visit.asked("before") {
         None => None,
         Some(text) => {
@@ -75,7 +76,7 @@ pub(crate) async fn show(visit: &Visit) -> Shown {
         before,
     };
     let looked_for = asked.clone();
-    let reading = tokio::task::spawn_blocking(move || read(&logs, of_keys, &looked_for));
+    let reading = tokio::task::spawn_blocking(move || read(&logs, &beside, &looked_for));
     let found = reading.await.map_err(Problem::broken)?;
     let found =
         found.map_err(|error| Problem::away(format!("cannot read the audit log: {error}")))?;
@@ -93,9 +94,9 @@ fn place(text: &str) -> Option<(usize, u64)> {
     Some((file.parse().ok()?, at.parse().ok()?))
 }
 
-/// Files are numbered from the newest, as long as none is begun meanwhile: then a page may show some lines twice. The log of
-/// keys, which is short, is on the first page as a whole.
-fn read(logs: &Path, of_keys: Option<PathBuf>, asked: &Asked) -> io::Result<Found> {
+/// Files are numbered from the newest, as long as none is begun meanwhile: then a page may show some lines twice. The logs of
+/// keys and desks, which are short, are on the first page as a whole.
+fn read(logs: &Path, beside: &[PathBuf], asked: &Asked) -> io::Result<Found> {
     let mut files = audit_files(logs)?;
     files.reverse();
     let mut found = Found::default();
@@ -103,8 +104,9 @@ fn read(logs: &Path, of_keys: Option<PathBuf>, asked: &Asked) -> io::Result<Foun
     let (first, mut end) = asked
         .before
         .map_or((0, None), |(file, at)| (file, Some(at)));
-    if let Some(of_keys) = of_keys.filter(|file| asked.before.is_none() && file.exists()) {
-        read_back(&of_keys, None, &mut left.clone(), asked, &mut found.lines)?;
+    let is_first = asked.before.is_none();
+    for file in beside.iter().filter(|file| is_first && file.exists()) {
+        read_back(file, None, &mut left.clone(), asked, &mut found.lines)?;
     }
     let mut own = Vec::new();
     for (number, file) in files.iter().enumerate().skip(first) {

@@ -51,11 +51,13 @@ pub(crate) fn of(visit: &Visit) -> Vec<Entry> {
     let is_whole = !visit.visitor.rights.is_bound();
     let (has_fleet, has_store) = (visit.desk.fleet.is_some(), visit.desk.store.is_named());
     let has_mappings = visit.desk.setup.mappings.is_some();
+    let logs = visit.desk.setup.logs.as_deref();
+    let has_logs = logs.is_some_and(std::path::Path::is_dir);
     let has = |needs: Needs| match needs {
         Needs::Nothing => true,
         Needs::Fleet => has_fleet,
         Needs::WholeFleet => has_fleet && is_whole,
-        Needs::Logs => visit.desk.setup.logs.is_some() && is_whole,
+        Needs::Logs => is_whole && has_logs,
         Needs::Store => has_store,
         Needs::WholeStore => has_store && is_whole,
         Needs::Sites => is_whole && (has_fleet || has_store),

@@ -110,7 +110,7 @@ async fn look(
 }
 
 /// What the fleet says of a URL in a crawl.
-pub(super) async fn told(visit: &Visit, url: &str, crawl: &CrawlId) -> Option<String> {
+pub(crate) async fn told(visit: &Visit, url: &str, crawl: &CrawlId) -> Option<String> {
     let question =
         json!({"action": "why", "url": url, "appid": crawl.app_id, "crawlid": crawl.crawl_id});
     let answer = visit.ask(question).await.ok()?;

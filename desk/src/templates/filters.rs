@@ -7,12 +7,15 @@
 //! | `duration` | seconds | `3 h 5 min` |
 //! | `time` | seconds since the epoch, or ISO 8601 text | a `<time>`, which scripts turn into the reader's zone |
 //! | `time_ms` | milliseconds since the epoch | the same |
+//! | `moments` | a sentence of the fleet that was made markup | its times (`08:42:49 UTC`) as `<time>`, too |
 //! | `part` | text | percent-encoded, as one part of a path or a value in a query |
 
 use std::fmt::Write as _;
 
 use minijinja::{Environment, Value};
 use webfill_store::{iso_time, parse_iso_time};
+
+use crate::sight::now_ms;
 
 /// What is shown where nothing is known.
 const NOTHING: &str = "–";
@@ -23,6 +26,10 @@ pub(super) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("duration", |value: Value| of_number(&value, duration));
     environment.add_filter("time", |value: Value| time(at_ms(&value)));
     environment.add_filter("time_ms", |value: Value| time(i64::try_from(value).ok()));
+    environment.add_filter("moments", |markup: Value| {
+        let markup = markup.as_str().unwrap_or_default();
+        Value::from_safe_string(with_times(markup, now_ms()))
+    });
     environment.add_filter("part", |value: Value| encoded(&value.to_string()));
 }
 
@@ -98,6 +105,60 @@ fn time(at_ms: Option<i64>) -> Value {
     ))
 }
 
+const UTC: &str = " UTC";
+
+/// The fleet's sentences have times without a date where they are near.
+fn with_times(markup: &str, now_ms: i64) -> String {
+    let (mut told, mut rest) = (String::with_capacity(markup.len()), markup);
+    while let Some(end) = rest.find(UTC) {
+        let (before, behind) = rest.split_at(end);
+        match moment_at_end(before, now_ms) {
+            Some((begin, at_ms)) => {
+                let (before, shown) = before.split_at(begin);
+                let iso = iso_time(at_ms);
+                let _ = write!(
+                    told,
+                    "{before}<time class=\"clock\" datetime=\"{iso}\">{shown}{UTC}</time>"
+                );
+            }
+            None => {
+                let _ = write!(told, "{before}{UTC}");
+            }
+        }
+        rest = &behind[UTC.len()..];
+    }
+    told + rest
+}
+
+/// Where the time begins with which a text ends, and what time it is: one without a date is the nearest such.
+fn moment_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    let tail = |length: usize| {
+        let begin = text.len().checked_sub(length)?;
+        Some((begin, text.get(begin..)?))
+    };
+    if let Some((begin, moment)) = tail("2026-11-24 08:42".len())
+        && let Some((date, clock)) = moment.split_once(' ')
+        && let Some(at_ms) = parse_iso_time(&format!("{date}T{clock}:00Z"))
+    {
+        return Some((begin, at_ms));
+    }
+    for (length, seconds) in [("08:42:49".len(), ""), ("08:42".len(), ":00")] {
+        let Some((begin, clock)) = tail(length) else {
+            continue;
+        };
+        let days = [-DAY_MS, 0, DAY_MS].map(|off| iso_time(now_ms + off));
+        let moments = days.iter().filter_map(|day| {
+            let date = day.split('T').next()?;
+            parse_iso_time(&format!("{date}T{clock}{seconds}Z"))
+        });
+        if let Some(nearest) = moments.min_by_key(|at_ms| (at_ms - now_ms).abs()) {
+            return Some((begin, nearest));
+        }
+    }
+    None
+}
+
 /// A text as one part of a path, or as a value in a query.
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -117,6 +178,40 @@ pub(crate) fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_in_sentences_become_times_of_the_reader() {
+        let now_ms = parse_iso_time("2026-11-24T23:50:00Z").unwrap();
+        let told = |text: &str| with_times(text, now_ms);
+        let time = |iso: &str, shown: &str| {
+            format!("<time class=\"clock\" datetime=\"{iso}\">{shown}</time>")
+        };
+        assert_eq!(
+            told("1 site rests since 23:42:49 UTC, until 00:10 UTC."),
+            format!(
+                "1 site rests since {}, until {}.",
+                time("2026-11-24T23:42:49.000Z", "23:42:49 UTC"),
+                time("2026-11-25T00:10:00.000Z", "00:10 UTC")
+            )
+        );
+        assert_eq!(
+            told("until 2026-12-01 06:00 UTC"),
+            format!(
+                "until {}",
+                time("2026-12-01T06:00:00.000Z", "2026-12-01 06:00 UTC")
+            )
+        );
+        for text in [
+            "",
+            " UTC",
+            "ü UTC",
+            "99:99:99 UTC",
+            "the zone UTC",
+            "x08:4 UTC UTC",
+        ] {
+            assert_eq!(told(text), text);
+        }
+    }
 
     #[test]
     fn numbers_are_told_as_people_read_them() {

@@ -1,6 +1,8 @@
 //! What the script of the workbench has done: JSON in, JSON out. Each request may bring what was typed and pointed at since
 //! the one before, which is kept in the draft first.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 use webfill_mapping::Source;
@@ -11,7 +13,7 @@ use super::adding::{self, From};
 use super::drafts::{Draft, DraftPage};
 use super::hands::GoldenCase;
 use super::job::{Order, Pointed, Work};
-use super::mappings::{Checked, NotSaved};
+use super::mappings::{Checked, NotSaved, SavedFile};
 use super::trial;
 use crate::answer::{Problem, Shown, json as json_answer};
 use crate::form::Form;
@@ -284,11 +286,13 @@ async fn save(
         by = visit.visitor.name.as_deref(),
         "a mapping was saved at the workbench"
     );
-    let (cases, problems) = match golden.is_empty() {
+    let noted = note_saved(visit, name, &saved).await;
+    let (cases, mut problems) = match golden.is_empty() {
         true => Default::default(),
         false => keep_cases(bench, &draft, golden).await,
     };
-    let shown = |path: &std::path::PathBuf| path.display().to_string();
+    problems.extend(noted.err().map(|problem| problem.text));
+    let shown = |path: &PathBuf| path.display().to_string();
     Ok(json!({
         "path": shown(&saved.path),
         "former": saved.former.as_ref().map(shown),
@@ -296,6 +300,16 @@ async fn save(
         "cases": cases,
         "problems": problems,
     }))
+}
+
+async fn note_saved(visit: &Visit, mapping: &str, saved: &SavedFile) -> Result<(), Problem> {
+    let shown = |path: &PathBuf| path.display().to_string();
+    let about = json!({
+        "mapping": mapping,
+        "file": shown(&saved.path),
+        "former": saved.former.as_ref().map(shown),
+    });
+    visit.note("mapping_save", about).await
 }
 
 /// Keeps pages as golden cases; returns their paths, and why some are not kept.

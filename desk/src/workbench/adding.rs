@@ -1,15 +1,14 @@
 //! Pages that are added to a draft: from the web, out of the store, from golden cases, from a file.
 
 use serde::Deserialize;
-use serde_json::json;
 use webfill_store::{CrawlId, page_id};
-use webfill_urls::{Url, canonical, site};
+use webfill_urls::{Url, canonical};
 
-use super::Workbench;
 use super::drafts::{Draft, Drafts, NewPage};
 use super::golden;
 use super::job::MOST_PAGES;
 use super::stored;
+use super::{Workbench, by_fleet};
 use crate::answer::Problem;
 use crate::visit::Visit;
 
@@ -44,7 +43,7 @@ pub(super) async fn add(
     from: From,
 ) -> Result<String, Problem> {
     let pages = match from {
-        From::Url(url) => vec![fetched(visit, bench, &url).await?],
+        From::Url(url) => vec![fetched(visit, bench, draft, &url).await?],
         From::Stored(id) => {
             let opened = visit.store().await?;
             vec![
@@ -126,10 +125,18 @@ pub(super) async fn golden_pages(
     reading.await
 }
 
-async fn fetched(visit: &Visit, bench: &Workbench, text: &str) -> Result<NewPage, Problem> {
+/// Where there is a fleet, it is the only one that asks sites.
+async fn fetched(
+    visit: &Visit,
+    bench: &Workbench,
+    draft: &Draft,
+    text: &str,
+) -> Result<NewPage, Problem> {
     let url = canonical(text.trim(), None);
     let url = url.map_err(|refusal| Problem::faulty(format!("{text}: {refusal}")))?;
-    leave_to_the_fleet(visit, &url).await?;
+    if visit.has_fleet() && visit.has_store() {
+        return by_fleet::fetched(visit, &draft.id, &url).await;
+    }
     let page = bench.hands.fetch(bench.folder.path(), &url).await;
     let page = page.map_err(Problem::faulty)?;
     Ok(NewPage {
@@ -140,27 +147,6 @@ async fn fetched(visit: &Visit, bench: &Workbench, text: &str) -> Result<NewPage
         body: page.body,
         ..NewPage::default()
     })
-}
-
-/// A site that the fleet has tasks for, or that is to be left alone, is asked by nobody else.
-async fn leave_to_the_fleet(visit: &Visit, url: &Url) -> Result<(), Problem> {
-    if !visit.has_fleet() {
-        return Ok(());
-    }
-    let site = site(url);
-    let known = visit.ask(json!({"action": "site", "site": site})).await?;
-    let state = known["state"].as_str().unwrap_or("open");
-    if known["queued"].as_u64() != Some(0) {
-        return Err(Problem::faulty(format!(
-            "the fleet is crawling {site} itself: take one of its stored pages, or wait until it is done"
-        )));
-    }
-    match state {
-        "open" => Ok(()),
-        _ => Err(Problem::faulty(format!(
-            "{site} is {state}: it is left alone for now"
-        ))),
-    }
 }
 
 /// A file that was uploaded. Without a URL it gets one that leads nowhere.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_mapping::Source;
 
-pub use child::{Decode, run};
+pub use child::{Decode, Decoded, run};
 pub use parent::{Jobs, Trouble};
 
 /// What a job may take: bytes of memory beside the program, seconds of a processor.

@@ -6,6 +6,7 @@ use webfill_api::Refusal;
 use webfill_desk::{Fleet, Visitor};
 
 use super::PendingRequests;
+use crate::clock::SteadyClock;
 use crate::control::Asked;
 use crate::health::Health;
 use crate::requester::{Way, Who};
@@ -13,25 +14,23 @@ use crate::requester::{Way, Who};
 pub(super) struct AskLoop {
     pending_requests: PendingRequests,
     health: Health,
+    clock: SteadyClock,
 }
 
 impl AskLoop {
-    pub(super) fn new(pending_requests: PendingRequests, health: Health) -> AskLoop {
+    pub(super) fn new(
+        pending_requests: PendingRequests,
+        health: Health,
+        clock: SteadyClock,
+    ) -> AskLoop {
         AskLoop {
             pending_requests,
             health,
+            clock,
         }
     }
-}
 
-#[async_trait]
-impl Fleet for AskLoop {
-    async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal> {
-        if !self.health.is_open() {
-            let why = "the frontier is being opened: try again in a few seconds";
-            return Err(Refusal::new("$", why));
-        }
-        let asked = Asked::Act(webfill_api::parse_action(action)?);
+    async fn asked(&self, visitor: &Visitor, asked: Asked) -> Result<Value, Refusal> {
         let who = Who {
             name: visitor.name.clone(),
             address: visitor.address.map(|address| address.to_string().into()),
@@ -48,5 +47,30 @@ impl Fleet for AskLoop {
                 Err(Refusal::new(text("path"), text("message")))
             }
         }
+    }
+
+    fn needs_frontier(&self) -> Result<(), Refusal> {
+        match self.health.is_open() {
+            true => Ok(()),
+            false => {
+                let why = "the frontier is being opened: try again in a few seconds";
+                Err(Refusal::new("$", why))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Fleet for AskLoop {
+    async fn ask(&self, visitor: &Visitor, action: Value) -> Result<Value, Refusal> {
+        self.needs_frontier()?;
+        let asked = Asked::Act(webfill_api::parse_action(action)?);
+        self.asked(visitor, asked).await
+    }
+
+    async fn feed(&self, visitor: &Visitor, request: Value) -> Result<(), Refusal> {
+        self.needs_frontier()?;
+        let asked = webfill_api::parse_object(request, self.clock.now_ms())?;
+        self.asked(visitor, asked.into()).await.map(drop)
     }
 }

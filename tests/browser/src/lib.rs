@@ -21,6 +21,12 @@ use tempfile::TempDir;
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
+/// Higher pages are cut in pictures.
+const MOST_HIGH: u32 = 4_000;
+
+/// After a change of the window's size; charts are drawn anew.
+const PAINTED_WITHIN: Duration = Duration::from_millis(400);
+
 /// The member of an answer that names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -31,6 +37,7 @@ const FLAGS: &[&str] = &[
     "--headless=new",
     "--no-sandbox",
     "--disable-gpu",
+    "--hide-scrollbars",
     "--disable-quic",
     "--disable-dev-shm-usage",
     "--disable-background-networking",
@@ -50,6 +57,8 @@ pub struct Browser {
     session: String,
     /// What was requested so far.
     requested: Mutex<Vec<String>>,
+    /// What was set by [`Browser::set_size`].
+    size: Mutex<Option<(u32, u32)>>,
     _profile: TempDir,
 }
 
@@ -86,6 +95,7 @@ impl Browser {
             port,
             session: format!("/session/{id}"),
             requested: Mutex::default(),
+            size: Mutex::default(),
             _profile: profile,
         }
     }
@@ -225,6 +235,11 @@ impl Browser {
 
     /// The size of the window's content.
     pub fn set_size(&self, width: u32, height: u32) {
+        *self.size.lock().expect("no test panics in it") = Some((width, height));
+        self.override_size(width, height);
+    }
+
+    fn override_size(&self, width: u32, height: u32) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.command("Emulation.setDeviceMetricsOverride", metrics);
@@ -274,11 +289,18 @@ impl Browser {
         fs::create_dir_all(&folder).expect("our own folder");
         let path = folder.join(format!("{name}.png"));
         let metrics = self.command("Page.getLayoutMetrics", json!({}));
-        let size = &metrics["cssContentSize"];
-        let clip =
-            json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
-        let options = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
-        let picture = self.command("Page.captureScreenshot", options);
+        let size = |of: &str, side: &str| metrics[of][side].as_f64().unwrap_or(0.0) as u32;
+        let width = size("cssLayoutViewport", "clientWidth");
+        let height = size("cssContentSize", "height").min(MOST_HIGH);
+        // The window is made as high as the page: what is beyond a window's end is painted without its frames.
+        let before = *self.size.lock().expect("no test panics in it");
+        self.override_size(width, height);
+        std::thread::sleep(PAINTED_WITHIN);
+        let picture = self.command("Page.captureScreenshot", json!({"format": "png"}));
+        match before {
+            Some((width, height)) => self.override_size(width, height),
+            None => drop(self.command("Emulation.clearDeviceMetricsOverride", json!({}))),
+        }
         let picture = base64(picture["data"].as_str().unwrap_or_default());
         fs::write(&path, picture).expect("our own file");
         path

@@ -1,4 +1,4 @@
-//! A workbench of its own: `webfill desk` over a folder of mappings.
+//! A workbench: `webfill desk` over a folder of mappings, or that of a fleet.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use webfill_tests::workplace::Workplace;
 use crate::http::{Answer, Visitor};
 
 pub(super) struct Bench {
-    pub(super) desk: Running,
+    /// Its process, if it is not a fleet's.
+    desk: Option<Running>,
     pub(super) visitor: Visitor,
     pub(super) token: String,
 }
@@ -40,14 +41,24 @@ impl Bench {
             .time_limit(Duration::from_secs(600))
             .start();
         desk.wait_for_stderr("ready");
-        let visitor = Visitor::of(&place);
+        let mut bench = Bench::of(Visitor::of(&place));
+        bench.desk = Some(desk);
+        bench
+    }
+
+    /// That of a desk that is open, for a visitor who is let in.
+    pub(super) fn of(visitor: Visitor) -> Bench {
         let start = visitor.get("/desk/workbench");
         assert_eq!(start.status, 200, "{}", start.body);
         Bench {
-            desk,
+            desk: None,
             token: start.form_token(),
             visitor,
         }
+    }
+
+    pub(super) fn desk(&mut self) -> &mut Running {
+        self.desk.as_mut().expect("it has a process of its own")
     }
 
     pub(super) fn url(&self, path: &str) -> String {

@@ -8,6 +8,7 @@ use webfill_tests::stored::Stored;
 use webfill_tests::workplace::Workplace;
 
 use super::bench::Bench;
+use crate::looks;
 
 const HOST: &str = "menschen.example";
 
@@ -34,7 +35,7 @@ fn person(number: usize) -> Page {
         ))
 }
 
-#[needs(chromedriver)]
+#[needs(chromedriver, axe)]
 #[test]
 fn from_pointing_to_a_saved_mapping_that_crawls() {
     let (work, web) = (Workplace::new(), Web::start());
@@ -89,9 +90,11 @@ fn from_pointing_to_a_saved_mapping_that_crawls() {
         );
     }
     browser.screenshot("workbench-trial");
+    looks::judge_whatever_the_screen(&browser, "workbench-trial");
     browser.click_at("#trace");
     at.wait_for_results("Each step on this page");
     browser.screenshot("workbench-trace");
+    looks::judge_whatever_the_screen(&browser, "workbench-trace");
     browser.click_at("#save");
     browser.wait_until("the save", || at.status().contains("Saved").then_some(()));
     assert!(

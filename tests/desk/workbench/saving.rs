@@ -8,6 +8,7 @@ use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
 
 use super::bench::{Bench, heading_mapping};
+use crate::fleet::Fleet;
 
 const HOST: &str = "people.example";
 
@@ -74,9 +75,9 @@ fn a_draft_is_tried_saved_and_its_pages_become_golden_cases() {
     );
 
     // A draft outlives its desk, and a new one of the same mapping has the golden cases.
-    bench.desk.signal(webfill_tests::Signal::KILL);
+    bench.desk().signal(webfill_tests::Signal::KILL);
     bench
-        .desk
+        .desk()
         .wait_until("its end", |desk| desk.processes().is_empty());
     let bench = Bench::start(&work, &web, &[]);
     assert_eq!(bench.state(&draft)["draft"]["mapping"], mapping["mapping"]);
@@ -106,6 +107,72 @@ fn what_somebody_else_has_changed_is_not_written_over() {
     assert_eq!(
         serde_json::from_str::<Value>(&former).unwrap(),
         heading_mapping("people", HOST)
+    );
+}
+
+/// The lines of `webfill audit` about saved mappings.
+fn audited(work: &Workplace, arguments: &[&str]) -> Vec<Value> {
+    let told = Run::new(["audit", "--json", "--what", "mapping_save"])
+        .args(arguments)
+        .in_folder(work.path("."))
+        .finish()
+        .expect(0);
+    let lines = told.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+#[test]
+fn who_has_saved_which_mapping_is_in_the_audit_log() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let bench = Bench::start(&work, &web, &[]);
+    let draft = bench.begin("", "people");
+    let mut mapping = heading_mapping("people", HOST);
+    bench.done(&draft, "save", &json!({"mapping": mapping}));
+    mapping["description"] = "Another.".into();
+    bench.done(&draft, "save", &json!({"mapping": mapping}));
+    let lines = audited(&work, &[]);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let line = &lines[1];
+    for (key, value) in [("by", "desk"), ("result", "done"), ("mapping", "people")] {
+        assert_eq!(line[key], value, "{line}");
+    }
+    assert!(
+        line["file"]
+            .as_str()
+            .is_some_and(|file| file.ends_with("people.json")),
+        "{line}"
+    );
+    assert!(
+        line["former"]
+            .as_str()
+            .is_some_and(|file| file.ends_with("people.json.1")),
+        "{line}"
+    );
+    let shown = bench.visitor.get("/desk/audit");
+    assert!(shown.body.contains("mapping_save"), "{}", shown.body);
+
+    let token = "chief-0123456789abcdef0123456789abcdef";
+    let fleet = Fleet::with_tokens(&format!("chief {token}\n"));
+    let bench = Bench::of(fleet.logged_in(token));
+    let draft = bench.begin("", "people");
+    bench.done(
+        &draft,
+        "save",
+        &json!({"mapping": heading_mapping("people", HOST)}),
+    );
+    let lines = audited(
+        &fleet.work,
+        &["--state", "state/dispatcher", "--who", "chief"],
+    );
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        bench
+            .visitor
+            .get("/desk/audit")
+            .body
+            .contains("mapping_save")
     );
 }
 

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use webfill_desk::workbench::hands::{FetchedPage, GoldenCase, Hands};
-use webfill_desk::workbench::job;
+use webfill_desk::workbench::job::{self, Decoded};
 use webfill_mapping::{Extraction, PageKind};
+use webfill_reader::process::STACK_BYTES;
+use webfill_reader::{Limits, Report, Status};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_urls::Url;
-use webfill_worker::PageReader;
+use webfill_worker::{PageReader, is_document};
 
 use super::fetching::Fetching;
 use super::golden::NewCase;
@@ -108,20 +110,14 @@ fn keep(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
 pub fn desk_job() -> Result<ExitStatus, Fault> {
     let cannot =
         |error: std::io::Error| Fault::error(format!("a job of the desk cannot be done: {error}"));
-    let limits = webfill_reader::Limits {
-        memory_bytes: job::MEMORY_BYTES,
-        cpu_seconds: job::CPU_SECONDS,
-        input_bytes: 0,
-        text_bytes: 0,
-    };
     // If the machine lacks memory, this process is to go first. Where that may not be said it is nobody's loss but
     // the machine's.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     // The thread that reads pages confines itself, and the calls of both; the other one only waits for it.
     let working = std::thread::Builder::new()
-        .stack_size(PageReader::STACK_BYTES)
+        .stack_size(STACK_BYTES.max(PageReader::STACK_BYTES))
         .spawn(move || {
-            webfill_reader::confine(&limits)?;
+            webfill_reader::confine(&limits())?;
             job::run(decode)
         });
     let worked = working.map_err(cannot)?.join();
@@ -130,8 +126,51 @@ pub fn desk_job() -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// By its content type, else by its file's ending, else by its content.
-fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Option<(PageKind, String)> {
+/// Of a document's text, as much as crawls keep.
+const DOCUMENT_TEXT_BYTES: u64 = 10 << 20;
+
+/// By its content type, else by its file's ending, else by its content. Documents are read here: this process is
+/// confined as their readers are.
+fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String> {
+    if is_document(content_type, body)
+        && let Ok(report) = webfill_reader::process::read(body.to_vec(), &limits())
+    {
+        return of_document(report);
+    }
     let name = PathBuf::from(format!("page.{ending}"));
-    kind_and_text(&name, content_type, body)
+    let (kind, text) = kind_and_text(&name, content_type, body)
+        .ok_or("it is no page of HTML, XML, JSON or text, and no document that is known")?;
+    Ok(Decoded {
+        kind,
+        text,
+        metadata: None,
+    })
+}
+
+/// What a crawl with `--documents` would apply a mapping to.
+fn of_document(report: Report) -> Result<Decoded, String> {
+    match report.status {
+        Status::Text | Status::NoText => Ok(Decoded {
+            kind: PageKind::Text,
+            text: report.text,
+            metadata: Some(report.metadata.cleaned().entries().collect()),
+        }),
+        Status::Encrypted | Status::Broken | Status::TooLarge => {
+            let reason = report.reason.map(|reason| format!(": {reason}"));
+            Err(format!(
+                "no mapping applies to this document, because it is {}{}",
+                report.status.as_str(),
+                reason.unwrap_or_default()
+            ))
+        }
+    }
+}
+
+fn limits() -> Limits {
+    Limits {
+        memory_bytes: job::MEMORY_BYTES,
+        cpu_seconds: job::CPU_SECONDS,
+        input_bytes: 0,
+        text_bytes: DOCUMENT_TEXT_BYTES,
+    }
 }

@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use serde_json::Value;
 use webfill_document::{Document, Limits};
 use webfill_learn::Page as LearnPage;
-use webfill_mapping::{PageInput, PageKind};
+use webfill_mapping::{Metadatum, PageInput, PageKind};
 use webfill_urls::Url;
 
 use super::{
@@ -14,10 +14,19 @@ use super::{
 };
 use crate::workbench::copy::{Bounds, Copy, copy, copy_of_text};
 
-/// Finds out what a body is, and its text: by its content type, its name's ending, and itself. `None` if it is no
-/// page that mappings read.
+/// Finds out what a body is, and its text: by its content type, its name's ending, and itself. Why mappings do not read
+/// it is told as a clause.
 pub type Decode =
-    fn(body: &[u8], content_type: Option<&str>, ending: &str) -> Option<(PageKind, String)>;
+    fn(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String>;
+
+/// What a body is, for mappings.
+#[derive(Debug)]
+pub struct Decoded {
+    pub kind: PageKind,
+    pub text: String,
+    /// Of a document (PDF, ...).
+    pub metadata: Option<Vec<Metadatum>>,
+}
 
 /// A longer line is no order.
 const MOST_ORDER_BYTES: u64 = 32 << 20;
@@ -27,6 +36,7 @@ pub(super) struct Page {
     pub(super) url: Url,
     pub(super) kind: PageKind,
     pub(super) text: String,
+    pub(super) metadata: Option<Vec<Metadatum>>,
     pub(super) head: PageHead,
 }
 
@@ -124,14 +134,12 @@ fn answer(order: Order, bodies: Vec<Vec<u8>>, decode: Decode) -> Answer {
 fn decoded(head: PageHead, body: &[u8], decode: Decode) -> Result<Page, String> {
     let url = Url::parse(&head.url).map_err(|error| format!("{}: {error}", head.url))?;
     let decoded = decode(body, head.content_type.as_deref(), &head.ending);
-    let (kind, text) = decoded.ok_or_else(|| {
-        let url = &head.url;
-        format!("{url}: this is no page of HTML, XML, JSON or text; `webfill mapping test` reads documents")
-    })?;
+    let decoded = decoded.map_err(|why| format!("{}: {why}", head.url))?;
     Ok(Page {
         url,
-        kind,
-        text,
+        kind: decoded.kind,
+        text: decoded.text,
+        metadata: decoded.metadata,
         head,
     })
 }

@@ -198,11 +198,18 @@ impl Ended {
             // It told so itself: it could not be confined, or lacks something else.
             None => Err(Trouble::Machine(match self.words.trim() {
                 "" => format!("it ended with {}", self.status),
+                // What could not be given room was told, and not died of.
+                words if words.ends_with(OUT_OF_MEMORY) => {
+                    return Err(Trouble::TooMuch("it ran out of memory"));
+                }
                 words => words.to_owned(),
             })),
         }
     }
 }
+
+/// As the standard library says it.
+const OUT_OF_MEMORY: &str = "out of memory";
 
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
@@ -243,6 +250,8 @@ mod tests {
         assert!(slow.starts_with("it took too long"), "{slow}");
         let large =
             told(|| shell("echo memory allocation of 9 bytes failed >&2; kill -6 $$")).await;
+        assert!(large.starts_with("it ran out of memory"), "{large}");
+        let large = told(|| shell("echo cannot be done: out of memory >&2; exit 1")).await;
         assert!(large.starts_with("it ran out of memory"), "{large}");
         let confined = told(|| shell("echo cannot be confined >&2; exit 3")).await;
         assert!(

@@ -76,17 +76,21 @@ pub(super) fn extract(
         deadline: Some(Instant::now() + PAGE_TIME),
         ..Wants::default()
     };
-    engine
-        .extract_as(Some(index), page.input(), wants)
-        .map_err(|error| error.to_string())
+    let extraction = match &page.metadata {
+        Some(metadata) => engine.extract_document_as(Some(index), page.input(), metadata, wants),
+        None => engine.extract_as(Some(index), page.input(), wants),
+    };
+    extraction.map_err(|error| error.to_string())
 }
 
 /// Each step of a mapping on a page, and the elements that the fields are read from.
 pub(super) fn trace(sources: Vec<Source>, mapping: &str, page: &Page) -> Result<Value, String> {
     let (engine, index) = engine(sources, mapping)?;
-    let trace = engine
-        .trace(Some(index), page.input())
-        .ok_or_else(|| format!("there is no mapping {mapping}"))?;
+    let trace = match &page.metadata {
+        Some(metadata) => engine.trace_document(Some(index), page.input(), metadata),
+        None => engine.trace(Some(index), page.input()),
+    };
+    let trace = trace.ok_or_else(|| format!("there is no mapping {mapping}"))?;
     let elements = elements_of(&trace, page);
     let mut told = serde_json::to_value(&trace).map_err(|error| error.to_string())?;
     told["elements"] = elements;

@@ -23,6 +23,7 @@ fn pages() -> Vec<Page> {
             },
             url,
             kind: PageKind::Html,
+            metadata: None,
             text,
         }
     };

@@ -1,0 +1,102 @@
+//! The desk over a MongoDB server: first sight, lists and single things, out of a crawl that a fleet and a process of its own
+//! have stored there.
+
+use serde_json::json;
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::site::{page, status};
+
+use crate::fleet::{APP, Fleet, wait_for};
+use crate::http::Visitor;
+
+fn shown(visitor: &Visitor, path: &str) -> String {
+    let answer = visitor.get(path);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    // As a browser reads it.
+    answer.body.replace("&#x2f;", "/")
+}
+
+/// Whether a page says all of it.
+fn assert_says(visitor: &Visitor, path: &str, texts: &[&str]) {
+    let body = shown(visitor, path);
+    for text in texts {
+        assert!(body.contains(text), "{path} does not say {text}: {body}");
+    }
+}
+
+/// The first path on a page that begins so.
+fn path_on(body: &str, begin: &str) -> String {
+    let (_, rest) = body
+        .split_once(&format!("href=\"{begin}"))
+        .unwrap_or_else(|| panic!("no link to {begin}: {body}"));
+    format!("{begin}{}", rest.split('"').next().expect("an end"))
+}
+
+#[needs(mongod)]
+#[test]
+fn what_mongodb_holds_is_shown_from_first_sight_to_a_record() {
+    let database = fresh_database();
+    let mut fleet = Fleet::unstarted();
+    fleet.store_in(database.uri());
+    let members = fleet.web.site("members.example");
+    members.serve(
+        "/ada",
+        page("Ada")
+            .field("name", "Ada Lovelace")
+            .field("location", "London"),
+    );
+    members.serve("/gone", status(404));
+    fleet.start_dispatcher();
+    fleet.start_supervisor();
+    fleet.feed_pages("a.example", "monday", 60);
+    let record = |id: &str, path: &str| json!({"id": id, "urls": [members.url(path)], "fields": {"name": null, "location": null}});
+    let records = [record("1815", "/ada"), record("none", "/gone")];
+    fleet.crawl_records("members", "people", &records);
+    let visitor = fleet.visitor();
+    wait_for("all pages are stored", || {
+        let crawl = shown(&visitor, &format!("/desk/crawl/{APP}/monday"));
+        (crawl.contains("finished") && crawl.contains(">60</a>")).then_some(())
+    });
+    wait_for("first sight counts the records", || {
+        let sight = shown(&visitor, "/desk/");
+        let resolved = "<dd id=\"resolved\">1</dd>";
+        (sight.contains(resolved) && sight.contains("Hopeless</dt><dd>1</dd>")).then_some(())
+    });
+    assert_says(
+        &visitor,
+        "/desk/crawls",
+        &["testapp / monday", "testapp / members"],
+    );
+
+    let failed = format!("/desk/crawl/{APP}/members/pages?outcome=http_error");
+    assert_says(&visitor, &failed, &["members.example/gone"]);
+    assert_says(&visitor, "/desk/site/a.example/pages", &["a.example/"]);
+    let pages = shown(&visitor, &format!("/desk/crawl/{APP}/monday/pages"));
+    assert!(pages.contains("Go on"), "50 of 60 are on the first page");
+    assert_says(
+        &visitor,
+        &path_on(&pages, "/desk/page/"),
+        &["a.example", "ok"],
+    );
+    let page_of_ada = shown(&visitor, "/desk/site/members.example/pages?outcome=ok");
+    let page_of_ada = path_on(&page_of_ada, "/desk/page/");
+    assert_says(&visitor, &page_of_ada, &["Ada Lovelace"]);
+    assert_says(&visitor, &format!("{page_of_ada}/body"), &["Ada Lovelace"]);
+
+    assert_says(&visitor, "/desk/records", &["people"]);
+    assert_says(
+        &visitor,
+        "/desk/records?dataset=people&state=open",
+        &["none"],
+    );
+    let complete = ["Ada Lovelace", "London", "members.example/ada"];
+    assert_says(&visitor, "/desk/record/people/1815", &complete);
+    let open = ["a page of it ended in http_error"];
+    assert_says(&visitor, "/desk/record/people/none", &open);
+    let found = format!(
+        "/desk/find?url={}",
+        crate::http::encoded(&members.url("/ada"))
+    );
+    assert_says(&visitor, &found, &["members"]);
+    assert_says(&visitor, "/desk/mappings", &["profile"]);
+}
