@@ -1,7 +1,8 @@
 //! [`Deliveries`]: pages that were taken in, of all mappings, so that one that comes again counts once.
 //!
 //! A task is delivered again when its lease has ended, thousands of pages later; and a store may pass one page
-//! twice. This is in memory only: after a restart the position in the store decides, and the few pages that
+//! twice. A later run of a watch, or a refresh, looks at a page anew: its task is delivered again, too, but later
+//! than that, and what the page shows then counts. This is in memory only: after a restart the position in the store decides, and the few pages that
 //! each mapping's state remembers. What is not stored when the states are read again is taken back first,
 //! because its pages come again.
 
@@ -12,14 +13,21 @@ use serde::{Deserialize, Serialize};
 use crate::hash;
 use crate::mapping_health::GoodPage;
 
-/// Pages that are remembered, of all mappings: some minutes of a fast fleet. They take about 4 MB.
+/// Pages that are remembered, of all mappings: some minutes of a fast fleet. They take about 6 MB.
 const PAGES: usize = 50_000;
+
+/// What comes within this time after a fetch of the same page may be the same task, delivered again: a lease is
+/// a matter of minutes. What comes later is a new look.
+const DELIVERED_AGAIN_WITHIN_MS: u64 = 3_600_000;
 
 /// A page, and one fetch of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Keys {
     page: u64,
     fetch: u64,
+    /// 0 in states of versions that did not keep it: such a page counts once more.
+    #[serde(default)]
+    at_ms: i64,
 }
 
 impl Keys {
@@ -29,21 +37,35 @@ impl Keys {
         Keys {
             page: of_page,
             fetch,
+            at_ms: page.at_ms,
         }
     }
 
     /// Whether a page with these keys is the other one again.
     pub(crate) fn repeats(&self, other: &Keys, page: &GoodPage<'_>) -> bool {
-        self.fetch == other.fetch || page.attempts > 1 && self.page == other.page
+        self.fetch == other.fetch
+            || self.page == other.page && is_delivered_again(page, other.at_ms)
     }
+}
+
+/// Whether a page may be that of a task which was delivered before, when it was fetched at this time.
+fn is_delivered_again(page: &GoodPage<'_>, at_ms: i64) -> bool {
+    page.attempts > 1 && page.at_ms.abs_diff(at_ms) < DELIVERED_AGAIN_WITHIN_MS
+}
+
+/// How often a key is in the ring, and when the last page with it was fetched.
+#[derive(Debug, Default)]
+struct KnownKey {
+    count: u32,
+    at_ms: i64,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Deliveries {
     ring: VecDeque<Keys>,
-    /// How often each key, of a page or a fetch, is in the ring.
-    known: HashMap<u64, u32>,
+    /// The keys of the ring, of pages and fetches.
+    known: HashMap<u64, KnownKey>,
     /// So many of the ring's last are not stored.
     unsaved: usize,
 }
@@ -52,8 +74,9 @@ impl Deliveries {
     /// Notes a page; whether it is a new one.
     pub fn note(&mut self, mapping: &str, page: &GoodPage<'_>) -> bool {
         let keys = Keys::of(mapping, page);
-        let is_known = |key: u64| self.known.contains_key(&key);
-        if is_known(keys.fetch) || page.attempts > 1 && is_known(keys.page) {
+        let known = self.known.get(&keys.page);
+        let is_again = known.is_some_and(|known| is_delivered_again(page, known.at_ms));
+        if is_again || self.known.contains_key(&keys.fetch) {
             return false;
         }
         if self.ring.len() >= PAGES
@@ -62,7 +85,9 @@ impl Deliveries {
             self.forget(oldest);
         }
         for key in [keys.page, keys.fetch] {
-            *self.known.entry(key).or_default() += 1;
+            let known = self.known.entry(key).or_default();
+            known.count += 1;
+            known.at_ms = keys.at_ms;
         }
         self.ring.push_back(keys);
         self.unsaved = (self.unsaved + 1).min(self.ring.len());
@@ -85,9 +110,9 @@ impl Deliveries {
 
     fn forget(&mut self, keys: Keys) {
         for key in [keys.page, keys.fetch] {
-            if let Some(count) = self.known.get_mut(&key) {
-                *count -= 1;
-                if *count == 0 {
+            if let Some(known) = self.known.get_mut(&key) {
+                known.count -= 1;
+                if known.count == 0 {
                     self.known.remove(&key);
                 }
             }
@@ -109,6 +134,7 @@ mod tests {
                 url: &id,
                 site: "x",
                 at,
+                at_ms: at.parse::<i64>().unwrap() * 1_000,
                 mapping_version: None,
                 template: None,
                 source: &id,
@@ -128,6 +154,15 @@ mod tests {
         assert!(!note(&mut deliveries, 7, "2", 2), "after a lease");
         assert!(!note(&mut deliveries, 7, "1", 1), "passed twice");
         assert!(note(&mut deliveries, 7, "2", 1), "fetched again");
+    }
+
+    #[test]
+    fn a_look_of_a_later_run_counts() {
+        let mut deliveries = Deliveries::default();
+        assert!(note(&mut deliveries, 7, "0", 1));
+        assert!(!note(&mut deliveries, 7, "3599", 2), "its task, again");
+        assert!(note(&mut deliveries, 7, "3600", 3), "the next run");
+        assert!(!note(&mut deliveries, 7, "3700", 4), "its task, again");
     }
 
     #[test]

@@ -122,6 +122,7 @@ mod tests {
                 url: &long,
                 site: &long,
                 at: "2026-01-01T00:00:00.000Z",
+                at_ms: 0,
                 mapping_version: None,
                 template: Some(&long),
                 source: "",

@@ -42,6 +42,8 @@ pub struct GoodPage<'a> {
     pub site: &'a str,
     /// When it was fetched, ISO 8601.
     pub at: &'a str,
+    /// The same in milliseconds since the epoch.
+    pub at_ms: i64,
     pub mapping_version: Option<&'a str>,
     /// Its sketch, see [`crate::is_similar`].
     pub template: Option<&'a str>,

@@ -105,6 +105,7 @@ mod tests {
             url: id,
             site: "x",
             at,
+            at_ms: 0,
             mapping_version: None,
             template: None,
             source: id,
@@ -138,6 +139,33 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_a_later_run_is_new_though_its_task_is_the_same() {
+        let mut recent = Recent::default();
+        let mut look = |at: &str, at_ms, attempts| {
+            let fields = Map::new();
+            recent.note(&GoodPage {
+                id: "x",
+                url: "x",
+                site: "x",
+                at,
+                at_ms,
+                mapping_version: None,
+                template: None,
+                source: "x",
+                content_hash: Some("c"),
+                attempts,
+                fields: &fields,
+                alternatives: &fields,
+                known_values: &[],
+            })
+        };
+        let day_ms = 86_400_000;
+        assert_eq!(look("1", 0, 1), Novelty::New);
+        assert_eq!(look("2", day_ms, 2), Novelty::New);
+        assert_eq!(look("3", day_ms + 1, 3), Novelty::Old);
+    }
+
+    #[test]
     fn one_content_for_many_urls_counts_once_and_is_told_once() {
         let mut recent = Recent::default();
         let mut told = Vec::new();
@@ -163,6 +191,7 @@ mod tests {
                 url: &url,
                 site: &url,
                 at: "1",
+                at_ms: 0,
                 mapping_version: None,
                 template: None,
                 source: &url,

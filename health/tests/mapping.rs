@@ -51,6 +51,7 @@ impl Site {
                 id: &id,
                 url: &id,
                 at: "2026-01-01T00:00:00.000Z",
+                at_ms: 0,
                 mapping_version: Some(self.version),
                 template: Some(self.template),
                 source: &id,

@@ -156,6 +156,7 @@ fn look(manual: &Manual, order: Order, most: usize) -> Told {
                 url: &id,
                 site: "manual.example",
                 at: "2026-01-01T00:00:00.000Z",
+                at_ms: 0,
                 mapping_version: None,
                 template: read.template.as_deref(),
                 source: &source.to_string(),

@@ -39,6 +39,7 @@ fn templates(sketches: &[String]) -> Vec<u64> {
             id: &id,
             url: &id,
             at: "2026-01-01T00:00:00.000Z",
+            at_ms: 0,
             mapping_version: None,
             template: Some(sketch),
             source: &id,

@@ -147,6 +147,7 @@ fn page<'a>(
         id,
         url: id,
         at: "2026-01-01T00:00:00.000Z",
+        at_ms: 0,
         mapping_version: Some("v1"),
         template: Some(template),
         source: id,

@@ -1,9 +1,14 @@
 //! Applications and operators hear of a mapping that begins to rot.
 
-use serde_json::Value;
-use webfill_tests::site::page;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::fleet::{Fleet, request};
+use serde_json::{Value, json};
+use webfill_tests::receiver::{Posted, Receiver};
+use webfill_tests::site::page;
+use webfill_tests::workplace::profile_mapping;
+
+use crate::fleet::{Fleet, request, wait_for};
 
 #[test]
 fn a_changed_layout_is_published_once_and_stands_in_the_status() {
@@ -44,4 +49,103 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     assert_eq!(status["alarms"][0]["fields"], "name");
     let told = fleet.run(&["status"]).expect(0).stdout;
     assert!(told.contains("alarms\nmapping  layout changed"), "{told}");
+}
+
+/// The mapping of the tests, whose name has a second chain.
+fn with_alternative() -> Value {
+    let xpath =
+        |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);
+    let mut mapping = profile_mapping();
+    mapping["fields"] = json!([
+        {"name": "title", "processors": xpath("//h1/text()")},
+        {"name": "name", "alternatives": [xpath("//p[@class='name']/text()"), xpath("//dd[1]/text()")]},
+    ]);
+    mapping
+}
+
+/// The first of such events that was delivered.
+fn told_of(receiver: &Receiver, event: &str) -> Option<Value> {
+    let of_notice = |posted: Posted| match posted.json()["events"].take() {
+        Value::Array(events) => events,
+        _ => Vec::new(),
+    };
+    let mut events = receiver.delivered().into_iter().flat_map(of_notice);
+    events.find(|told| told["event"] == event)
+}
+
+/// Runs the watch `shop` over pages that are new in this run, and waits for its end.
+fn run_shop(fleet: &Fleet, receiver: &Receiver, number: usize) {
+    const PAGES: usize = 150;
+    let pages = number * PAGES..(number + 1) * PAGES;
+    let urls: Vec<String> = pages
+        .map(|page| format!("http://shop.example/{page}"))
+        .collect();
+    let watch = json!({
+        "name": "shop", "urls": urls, "schedule": "0 0 29 2 *", "crawl": {"changes": false},
+        "notify": [{"webhook": receiver.url(), "when": "at_once", "about": ["health"]}],
+    });
+    fleet.run(&["watch", "add", &watch.to_string()]).expect(0);
+    fleet.run(&["watch", "run", "shop"]).expect(0);
+    wait_for("the run has ended", || {
+        let shown = fleet.json(&["watch", "show", "shop"]);
+        let last = &shown["runs"][0];
+        (last["run"] == number && last["how"] == "finished").then_some(())
+    });
+}
+
+#[test]
+fn a_watch_is_told_that_an_alternative_serves_and_that_nothing_does() {
+    let mut fleet = Fleet::unstarted(&[("NOTICES_ALLOW_PRIVATE_WEBHOOKS", "true")]);
+    fleet
+        .work
+        .write_json("mappings/profile.json", &with_alternative());
+    fleet.start_dispatcher();
+    fleet.add_supervisor("one");
+    let layout = Arc::new(AtomicUsize::new(0));
+    let served = Arc::clone(&layout);
+    fleet.web.site("shop.example").otherwise(move |request| {
+        let page = page("A thing");
+        let name = format!("Name {}", request.path);
+        match served.load(Ordering::SeqCst) {
+            0 => page.field("name", &name).into(),
+            1 => page
+                .html(format!("<h1>A thing</h1><dl><dt>Name<dd>{name}</dl>"))
+                .into(),
+            _ => page.field("other", &name).into(),
+        }
+    });
+    fleet
+        .run(&["site", "shop.example", "--delay", "0"])
+        .expect(0);
+    let receiver = Receiver::start();
+    run_shop(&fleet, &receiver, 1);
+    assert_eq!(fleet.json(&["status"])["warnings"], Value::Null);
+
+    layout.store(1, Ordering::SeqCst);
+    run_shop(&fleet, &receiver, 2);
+    let event = wait_for("it is told", || told_of(&receiver, "alternative_serves"));
+    let line = "field name of mapping profile: its first chain gives nothing any more; its alternative 2 serves";
+    assert_eq!(event["line"], line, "{event:#}");
+    assert_eq!(event["about"], "health");
+    let status = fleet.json(&["status"]);
+    assert_eq!(status["warnings"][0]["mapping"], "profile", "{status:#}");
+    assert_eq!(status["warnings"][0]["field"], "name");
+    assert_eq!(status["alarms"], Value::Null, "nothing is lost");
+    let told = fleet.run(&["status"]).expect(0).stdout;
+    assert!(told.contains("its alternative 2 serves"), "{told}");
+
+    layout.store(0, Ordering::SeqCst);
+    run_shop(&fleet, &receiver, 3);
+    wait_for("it is over", || told_of(&receiver, "alternative_cleared"));
+    assert_eq!(fleet.json(&["status"])["warnings"], Value::Null);
+    assert_eq!(told_of(&receiver, "layout_changed"), None);
+
+    layout.store(2, Ordering::SeqCst);
+    run_shop(&fleet, &receiver, 4);
+    let event = wait_for("it is told", || told_of(&receiver, "layout_changed"));
+    let line = event["line"].as_str().unwrap_or_default();
+    assert!(
+        line.contains("profile") && line.contains("name"),
+        "{event:#}"
+    );
 }

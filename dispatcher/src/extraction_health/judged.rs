@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use webfill_health::{Alarm, Deliveries, Event, GoodPage, MappingHealth};
 use webfill_notices::Standing;
-use webfill_store::{Cursor, HealthState, Store, StoreError};
+use webfill_store::{Cursor, HealthState, Store, StoreError, parse_iso_time};
 
 use super::told::{Owner, Told, What};
 use super::{Chunk, blocked, known, pinned};
@@ -157,6 +157,9 @@ impl Judged {
             url: text(page, "url").unwrap_or_default(),
             site: text(page, "site").unwrap_or_default(),
             at: text(page, "started_at").unwrap_or_default(),
+            at_ms: text(page, "started_at")
+                .and_then(parse_iso_time)
+                .unwrap_or_default(),
             mapping_version: text(page, "mapping_version"),
             template: text(page, "template"),
             source: source(page),

@@ -98,6 +98,7 @@ fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
         url: &url,
         site: "site.example",
         at: &format!("2026-01-01T00:{:02}:{:02}Z", number / 60, number % 60),
+        at_ms: 0,
         mapping_version: Some("1"),
         template: page.extraction.template.as_deref(),
         source: &url,
