@@ -40,6 +40,7 @@ mod mongodb_queries;
 mod mongodb_records;
 mod mongodb_records_refused;
 mod mongodb_roles;
+mod mongodb_sharding;
 mod nights;
 mod notices;
 mod one_at_a_time;

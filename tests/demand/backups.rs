@@ -4,6 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
+use webfill_test_mongod::{Mongod, ReplicaSet};
+use webfill_test_needs::needs;
+use webfill_tests::documents::Documents;
 use webfill_tests::site::page;
 
 use crate::fleet::{Fleet, request, wait_for};
@@ -11,6 +14,16 @@ use crate::fleet::{Fleet, request, wait_for};
 const SITES: usize = 4;
 const PAGES: usize = 14;
 const DELAY: Duration = Duration::from_millis(400);
+
+/// A dispatcher that starts from a backup waits for what may be under way: a lease, and the longest request.
+const QUICK: [(&str, &str); 6] = [
+    ("POLITENESS_DELAY", "0.4"),
+    ("DISPATCHER_LEASE", "1"),
+    ("FETCH_CONNECT_TIMEOUT", "1"),
+    ("FETCH_HEAD_TIMEOUT", "1"),
+    ("FETCH_BODY_TIMEOUT", "1"),
+    ("FETCH_TOTAL_TIMEOUT", "2"),
+];
 
 /// As if the backup had been made an hour earlier.
 fn make_an_hour_old(frontier: &Path) {
@@ -25,26 +38,12 @@ fn make_an_hour_old(frontier: &Path) {
 
 #[test]
 fn what_came_after_a_backup_is_fetched_again_politely() {
-    let mut fleet = Fleet::with(&[
-        ("POLITENESS_DELAY", "0.4"),
-        ("DISPATCHER_LEASE", "1"),
-        ("FETCH_CONNECT_TIMEOUT", "1"),
-        ("FETCH_HEAD_TIMEOUT", "1"),
-        ("FETCH_BODY_TIMEOUT", "1"),
-        ("FETCH_TOTAL_TIMEOUT", "2"),
-    ]);
-    let mut requests = Vec::new();
-    for number in 0..SITES {
-        let site = fleet.web.site(&format!("s{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
-        requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), "c")));
-    }
-    fleet.feed(&requests);
+    let mut fleet = Fleet::with(&QUICK);
+    feed_and_wait(&fleet);
     let pages = |fleet: &Fleet| fleet.web.visits().pages().len();
-    wait_for("some pages", || (pages(&fleet) >= SITES * 3).then_some(()));
     let backup = fleet.back_up();
     let at_backup = pages(&fleet);
-    wait_for("more pages", || (pages(&fleet) >= SITES * 7).then_some(()));
+    wait_for_pages(&fleet, SITES * 7);
     let lost = pages(&fleet);
     make_an_hour_old(&backup.join("dispatcher.db"));
     // Its supervisor lives on, and has tasks in its queue.
@@ -71,4 +70,65 @@ fn what_came_after_a_backup_is_fetched_again_politely() {
     );
     let info = fleet.info("c");
     assert_eq!(info["state"], Value::from("finished"));
+}
+
+/// Sites with many pages, all of which are fed; returns when some were fetched.
+fn feed_and_wait(fleet: &Fleet) {
+    let mut requests = Vec::new();
+    for number in 0..SITES {
+        let site = fleet.web.site(&format!("s{number}.example"));
+        site.otherwise(|request| page(&request.path).field("name", "a name").into());
+        requests.extend((0..PAGES).map(|n| request(&site.url(&format!("/{n}")), "c")));
+    }
+    fleet.feed(&requests);
+    wait_for_pages(fleet, SITES * 3);
+}
+
+fn wait_for_pages(fleet: &Fleet, count: usize) {
+    wait_for("more pages", || {
+        (fleet.web.visits().pages().len() >= count).then_some(())
+    });
+}
+
+/// The recipe of `docs/mongodb-fleet.md` for those who do not have `mongodump`.
+#[test]
+#[needs(mongod)]
+fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
+    let set = ReplicaSet::start(3);
+    let mut fleet = Fleet::unstarted(&QUICK);
+    fleet.store = set.uri("webfill");
+    fleet.start_dispatcher();
+    fleet.add_supervisor("one");
+    feed_and_wait(&fleet);
+
+    let backup = fleet.back_up();
+    let before = Documents::open(&set.uri("webfill"));
+    let before = ["pages", "page_log"].map(|name| before.all(name));
+    let secondary = &set.members[(set.primary() + 1) % 3];
+    let files = backup.join("store");
+    secondary.copy_files_to(&files);
+    wait_for_pages(&fleet, SITES * 7);
+    fleet.kill_all();
+    drop(set);
+
+    let restored = Mongod::restore(&files);
+    let documents = Documents::open(&restored.uri("webfill"));
+    for (name, before) in ["pages", "page_log"].into_iter().zip(&before) {
+        let after = documents.all(name);
+        assert!(!before.is_empty(), "{name}");
+        let lost: Vec<&Value> = before.iter().filter(|one| !after.contains(one)).collect();
+        assert_eq!(lost, [&Value::Null; 0], "{name}");
+    }
+    assert!(documents.pages().len() < SITES * PAGES, "they are of then");
+
+    fleet.store = restored.uri("webfill");
+    fleet.start_restored(&backup);
+    fleet.add_supervisor("two");
+    fleet.wait_until_done("c");
+    let pages = documents.pages();
+    assert_eq!(pages.len(), SITES * PAGES);
+    assert!(pages.values().all(|page| page.outcome == "ok"));
+    let visits = fleet.web.visits();
+    assert_eq!(visits.overlaps(), [""; 0]);
+    visits.assert_polite(DELAY);
 }

@@ -37,6 +37,8 @@ pub(crate) struct Fleet {
     pub(crate) dispatcher_state: PathBuf,
     /// Of what is started from now on.
     pub(crate) build: Build,
+    /// The same.
+    pub(crate) store: String,
     settings: Vec<(String, String)>,
     config: Option<PathBuf>,
     dispatcher: Option<Running>,
@@ -90,6 +92,7 @@ impl Fleet {
     pub(crate) fn dispatcher_in_folder(folder: &Path, settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::unstarted(settings);
         fleet.work = Workplace::in_folder(folder);
+        fleet.store = file_in(&fleet.work);
         fleet.dispatcher_state = fleet.work.path(DISPATCHER_STATE);
         fleet.start_dispatcher();
         fleet
@@ -104,6 +107,7 @@ impl Fleet {
         Fleet {
             web: Web::start(),
             dispatcher_state: work.path(DISPATCHER_STATE),
+            store: file_in(&work),
             work,
             build: Build::Today,
             host: format!("127.{}.{high}.{low}", 100 + number % 100),
@@ -137,7 +141,7 @@ impl Fleet {
     /// Copies the dispatcher's files and the store while they are in use; the folder's name.
     pub(crate) fn back_up(&self) -> PathBuf {
         let folder = self.work.path("backup");
-        Run::new(["backup", "--store", &self.store_uri()])
+        Run::new(["backup", "--store", &self.store])
             .arg("--state")
             .arg(&self.dispatcher_state)
             .arg(&folder)
@@ -149,8 +153,7 @@ impl Fleet {
     /// Starts a dispatcher from a backup on an address and with a state folder of its own: first without
     /// a word about it, which is refused.
     pub(crate) fn start_restored(&mut self, backup: &std::path::Path) {
-        let (_, own) = self.host.rsplit_once('.').expect("it is an address");
-        self.host = format!("127.250.{}.{own}", std::process::id() % 250);
+        self.host = self.elsewhere(240);
         let state = self.work.path("state/dispatcher-restored");
         self.dispatcher_state.clone_from(&state);
         fs::create_dir_all(&state).expect("a folder");
@@ -162,6 +165,14 @@ impl Fleet {
         self.dispatcher = Some(running);
     }
 
+    /// An address of another machine, whose second part is this one or one of the next six.
+    fn elsewhere(&self, part: u8) -> String {
+        let parts: Vec<&str> = self.host.split('.').collect();
+        let number: u8 = parts[1].parse().expect("it is an address");
+        let pid = std::process::id() % 250;
+        format!("127.{}.{pid}.{}", part + number % 7, parts[3])
+    }
+
     /// Ends the whole fleet, and starts the dispatcher from its state folder on another address.
     pub(crate) fn move_dispatcher(&mut self) {
         self.run(&["drain"]).expect(0);
@@ -170,8 +181,7 @@ impl Fleet {
         }
         self.dispatcher().signal(Signal::TERM);
         self.dispatcher_ended(0);
-        let (_, own) = self.host.rsplit_once('.').expect("it is an address");
-        self.host = format!("127.251.{}.{own}", std::process::id() % 250);
+        self.host = self.elsewhere(248);
         let state = self.work.path("state/dispatcher-moved");
         let copied = std::process::Command::new("cp")
             .arg("-a")
@@ -217,8 +227,7 @@ impl Fleet {
     }
 
     fn role(&self, role: &str, state: &Path) -> Run {
-        let store = format!("sqlite:{}", self.work.path("store.db").display());
-        let run = Run::of_build(self.build, [role, "--store", &store, "--state"])
+        let run = Run::of_build(self.build, [role, "--store", &self.store, "--state"])
             .arg(state)
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
             .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
@@ -254,6 +263,15 @@ impl Fleet {
         let (_, running) = self.supervisors.remove(place.expect("it was started"));
         running.signal(Signal::TERM);
         running.finish().expect(0);
+    }
+
+    /// `kill -9` of everything.
+    pub(crate) fn kill_all(&mut self) {
+        self.kill_dispatcher();
+        for (_, running) in self.supervisors.drain(..) {
+            running.signal(Signal::KILL);
+            running.finish();
+        }
     }
 
     /// Waits until the dispatcher has ended by itself, with this exit code; returns what it said.
@@ -316,7 +334,7 @@ impl Fleet {
     }
 
     pub(crate) fn store_uri(&self) -> String {
-        format!("sqlite:{}", self.work.path("store.db").display())
+        self.store.clone()
     }
 
     /// `webfill ARGS... --dispatcher OURS`, which has not started yet.
@@ -391,6 +409,11 @@ impl Fleet {
             .filter(|line: &Value| line["event"] == event)
             .collect()
     }
+}
+
+/// The store of a fleet that is told no other.
+fn file_in(work: &Workplace) -> String {
+    format!("sqlite:{}", work.path("store.db").display())
 }
 
 /// A request for one URL.

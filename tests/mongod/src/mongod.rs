@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const LOOPBACK: &str = "127.0.0.1";
 
+/// Where a server has its files, in its folder.
+const DATA: &str = "data";
+
 /// The name of every replica set.
 pub(crate) const SET: &str = "webfill";
 
@@ -76,8 +79,37 @@ impl Mongod {
         Mongod::start_below(LOOPBACK, options, &std::env::temp_dir())
     }
 
+    /// Starts a replica set of one on a copy of the files of another set's member: it brings them up to date by the
+    /// member's own log, finds itself outside of the set that they name, and is told that the set is it alone.
+    pub fn restore(files: &Path) -> Mongod {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        copy_files(files, &folder.path().join(DATA));
+        let options = ["--replSet", SET, "--oplogSize", "64"];
+        let mongod = Mongod::start_in_folder(LOOPBACK, &options, folder);
+        let direct = format!("mongodb://{}/?directConnection=true", mongod.address());
+        let found = mongod.ask(&direct, doc! {"replSetGetConfig": 1});
+        let mut config = found.get_document("config").expect("its set").clone();
+        config.insert("members", vec![doc! {"_id": 0, "host": mongod.address()}]);
+        let told = doc! {"replSetReconfig": config, "force": true};
+        mongod.ask(&direct, told);
+        mongod.wait_until_writable(&mongod.address());
+        mongod
+    }
+
+    /// Copies the server's files to a folder that does not exist yet, while the server keeps them as they are.
+    pub fn copy_files_to(&self, folder: &Path) {
+        let direct = format!("mongodb://{}/?directConnection=true", self.address());
+        self.ask(&direct, doc! {"fsync": 1, "lock": true});
+        copy_files(&self.folder.path().join(DATA), folder);
+        self.ask(&direct, doc! {"fsyncUnlock": 1});
+    }
+
     fn start_below(host: &str, options: &[&str], parent: &Path) -> Mongod {
         let folder = tempfile::tempdir_in(parent).expect("a temporary folder");
+        Mongod::start_in_folder(host, options, folder)
+    }
+
+    fn start_in_folder(host: &str, options: &[&str], folder: TempDir) -> Mongod {
         let mut mongod = Mongod {
             process: None,
             host: host.to_owned(),
@@ -179,7 +211,7 @@ impl Mongod {
     }
 
     fn spawn(&self) -> Child {
-        let data = self.folder.path().join("data");
+        let data = self.folder.path().join(DATA);
         std::fs::create_dir_all(&data).expect("our own folder");
         let log = File::options()
             .create(true)
@@ -256,6 +288,15 @@ impl Drop for Mongod {
             self.kill();
         }
     }
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    let mut copy = std::process::Command::new("cp");
+    let copied = copy.arg("-a").args([from, to]).status();
+    assert!(
+        copied.expect("there is cp").success(),
+        "cannot copy {from:?}"
+    );
 }
 
 /// A free port. If another process takes it before the server does, the server ends and the test
