@@ -1,6 +1,8 @@
 //! A fleet in which something stands still, and what it says of it: `status`, `info`, `why`.
 
 use serde_json::{Value, json};
+use webfill_test_mongod::Mongod;
+use webfill_test_needs::needs;
 use webfill_tests::site::{page, status};
 
 use crate::clients::get;
@@ -147,6 +149,55 @@ fn status_says_who_is_there_and_what_each_crawl_waits_for() {
         "{told}"
     );
     assert!(told.contains("is not done before"), "{told}");
+}
+
+#[test]
+fn status_tells_the_rate_of_a_crawl_and_when_it_may_be_done() {
+    const DELAY_S: f64 = 0.25;
+    let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.25")]);
+    let site = fleet.web.site("long.example");
+    site.otherwise(|request| page(&request.path).into());
+    let urls = (0..120).map(|number| site.url(&format!("/{number}")));
+    fleet.feed(&urls.map(|url| request(&url, "long")).collect::<Vec<_>>());
+    let status = wait_for("an end is foreseen", || {
+        let status = fleet.json(&["status"]);
+        let is_foreseen = unfinished(&status, "long")?["estimated_end"].is_number();
+        is_foreseen.then_some(status)
+    });
+    let told = unfinished(&status, "long").expect("it is listed");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let pace = number(&told["done_per_second"]);
+    assert!(0.0 < pace && pace <= 1.05 / DELAY_S, "{told}");
+    let (left, now) = (number(&told["pending"]), number(&status["server_time"]));
+    let lasts_s = number(&told["estimated_end"]) - now;
+    assert!(lasts_s >= (left - 2.0) * DELAY_S - 1.0, "{told} at {now}");
+    assert!(lasts_s <= left / pace + 3.0, "{told} at {now}");
+    let told = fleet.run(&["status"]).expect(0).stdout;
+    let sentence = " tasks a second: what is pending now may be done by ";
+    assert!(told.contains(sentence), "`{sentence}` is not in:\n{told}");
+}
+
+#[needs(mongod)]
+#[test]
+fn status_says_that_pages_wait_for_a_store_that_is_away() {
+    let mongod = Mongod::start();
+    let mut fleet = Fleet::unstarted(&[]);
+    fleet.store = mongod.uri("webfill");
+    fleet.start_dispatcher();
+    fleet.add_supervisor("one");
+    let site = fleet.web.site("a.example");
+    site.otherwise(|request| page(&request.path).into());
+    mongod.pause();
+    let urls = (0..5).map(|number| site.url(&format!("/{number}")));
+    fleet.feed(&urls.map(|url| request(&url, "c")).collect::<Vec<_>>());
+    let wait = awaited(&fleet, "c", "store");
+    says(&wait, &["pages wait for the store: "]);
+    let status = fleet.json(&["status"]);
+    assert_eq!(status["store"]["up"], false, "{status}");
+    let told = fleet.run(&["status"]).expect(0).stdout;
+    assert!(told.contains("pages wait for the store: "), "{told}");
+    mongod.resume();
+    fleet.wait_until_done("c");
 }
 
 /// The sentence of `webfill why` about a URL in the only crawl that knows it.
