@@ -28,6 +28,7 @@ export function table(caption, heads, rows) {
   const head = el("tr", {}, heads.map((text) => el("th", { scope: "col" }, text)));
   const body = rows.map(({ className = "", cells }) =>
     el("tr", { className }, cells.map((cell, at) => el(at ? "td" : "th", at ? {} : { scope: "row" }, cell))));
-  return el("div", { className: "wide" },
+  // On a narrow screen it is scrolled to the side, by keys as well.
+  return el("div", { className: "wide", tabIndex: 0, role: "group", ariaLabel: caption },
     el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, body)));
 }

@@ -101,7 +101,7 @@ fn what_is_no_page_and_what_has_faults_is_refused_in_words() {
     assert!(
         refused["refused"]
             .as_str()
-            .is_some_and(|why| why.contains("no page of HTML")),
+            .is_some_and(|why| why.contains("because it is broken")),
         "{refused}"
     );
     let work = json!({"read": {"sources": [{"name": "a.json", "text": "{"}], "mapping": "a", "is_whole": false}});
