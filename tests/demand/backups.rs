@@ -96,7 +96,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
 fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     let set = ReplicaSet::start(3);
     let mut fleet = Fleet::unstarted(&QUICK);
-    fleet.store = set.uri("webfill");
+    fleet.store = Some(set.uri("webfill"));
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
     feed_and_wait(&fleet);
@@ -121,7 +121,7 @@ fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     }
     assert!(documents.pages().len() < SITES * PAGES, "they are of then");
 
-    fleet.store = restored.uri("webfill");
+    fleet.store = Some(restored.uri("webfill"));
     fleet.start_restored(&backup);
     fleet.add_supervisor("two");
     fleet.wait_until_done("c");

@@ -37,8 +37,8 @@ pub(crate) struct Fleet {
     pub(crate) dispatcher_state: PathBuf,
     /// Of what is started from now on.
     pub(crate) build: Build,
-    /// The same.
-    pub(crate) store: String,
+    /// The same; a file in its workplace, if it is told none.
+    pub(crate) store: Option<String>,
     settings: Vec<(String, String)>,
     config: Option<PathBuf>,
     dispatcher: Option<Running>,
@@ -92,7 +92,6 @@ impl Fleet {
     pub(crate) fn dispatcher_in_folder(folder: &Path, settings: &[(&str, &str)]) -> Fleet {
         let mut fleet = Fleet::unstarted(settings);
         fleet.work = Workplace::in_folder(folder);
-        fleet.store = file_in(&fleet.work);
         fleet.dispatcher_state = fleet.work.path(DISPATCHER_STATE);
         fleet.start_dispatcher();
         fleet
@@ -107,7 +106,7 @@ impl Fleet {
         Fleet {
             web: Web::start(),
             dispatcher_state: work.path(DISPATCHER_STATE),
-            store: file_in(&work),
+            store: None,
             work,
             build: Build::Today,
             host: format!("127.{}.{high}.{low}", 100 + number % 100),
@@ -141,7 +140,7 @@ impl Fleet {
     /// Copies the dispatcher's files and the store while they are in use; the folder's name.
     pub(crate) fn back_up(&self) -> PathBuf {
         let folder = self.work.path("backup");
-        Run::new(["backup", "--store", &self.store])
+        Run::new(["backup", "--store", &self.store_uri()])
             .arg("--state")
             .arg(&self.dispatcher_state)
             .arg(&folder)
@@ -227,7 +226,7 @@ impl Fleet {
     }
 
     fn role(&self, role: &str, state: &Path) -> Run {
-        let run = Run::of_build(self.build, [role, "--store", &self.store, "--state"])
+        let run = Run::of_build(self.build, [role, "--store", &self.store_uri(), "--state"])
             .arg(state)
             .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
             .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
@@ -334,7 +333,8 @@ impl Fleet {
     }
 
     pub(crate) fn store_uri(&self) -> String {
-        self.store.clone()
+        let in_file = || format!("sqlite:{}", self.work.path("store.db").display());
+        self.store.clone().unwrap_or_else(in_file)
     }
 
     /// `webfill ARGS... --dispatcher OURS`, which has not started yet.
@@ -409,11 +409,6 @@ impl Fleet {
             .filter(|line: &Value| line["event"] == event)
             .collect()
     }
-}
-
-/// The store of a fleet that is told no other.
-fn file_in(work: &Workplace) -> String {
-    format!("sqlite:{}", work.path("store.db").display())
 }
 
 /// A request for one URL.

@@ -182,7 +182,7 @@ fn status_tells_the_rate_of_a_crawl_and_when_it_may_be_done() {
 fn status_says_that_pages_wait_for_a_store_that_is_away() {
     let mongod = Mongod::start();
     let mut fleet = Fleet::unstarted(&[]);
-    fleet.store = mongod.uri("webfill");
+    fleet.store = Some(mongod.uri("webfill"));
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
     let site = fleet.web.site("a.example");
