@@ -57,7 +57,8 @@ if [ "$(cat "$cache/root.made" 2>/dev/null)" != "$wanted" ]; then
     echo "$wanted" >"$cache/root.made"
 fi
 
-if [ "$(cat "$cache/ansible.made" 2>/dev/null)" != "${ANSIBLE[*]}" ]; then
+# In a clone that was moved, what is installed does not find its Python.
+if [ "$(cat "$cache/ansible.made" 2>/dev/null)" != "${ANSIBLE[*]}" ] || ! "$cache/ansible/bin/pip" --version >/dev/null 2>&1; then
     rm -rf "$cache/ansible"
     python3 -m venv "$cache/ansible" >&2 || none "cannot make a virtual environment"
     "$cache/ansible/bin/pip" install --quiet "${ANSIBLE[@]}" >&2 || none "cannot install ${ANSIBLE[*]}"
