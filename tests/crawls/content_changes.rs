@@ -163,6 +163,29 @@ fn a_watch_tells_what_is_new_changed_gone_and_back() {
     told(&watched);
 }
 
+#[test]
+fn who_follows_is_told_of_each_change_once_it_is_known() {
+    let watched = Watched::new(UNMAPPED, None);
+    let site = watched.site();
+    site.serve("/lamp", text("The lamp costs 10 euro"));
+    watched.run(&["/lamp"], &json!({}));
+    let follow = Run::new(["changes", "--watch", "shop", "--follow", "--json"]);
+    let mut following = follow.args(["--store", &watched.store]).start();
+    for (price, changes) in [("12 euro", 1), ("14 euro", 2)] {
+        site.serve("/lamp", text(&format!("The lamp costs {price}")));
+        watched.run(&["/lamp"], &json!({}));
+        following.wait_until("the change is told", |following| {
+            following.stdout_so_far().matches('\n').count() >= changes
+        });
+    }
+    following.signal(Signal::INT);
+    let told = following.finish().expect(0).stdout;
+    let told = told.lines().map(|line| serde_json::from_str(line).unwrap());
+    let told: Vec<Value> = told.collect();
+    assert_eq!(told, watched.changes(&["--watch", "shop"]));
+    assert_eq!(told[1]["difference"], "~ The lamp costs [-12-]{+14+} euro");
+}
+
 #[needs(mongod)]
 #[test]
 fn a_watch_with_its_store_in_mongodb_tells_the_same() {

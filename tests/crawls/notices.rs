@@ -19,6 +19,9 @@ struct Watched {
     work: Workplace,
     notify: Value,
     url: &'static str,
+    /// Further settings of the watch, and of its crawl.
+    more: Value,
+    crawl: Value,
 }
 
 impl Watched {
@@ -31,6 +34,8 @@ impl Watched {
             work: Workplace::new(),
             notify,
             url: "http://people.example/ada",
+            more: json!({}),
+            crawl: json!({}),
         }
     }
 
@@ -41,7 +46,7 @@ impl Watched {
     fn run(&self) -> Run {
         let resolve: Vec<String> = self.web.resolve_args();
         let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
-        let watch = json!({
+        let mut watch = json!({
             "name": "people",
             "urls": [self.url],
             "schedule": "0 2 * * *",
@@ -51,6 +56,8 @@ impl Watched {
                 "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "all",
             },
         });
+        merge(&mut watch["crawl"], &self.crawl);
+        merge(&mut watch, &self.more);
         let file = self.work.write_json("watch.json", &watch);
         Run::new(["watch", "run"])
             .arg(file)
@@ -83,6 +90,12 @@ fn is_genuine(secret: &str, posted: &Posted) -> bool {
         .unwrap();
     assert!(matches!(status.code(), Some(0 | 9)), "{status}");
     status.success()
+}
+
+fn merge(settings: &mut Value, more: &Value) {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        settings[name] = value.clone();
+    }
 }
 
 #[test]
@@ -225,6 +238,41 @@ fn a_watch_that_meets_no_new_documents_and_no_changes_any_more_is_blind() {
         sees[2..],
         ["sees_again no_changes", "sees_again no_documents"]
     );
+}
+
+#[test]
+fn a_window_that_is_too_short_and_a_site_that_blocks_are_told() {
+    let mut watched = Watched::new(json!([{"file": "told.jsonl"}]));
+    let site = watched.web.site("people.example");
+    site.serve("/ada", page("Ada").link("/bob").link("/eve"));
+    site.serve("/bob", page("Bob")).serve("/eve", page("Eve"));
+    (watched.more, watched.crawl) = (json!({"window": "3s"}), json!({"delay": 30}));
+    watched.once().finish().expect(12);
+    let told = |notice: usize| -> Vec<String> {
+        let lines = watched.lines("told.jsonl");
+        let events = lines[notice]["events"].as_array().cloned();
+        let events = events.unwrap_or_default().into_iter();
+        let blindness = events.filter(|event| event["about"] == "blindness");
+        let name = |event: Value| format!("{} {}", event["event"], event["detail"]["blindness"]);
+        blindness
+            .map(|event| name(event).replace('"', ""))
+            .collect()
+    };
+    assert_eq!(told(0), ["blind not_finished"]);
+
+    let challenge = page("Just a moment").status(403);
+    let challenge = challenge.header("cf-mitigated", "challenge");
+    for path in ["/ada", "/bob", "/eve"] {
+        site.serve(path, challenge.clone());
+    }
+    let mut watched = watched;
+    (watched.more, watched.crawl) = (json!({}), json!({"max_rest": "1s"}));
+    let run = watched.once().env("WEBFILL_RESTS_BLOCKED", "600,600,600");
+    run.finish().expect(12);
+    let lines = watched.lines("told.jsonl");
+    let events = lines[1]["events"].to_string();
+    assert!(events.contains("site_blocked"), "{events}");
+    assert!(events.contains("people.example"), "{events}");
 }
 
 #[test]

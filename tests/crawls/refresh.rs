@@ -213,26 +213,37 @@ fn a_refresh_that_is_repeated_changes_nothing_more() {
     }
 }
 
+/// A list, in each form of seeds that need no record.
+fn lists() -> [(&'static str, String); 3] {
+    let list = "http://people.example/list";
+    let request = json!({"url": list, "appid": "prices", "crawlid": "monday", "maxdepth": 1});
+    [
+        ("urls.txt", format!("{list}\n")),
+        ("table.csv", format!("url\n{list}\n")),
+        ("requests.jsonl", request.to_string()),
+    ]
+}
+
 #[test]
 fn old_pages_of_a_finished_list_are_fetched_again_with_their_links() {
-    let web = Web::start();
-    let site = web.site("people.example");
-    site.serve("/list", page("List").mapped_link("/ada"));
-    site.serve("/ada", page("Ada").field("name", "Ada Byron"));
-    let work = Workplace::new();
-    let seeds = work.write("seeds.txt", "http://people.example/list\n");
-    let crawl = |after: &str| {
-        let crawl = work.crawl(&web).args(["--refresh-after", after]);
-        crawl.arg("--seeds").arg(&seeds).finish().expect(0)
-    };
-    crawl("1s");
-    wait_until_older_than_a_second(&web);
-    crawl("1h");
-    assert_eq!(web.visits().pages().len(), 2, "they are not old enough");
-    crawl("1s");
-    assert_eq!(
-        web.visits().pages().len(),
-        4,
-        "the list, and the page behind it"
-    );
+    for (file, seeds) in lists() {
+        let web = Web::start();
+        let site = web.site("people.example");
+        site.serve("/list", page("List").mapped_link("/ada"));
+        site.serve("/ada", page("Ada").field("name", "Ada Byron"));
+        let work = Workplace::new();
+        let seeds = work.write(file, seeds);
+        let crawl = |after: &str| {
+            let crawl = work.crawl(&web).args(["--refresh-after", after]);
+            crawl.arg("--seeds").arg(&seeds).finish().expect(0)
+        };
+        crawl("1s");
+        wait_until_older_than_a_second(&web);
+        crawl("1h");
+        let pages = web.visits().pages().len();
+        assert_eq!(pages, 2, "{file}: they are not old enough");
+        crawl("1s");
+        let pages = web.visits().pages().len();
+        assert_eq!(pages, 4, "{file}: the list, and the page behind it");
+    }
 }

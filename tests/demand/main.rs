@@ -3,6 +3,7 @@
 //! Python.
 
 mod actions;
+mod archive;
 mod audit;
 mod backups;
 mod browser;

@@ -138,6 +138,43 @@ fn what_cannot_be_delivered_is_an_alarm_itself() {
 }
 
 #[test]
+fn the_firehose_tells_of_a_watch_and_of_each_change() {
+    let fleet = Fleet::start();
+    let firehose = fleet.firehose("outbound.");
+    let about = json!(["runs", "changes"]);
+    add(
+        &fleet,
+        json!([{"firehose": true, "when": "at_once", "about": about}]),
+    );
+    let told = |event: &str| {
+        let is_it = |told: &Value| told["event"] == event;
+        firehose.wait_for(|message| {
+            let events = message["events"].as_array();
+            message["action"] == "watch_notice" && events.is_some_and(|all| all.iter().any(is_it))
+        })
+    };
+    run(&fleet);
+    let notice = told("run_ended");
+    assert_eq!(
+        (&notice["appid"], &notice["crawlid"], &notice["watch"]),
+        (&json!("watches"), &json!("people"), &json!("people")),
+        "{notice}"
+    );
+    assert!(notice["key"].is_string(), "{notice}");
+
+    let site = fleet.web.site(SITE);
+    site.serve("/ada", page("Ada").field("name", "Ada Lovelace"));
+    run(&fleet);
+    let changed = firehose.wait_for(|message| message["action"] == "page_changed");
+    assert_eq!(changed["url"], format!("http://{SITE}/ada"), "{changed}");
+    assert_eq!(changed["kind"], "changed");
+    assert_eq!(changed["old"]["name"], "Ada Byron");
+    assert_eq!(changed["new"]["name"], "Ada Lovelace");
+    let notice = told("change");
+    assert!(notice.to_string().contains("Ada Lovelace"), "{notice}");
+}
+
+#[test]
 fn nothing_of_the_machine_is_used_that_is_not_allowed() {
     let fleet = Fleet::start();
     for (notify, key) in [

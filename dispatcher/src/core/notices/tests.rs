@@ -365,3 +365,21 @@ fn what_was_before_is_not_told_to_who_asks_later() {
     let told = world.tick(7_000);
     assert!(!told[0].notice.to_string().contains("others/secret"));
 }
+
+#[test]
+fn a_run_that_does_not_begin_is_told_after_ten_minutes_and_once() {
+    let mut world = World::new();
+    world.core.low_disk = Some("the disk is full".into());
+    let hook =
+        json!({"webhook": "https://d.example/secret", "when": "at_once", "about": ["blindness"]});
+    let watch = json!({"name": "hourly", "urls": ["http://a.org/"], "schedule": "every 1h", "notify": [hook]});
+    world.ask(json!({"action": "watch_add", "watch": watch}), 0);
+    assert!(world.tick(9 * MINUTE_MS).is_empty());
+    let told = world.tick(11 * MINUTE_MS).remove(0);
+    let event = &told.notice["events"][0];
+    assert_eq!(event["detail"]["blindness"], "not_started", "{event}");
+    let line = event["line"].as_str().unwrap();
+    assert!(line.contains("the disk is full"), "{line}");
+    world.ended(told.id, Verdict::Delivered, 11 * MINUTE_MS);
+    assert!(world.tick(12 * MINUTE_MS).is_empty(), "it is told once");
+}
