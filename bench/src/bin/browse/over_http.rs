@@ -81,7 +81,7 @@ impl Desk {
         let desk = Desk(desk);
         let mut lines = BufReader::new(told).lines();
         let mut said = Vec::new();
-        while !said.last().is_some_and(|line| line == "ready") {
+        while said.last().is_none_or(|line| line != "ready") {
             let line = lines
                 .next()
                 .ok_or_else(|| format!("the desk has ended: {said:?}"))?;
