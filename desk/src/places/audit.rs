@@ -256,7 +256,7 @@ mod tests {
         let mut asked = Asked::default();
         let mut seen = Vec::new();
         loop {
-            let found = read(folder.path(), None, &asked).unwrap();
+            let found = read(folder.path(), &[], &asked).unwrap();
             seen.extend(numbers(&found));
             match found.next {
                 None => break,
@@ -268,7 +268,7 @@ mod tests {
             who: Some("odd".into()),
             ..Asked::default()
         };
-        let found = read(folder.path(), None, &odd).unwrap();
+        let found = read(folder.path(), &[], &odd).unwrap();
         assert_eq!(found.lines.len(), SHOWN);
         assert!(numbers(&found).iter().all(|n| n % 2 == 1));
     }
@@ -292,7 +292,7 @@ mod tests {
         let mut looks = 0;
         let found = loop {
             looks += 1;
-            let found = read(folder.path(), None, &asked).unwrap();
+            let found = read(folder.path(), &[], &asked).unwrap();
             match found.next {
                 Some(next) if found.lines.is_empty() => asked.before = Some(next),
                 _ => break found,
