@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(50);
 const MOST_HIGH: u32 = 4_000;
 
 /// After a change of the window's size; charts are drawn anew.
-const PAINTED_WITHIN: Duration = Duration::from_millis(400);
+const PAINTED_WITHIN: Duration = Duration::from_millis(250);
 
 /// The member of an answer that names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
