@@ -211,6 +211,7 @@ impl Desk {
         true
     }
 
+    /// Lists of a fleet that does not answer, as while its frontier is being opened, are asked for again at once.
     async fn read_lists(&self, last: &mut Last) -> bool {
         let began = Instant::now();
         let is_due = last.sites.is_due(began);
@@ -218,17 +219,25 @@ impl Desk {
             let told = self
                 .ask_for_all(json!({"action": "sites", "resting": true}))
                 .await;
+            let is_fault = told.is_err();
             let sites = told.ok().map(|told| sites_in_trouble(&told));
             last.sites.put(sites, began, Instant::now());
+            if is_fault {
+                last.sites.expire();
+            }
         }
         let began = Instant::now();
         if last.watches.is_due(began) {
             let told = self.ask_for_all(json!({"action": "watch_list"})).await;
+            let is_fault = told.is_err();
             let watches = told
                 .ok()
                 .and_then(|told| told["watches"].as_array().cloned());
             last.watches
                 .put(watches.unwrap_or_default(), began, Instant::now());
+            if is_fault {
+                last.watches.expire();
+            }
         }
         is_due
     }
@@ -407,4 +416,63 @@ impl Sight {
 pub(crate) fn now_ms() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use async_trait::async_trait;
+    use webfill_api::Refusal;
+    use webfill_http::InForce;
+
+    use super::*;
+    use crate::fleet::Fleet;
+    use crate::service::DeskSetup;
+
+    /// Does not answer at first, as a dispatcher that opens its frontier.
+    struct Starting {
+        is_open: AtomicBool,
+    }
+
+    #[async_trait]
+    impl Fleet for Starting {
+        async fn ask(&self, _: &Visitor, action: Value) -> Result<Value, Refusal> {
+            if !self.is_open.load(Ordering::Relaxed) {
+                return Err(Refusal::new("$", "the frontier is being opened"));
+            }
+            let site = json!({"site": "blocks.example", "state": "resting", "reason": "blocked", "queued": 6});
+            Ok(match action["action"].as_str() {
+                Some("sites") => json!({"sites": [site]}),
+                Some("watch_list") => json!({"watches": [{"name": "nightly"}]}),
+                _ => json!({"unfinished": []}),
+            })
+        }
+
+        async fn feed(&self, _: &Visitor, _: Value) -> Result<(), Refusal> {
+            Err(Refusal::new("$", "nothing is fed here"))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_fleet_could_not_tell_at_its_start_is_asked_for_again_at_once() {
+        let fleet = Arc::new(Starting {
+            is_open: AtomicBool::new(false),
+        });
+        let desk = Desk::new(
+            DeskSetup::default(),
+            Some(fleet.clone()),
+            InForce::default(),
+        )
+        .unwrap();
+        let early = desk.sight().await;
+        assert!(early.fault.is_some() && early.sites.is_none() && early.watches.is_empty());
+        fleet.is_open.store(true, Ordering::Relaxed);
+        let soon = desk.sight().await;
+        assert_eq!(
+            soon.sites.as_ref().map(|sites| &sites.by_reason["blocked"]),
+            Some(&1)
+        );
+        assert_eq!(soon.watches.len(), 1);
+    }
 }
