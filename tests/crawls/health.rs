@@ -6,7 +6,7 @@ use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Page, Site, Web, page};
-use webfill_tests::workplace::{Workplace, profile_mapping};
+use webfill_tests::workplace::{Workplace, profile_mapping_with_alternative};
 
 /// Pages before the change, and after it.
 const BEFORE: usize = 150;
@@ -277,16 +277,8 @@ fn known_values_that_pages_no_longer_tell_are_an_alarm() {
     assert_eq!(alarm["fields"][0]["sign"], "wrong_values");
 }
 
-/// The mapping of the tests, whose name has a second chain.
 fn with_alternative(work: &Workplace) {
-    let xpath =
-        |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);
-    let mut mapping = profile_mapping();
-    mapping["fields"] = json!([
-        {"name": "title", "processors": xpath("//h1/text()")},
-        {"name": "name", "alternatives": [xpath("//p[@class='name']/text()"), xpath("//dd[1]/text()")]},
-    ]);
-    work.write_json("mappings/profile.json", &mapping);
+    work.write_json("mappings/profile.json", &profile_mapping_with_alternative());
 }
 
 fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {

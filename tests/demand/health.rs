@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use webfill_tests::receiver::{Posted, Receiver};
 use webfill_tests::site::page;
-use webfill_tests::workplace::profile_mapping;
+use webfill_tests::workplace::profile_mapping_with_alternative;
 
 use crate::fleet::{Fleet, request, wait_for};
 
@@ -51,18 +51,6 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
     assert!(told.contains("alarms\nmapping  layout changed"), "{told}");
 }
 
-/// The mapping of the tests, whose name has a second chain.
-fn with_alternative() -> Value {
-    let xpath =
-        |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);
-    let mut mapping = profile_mapping();
-    mapping["fields"] = json!([
-        {"name": "title", "processors": xpath("//h1/text()")},
-        {"name": "name", "alternatives": [xpath("//p[@class='name']/text()"), xpath("//dd[1]/text()")]},
-    ]);
-    mapping
-}
-
 /// The first of such events that was delivered.
 fn told_of(receiver: &Receiver, event: &str) -> Option<Value> {
     let of_notice = |posted: Posted| match posted.json()["events"].take() {
@@ -98,7 +86,7 @@ fn a_watch_is_told_that_an_alternative_serves_and_that_nothing_does() {
     let mut fleet = Fleet::unstarted(&[("NOTICES_ALLOW_PRIVATE_WEBHOOKS", "true")]);
     fleet
         .work
-        .write_json("mappings/profile.json", &with_alternative());
+        .write_json("mappings/profile.json", &profile_mapping_with_alternative());
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
     let layout = Arc::new(AtomicUsize::new(0));

@@ -198,3 +198,15 @@ pub fn profile_mapping() -> Value {
         ],
     })
 }
+
+/// The mapping of the tests, whose field `name` has a second chain.
+pub fn profile_mapping_with_alternative() -> Value {
+    let xpath =
+        |expression: &str| json!([{"type": "xpath", "parameters": {"expression": expression}}]);
+    let mut mapping = profile_mapping();
+    mapping["fields"] = json!([
+        {"name": "title", "processors": xpath("//h1/text()")},
+        {"name": "name", "alternatives": [xpath("//p[@class='name']/text()"), xpath("//dd[1]/text()")]},
+    ]);
+    mapping
+}
