@@ -30,8 +30,32 @@ pub struct Trouble {
     pub evidence: Evidence,
 }
 
-/// How many sites one call looks at.
+/// How many rows one call looks at.
 const MOST_LOOKED_AT: i64 = 50_000;
+
+/// How a list of sites is read.
+struct Listed {
+    /// What is walked by its ids.
+    table: &'static str,
+    join: &'static str,
+    id: &'static str,
+    wanted: &'static str,
+}
+
+const WITH_WORK: Listed = Listed {
+    table: "sites",
+    join: "LEFT JOIN site_states ON site = sites.id",
+    id: "sites.id",
+    wanted: "queued > 0 OR site NOT NULL",
+};
+
+/// A few among ten million sites, which are not walked for them.
+const IN_TROUBLE: Listed = Listed {
+    table: "site_states",
+    join: "CROSS JOIN sites ON sites.id = site",
+    id: "site",
+    wanted: "rest_until_ms > 0 OR given_up_to NOT NULL",
+};
 
 pub(super) const COLUMNS: &str =
     "sites.id, name, queued, block_until_ms, rest_until_ms, reason, given_up_to,
@@ -54,23 +78,30 @@ impl Frontier {
     }
 
     /// Sites that have queued tasks or are in trouble, by their ids from `after` on; only those that
-    /// rest if `resting`. The id to go on from, if there may be more.
+    /// rest or were given up if `resting`. The id to go on from, if there may be more.
     pub fn site_reports(
         &mut self,
         resting: bool,
         after: i64,
         limit: usize,
     ) -> std::result::Result<(Vec<SiteReport>, Option<i64>), FrontierError> {
+        let Listed {
+            table,
+            join,
+            id,
+            wanted,
+        } = if resting { IN_TROUBLE } else { WITH_WORK };
         self.guarded("list the sites", |frontier| {
-            let wanted = match resting {
-                true => "rest_until_ms > 0 OR given_up_to NOT NULL",
-                false => "queued > 0 OR site NOT NULL",
-            };
-            let sql = format!(
-                "SELECT {COLUMNS} FROM sites LEFT JOIN site_states ON site = sites.id
-                 WHERE sites.id > ?1 AND sites.id <= ?2 AND ({wanted}) ORDER BY sites.id LIMIT ?3"
+            let last = format!(
+                "SELECT coalesce(max(id), ?1) FROM
+                     (SELECT {id} AS id FROM {table} WHERE {id} > ?1 ORDER BY {id} LIMIT ?2)"
             );
-            let last = after.saturating_add(MOST_LOOKED_AT);
+            let mut select = frontier.db.prepare_cached(&last)?;
+            let last: i64 = select.query_row([after, MOST_LOOKED_AT], |row| row.get(0))?;
+            let sql = format!(
+                "SELECT {COLUMNS} FROM {table} {join}
+                 WHERE {id} > ?1 AND {id} <= ?2 AND ({wanted}) ORDER BY {id} LIMIT ?3"
+            );
             let mut select = frontier.db.prepare_cached(&sql)?;
             let rows = select.query_map(params![after, last, limit as i64], read_report)?;
             let reports: Vec<SiteReport> = rows.collect::<Result<_>>()?;
@@ -78,8 +109,8 @@ impl Frontier {
                 true => last,
                 false => reports.last().map_or(last, |report| report.id.0),
             };
-            let more = "SELECT EXISTS (SELECT 1 FROM sites WHERE id > ?1)";
-            let mut select = frontier.db.prepare_cached(more)?;
+            let more = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {id} > ?1)");
+            let mut select = frontier.db.prepare_cached(&more)?;
             let has_more = select.query_row([looked_to], |row| row.get(0))?;
             Ok((reports, Some(looked_to).filter(|_| has_more)))
         })

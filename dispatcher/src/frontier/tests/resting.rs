@@ -80,6 +80,32 @@ fn a_resting_site_keeps_its_tasks_over_a_restart() {
 }
 
 #[test]
+fn a_site_that_rests_is_found_among_more_sites_than_one_call_looks_at() {
+    let mut fixture = fixture_with_rests(table());
+    let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 60_000)
+                INSERT INTO sites (name) SELECT n || '.example' FROM n";
+    let made = fixture.frontier.beside(|db| db.execute(many, []));
+    assert_eq!(made.unwrap(), 60_000);
+    fixture.feed(&["http://a.org/1", "http://b.org/1"]);
+    for task in fixture.lease_all_at(0) {
+        if task.url == "http://a.org/1" {
+            assert!(rests(&mut fixture, &unreachable(&task), 500));
+        }
+    }
+    let (found, next) = fixture.frontier.site_reports(true, 0, 10).unwrap();
+    let names: Vec<_> = found.iter().map(|site| site.name.as_str()).collect();
+    assert_eq!((names, next), (vec!["a.org"], None));
+    // All of them are listed in steps, each of which looks at so many.
+    let (mut names, mut after, mut steps) = (Vec::new(), Some(0), 0);
+    while let Some(from) = after {
+        let (found, next) = fixture.frontier.site_reports(false, from, 10).unwrap();
+        names.extend(found.into_iter().map(|site| site.name));
+        (after, steps) = (next, steps + 1);
+    }
+    assert_eq!((names.join(" ").as_str(), steps), ("a.org", 2));
+}
+
+#[test]
 fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
     let mut fixture = fixture_with_rests(table());
     fixture.feed(&["http://a.org/1"]);
