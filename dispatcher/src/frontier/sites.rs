@@ -9,7 +9,7 @@
 //!   makes a task available unparks the site.
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, Result, Row, params};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use webfill_wire::CrawlKey;
 
 use super::answers::{Clock, SiteDue, SiteId, SiteRule};
@@ -237,11 +237,22 @@ fn each_priority(db: &Connection, mut visit: impl FnMut(i64) -> Result<bool>) ->
 /// Adds tasks to a site's count; the caller updates the crawl's share. `priority` is the highest of
 /// the tasks that can be handed out, 0 if none can. Returns whether the site is in the window.
 pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) -> Result<bool> {
+    // Most sites have tasks of this priority already: then nothing changes that is in an index, and
+    // SQLite writes an entry of each index whose columns are named, even if it stays as it is.
+    let sql = "UPDATE sites SET queued = queued + ?2
+               WHERE id = ?1 AND top_priority >= ?3 AND (in_window <> 2 OR ?3 = 0)
+               RETURNING in_window = 1";
+    let mut update = db.prepare_cached(sql)?;
+    let values = params![site, n as i64, priority];
+    let in_window = update.query_row(values, |row| row.get(0)).optional()?;
+    if let Some(in_window) = in_window {
+        return Ok(in_window);
+    }
     let sql = "UPDATE sites SET queued = queued + ?2, top_priority = max(top_priority, ?3),
                    in_window = iif(in_window = 2 AND ?3 > 0, 0, in_window)
                WHERE id = ?1 RETURNING in_window = 1";
     let mut update = db.prepare_cached(sql)?;
-    update.query_row(params![site, n as i64, priority], |row| row.get(0))
+    update.query_row(values, |row| row.get(0))
 }
 
 /// Adds tasks that were handed out to a crawl's share of a site's count again; the row must exist.
