@@ -1,5 +1,5 @@
 //! What the benchmark programs share: figures beside their limits, how much is measured, made redesigns
-//! of real pages, made sites, and the program that is measured.
+//! of real pages, made sites, the program that is measured, and visits of its desk.
 
 pub mod made_sites;
 pub mod program;
@@ -8,6 +8,7 @@ pub mod repairs;
 pub mod sites;
 pub mod size;
 pub mod verdict;
+pub mod visit;
 
 pub use size::Size;
 pub use verdict::{Limit, Verdict, report};

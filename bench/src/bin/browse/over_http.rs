@@ -1,12 +1,12 @@
 //! First sight as a browser waits for it: the page of `webfill desk --store`, by HTTP, from the request to the last byte.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use webfill_bench::program::binary;
+use webfill_bench::visit::visit;
 
 use crate::Failure;
 
@@ -17,7 +17,7 @@ const PLACE: &str = "127.7.7.7:8081";
 const LOOKS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(250);
 
-const WAIT: Duration = Duration::from_secs(60);
+const FIRST_SIGHT: &str = "/desk/";
 
 /// Where first sight has the figure of the store's resolved records.
 const FIGURE: &str = "id=\"resolved\"";
@@ -33,13 +33,13 @@ pub struct Waited {
 pub fn first_sights(store: &Path) -> Result<Waited, Failure> {
     forget(store)?;
     let folder = tempfile::tempdir()?;
-    let desk = Desk::start(store, folder.path())?;
-    let (first, mut page) = desk.first_sight()?;
+    let _desk = Desk::start(store, folder.path())?;
+    let (first, mut page) = visit(PLACE, FIRST_SIGHT)?;
     let mut later = Duration::ZERO;
     for _ in 0..LOOKS {
         std::thread::sleep(PAUSE);
         let waited;
-        (waited, page) = desk.first_sight()?;
+        (waited, page) = visit(PLACE, FIRST_SIGHT)?;
         later = later.max(waited);
     }
     match page.contains(FIGURE) {
@@ -90,23 +90,6 @@ impl Desk {
         // What it says later must find a reader.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(desk)
-    }
-
-    fn first_sight(&self) -> Result<(Duration, String), Failure> {
-        let began = Instant::now();
-        let mut stream = TcpStream::connect(PLACE)?;
-        stream.set_read_timeout(Some(WAIT))?;
-        write!(
-            stream,
-            "GET /desk/ HTTP/1.1\r\nHost: {PLACE}\r\nConnection: close\r\n\r\n"
-        )?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let waited = began.elapsed();
-        match answer.starts_with("HTTP/1.1 200 ") && answer.contains("</html>") {
-            true => Ok((waited, answer)),
-            false => Err(format!("the desk shows no first sight: {answer}").into()),
-        }
     }
 }
 

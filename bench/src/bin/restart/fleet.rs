@@ -15,6 +15,9 @@ use crate::state::{Made, name_of};
 /// Not the default, so that a fleet on this machine is left alone.
 const HOST: &str = "127.7.7.8";
 
+/// Where it serves its desk.
+pub const DESK: &str = "127.7.7.8:8080";
+
 /// A supervisor says hello again after so long.
 const HELLO_EVERY: Duration = Duration::from_secs(1);
 
@@ -23,18 +26,44 @@ const OF_ONE_THREAD: usize = 125;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How a dispatcher began to serve, from the start of its process.
+/// A dispatcher that serves, and how it began to.
 pub struct Served {
-    pub tasks_after: Duration,
-    pub welcomed: usize,
-    pub welcomed_within: Duration,
-    pub peak_mib: f64,
+    pub dispatcher: Process,
+    /// The fleet stays connected.
+    _sockets: Vec<Sockets>,
+    pub begun: Begun,
     /// CPU time of its process until then.
     pub cpu: Duration,
 }
 
+/// From the start of its process.
+pub struct Begun {
+    pub tasks_after: Duration,
+    pub welcomed: usize,
+    pub welcomed_within: Duration,
+}
+
 /// Ends with this value.
-struct Process(Child);
+pub struct Process(Child);
+
+impl Process {
+    /// How much memory it has had at most.
+    pub fn peak_mib(&self) -> Result<f64, Failure> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1));
+        Ok(kib.ok_or("no memory figures in /proc")?.parse::<f64>()? / 1_024.0)
+    }
+
+    /// Linux counts it in hundredths of a second, in the columns behind the name in parentheses.
+    fn cpu(&self) -> Result<Duration, Failure> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
+        let columns = stat.rsplit(") ").next().unwrap_or_default();
+        let ticks = columns.split(' ').skip(11).take(2);
+        let ticks = ticks.map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+        Ok(Duration::from_millis(ticks * 10))
+    }
+}
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -62,16 +91,19 @@ pub fn restart(binary: &Path, dir: &Path, made: &Made) -> Result<Served, Failure
     let dispatcher = Command::new(binary)
         .args(["dispatcher", "--listen", HOST, "--state", "."])
         .args(["--store", "sqlite:webfill.db"])
-        .env("WEBFILL_DISPATCHER_HTTP", "off")
+        .args(["--http", DESK])
         .current_dir(dir)
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("cannot start {}: {error}", binary.display()))?;
     let dispatcher = Process(dispatcher);
-    let mut served = wait(begun, made, &outboxes, &arrivals)?;
-    served.peak_mib = peak_mib(&dispatcher.0)?;
-    served.cpu = cpu(&dispatcher.0)?;
-    Ok(served)
+    let begun = wait(begun, made, &outboxes, &arrivals)?;
+    Ok(Served {
+        cpu: dispatcher.cpu()?,
+        dispatcher,
+        _sockets: sockets,
+        begun,
+    })
 }
 
 /// Until every supervisor is welcomed and tasks have come.
@@ -80,7 +112,7 @@ fn wait(
     made: &Made,
     outboxes: &[Outbox],
     arrivals: &mpsc::Receiver<Arrived>,
-) -> Result<Served, Failure> {
+) -> Result<Begun, Failure> {
     let mut welcomed = BTreeSet::new();
     let mut welcomed_within = Duration::ZERO;
     let mut tasks_after = None;
@@ -114,12 +146,10 @@ fn wait(
         if let Some(tasks_after) = tasks_after
             && welcomed.len() == made.held.len()
         {
-            return Ok(Served {
+            return Ok(Begun {
                 tasks_after,
                 welcomed: welcomed.len(),
                 welcomed_within,
-                peak_mib: 0.0,
-                cpu: Duration::ZERO,
             });
         }
     }
@@ -142,20 +172,4 @@ fn hello(supervisor: usize, made: &Made, session: u64) -> Hello {
         },
         held: made.held[supervisor].clone(),
     }
-}
-
-/// Linux counts it in hundredths of a second, in the columns behind the name in parentheses.
-fn cpu(process: &Child) -> Result<Duration, Failure> {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id()))?;
-    let columns = stat.rsplit(") ").next().unwrap_or_default();
-    let ticks = columns.split(' ').skip(11).take(2);
-    let ticks = ticks.map(str::parse::<u64>).sum::<Result<u64, _>>()?;
-    Ok(Duration::from_millis(ticks * 10))
-}
-
-fn peak_mib(process: &Child) -> Result<f64, Failure> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id()))?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().nth(1));
-    Ok(kib.ok_or("no memory figures in /proc")?.parse::<f64>()? / 1_024.0)
 }

@@ -6,9 +6,11 @@
 //! The state is made by the dispatcher's own frontier: ten URLs for each site, of a hundred crawls; some
 //! are done, some sites have delays, rest or have failed, and every supervisor holds leases. Then
 //! `webfill dispatcher` is started, as beside this program or where WEBFILL says, and as many sockets as
-//! there are supervisors say hello until they are welcomed. Disk: 160 bytes a URL, in the folder for
+//! there are supervisors say hello until they are welcomed. Last, the places of its desk are looked at:
+//! how long a person waits with so much behind them. Disk: 160 bytes a URL, in the folder for
 //! temporary files, removed at the end. `--urls 100` is the long form: 16 GB and a quarter of an hour.
 
+mod desk;
 mod fleet;
 mod state;
 
@@ -22,6 +24,7 @@ type Failure = Box<dyn std::error::Error>;
 
 const WANTED_S: f64 = 10.0;
 const WANTED_MIB: f64 = 512.0;
+const WANTED_MS_OF_DESK: f64 = 200.0;
 
 struct Plan {
     urls: u64,
@@ -46,27 +49,33 @@ fn main() -> Result<ExitCode, Failure> {
     let served = fleet::restart(&binary()?, dir.path(), &made)?;
     println!(
         "{} of {} supervisors were welcomed {:.1} s after the start, which took {:.1} s on the cores",
-        served.welcomed,
+        served.begun.welcomed,
         plan.supervisors,
-        served.welcomed_within.as_secs_f64(),
+        served.begun.welcomed_within.as_secs_f64(),
         served.cpu.as_secs_f64()
     );
-    let verdicts = [
+    let waits = desk::look_through(fleet::DESK, &plan, &made)?;
+    let mut verdicts = vec![
         Verdict {
             what: format!(
                 "seconds from the start to the first tasks, {} M URLs, {} supervisors",
                 plan.urls / 1_000_000,
                 plan.supervisors
             ),
-            figure: served.tasks_after.as_secs_f64(),
+            figure: served.begun.tasks_after.as_secs_f64(),
             limit: Limit::AtMost(WANTED_S),
         },
         Verdict {
             what: "MiB resident at most".into(),
-            figure: served.peak_mib,
+            figure: served.dispatcher.peak_mib()?,
             limit: Limit::AtMost(WANTED_MIB),
         },
     ];
+    verdicts.extend(waits.into_iter().map(|(place, waited)| Verdict {
+        what: format!("ms until the desk shows {place}"),
+        figure: waited.as_secs_f64() * 1_000.0,
+        limit: Limit::AtMost(WANTED_MS_OF_DESK),
+    }));
     Ok(report(&verdicts, size))
 }
 

@@ -65,7 +65,7 @@ pub fn make(dir: &Path, plan: &Plan) -> Result<Made, Failure> {
 fn open_crawls(frontier: &mut Frontier) -> Result<Vec<CrawlKey>, Failure> {
     let mut crawls = Vec::new();
     for crawl in 0..CRAWLS {
-        let mut spec = CrawlSpec::new("bench", format!("restart-{crawl}"));
+        let mut spec = CrawlSpec::new("bench", crawl_id(crawl));
         spec.on_demand = true;
         crawls.push(frontier.upsert_crawl(None, spec)?);
     }
@@ -92,8 +92,12 @@ fn feed(frontier: &mut Frontier, crawl: CrawlKey, first: u64, now_ms: i64) -> Re
     Ok(())
 }
 
+pub fn crawl_id(nth: u64) -> String {
+    format!("restart-{nth}")
+}
+
 /// Some seventy bytes, as on real sites.
-fn url(nth: u64) -> String {
+pub fn url(nth: u64) -> String {
     let site = nth / URLS_OF_SITE;
     format!(
         "https://www.shop-{site}.com/section-{}/an-article-about-{nth}",

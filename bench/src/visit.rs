@@ -1,0 +1,30 @@
+//! A place of the desk as a browser waits for it: from the request to the last byte.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// What answers later than this is taken for dead.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// Asks the desk at an address (`127.0.0.1:8080`) for a place (`/desk/sites`). Returns how long that took, and the page.
+///
+/// # Errors
+///
+/// Nobody answers, or with something else than a whole page.
+pub fn visit(address: &str, place: &str) -> Result<(Duration, String), Box<dyn std::error::Error>> {
+    let began = Instant::now();
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(WAIT))?;
+    write!(
+        stream,
+        "GET {place} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let waited = began.elapsed();
+    match answer.starts_with("HTTP/1.1 200 ") && answer.contains("</html>") {
+        true => Ok((waited, answer)),
+        false => Err(format!("the desk does not show {place}: {answer}").into()),
+    }
+}
