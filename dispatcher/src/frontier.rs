@@ -111,7 +111,7 @@ pub struct FrontierConfig {
     /// For the seen index; allocated as needed. With 128 MiB, look-ups among ten million URLs
     /// mostly need no disk access.
     pub seen_memory_bytes: usize,
-    /// For pages of the database.
+    /// For pages of the database; see [`page_cache_bytes`].
     pub page_cache_bytes: usize,
     /// Sites that are never crawled.
     pub excluded: ExcludedSites,
@@ -125,11 +125,17 @@ pub struct FrontierConfig {
     pub restored: Option<Restored>,
 }
 
+/// How much memory pages of the database get beside the seen index: the inner pages of trees of a hundred
+/// million tasks, too, are to stay in it.
+pub fn page_cache_bytes(seen_memory_bytes: usize) -> usize {
+    (seen_memory_bytes / 4).max(16 << 20)
+}
+
 impl Default for FrontierConfig {
     fn default() -> Self {
         FrontierConfig {
             seen_memory_bytes: 128 << 20,
-            page_cache_bytes: 32 << 20,
+            page_cache_bytes: page_cache_bytes(128 << 20),
             excluded: ExcludedSites::default(),
             retries: RetryTable::default(),
             rests: RestTable::default(),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use webfill_api::CrawlSpec;
 use webfill_bench::{Limit, Size, Verdict, report};
-use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig, Leased};
+use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig, Leased, page_cache_bytes};
 use webfill_wire::{CrawlKey, Lane, Outcome, SiteClock, TaskDone};
 
 /// As in the program.
@@ -126,7 +126,10 @@ impl Plan {
             match arg.as_str() {
                 "--seen" => plan.seen = number()? * MILLION,
                 "--skip" => plan.skipped = number()? * MILLION,
-                "--memory" => plan.config.seen_memory_bytes = (number()? << 20) as usize,
+                "--memory" => {
+                    plan.config.seen_memory_bytes = (number()? << 20) as usize;
+                    plan.config.page_cache_bytes = page_cache_bytes(plan.config.seen_memory_bytes);
+                }
                 "--uniform" => plan.local = false,
                 "--state" => plan.state = Some(args.next().ok_or("no folder at the end")?.into()),
                 _ => return Err(format!("unknown argument `{arg}`").into()),

@@ -6,11 +6,8 @@ use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::core::{Core, CoreSettings};
 use crate::excluded_sites::ExcludedSites;
-use crate::frontier::{Frontier, FrontierConfig, FrontierError};
+use crate::frontier::{self, Frontier, FrontierConfig, FrontierError};
 use crate::mappings::Mappings;
-
-/// SQLite's page cache, in bytes.
-const PAGE_CACHE_BYTES: usize = 16 << 20;
 
 pub(super) fn open(
     setup: &DispatcherSetup,
@@ -21,9 +18,10 @@ pub(super) fn open(
         Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
         None => ExcludedSites::default(),
     };
+    let seen_memory_bytes = setup.config.seen_memory_mib << 20;
     let config = FrontierConfig {
-        seen_memory_bytes: setup.config.seen_memory_mib << 20,
-        page_cache_bytes: PAGE_CACHE_BYTES,
+        seen_memory_bytes,
+        page_cache_bytes: frontier::page_cache_bytes(seen_memory_bytes),
         excluded,
         retries: setup.retries.clone(),
         rests: setup.rests.clone(),

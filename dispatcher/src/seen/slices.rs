@@ -100,19 +100,44 @@ impl Slice<'_> {
     }
 
     fn key(&self, nth: usize) -> u64 {
-        let start = nth * self.widths.key;
-        self.base + number(&self.bytes[start..start + self.widths.key])
+        self.base + number(self.bytes, nth * self.widths.key, self.widths.key)
     }
 
     fn task(&self, nth: usize) -> u64 {
         let start = self.count * self.widths.key + nth * self.widths.task;
-        number(&self.bytes[start..start + self.widths.task])
+        number(self.bytes, start, self.widths.task)
     }
 }
 
-/// A number of at most eight bytes, the highest first.
-fn number(bytes: &[u8]) -> u64 {
-    let mut whole = [0; 8];
-    whole[8 - bytes.len()..].copy_from_slice(bytes);
-    u64::from_be_bytes(whole)
+/// A number of one to eight bytes that begins at `start`, the highest first.
+fn number(bytes: &[u8], start: usize, width: usize) -> u64 {
+    // Eight bytes are read at once where there are so many: most of a look-up's time went into fewer.
+    let eight = bytes.get(start..start + 8);
+    match eight.and_then(|eight| eight.try_into().ok()) {
+        Some(eight) => u64::from_be_bytes(eight) >> (64 - 8 * width),
+        None => {
+            let mut whole = [0; 8];
+            whole[8 - width..].copy_from_slice(&bytes[start..start + width]);
+            u64::from_be_bytes(whole)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_all_widths_are_read_wherever_they_stand() {
+        for width in 1..=8 {
+            let largest = u64::MAX >> (64 - 8 * width);
+            for whole in [0, 1, largest / 3, largest] {
+                let stored = &whole.to_be_bytes()[8 - width..];
+                for (before, after) in [(0, 0), (3, 0), (0, 9), (5, 7)] {
+                    let bytes = [&vec![255; before], stored, &vec![255; after]].concat();
+                    assert_eq!(number(&bytes, before, width), whole, "{width} bytes");
+                }
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use webfill_bench::visit::visit;
 
-use crate::state::{Made, URLS_OF_SITE, crawl_id, url};
+use crate::state::{CRAWLS, Made, URLS_OF_SITE, crawl_id, url};
 use crate::{Failure, Plan};
 
 /// So often each place is looked at, at other sites, crawls and URLs each time.
@@ -19,7 +19,9 @@ pub fn look_through(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waite
     let mut waits = vec![("first sight, at first", visit(address, "/desk/")?.0)];
     let supervisors = made.held.len();
     let places: [(&str, &dyn Fn(u64) -> String, &dyn Fn(u64) -> String); 7] = [
-        ("first sight", &|_| "/desk/".into(), &|_| crawl_id(0)),
+        ("first sight", &|_| "/desk/".into(), &|_| {
+            crawl_id(CRAWLS - 1)
+        }),
         (
             "a list of sites in trouble",
             &|_| "/desk/sites".into(),

@@ -12,7 +12,7 @@ use webfill_wire::{CrawlKey, Delivery, Lane, Outcome, SiteClock, TaskDone};
 use crate::{Failure, Plan};
 
 pub const URLS_OF_SITE: u64 = 10;
-const CRAWLS: u64 = 100;
+pub const CRAWLS: u64 = 100;
 const URLS_OF_BATCH: u64 = 5_000;
 
 /// How many tasks each supervisor holds.
