@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use webfill_bench::visit::visit;
 
-use crate::state::{CRAWLS, Made, URLS_OF_SITE, crawl_id, url};
+use crate::state::{CRAWLS, Made, URLS_OF_SITE, crawl_id, name_of, url};
 use crate::{Failure, Plan};
 
 /// So often each place is looked at, at other sites, crawls and URLs each time.
@@ -13,56 +13,60 @@ const LOOKS: u64 = 10;
 /// The longest wait for a place, with its name.
 pub type Waited = (&'static str, Duration);
 
+struct Place {
+    name: &'static str,
+    path: String,
+    /// What it shows.
+    shows: String,
+}
+
 pub fn look_through(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waited>, Failure> {
-    let sites = plan.urls / URLS_OF_SITE;
     // The first visitor waits for what all others get.
     let mut waits = vec![("first sight, at first", visit(address, "/desk/")?.0)];
-    let supervisors = made.held.len();
-    let places: [(&str, &dyn Fn(u64) -> String, &dyn Fn(u64) -> String); 7] = [
-        ("first sight", &|_| "/desk/".into(), &|_| {
-            crawl_id(CRAWLS - 1)
-        }),
-        (
-            "a list of sites in trouble",
-            &|_| "/desk/sites".into(),
-            &|_| "</table>".into(),
-        ),
-        (
-            "a list of all sites",
-            &|look| format!("/desk/sites?state=all&after={}", sites * look / LOOKS),
-            &|look| format!("shop-{}.com", sites * look / LOOKS + 7),
-        ),
-        (
-            "a site",
-            &|look| format!("/desk/site/shop-{}.com", sites * look / LOOKS),
-            &|look| format!("shop-{}.com", sites * look / LOOKS),
-        ),
-        (
-            "a crawl",
-            &|look| format!("/desk/crawl/bench/{}", crawl_id(look)),
-            &|look| crawl_id(look),
-        ),
-        (
-            "a URL",
-            &|look| format!("/desk/find?url={}", url(plan.urls * look / LOOKS)),
-            &|look| url(plan.urls * look / LOOKS),
-        ),
-        ("machines", &|_| "/desk/machines".into(), &|_| {
-            format!("supervisor-{}", supervisors - 1)
-        }),
-    ];
-    for (name, place, shown) in places {
-        let mut longest = Duration::ZERO;
-        for look in 0..LOOKS {
-            let (waited, page) = visit(address, &place(look))?;
-            if !page.contains(&shown(look)) {
-                return Err(
-                    format!("{} does not show {}: {page}", place(look), shown(look)).into(),
-                );
+    for look in 0..LOOKS {
+        for place in places(look, plan, made) {
+            let (waited, page) = visit(address, &place.path)?;
+            if !page.contains(&place.shows) {
+                return Err(format!("{} does not show {}", place.path, place.shows).into());
             }
-            longest = longest.max(waited);
+            match waits.iter_mut().find(|(name, _)| *name == place.name) {
+                Some((_, longest)) => *longest = waited.max(*longest),
+                None => waits.push((place.name, waited)),
+            }
         }
-        waits.push((name, longest));
     }
     Ok(waits)
+}
+
+fn places(look: u64, plan: &Plan, made: &Made) -> [Place; 7] {
+    // From the first URL on, in equal steps.
+    let nth = plan.urls / LOOKS * look;
+    let site = nth / URLS_OF_SITE;
+    let crawl = crawl_id(CRAWLS / LOOKS * look);
+    let place = |name, path: String, shows: String| Place { name, path, shows };
+    [
+        place("first sight", "/desk/".into(), crawl_id(CRAWLS - 1)),
+        place(
+            "a list of sites in trouble",
+            "/desk/sites".into(),
+            "shop-0.com".into(),
+        ),
+        place(
+            "a list of all sites",
+            format!("/desk/sites?state=all&after={site}"),
+            format!("shop-{}.com", site + 7),
+        ),
+        place(
+            "a site",
+            format!("/desk/site/shop-{site}.com"),
+            format!("shop-{site}.com"),
+        ),
+        place("a crawl", format!("/desk/crawl/bench/{crawl}"), crawl),
+        place("a URL", format!("/desk/find?url={}", url(nth)), url(nth)),
+        place(
+            "machines",
+            "/desk/machines".into(),
+            name_of(made.held.len() - 1),
+        ),
+    ]
 }
