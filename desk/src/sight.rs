@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 use webfill_health::MappingHealth;
 use webfill_store::{Crawl, CrawlFilter, CrawlState, HealthState, Store, StoreError};
 use webfill_wire::keys::Rights;
@@ -168,12 +169,15 @@ impl Desk {
     pub(crate) async fn sight(self: &Arc<Self>) -> Arc<Sight> {
         let mut last = self.sights.last.lock().await;
         let mut is_new = last.number == 0;
+        let began = Instant::now();
+        let reading = self.store.is_named().then(|| self.begin_store()).flatten();
         if self.fleet.is_some() {
             is_new |= self.read_status(&mut last).await;
             is_new |= self.read_lists(&mut last).await;
         }
-        if self.store.is_named() {
-            self.read_store().await;
+        if let Some(reading) = reading {
+            let left = STORE_WITHIN.saturating_sub(began.elapsed());
+            let _ = tokio::time::timeout(left, reading).await;
         }
         let store = self.sights.store();
         if is_new || last.store_number != store.number {
@@ -250,13 +254,11 @@ impl Desk {
         told.map_err(|refusal| refusal.message)
     }
 
-    /// Has the store read if it is time, and waits a little for what it tells.
-    async fn read_store(self: &Arc<Self>) {
-        let Some(mut counted) = self.sights.store().begin() else {
-            return;
-        };
+    /// Has the store read beside the fleet, if it is time.
+    fn begin_store(self: &Arc<Self>) -> Option<JoinHandle<()>> {
+        let mut counted = self.sights.store().begin()?;
         let desk = Arc::clone(self);
-        let reading = tokio::spawn(async move {
+        Some(tokio::spawn(async move {
             let began = Instant::now();
             let told = desk.stored(&mut counted).await;
             let mut store = desk.sights.store();
@@ -269,8 +271,7 @@ impl Desk {
             store.counted = counted;
             store.is_under_way = false;
             store.number += 1;
-        });
-        let _ = tokio::time::timeout(STORE_WITHIN, reading).await;
+        }))
     }
 
     async fn stored(&self, counted: &mut Counted) -> Result<Stored, Problem> {

@@ -30,7 +30,6 @@ use self::epochs::Epoch;
 use self::holding::Holding;
 use self::lanes::Lanes;
 use self::names::Names;
-use self::on_demand::WaitingSites;
 use self::rests::Rests;
 use self::retries::Retries;
 use crate::application_limits::ApplicationLimits;
@@ -91,7 +90,7 @@ pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
 pub use self::file_alone::tasks_in_file;
 pub use self::forgiving::Standing;
-pub use self::on_demand::{AppTally, FrontierTally, PendingCrawl};
+pub use self::on_demand::{AppTally, FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
 pub use self::reopen::{EndedTasks, ReopenWalk};
@@ -170,7 +169,6 @@ pub struct Frontier {
     next_task: i64,
     /// How many tasks have ended since it was opened; those that were queued again count twice.
     ended: BTreeMap<Outcome, u64>,
-    waiting_sites: WaitingSites,
     epoch: Epoch,
     in_transaction: bool,
     /// The time that the next commit notes.
@@ -225,7 +223,6 @@ impl Frontier {
             last_turn,
             next_task,
             ended: BTreeMap::new(),
-            waiting_sites: WaitingSites::default(),
             epoch,
             in_transaction: false,
             now_ms,

@@ -12,7 +12,7 @@ use webfill_wire::CrawlKey;
 use super::Reply;
 use crate::core::Core;
 use crate::dispatch::{Particulars, Presence};
-use crate::frontier::{FrontierError, TaskId};
+use crate::frontier::{FrontierError, MOST_WAITING_COUNTED, TaskId};
 use crate::in_words::seconds;
 
 /// Of so many crawls it is told what they wait for: those that were opened last.
@@ -61,7 +61,11 @@ impl Core {
             "pages": tally.pages,
             "bytes": tally.bytes,
             "discovered": tally.discovered,
-            "sites": {"waiting": tally.sites_waiting, "in_window": self.dispatch.sites_in_window()},
+            "sites": {
+                "waiting": tally.sites_waiting,
+                "waiting_at_least": tally.sites_waiting == MOST_WAITING_COUNTED,
+                "in_window": self.dispatch.sites_in_window(),
+            },
             "draining": self.draining,
             "messages": {"received": self.messages.received, "sent": self.messages.sent},
         });

@@ -147,3 +147,18 @@ fn the_sites_of_a_crawl_are_told_with_what_holds_them_and_no_more_than_asked_for
     let left = fixture.frontier.queued_sites(fixture.crawl, 10).unwrap();
     assert_eq!(left.len(), 1, "{left:?}");
 }
+
+#[test]
+fn waiting_sites_are_counted_and_no_more_than_so_many_of_them() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://a.org/2", "http://b.org/1"]);
+    assert_eq!(fixture.frontier.tally().unwrap().sites_waiting, 2);
+    let more = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT ?1)
+                INSERT INTO sites (name, queued, top_priority) SELECT n || '.example', 1, 1 FROM n";
+    let made = fixture
+        .frontier
+        .beside(|db| db.execute(more, [MOST_WAITING_COUNTED]));
+    assert_eq!(made.unwrap() as u64, MOST_WAITING_COUNTED);
+    let tally = fixture.frontier.tally().unwrap();
+    assert_eq!(tally.sites_waiting, MOST_WAITING_COUNTED);
+}
