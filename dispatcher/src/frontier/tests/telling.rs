@@ -157,7 +157,7 @@ fn waiting_sites_are_counted_and_no_more_than_so_many_of_them() {
                 INSERT INTO sites (name, queued, top_priority) SELECT n || '.example', 1, 1 FROM n";
     let made = fixture
         .frontier
-        .beside(|db| db.execute(more, [MOST_WAITING_COUNTED]));
+        .beside(|db| db.execute(more, [MOST_WAITING_COUNTED as i64]));
     assert_eq!(made.unwrap() as u64, MOST_WAITING_COUNTED);
     let tally = fixture.frontier.tally().unwrap();
     assert_eq!(tally.sites_waiting, MOST_WAITING_COUNTED);
