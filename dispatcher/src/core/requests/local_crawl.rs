@@ -14,13 +14,18 @@ use crate::local_crawl::{self, LineRequest, LocalRequest, Rests, SeedUrl};
 /// How often the sites that rest are looked at.
 const LOOK_AT_RESTS_EVERY_MS: i64 = 1_000;
 
+/// For each time so many that rest, the pause is one longer: all of them are counted, which takes some ten
+/// milliseconds, and the loop waits.
+const SITES_OF_ONE_PAUSE: u64 = 10_000;
+
 /// At most this many of them are told.
 const RESTS_TOLD: usize = 5;
 
 /// The sites that rest, as they were looked at last.
 #[derive(Debug, Default)]
 pub(in crate::core) struct RestsTold {
-    at_ms: i64,
+    /// When they are looked at again.
+    next_ms: i64,
     sites: u64,
     first: Vec<Value>,
     least_time_left_ms: i64,
@@ -227,10 +232,9 @@ impl Core {
         Ok(answer)
     }
 
-    /// Looks at the sites that rest, every [`LOOK_AT_RESTS_EVERY_MS`] because they may be many, and
-    /// once more at the end.
+    /// Looks at the sites that rest, now and then because they may be many, and once more at the end.
     fn look_at_rests(&mut self, is_last: bool, now_ms: i64) -> Result<(), FrontierError> {
-        if !is_last && now_ms < self.rests_told.at_ms + LOOK_AT_RESTS_EVERY_MS {
+        if !is_last && now_ms < self.rests_told.next_ms {
             return Ok(());
         }
         let (sites, first) = self.frontier.resting_sites(RESTS_TOLD, now_ms)?;
@@ -240,7 +244,7 @@ impl Core {
             told
         });
         self.rests_told = RestsTold {
-            at_ms: now_ms,
+            next_ms: now_ms + pause_ms(sites),
             sites,
             first: first.collect(),
             least_time_left_ms: self.dispatch.least_time_left_ms(now_ms),
@@ -270,5 +274,22 @@ impl Core {
             }
         }
         Ok(first)
+    }
+}
+
+/// How long after a look at so many sites that rest the next one is due.
+fn pause_ms(sites: u64) -> i64 {
+    LOOK_AT_RESTS_EVERY_MS * (1 + (sites / SITES_OF_ONE_PAUSE) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_sites_that_rest_are_counted_less_often() {
+        assert_eq!(pause_ms(0), 1_000);
+        assert_eq!(pause_ms(9_999), 1_000);
+        assert_eq!(pause_ms(300_000), 31_000);
     }
 }
