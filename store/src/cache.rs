@@ -16,6 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::error::StoreError;
+use crate::site_clock::poll_ms;
 
 /// The clock of a site that was last changed longer ago than this is deleted.
 pub const SITE_KEPT_MS: i64 = 30 * 24 * 3_600_000;
@@ -64,6 +65,19 @@ pub struct SiteEntry {
     pub blocked_until_ms: Option<i64>,
     /// The worker that the site's tasks go to, as `SUPERVISOR/WORKER`, if the last request was its own.
     pub owner: Option<String>,
+    /// A request is under way with a reservation, which lapses then unless it is released before. Only
+    /// what is read has it: reservations are made by [`Cache::reserve`].
+    pub reserved_until_ms: Option<i64>,
+}
+
+impl SiteEntry {
+    /// How long to wait before the clock is looked up again, while a request is under way whose end
+    /// would move it.
+    pub fn look_again_in(&self, now_ms: i64) -> Option<Duration> {
+        self.reserved_until_ms
+            .filter(|until_ms| *until_ms > now_ms)?;
+        Some(Duration::from_millis(poll_ms(self.delay_ms)))
+    }
 }
 
 /// Asks for permission to send the next request to a site.
@@ -142,13 +156,18 @@ pub trait Cache: Send + Sync {
         now_ms: i64,
     ) -> Result<Vec<Option<SiteEntry>>, StoreError>;
 
+    /// The clock of one site.
+    async fn site(&self, site: &str, now_ms: i64) -> Result<Option<SiteEntry>, StoreError> {
+        let mut found = self.sites(vec![site.to_owned()], now_ms).await?;
+        Ok(found.pop().flatten())
+    }
+
     /// Moves clocks. Last start and block only move forward; delay and owner are those of the entry
     /// with the latest start.
     async fn put_sites(&self, entries: Vec<SiteEntry>) -> Result<(), StoreError>;
 
     /// Reserves a site's next request, in one atomic step. Clocks written by [`Cache::put_sites`]
-    /// count as well, and [`Cache::sites`] shows a reserved site as blocked until the reservation
-    /// lapses.
+    /// count as well, and [`Cache::sites`] tells of the reservation.
     async fn reserve(&self, request: &ReservationRequest) -> Result<Reservation, StoreError>;
 
     /// Ends a reservation. May be repeated, and may come after the reservation has lapsed: the

@@ -8,6 +8,12 @@ use crate::cache::{Reservation, ReservationRequest, SITE_KEPT_MS, SiteEntry};
 const LEAST_POLL_MS: u64 = 20;
 const MOST_POLL_MS: u64 = 1_000;
 
+/// How long a worker that keeps this delay waits before it asks again whether a reservation of another
+/// has been released.
+pub(crate) fn poll_ms(delay_ms: u64) -> u64 {
+    (delay_ms / 4).clamp(LEAST_POLL_MS, MOST_POLL_MS)
+}
+
 /// What a cache knows of a site, by the cache's own clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SiteClock {
@@ -56,8 +62,7 @@ impl SiteClock {
         let start_ms = match reservation {
             // It may be released before it lapses.
             Some(reservation) if reservation.lapses_at_ms > now_ms => {
-                let poll_ms = (request.delay_ms / 4).clamp(LEAST_POLL_MS, MOST_POLL_MS);
-                let ask_again_ms = now_ms.saturating_add(clamped(poll_ms));
+                let ask_again_ms = now_ms.saturating_add(clamped(poll_ms(request.delay_ms)));
                 known_ms
                     .max(ask_again_ms)
                     .min(paced(reservation.lapses_at_ms))
@@ -70,8 +75,8 @@ impl SiteClock {
         }
     }
 
-    /// The clock for workers that do not use reservations: a reservation blocks the site until it
-    /// lapses and the delay has passed. `None` if the clock is too old.
+    /// The clock for workers that do not use reservations. One that has lapsed counts as answered when
+    /// it lapsed. `None` if the clock is too old.
     pub(crate) fn entry(
         self,
         site: &str,
@@ -81,15 +86,18 @@ impl SiteClock {
     ) -> Option<SiteEntry> {
         let reservation = self.reservation.as_ref();
         let granted_at_ms = reservation.map(|reservation| reservation.granted_at_ms);
-        let free_at_ms = reservation
-            .map(|reservation| reservation.lapses_at_ms.saturating_add(clamped(delay_ms)));
+        let lapses_at_ms = reservation.map(|reservation| reservation.lapses_at_ms);
+        let reserved_until_ms = lapses_at_ms.filter(|lapses_at_ms| *lapses_at_ms > now_ms);
+        let lapsed_at_ms = lapses_at_ms.filter(|lapses_at_ms| *lapses_at_ms <= now_ms);
+        let free_at_ms = lapsed_at_ms.map(|at_ms| at_ms.saturating_add(clamped(delay_ms)));
         let last_start_ms = granted_at_ms.map_or(self.last_start_ms, |granted_at_ms| {
             granted_at_ms.max(self.last_start_ms)
         });
         // A reserved request may be any worker's.
         let owner = owner.filter(|_| granted_at_ms.is_none_or(|at| at <= self.last_start_ms));
         let blocked_until_ms = self.blocked_until_ms.max(free_at_ms);
-        let touched_at_ms = blocked_until_ms.unwrap_or(last_start_ms).max(last_start_ms);
+        let touched_at_ms = [blocked_until_ms, reserved_until_ms, Some(last_start_ms)];
+        let touched_at_ms = touched_at_ms.into_iter().flatten().max().unwrap_or(0);
         let is_kept = touched_at_ms >= now_ms.saturating_sub(SITE_KEPT_MS);
         is_kept.then(|| SiteEntry {
             site: site.to_owned(),
@@ -97,6 +105,7 @@ impl SiteClock {
             delay_ms,
             blocked_until_ms,
             owner,
+            reserved_until_ms,
         })
     }
 }
@@ -153,6 +162,15 @@ mod tests {
         assert_eq!(held().decide(&request("two"), 14_999), wait(250));
         assert_eq!(held().decide(&request("two"), 15_000), wait(1_000));
         assert_eq!(held().decide(&request("two"), 16_000), Reservation::Granted);
+    }
+
+    #[test]
+    fn a_reservation_is_told_until_it_lapses_and_then_counts_as_answered() {
+        let entry = |now_ms| held().entry("example.com", 1_000, None, now_ms).unwrap();
+        assert_eq!(entry(14_999).reserved_until_ms, Some(15_000));
+        assert_eq!(entry(14_999).blocked_until_ms, None);
+        assert_eq!(entry(15_000).reserved_until_ms, None);
+        assert_eq!(entry(15_000).blocked_until_ms, Some(16_000));
     }
 
     #[test]

@@ -199,6 +199,7 @@ async fn a_cache_of_its_own_is_kept_in_its_own_file() {
         delay_ms: 1,
         blocked_until_ms: None,
         owner: None,
+        reserved_until_ms: None,
     };
     opened.cache.put_sites(vec![entry]).await.unwrap();
     let sites = |name| {

@@ -293,6 +293,43 @@ fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
 }
 
 #[test]
+fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
+    const PAIRS: usize = 8;
+    let web = Web::start();
+    let (mut registrars, mut links) = (Vec::new(), page("T"));
+    let mut urls = vec![web.site("links.example").url("/")];
+    for number in 0..PAIRS {
+        let registrar = web.site(&format!("registrar{number}.example"));
+        // The visit lasts while the first page of its site is found.
+        registrar.serve(
+            "/robots.txt",
+            document("text/plain", "User-agent: *\n").latency(Duration::from_secs(4)),
+        );
+        registrar.serve("/", page("T"));
+        links = links.mapped_link(&registrar.url("/"));
+        let parked = web.site(&format!("parked{number}.example"));
+        parked.serve("/robots.txt", redirect(&registrar.url("/robots.txt")));
+        parked.serve("/", page("T"));
+        urls.push(parked.url("/"));
+        registrars.push(registrar);
+    }
+    let links = links.latency(Duration::from_secs(1));
+    web.site("links.example").serve("/", links);
+    let work = Workplace::new();
+    // Some of the visits are made by other workers than those that own the sites.
+    let run = work.crawl(&web).instead("--workers", "4").args(urls);
+    let run = run.time_limit(Duration::from_secs(40)).finish().expect(0);
+    assert_eq!(run.summary().outcome("ok"), 2 * PAIRS as u64 + 1);
+    let least = Duration::from_millis(200);
+    for registrar in registrars {
+        let visits = registrar.visits();
+        assert_eq!(visits.robots().len(), 1, "{:?}", visits.paths());
+        assert_eq!(visits.overlaps(), [""; 0]);
+        assert!(visits.gaps().iter().all(|gap| *gap >= least));
+    }
+}
+
+#[test]
 fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
     let web = Web::start();
     let registrar = web.site("registrar.example");

@@ -36,7 +36,7 @@ use crate::figures::Figures;
 use crate::gate::Gate;
 use crate::look;
 use crate::memory::{Memory, Share};
-use crate::now::{Now, now_ms};
+use crate::now::Now;
 use crate::permission::{Knowledge, Permission, PermissionCheck};
 use crate::permits::{Denied, Permit};
 use crate::politeness::{Answered, ClockOwner, PolitenessConfig};
@@ -259,7 +259,7 @@ impl Journey {
         url: &Url,
         permit: &Permit,
     ) -> (Permission, Option<Rules>) {
-        self.look_up_clock(&task.site).await;
+        self.look_up_clock(&task.site, permit).await;
         if self.politeness.ignore_robots && self.is_private_host(url, permit).await {
             let delay = self.politeness.delay_in_force(None, task.delay_ms);
             let turn = Turn::Page(delay);
@@ -289,30 +289,6 @@ impl Journey {
             politeness: &self.politeness,
             sites: &self.sites,
             robots: &self.robots,
-        }
-    }
-
-    /// Another worker, or this one before a restart, may have left the site's clock in the cache.
-    async fn look_up_clock(&self, site: &str) {
-        // With reservations, the cache decides at each request.
-        let is_shared = self.politeness.clock == ClockOwner::Shared;
-        if is_shared
-            || !self
-                .sites
-                .borrow_mut()
-                .begin_clock_lookup(site, Now::read())
-        {
-            return;
-        }
-        match self.cache.sites(vec![site.to_owned()], now_ms()).await {
-            Ok(entries) => {
-                for entry in entries.iter().flatten() {
-                    let now = Now::read();
-                    self.sites.borrow_mut().take_shared_clock(entry, now);
-                }
-            }
-            // The cache logs its own unavailability.
-            Err(_) => self.sites.borrow_mut().clock_lookup_failed(site),
         }
     }
 

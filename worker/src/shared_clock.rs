@@ -9,7 +9,8 @@
 //! With `politeness.clock = "owner"` (the default), the worker that owns a site keeps its clock in
 //! memory, writes copies to the cache, and reserves nothing. Only visits are reserved: a robots.txt
 //! may redirect to a site that another worker owns, or none. So visits from all workers take turns,
-//! and keep the delay after the last request that the owner has told of.
+//! and keep the delay after the last request that the owner has told of; and an owner that looks its
+//! site's clock up during a visit waits for the end of that visit.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -327,6 +327,7 @@ impl Sites {
                     delay_ms: site.delay.as_millis() as u64,
                     blocked_until_ms: wait_ms.map(|wait_ms| now.wall_ms + wait_ms),
                     owner: site.is_owned.then(|| owner.to_owned()),
+                    reserved_until_ms: None,
                 });
             }
         }

@@ -22,6 +22,7 @@ fn site(last_start_ms: i64) -> SiteEntry {
         delay_ms: 1_000,
         blocked_until_ms: None,
         owner: Some(String::from("one")),
+        reserved_until_ms: None,
     }
 }
 

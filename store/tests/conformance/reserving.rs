@@ -175,6 +175,7 @@ pub(crate) async fn reservations_and_clocks_that_were_put_respect_each_other(cli
         delay_ms: 1,
         blocked_until_ms,
         owner: None,
+        reserved_until_ms: None,
     };
     let entries = vec![
         entry("paced.example", None),
@@ -193,7 +194,11 @@ pub(crate) async fn reservations_and_clocks_that_were_put_respect_each_other(cli
     let seen = seen[0].as_ref().expect("a reserved site");
     assert_eq!(seen.delay_ms, 5_000);
     assert!(seen.last_start_ms >= now_ms);
-    assert!(seen.blocked_until_ms >= Some(now_ms + 60_000));
+    assert_eq!(
+        seen.blocked_until_ms, None,
+        "it may be released at any moment"
+    );
+    assert!(seen.reserved_until_ms >= Some(now_ms + 60_000));
     second
         .release_reservation(&release("a", 5_000))
         .await
@@ -203,4 +208,5 @@ pub(crate) async fn reservations_and_clocks_that_were_put_respect_each_other(cli
     assert!(seen.last_start_ms >= now_ms);
     let until_ms = seen.blocked_until_ms.expect("a delay after the answer");
     assert!((now_ms + 5_000..now_ms + 50_000).contains(&until_ms));
+    assert_eq!(seen.reserved_until_ms, None);
 }

@@ -14,7 +14,7 @@ use webfill_urls::Url;
 use super::Journey;
 use crate::fetch_slots::FetchSlot;
 use crate::memory::Share;
-use crate::now::now_ms;
+use crate::now::{Now, now_ms};
 use crate::permits::Permit;
 use crate::politeness::ClockOwner;
 use crate::resolve::{HeldName, MOMENT};
@@ -104,6 +104,31 @@ impl Journey {
         }
     }
 
+    /// Another worker, or this one before a restart, may have left the site's clock in the cache. A visit
+    /// that is under way is waited for: its end, which moves the clock, cannot be predicted.
+    pub(super) async fn look_up_clock(&self, site: &str, permit: &Permit) {
+        // With reservations, the cache decides at each request.
+        let is_shared = self.politeness.clock == ClockOwner::Shared;
+        let begins = |now| self.sites.borrow_mut().begin_clock_lookup(site, now);
+        if is_shared || !begins(Now::read()) {
+            return;
+        }
+        while !self.is_called_back(permit) {
+            // The cache logs its own unavailability.
+            let Ok(entry) = self.cache.site(site, now_ms()).await else {
+                break;
+            };
+            let Some(entry) = entry else { return };
+            let now = Now::read();
+            self.sites.borrow_mut().take_shared_clock(&entry, now);
+            let Some(wait) = entry.look_again_in(now.wall_ms) else {
+                return;
+            };
+            self.wait_until(now.instant + wait, permit).await;
+        }
+        self.sites.borrow_mut().clock_lookup_failed(site);
+    }
+
     /// Whether another worker owns a site, as far as the cache knows: the last request there is its own,
     /// and the next one may be under way. A cache that is out of reach grants no reservation either.
     async fn is_anothers(&self, site: &str) -> bool {
@@ -111,9 +136,8 @@ impl Journey {
             return false;
         }
         let now_ms = now_ms();
-        let entries = self.cache.sites(vec![site.to_owned()], now_ms).await;
-        let entry = entries.ok().and_then(|mut entries| entries.pop().flatten());
-        entry.is_some_and(|entry| {
+        let entry = self.cache.site(site, now_ms).await;
+        entry.ok().flatten().is_some_and(|entry| {
             let next_ms = entry.blocked_until_ms.max(Some(entry.last_start_ms));
             let is_recent = next_ms.is_some_and(|next_ms| next_ms + OWNED_FOR_MS > now_ms);
             is_recent && entry.owner.is_some_and(|owner| owner != self.name)
