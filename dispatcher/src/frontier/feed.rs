@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, LinkKind, Reason};
 
@@ -396,7 +396,10 @@ impl FeedBatch<'_> {
                 };
                 self.tally.woken.push(Woken { site: *site, turn });
             }
-            let accepted_in_all = self.count_fed(*site, fed, priority)?;
+            let (share, last_turn) = ((self.key, *site), self.last_turn);
+            let (accepted, queued) = (fed.accepted, fed.queued);
+            let accepted_in_all =
+                sites::count_fed(self.db, share, accepted, queued, priority, last_turn)?;
             self.crawl.status.sites += u64::from(accepted_in_all == fed.accepted);
         }
         self.crawl.status.discovered += self.tally.accepted;
@@ -407,31 +410,6 @@ impl FeedBatch<'_> {
         self.crawl.changed = true;
         self.seen.maintain(self.db)?;
         Ok(self.tally)
-    }
-
-    /// Writes what the batch adds to the crawl's share of a site. Returns how many tasks of the crawl the
-    /// site has had in all.
-    fn count_fed(&self, site: SiteId, fed: &FedSite, priority: u8) -> Result<u64> {
-        let (accepted, queued) = (fed.accepted as i64, fed.queued as i64);
-        let in_all = |row: &Row<'_>| row.get::<_, i64>(0).map(|n| n as u64);
-        // Mostly the turn stays as it is: see sites::count_queued.
-        let sql = "UPDATE crawl_sites SET accepted = accepted + ?3, queued = queued + ?4
-                   WHERE crawl = ?1 AND site = ?2 AND top_priority >= ?5 RETURNING accepted";
-        let mut update = self.db.prepare_cached(sql)?;
-        let values = params![self.key, site, accepted, queued, priority];
-        if let Some(in_all) = update.query_row(values, in_all).optional()? {
-            return Ok(in_all);
-        }
-        // A crawl that is new at the site takes its turn behind those that wait already.
-        let sql = "INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority, turn)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                   ON CONFLICT DO UPDATE SET accepted = accepted + excluded.accepted,
-                       queued = queued + excluded.queued,
-                       top_priority = max(top_priority, excluded.top_priority)
-                   RETURNING accepted";
-        let mut upsert = self.db.prepare_cached(sql)?;
-        let values = params![self.key, site, accepted, queued, priority, self.last_turn];
-        upsert.query_row(values, in_all)
     }
 }
 

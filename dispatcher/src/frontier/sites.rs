@@ -66,18 +66,14 @@ impl Frontier {
     /// Takes a site out of the window, and stores its clock.
     pub fn return_site(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
         self.guarded("return a site", |frontier| {
-            save(&frontier.db, site, clock)?;
-            let sql = "UPDATE sites SET in_window = iif(queued > 0 AND top_priority = 0, 2, 0)
-                       WHERE id = ?1";
-            frontier.db.prepare_cached(sql)?.execute([site])?;
-            Ok(())
+            save(&frontier.db, site, clock, AND_LEAVES_WINDOW)
         })
     }
 
     /// Stores the clock of a site in the window.
     pub fn save_clock(&mut self, site: SiteId, clock: &Clock) -> Result<(), FrontierError> {
         self.guarded("keep a site's clock", |frontier| {
-            save(&frontier.db, site, clock)
+            save(&frontier.db, site, clock, "")
         })
     }
 
@@ -154,10 +150,15 @@ pub(super) fn read_rule(row: &Row<'_>, first: usize) -> Result<SiteRule> {
     })
 }
 
-fn save(db: &Connection, site: SiteId, clock: &Clock) -> Result<()> {
-    let sql = "UPDATE sites SET due_at_ms = ?2, delay_ms = ?3, last_start_ms = ?4, owner = ?5,
-                   address = ?6
-               WHERE id = ?1";
+/// A site that has nothing to hand out is parked, any other waits.
+const AND_LEAVES_WINDOW: &str = ", in_window = iif(queued > 0 AND top_priority = 0, 2, 0)";
+
+fn save(db: &Connection, site: SiteId, clock: &Clock, and: &str) -> Result<()> {
+    let sql = format!(
+        "UPDATE sites SET due_at_ms = ?2, delay_ms = ?3, last_start_ms = ?4, owner = ?5,
+             address = ?6{and}
+         WHERE id = ?1"
+    );
     let values = params![
         site,
         clock.due_at_ms,
@@ -166,7 +167,7 @@ fn save(db: &Connection, site: SiteId, clock: &Clock) -> Result<()> {
         clock.owner,
         clock.address.map(|address| address.to_string())
     ];
-    db.prepare_cached(sql)?.execute(values)?;
+    db.prepare_cached(&sql)?.execute(values)?;
     Ok(())
 }
 
@@ -234,25 +235,65 @@ fn each_priority(db: &Connection, mut visit: impl FnMut(i64) -> Result<bool>) ->
     Ok(())
 }
 
+// What follows reads a row before it changes it: for RETURNING, SQLite opens a table in memory each time,
+// which takes longer than to find the row once more.
+
 /// Adds tasks to a site's count; the caller updates the crawl's share. `priority` is the highest of
 /// the tasks that can be handed out, 0 if none can. Returns whether the site is in the window.
 pub(super) fn count_queued(db: &Connection, site: SiteId, n: u64, priority: u8) -> Result<bool> {
-    // Most sites have tasks of this priority already: then nothing changes that is in an index, and
-    // SQLite writes an entry of each index whose columns are named, even if it stays as it is.
-    let sql = "UPDATE sites SET queued = queued + ?2
-               WHERE id = ?1 AND top_priority >= ?3 AND (in_window <> 2 OR ?3 = 0)
-               RETURNING in_window = 1";
-    let mut update = db.prepare_cached(sql)?;
-    let values = params![site, n as i64, priority];
-    let in_window = update.query_row(values, |row| row.get(0)).optional()?;
-    if let Some(in_window) = in_window {
-        return Ok(in_window);
+    let sql = "SELECT top_priority, in_window FROM sites WHERE id = ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let (top, in_window): (u8, i64) =
+        select.query_row([site], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let is_unparked = in_window == 2 && priority > 0;
+    if priority <= top && !is_unparked {
+        // Most sites have tasks of this priority already: then nothing changes that is in an index, and
+        // SQLite writes an entry of each index whose columns are named, even if it stays as it is.
+        let sql = "UPDATE sites SET queued = queued + ?2 WHERE id = ?1";
+        db.prepare_cached(sql)?.execute(params![site, n as i64])?;
+        return Ok(in_window == 1);
     }
     let sql = "UPDATE sites SET queued = queued + ?2, top_priority = max(top_priority, ?3),
                    in_window = iif(in_window = 2 AND ?3 > 0, 0, in_window)
-               WHERE id = ?1 RETURNING in_window = 1";
-    let mut update = db.prepare_cached(sql)?;
-    update.query_row(values, |row| row.get(0))
+               WHERE id = ?1";
+    let values = params![site, n as i64, priority];
+    db.prepare_cached(sql)?.execute(values)?;
+    Ok(in_window == 1)
+}
+
+/// Adds new tasks (`accepted`) and those that are queued to a crawl's share of a site. Returns how many
+/// tasks of the crawl the site has had in all.
+pub(super) fn count_fed(
+    db: &Connection,
+    (crawl, site): (CrawlKey, SiteId),
+    accepted: u64,
+    queued: u64,
+    priority: u8,
+    last_turn: i64,
+) -> Result<u64> {
+    let sql = "SELECT accepted, top_priority FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let share = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?));
+    let share: Option<(u64, u8)> = select.query_row(params![crawl, site], share).optional()?;
+    let in_all = share.map_or(0, |(before, _)| before) + accepted;
+    if share.is_some_and(|(_, top)| priority <= top) {
+        // Mostly the turn stays as it is: see count_queued.
+        let sql = "UPDATE crawl_sites SET accepted = ?3, queued = queued + ?4
+                   WHERE crawl = ?1 AND site = ?2";
+        let values = params![crawl, site, in_all as i64, queued as i64];
+        db.prepare_cached(sql)?.execute(values)?;
+        return Ok(in_all);
+    }
+    // A crawl that is new at the site takes its turn behind those that wait already.
+    let sql = "INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority, turn)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+               ON CONFLICT DO UPDATE SET accepted = excluded.accepted,
+                   queued = queued + excluded.queued,
+                   top_priority = max(top_priority, excluded.top_priority)";
+    let (in_all_now, queued) = (in_all as i64, queued as i64);
+    let values = params![crawl, site, in_all_now, queued, priority, last_turn];
+    db.prepare_cached(sql)?.execute(values)?;
+    Ok(in_all)
 }
 
 /// Adds tasks that were handed out to a crawl's share of a site's count again; the row must exist.
@@ -304,17 +345,17 @@ pub(super) fn count_taken(
     site: SiteId,
     n: u64,
 ) -> Result<(u64, Option<NextCrawl>)> {
-    let next = next_turns(db, site, 1)?.pop();
-    let sql = "UPDATE sites SET queued = queued - ?2,
-                   top_priority = iif(pages_left = 0, 0, ?3)
-               WHERE id = ?1 RETURNING queued, top_priority";
-    let mut update = db.prepare_cached(sql)?;
+    let sql = "SELECT queued, pages_left IS 0 FROM sites WHERE id = ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let (queued, is_spent): (i64, bool) =
+        select.query_row([site], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let next = next_turns(db, site, 1)?.pop().filter(|_| !is_spent);
+    let left = queued - n as i64;
+    let sql = "UPDATE sites SET queued = ?2, top_priority = ?3 WHERE id = ?1";
     let priority = next.map_or(0, |next| next.priority);
-    let (left, priority): (i64, u8) = update
-        .query_row(params![site, n as i64, priority], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-    Ok((left as u64, next.filter(|_| priority > 0)))
+    db.prepare_cached(sql)?
+        .execute(params![site, left, priority])?;
+    Ok((left as u64, next))
 }
 
 /// The crawls that are next at a site: those of the highest priority, the one that has waited
