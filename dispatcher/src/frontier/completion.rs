@@ -130,13 +130,19 @@ impl Frontier {
         let unlisted = batch.is_unwanted(0, &[]);
         let kind = batch.kind_of_redirect(report, &task.url, base.as_ref())?;
         if let Some(url) = &report.redirect {
-            batch.judge_unless(unwanted, url, &LinkContext { kind, ..redirect })?;
+            batch.judge_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
         }
         // The worker goes by what the crawl asked for at the hand-out, which may have changed since.
-        for (kind, url) in report.links.iter().map(|text| LinkKind::of(text)) {
+        let links = || report.links.iter().map(|text| LinkKind::of(text));
+        let keys = match unwanted || !batch.reaches(&link) {
+            true => Vec::new(),
+            false => batch.keys_of(links().map(|(_, url)| url)),
+        };
+        let keys = keys.into_iter().map(Some).chain(std::iter::repeat(None));
+        for ((kind, url), key) in links().zip(keys) {
             match kind {
-                LinkKind::Link => batch.judge_unless(unwanted, url, &link)?,
-                _ => batch.judge_unless(unlisted, url, &LinkContext { kind, ..listed })?,
+                LinkKind::Link => batch.judge_unless(unwanted, url, key, &link)?,
+                _ => batch.judge_unless(unlisted, url, key, &LinkContext { kind, ..listed })?,
             }
         }
         batch.finish()
@@ -149,12 +155,13 @@ impl FeedBatch<'_> {
         &mut self,
         is_unwanted: bool,
         url: &str,
+        key: Option<u64>,
         context: &LinkContext<'_>,
     ) -> Result<()> {
         if is_unwanted {
             self.tally.unwanted += 1;
         } else {
-            self.judge(url, context)?;
+            self.judge(url, key, context)?;
         }
         Ok(())
     }

@@ -2,18 +2,19 @@
 //! tasks.
 
 use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, LinkKind, Reason};
 
-use super::answers::{
-    AttrsId, Backfill, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken,
-};
+use super::answers::{AttrsId, Candidate, FeedTally, Refused, SiteId, TaskId, Turn, Woken};
 use super::crawls::Crawl;
+use super::known_links::TextLookup;
 use super::lanes::Lanes;
 use super::looks::Ranks;
 use super::names::Names;
+use super::new_tasks::{NewTask, NewTasks};
 use super::schema::DONE;
 use super::stored_urls::shortened;
 use super::{Frontier, FrontierError, journey_lines, resolved, sites};
@@ -51,7 +52,7 @@ impl Frontier {
                 };
                 if batch.is_unwanted(candidate.records.len(), records) {
                     batch.tally.unwanted += 1;
-                } else if let Some(refusal) = batch.judge(candidate.url, &context)? {
+                } else if let Some(refusal) = batch.judge(candidate.url, None, &context)? {
                     batch.note_refused(index, &refusal);
                 }
                 if candidate.depth == 0 {
@@ -98,6 +99,8 @@ impl Frontier {
             fed: BTreeMap::new(),
             queued: BTreeMap::new(),
             ranks: Ranks::default(),
+            new_tasks: NewTasks::of(key),
+            last_host: None,
             tally: FeedTally::default(),
             origins: HashSet::new(),
         }
@@ -137,9 +140,18 @@ pub(super) struct FeedBatch<'a> {
     /// How many tasks it queues, new ones and ended ones again, by priority.
     queued: BTreeMap<u8, u64>,
     pub(super) ranks: Ranks,
+    pub(super) new_tasks: NewTasks,
+    /// The host of the last URL that was queued, and its site: mostly that of the next one, too.
+    last_host: Option<(String, Site)>,
     pub(super) tally: FeedTally,
     /// Those whose sitemaps this batch has asked for.
     origins: HashSet<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Site {
+    id: SiteId,
+    name: Rc<str>,
 }
 
 /// What a batch adds to one site.
@@ -160,18 +172,16 @@ impl FeedBatch<'_> {
         (records > 0 && unresolved.is_empty()) || self.crawl.ending(self.now_ms).is_some()
     }
 
-    /// Judges one URL and queues it if it is new. Returns why it was refused, unless it is a
-    /// duplicate.
+    /// Judges one URL and queues it if it is new. Returns why it was refused, unless it is a duplicate.
+    /// `key` is that of the text, if it is known (see [`known_links`](super::known_links)).
     pub(super) fn judge(
         &mut self,
         text: &str,
+        key: Option<u64>,
         context: &LinkContext<'_>,
     ) -> Result<Option<Refusal>> {
-        let refusal = match self.intake(text, context) {
-            Ok(url) => match self.admit(&url, context)? {
-                None => return Ok(None),
-                Some(reason) => Refusal::Scope(reason),
-            },
+        let refusal = match self.taken_in(text, key, context)? {
+            Ok(()) => return Ok(None),
             Err(refusal) => refusal,
         };
         let reason = refusal.reason();
@@ -181,14 +191,41 @@ impl FeedBatch<'_> {
         Ok((reason != Reason::Duplicate).then_some(refusal))
     }
 
+    /// Queues a URL, or says why not.
+    fn taken_in(
+        &mut self,
+        text: &str,
+        key: Option<u64>,
+        context: &LinkContext<'_>,
+    ) -> Result<std::result::Result<(), Refusal>> {
+        // On most pages of a shallow crawl this refuses all links.
+        if !self.reaches(context) {
+            return Ok(Err(Refusal::Scope(Reason::TooDeep)));
+        }
+        let looked_up = self.look_up_text(text, key)?;
+        if self.is_plain_duplicate(looked_up, context) {
+            return Ok(Err(Refusal::Scope(Reason::Duplicate)));
+        }
+        Ok(match self.intake(text, context) {
+            Ok(url) => match self.admit(&url, Some(looked_up), context)? {
+                None => Ok(()),
+                Some(reason) => Err(Refusal::Scope(reason)),
+            },
+            Err(refusal) => Err(refusal),
+        })
+    }
+
+    /// Whether it is within the crawl's depth, and not too many redirects in a row have led there.
+    pub(super) fn reaches(&self, context: &LinkContext<'_>) -> bool {
+        self.crawl.scope.reaches(context.depth) && context.redirects <= MAX_REDIRECTS
+    }
+
     pub(super) fn intake(
         &self,
         text: &str,
         context: &LinkContext<'_>,
     ) -> std::result::Result<Url, Refusal> {
-        // Before the URL is parsed, because on most pages of a shallow crawl this refuses all
-        // links.
-        if !self.crawl.scope.reaches(context.depth) || context.redirects > MAX_REDIRECTS {
+        if !self.reaches(context) {
             return Err(Refusal::Scope(Reason::TooDeep));
         }
         let judge = match context.kind {
@@ -217,23 +254,26 @@ impl FeedBatch<'_> {
         if self.origins.insert(webfill_urls::origin(&seed))
             && let Ok(robots_txt) = seed.join("/robots.txt")
         {
-            self.admit(&robots_txt, &context)?;
+            self.admit(&robots_txt, None, &context)?;
         }
         Ok(())
     }
 
     /// Queues a URL that is in scope; returns the reason if it is refused.
-    fn admit(&mut self, url: &Url, context: &LinkContext<'_>) -> Result<Option<Reason>> {
-        let key = self.seen.key(self.key, url.as_str());
+    fn admit(
+        &mut self,
+        url: &Url,
+        looked_up: Option<TextLookup<'_>>,
+        context: &LinkContext<'_>,
+    ) -> Result<Option<Reason>> {
+        let (key, is_seen) = self.look_up(url, looked_up)?;
         if context.kind == LinkKind::Sitemap {
             let mark = self.seen.pair_key(key, SITEMAP);
             self.seen.note(mark);
         }
-        let is_seen = self.seen.contains(key)?;
         if is_seen && let Some(task) = self.task_before_run(key)? {
-            let site_name = webfill_urls::site(url);
-            let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
-            self.look_again(task, site, context)?;
+            let site = self.site_of(url)?;
+            self.look_again(task, site.id, context)?;
             return Ok(None);
         }
         if is_seen && !self.is_stale(key)? {
@@ -242,14 +282,30 @@ impl FeedBatch<'_> {
             }
             return Ok(Some(Reason::Duplicate));
         }
-        let site_name = webfill_urls::site(url);
-        let site = SiteId(self.site_names.id_of(self.db, &site_name)?);
+        let site = self.site_of(url)?;
         let lists_sitemaps = context.kind == LinkKind::Sitemap && context.parent.is_none();
-        if !self.within_budget(site)? && !lists_sitemaps {
+        if !self.within_budget(site.id)? && !lists_sitemaps {
             return Ok(Some(Reason::Budget));
         }
-        self.enqueue(key, url, (site, &site_name), context)?;
+        self.enqueue(key, url, &site, context)?;
         Ok(None)
+    }
+
+    fn site_of(&mut self, url: &Url) -> Result<Site> {
+        let host = url.host_str().unwrap_or_default();
+        if let Some((last, site)) = &self.last_host
+            && last == host
+        {
+            return Ok(site.clone());
+        }
+        let name = webfill_urls::site(url);
+        let id = SiteId(self.site_names.id_of(self.db, &name)?);
+        let site = Site {
+            id,
+            name: name.into(),
+        };
+        self.last_host = Some((host.to_owned(), site.clone()));
+        Ok(site)
     }
 
     /// Whether the page is older than the crawl's `refresh_after_ms`, so that it is fetched again.
@@ -257,6 +313,7 @@ impl FeedBatch<'_> {
         let Some(refresh_after_ms) = self.crawl.spec.refresh_after_ms else {
             return Ok(false);
         };
+        self.new_tasks.write(self.db)?;
         let latest = self.now_ms.saturating_sub_unsigned(refresh_after_ms);
         let Some(task) = self.seen.task_of(key)? else {
             return Ok(false);
@@ -265,34 +322,6 @@ impl FeedBatch<'_> {
         self.db
             .prepare_cached(sql)?
             .exists(params![task as i64, DONE, latest])
-    }
-
-    /// Adds a record to the task of a URL that was seen before. A task that was stopped because its
-    /// records were complete has no stored page, so it is queued again.
-    fn attach_record(&mut self, key: u64, record: i64) -> Result<()> {
-        // What was noted in another run of a watch may not hold any more.
-        let run = self.crawl.spec.run_began_ms.unwrap_or_default() as u64;
-        let pair_key = self.seen.pair_key(key.wrapping_add(run), record);
-        if self.seen.was_noted_lately(pair_key) {
-            return Ok(());
-        }
-        let Some(task) = self.seen.task_of(key)? else {
-            return Ok(());
-        };
-        if let Some(stopped) = resolved::stopped_as_needless(self.db, task)? {
-            self.reopen(&stopped)?;
-        }
-        // A task that was handed out before may be queued again, but its last holder may still
-        // deliver the outcome: the record needs a backfill then, too.
-        let sql = "INSERT OR IGNORE INTO task_records (task, record, late)
-                   SELECT id, ?2, attempt > 0 OR state = ?3 FROM tasks WHERE id = ?1";
-        let values = params![task as i64, record, DONE];
-        let is_new = self.db.prepare_cached(sql)?.execute(values)? > 0;
-        self.seen.note(pair_key);
-        if is_new && let Some(done) = done_page(self.db, task, record)? {
-            self.tally.backfills.push(done);
-        }
-        Ok(())
     }
 
     /// Whether a sitemap has lately told that this URL is one. It is not stored: after a restart nobody knows.
@@ -332,36 +361,33 @@ impl FeedBatch<'_> {
         &mut self,
         key: u64,
         url: &Url,
-        (site, site_name): (SiteId, &str),
+        site: &Site,
         context: &LinkContext<'_>,
     ) -> Result<()> {
-        let sql = "INSERT INTO task_rows
-                   (id, crawl, site, priority, depth, redirects, parent, rank, url, attrs)
-                   VALUES (?9, ?1, ?2, ?3, ?4, ?5, ?6, ?10, ?7, ?8)";
         let task = *self.next_task;
         *self.next_task += 1;
         let crawl = (self.key, &self.crawl.spec);
         let rank = self
             .ranks
-            .of(self.db, crawl, site, None, context.priority)?;
-        self.db.prepare_cached(sql)?.execute(params![
-            self.key,
-            site,
-            context.priority,
-            context.depth,
-            context.redirects,
-            context.parent.map(|parent| parent as i64),
-            shortened(url.as_str(), site_name),
-            context.attrs,
-            task,
+            .of(self.db, crawl, site.id, None, context.priority)?;
+        let row = NewTask {
+            id: task,
+            site: site.id,
+            priority: context.priority,
+            depth: context.depth,
+            redirects: context.redirects,
+            parent: context.parent,
             rank,
-        ])?;
+            url: shortened(url.as_str(), &site.name).into_owned(),
+            attrs: context.attrs,
+        };
+        self.new_tasks.add(self.db, row)?;
         let sql = "INSERT OR IGNORE INTO task_records (task, record) VALUES (?1, ?2)";
         for record in context.records {
             self.db.prepare_cached(sql)?.execute([task, *record])?;
         }
         self.seen.insert(key, task as u64);
-        self.count_accepted(site, context.priority);
+        self.count_accepted(site.id, context.priority);
         journey_lines::log_queued(self.crawl, task as u64, url, context);
         Ok(())
     }
@@ -384,6 +410,7 @@ impl FeedBatch<'_> {
 
     /// Writes what the batch adds to its sites and its crawl.
     pub(super) fn finish(mut self) -> Result<FeedTally> {
+        self.new_tasks.write(self.db)?;
         // If the crawl is held back, its new tasks do not count for the sites' priorities.
         let is_held = self.lanes.room_or_await_lane(self.key, self.crawl) == 0;
         for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
@@ -420,20 +447,4 @@ fn accepted(db: &Connection, crawl: CrawlKey, site: SiteId) -> Result<u64> {
         .query_row(params![crawl, site], |row| row.get::<_, i64>(0))
         .optional()?;
     Ok(accepted.unwrap_or(0) as u64)
-}
-
-fn done_page(db: &Connection, task: TaskId, record: i64) -> Result<Option<Backfill>> {
-    let sql = "SELECT url, depth, name FROM tasks, records
-               WHERE tasks.id = ?1 AND state = ?2 AND records.id = ?3";
-    let page = |row: &rusqlite::Row<'_>| {
-        Ok(Backfill {
-            task,
-            url: row.get(0)?,
-            depth: row.get(1)?,
-            record: row.get(2)?,
-        })
-    };
-    db.prepare_cached(sql)?
-        .query_row(params![task as i64, DONE, record], page)
-        .optional()
 }

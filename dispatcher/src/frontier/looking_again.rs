@@ -37,6 +37,7 @@ impl FeedBatch<'_> {
         let Some(began_ms) = self.crawl.spec.run_began_ms else {
             return Ok(None);
         };
+        self.new_tasks.write(self.db)?;
         let Some(task) = self.seen.task_of(key)? else {
             return Ok(None);
         };

@@ -38,6 +38,12 @@ impl CacheLines {
         line.try_into().expect("a line has eight words")
     }
 
+    /// A word of the line that a key belongs to, so that the processor reads the line.
+    pub(super) fn touch(&self, key: u64) -> u64 {
+        let line = ((key as u128 * self.lines as u128) >> 64) as usize;
+        self.words[self.first + line * WORDS]
+    }
+
     pub(super) fn words(&self) -> &[u64] {
         &self.words[self.first..self.first + self.lines * WORDS]
     }

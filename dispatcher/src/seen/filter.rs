@@ -54,6 +54,14 @@ impl Filter {
         }
     }
 
+    /// See [`CacheLines::touch`].
+    pub(super) fn touch(&self, key: u64) -> u64 {
+        match self.is_none() {
+            true => 0,
+            false => self.lines.touch(key),
+        }
+    }
+
     pub(super) fn may_contain(&mut self, key: u64) -> bool {
         if self.is_none() {
             return true;

@@ -52,6 +52,11 @@ impl Front {
         }
     }
 
+    /// What a look-up of the key reads; the value means nothing.
+    pub(super) fn touch(&self, key: u64) -> u64 {
+        self.hot.touch(key) ^ self.filter.touch(key)
+    }
+
     /// Whether the runs may hold the key.
     pub(super) fn may_be_in_runs(&mut self, key: u64) -> bool {
         match &mut self.filling {

@@ -49,6 +49,12 @@ impl HotKeys {
         push(self.line_of(key), key);
     }
 
+    /// See [`CacheLines::touch`].
+    pub(super) fn touch(&self, key: u64) -> u64 {
+        let segment = (key >> (u64::BITS - SEGMENT_BITS)) as usize;
+        self.segments[segment].touch(within_segment(key))
+    }
+
     fn line_of(&mut self, key: u64) -> &mut [u64; 8] {
         let segment = (key >> (u64::BITS - SEGMENT_BITS)) as usize;
         self.segments[segment].line_of(within_segment(key))

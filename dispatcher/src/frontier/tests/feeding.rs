@@ -217,3 +217,66 @@ fn a_crawl_without_a_key_is_refused_and_the_frontier_lives_on() {
     assert!(matches!(error, FrontierError::UnknownCrawl(99)));
     assert_eq!(fixture.feed(&["http://a.org/"]).accepted, 1);
 }
+
+#[test]
+fn however_many_links_a_page_has_each_is_the_task_that_the_index_names() {
+    let mut fixture = fixture();
+    let mut pages = 0;
+    for links in [1, 2, 15, 16, 17, 18, 33, 100] {
+        pages += 1;
+        fixture.feed(&[&format!("http://start{pages}.org/")]);
+        let task = fixture.lease_one();
+        let links: Vec<String> = (0..links)
+            .map(|nth| format!("http://site{}.org/{pages}/{nth}", nth % 3))
+            .collect();
+        let texts: Vec<&str> = links.iter().map(String::as_str).collect();
+        // Of what a page says twice, one is new.
+        let twice = [&texts[..], &texts[..]].concat();
+        let tally = fixture.done(&task, &twice).links;
+        assert_eq!(tally.accepted, links.len() as u64);
+        let crawl = fixture.crawl;
+        for link in &links {
+            let key = fixture.frontier.seen.key(crawl, link);
+            let named = fixture.frontier.seen.task_of(key).unwrap();
+            let sql = "SELECT url FROM tasks WHERE id = ?1";
+            let mut select = fixture.frontier.db.prepare(sql).unwrap();
+            let id = named.expect("it was taken") as i64;
+            let stored: String = select.query_row([id], |row| row.get(0)).unwrap();
+            assert_eq!(stored, *link);
+        }
+        fixture.assert_conserved();
+        for leased in fixture.lease_all() {
+            fixture.done(&leased, &[]);
+        }
+    }
+}
+
+#[test]
+fn a_link_in_any_spelling_is_a_duplicate_of_what_was_taken() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/", "http://a.org/x?b=1"]);
+    let task = fixture.lease_all().remove(0);
+    let spellings = [
+        "http://a.org/x?b=1",
+        "HTTP://A.org:80/y/../x?b=1#there",
+        "/x?b=1",
+    ];
+    let tally = fixture.done(&task, &spellings).links;
+    assert_eq!(tally.accepted, 0);
+    assert_eq!(tally.skipped, skipped(&[(Reason::Duplicate, 3)]));
+    fixture.assert_conserved();
+}
+
+#[test]
+fn what_was_taken_stays_a_duplicate_when_its_site_is_excluded_later() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/", "http://big.com/"]);
+    let task = fixture.lease_all().remove(0);
+    let list = fixture.dir.path().join("top.csv");
+    std::fs::write(&list, "1,big.com\n").unwrap();
+    fixture.frontier.excluded = ExcludedSites::load(&format!("{}:1", list.display())).unwrap();
+    let links = ["http://big.com/", "http://big.com/new"];
+    let tally = fixture.done(&task, &links).links;
+    let expected = [(Reason::Duplicate, 1), (Reason::ExcludedSite, 1)];
+    assert_eq!(tally.skipped, skipped(&expected));
+}

@@ -1,0 +1,139 @@
+//! The rows of new tasks, written several at a time: for each statement SQLite opens the table and all of
+//! its indexes, which takes as long as to write a row.
+//!
+//! Only the first of a batch is written with its id. Its neighbours get theirs from SQLite, which counts on
+//! from the highest: with ids of ours it would first copy each page that a statement changes, to be able to
+//! undo the statement alone.
+
+use std::sync::LazyLock;
+
+use rusqlite::{Connection, Error, Result, ToSql, ffi};
+use webfill_wire::CrawlKey;
+
+use super::answers::{AttrsId, SiteId, TaskId};
+
+/// The most rows that one statement writes.
+const TOGETHER: usize = 16;
+
+/// All but the id, which comes after them.
+const COLUMNS: [&str; 9] = [
+    "crawl",
+    "site",
+    "priority",
+    "depth",
+    "redirects",
+    "parent",
+    "rank",
+    "url",
+    "attrs",
+];
+
+static INSERT_FIRST: LazyLock<String> =
+    LazyLock::new(|| insert(&[&COLUMNS[..], &["id"]].concat(), 1));
+/// By the number of rows, less one.
+static INSERT_NEXT: LazyLock<Vec<String>> =
+    LazyLock::new(|| (1..=TOGETHER).map(|rows| insert(&COLUMNS, rows)).collect());
+
+/// A task that is queued for the first time.
+#[derive(Debug)]
+pub(super) struct NewTask {
+    pub(super) id: i64,
+    pub(super) site: SiteId,
+    pub(super) priority: u8,
+    pub(super) depth: u16,
+    pub(super) redirects: u8,
+    pub(super) parent: Option<TaskId>,
+    pub(super) rank: i64,
+    /// As it is stored.
+    pub(super) url: String,
+    pub(super) attrs: Option<AttrsId>,
+}
+
+/// New tasks of a batch, which are of one crawl, and of which some are not written yet.
+#[derive(Debug)]
+pub(super) struct NewTasks {
+    crawl: CrawlKey,
+    unwritten: Vec<NewTask>,
+    has_written: bool,
+}
+
+impl NewTasks {
+    pub(super) fn of(crawl: CrawlKey) -> NewTasks {
+        NewTasks {
+            crawl,
+            unwritten: Vec::new(),
+            has_written: false,
+        }
+    }
+
+    /// Adds a task, whose id follows that of the one before.
+    pub(super) fn add(&mut self, db: &Connection, task: NewTask) -> Result<()> {
+        self.unwritten.push(task);
+        match self.unwritten.len() < TOGETHER {
+            true => Ok(()),
+            false => self.write(db),
+        }
+    }
+
+    /// Writes all rows: to be called before the table is read, and at the end.
+    pub(super) fn write(&mut self, db: &Connection) -> Result<()> {
+        let mut tasks = &self.unwritten[..];
+        if !self.has_written
+            && let Some((first, others)) = tasks.split_first()
+        {
+            self.insert(db, &INSERT_FIRST, &[first.id], &[first])?;
+            tasks = others;
+            self.has_written = true;
+        }
+        if let Some(last) = tasks.last() {
+            let together: Vec<_> = tasks.iter().collect();
+            self.insert(db, &INSERT_NEXT[tasks.len() - 1], &[], &together)?;
+            if db.last_insert_rowid() != last.id {
+                return Err(other_id(last.id, db.last_insert_rowid()));
+            }
+        }
+        self.unwritten.clear();
+        Ok(())
+    }
+
+    fn insert(&self, db: &Connection, sql: &str, ids: &[i64], tasks: &[&NewTask]) -> Result<()> {
+        let mut insert = db.prepare_cached(sql)?;
+        let mut place = 0;
+        let mut bind = |value: &dyn ToSql| {
+            place += 1;
+            insert.raw_bind_parameter(place, value)
+        };
+        for task in tasks {
+            bind(&self.crawl)?;
+            bind(&task.site)?;
+            bind(&task.priority)?;
+            bind(&task.depth)?;
+            bind(&task.redirects)?;
+            bind(&task.parent.map(|parent| parent as i64))?;
+            bind(&task.rank)?;
+            bind(&task.url)?;
+            bind(&task.attrs)?;
+        }
+        for id in ids {
+            bind(id)?;
+        }
+        insert.raw_execute()?;
+        Ok(())
+    }
+}
+
+/// The index of seen URLs would name another task.
+fn other_id(ours: i64, stored: i64) -> Error {
+    let message = format!("task {ours} was stored as {stored}");
+    Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), Some(message))
+}
+
+/// OR FAIL: an error ends the whole transaction in any case.
+fn insert(columns: &[&str], rows: usize) -> String {
+    let row = format!("({})", vec!["?"; columns.len()].join(", "));
+    format!(
+        "INSERT OR FAIL INTO task_rows ({}) VALUES {}",
+        columns.join(", "),
+        vec![row; rows].join(", ")
+    )
+}
