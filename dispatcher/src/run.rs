@@ -39,7 +39,7 @@ use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::FrontierError;
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
-use crate::incoming;
+use crate::incoming::{self, Greetings};
 use crate::mappings::Mappings;
 use crate::metrics::Metrics;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
@@ -178,6 +178,7 @@ pub fn run(
         reloader,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
+        greetings: Greetings::default(),
         postponed: Postponed::default(),
         clock,
         disks: setup.disks,
@@ -223,6 +224,7 @@ struct Process {
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
+    greetings: Greetings,
     postponed: Postponed<Event>,
     clock: SteadyClock,
     disks: Disks,
@@ -377,7 +379,13 @@ impl Process {
 
     fn apply_frame(&mut self, frame: Arrived, now_ms: i64) -> Result<(), FrontierError> {
         match frame.socket {
-            TASKS => incoming::apply_word(&mut self.core, &self.outbox, frame, now_ms),
+            TASKS => incoming::apply_word(
+                &mut self.core,
+                &mut self.greetings,
+                &self.outbox,
+                frame,
+                now_ms,
+            ),
             _ => incoming::apply_outcomes(&mut self.core, frame, now_ms),
         }
     }

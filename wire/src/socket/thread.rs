@@ -22,7 +22,7 @@ pub(super) enum Command {
     Open(Box<SocketSpec>, mpsc::Sender<Result<(), SocketError>>),
     Close(SocketName),
     Send(SocketName, Option<Peer>, Vec<u8>),
-    SendNow(SocketName, Vec<u8>),
+    SendNow(SocketName, Vec<Vec<u8>>),
     Publish(SocketName, Vec<u8>, Vec<u8>),
     Stop,
 }
@@ -205,7 +205,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                     }
                     Command::Close(name) => self.close(name),
                     Command::Send(name, peer, frame) => self.queue(name, peer, frame),
-                    Command::SendNow(name, frame) => self.send_now(name, &frame),
+                    Command::SendNow(name, frames) => self.send_now(name, &frames),
                     Command::Publish(name, topic, frame) => self.publish(name, &topic, &frame),
                     Command::Stop => return self.close_all(),
                 }
@@ -387,10 +387,11 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         }
     }
 
-    fn send_now(&mut self, name: SocketName, frame: &[u8]) {
+    fn send_now(&mut self, name: SocketName, frames: &[Vec<u8>]) {
         if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
             open.send_waiting(self.door.as_ref());
-            open.send_now(frame);
+            // The peer may be there from one frame to the next.
+            let _ = frames.iter().all(|frame| open.send_now(frame));
         }
     }
 
