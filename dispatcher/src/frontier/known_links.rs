@@ -18,7 +18,7 @@ pub(super) struct TextLookup<'a> {
 
 impl FeedBatch<'_> {
     /// The keys of a page's links, if their texts are canonical URLs.
-    pub(super) fn keys_of<'a>(&mut self, texts: impl Iterator<Item = &'a str>) -> Vec<u64> {
+    pub(super) fn keys_of<'a>(&self, texts: impl Iterator<Item = &'a str>) -> Vec<u64> {
         let keys: Vec<_> = texts.map(|text| self.seen.key(self.key, text)).collect();
         self.seen.touch(&keys);
         keys
