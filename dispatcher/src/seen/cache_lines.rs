@@ -32,16 +32,19 @@ impl CacheLines {
 
     /// The line that a key belongs to. Keys in ascending order visit the lines in order.
     pub(super) fn line_of(&mut self, key: u64) -> &mut [u64; WORDS] {
-        let line = ((key as u128 * self.lines as u128) >> 64) as usize;
-        let start = self.first + line * WORDS;
+        let start = self.start_of(key);
         let line = &mut self.words[start..start + WORDS];
         line.try_into().expect("a line has eight words")
     }
 
     /// A word of the line that a key belongs to, so that the processor reads the line.
     pub(super) fn touch(&self, key: u64) -> u64 {
+        self.words[self.start_of(key)]
+    }
+
+    fn start_of(&self, key: u64) -> usize {
         let line = ((key as u128 * self.lines as u128) >> 64) as usize;
-        self.words[self.first + line * WORDS]
+        self.first + line * WORDS
     }
 
     pub(super) fn words(&self) -> &[u64] {
