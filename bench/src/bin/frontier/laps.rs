@@ -1,0 +1,68 @@
+//! Time by the clock, and on the core.
+
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+
+/// What was judged and how long that took, by the clock and in time on the core.
+#[derive(Default)]
+pub struct Lap {
+    pub links: u64,
+    pub time: Duration,
+    pub core: Duration,
+    pub longest: Duration,
+}
+
+impl Lap {
+    pub fn add(&mut self, other: Lap) {
+        self.links += other.links;
+        self.time += other.time;
+        self.core += other.core;
+        self.longest = self.longest.max(other.time);
+    }
+
+    pub fn rate(&self) -> f64 {
+        self.links as f64 / self.time.as_secs_f64()
+    }
+
+    /// What an otherwise idle machine would give: others' work is left out.
+    pub fn core_rate(&self) -> f64 {
+        self.links as f64 / self.core.as_secs_f64()
+    }
+}
+
+/// Takes the time of what this thread does.
+pub struct Watch {
+    begun: Instant,
+    core: Duration,
+}
+
+impl Watch {
+    pub fn start() -> Result<Watch, Failure> {
+        Ok(Watch {
+            begun: Instant::now(),
+            core: time_on_core()?,
+        })
+    }
+
+    /// Since the start or the lap before.
+    pub fn lap(&mut self) -> Result<Lap, Failure> {
+        let now = Watch::start()?;
+        let time = now.begun - self.begun;
+        let lap = Lap {
+            links: 0,
+            time,
+            core: now.core - self.core,
+            longest: time,
+        };
+        *self = now;
+        Ok(lap)
+    }
+}
+
+/// Linux counts it in nanoseconds, in the first column.
+fn time_on_core() -> Result<Duration, Failure> {
+    let figures = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds = figures.split(' ').next().unwrap_or_default().parse()?;
+    Ok(Duration::from_nanos(nanoseconds))
+}

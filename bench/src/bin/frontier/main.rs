@@ -1,0 +1,133 @@
+//! How many links a second the frontier judges on one core, while more and more are seen.
+//!
+//! A page brings a hundred links of which twenty are new, as on real pages. Each step is the
+//! dispatcher's own: due sites, leases, then outcomes with links (canonical form, scope, dedupe,
+//! queue), clocks, and one commit for every forty pages. Beside it, in the same run, the plain
+//! way: a table of hashes and `INSERT OR IGNORE`.
+//!
+//!     frontier [--seen MILLIONS = 10] [--uniform] [--skip MILLIONS = 0] [--memory MIB] [--state DIR]
+//!
+//! Of the links that are met again, seven in ten lead to the neighbourhood of the page and the
+//! others anywhere; with `--uniform` all of them lead anywhere, which no real site does, but which
+//! no cache helps against. With `--skip`, this many millions are fed as seeds first, unmeasured.
+//! `--memory` is what the dedupe memory may take: less of it shows what more URLs would cost. With
+//! `--state`, the frontier is kept there, and goes on from what it has.
+
+mod judging;
+mod laps;
+mod peer;
+mod web;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use webfill_bench::{Limit, Size, Verdict, report};
+use webfill_dispatcher::frontier::{FrontierConfig, page_cache_bytes};
+
+use judging::measure_frontier;
+use peer::measure_peer;
+
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What a page brings.
+const LINKS: u64 = 100;
+const NEW_LINKS: u64 = 20;
+const PAGES_PER_COMMIT: usize = 40;
+const MILLION: u64 = 1_000_000;
+
+const WANTED_RATE: f64 = 300_000.0;
+const WANTED_RSS_MIB: f64 = 512.0;
+const WANTED_BYTES: f64 = 122.0;
+const WANTED_SLOWDOWN: f64 = 1.5;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let plan = Plan::read(std::env::args().skip(1), size)?;
+    let dir = tempfile::tempdir()?;
+    let state = plan.state.as_deref().unwrap_or(dir.path());
+    println!(
+        "judged links a second on one core, {NEW_LINKS} in {LINKS} new, the others {}",
+        if plan.local {
+            "mostly from nearby"
+        } else {
+            "from anywhere"
+        }
+    );
+    let ours = measure_frontier(state, &plan)?;
+    let theirs = measure_peer(dir.path(), &plan)?;
+    println!(
+        "INSERT OR IGNORE of hashes, at {} M seen: {theirs:.0}/s on the core; \
+         the frontier in its slowest lap: {:.0}/s, {:.1} times as many",
+        plan.seen / MILLION,
+        ours.rate,
+        ours.rate / theirs
+    );
+    let verdicts = [
+        Verdict {
+            what: format!(
+                "links judged a second on one core, {} M seen",
+                plan.seen / MILLION
+            ),
+            figure: ours.rate,
+            limit: Limit::AtLeast(WANTED_RATE),
+        },
+        Verdict {
+            what: "MiB resident at most".into(),
+            figure: ours.peak_mib,
+            limit: Limit::AtMost(WANTED_RSS_MIB),
+        },
+        Verdict {
+            what: "bytes on disk a URL at the end".into(),
+            figure: ours.bytes_a_url,
+            limit: Limit::AtMost(WANTED_BYTES),
+        },
+        Verdict {
+            what: "how many times as long the slowest million takes as the first".into(),
+            figure: ours.first_rate / ours.rate,
+            limit: Limit::AtMost(WANTED_SLOWDOWN),
+        },
+    ];
+    Ok(report(&verdicts, size))
+}
+
+struct Plan {
+    seen: u64,
+    skipped: u64,
+    local: bool,
+    state: Option<PathBuf>,
+    config: FrontierConfig,
+}
+
+impl Plan {
+    fn read(mut args: impl Iterator<Item = String>, size: Size) -> Result<Plan, Failure> {
+        let mut plan = Plan {
+            seen: size.pick(10, 1) * MILLION,
+            skipped: 0,
+            local: true,
+            state: None,
+            config: FrontierConfig::default(),
+        };
+        while let Some(arg) = args.next() {
+            let mut number = || -> Result<u64, Failure> {
+                let number = args.next().ok_or("a number is missing at the end")?;
+                Ok(number.parse()?)
+            };
+            match arg.as_str() {
+                "--seen" => plan.seen = number()? * MILLION,
+                "--skip" => plan.skipped = number()? * MILLION,
+                "--memory" => {
+                    plan.config.seen_memory_bytes = (number()? << 20) as usize;
+                    plan.config.page_cache_bytes = page_cache_bytes(plan.config.seen_memory_bytes);
+                }
+                "--uniform" => plan.local = false,
+                "--state" => plan.state = Some(args.next().ok_or("no folder at the end")?.into()),
+                _ => return Err(format!("unknown argument `{arg}`").into()),
+            }
+        }
+        Ok(plan)
+    }
+}

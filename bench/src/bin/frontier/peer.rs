@@ -1,0 +1,70 @@
+//! What the frontier is measured against: the plain way.
+
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+
+use crate::laps::{Lap, Watch};
+use crate::web::{Web, url};
+use crate::{Failure, MILLION, PAGES_PER_COMMIT, Plan};
+
+/// The same links, each hashed and inserted, those that are new into a queue as well. Its table
+/// begins with what is seen by then, in order, which is the best that can happen to it.
+pub fn measure_peer(dir: &Path, plan: &Plan) -> Result<f64, Failure> {
+    let mut db = Connection::open(dir.join("peer.db"))?;
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -160000;
+         CREATE TABLE seen (key INTEGER PRIMARY KEY);
+         CREATE TABLE tasks (id INTEGER PRIMARY KEY, state INTEGER, site TEXT, url TEXT);
+         CREATE INDEX queued ON tasks (site) WHERE state = 0;",
+    )?;
+    let mut web = Web::new(plan.local);
+    web.known = plan.seen;
+    let mut keys = (0..plan.seen)
+        .map(|nth| peer_key(&url(nth)))
+        .collect::<Result<Vec<_>, _>>()?;
+    keys.sort_unstable();
+    let load = db.transaction()?;
+    for key in keys {
+        load.prepare_cached("INSERT OR IGNORE INTO seen VALUES (?1)")?
+            .execute([key])?;
+    }
+    load.commit()?;
+    let mut lap = Lap::default();
+    while web.known < plan.seen + MILLION / 5 {
+        let links: Vec<_> = (0..PAGES_PER_COMMIT)
+            .flat_map(|_| web.page_links())
+            .collect();
+        let mut watch = Watch::start()?;
+        insert_plainly(&mut db, &links)?;
+        lap.add(Lap {
+            links: links.len() as u64,
+            ..watch.lap()?
+        });
+    }
+    Ok(lap.core_rate())
+}
+
+fn insert_plainly(db: &mut Connection, links: &[String]) -> Result<(), Failure> {
+    let transaction = db.transaction()?;
+    for link in links {
+        let url = webfill_urls::canonical(link, None)?;
+        let sql = "INSERT OR IGNORE INTO seen VALUES (?1)";
+        if transaction
+            .prepare_cached(sql)?
+            .execute([peer_key(url.as_str())?])?
+            > 0
+        {
+            let sql = "INSERT INTO tasks (state, site, url) VALUES (0, ?1, ?2)";
+            let values = params![webfill_urls::site(&url), url.as_str()];
+            transaction.prepare_cached(sql)?.execute(values)?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// 63 bits of the hash under which a page is stored.
+fn peer_key(url: &str) -> Result<i64, Failure> {
+    Ok((u64::from_str_radix(&webfill_urls::page_hash(url)[..16], 16)? >> 1) as i64)
+}

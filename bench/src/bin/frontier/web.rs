@@ -1,0 +1,60 @@
+//! The web that is crawled.
+
+use crate::{LINKS, NEW_LINKS};
+
+const SITES: u64 = 100_000;
+
+/// A web made up as it is crawled: the nth URL is always the same.
+pub struct Web {
+    pub known: u64,
+    rng: fastrand::Rng,
+    local: bool,
+}
+
+impl Web {
+    pub fn new(local: bool) -> Web {
+        Web {
+            known: 0,
+            rng: fastrand::Rng::with_seed(1),
+            local,
+        }
+    }
+
+    pub fn page_links(&mut self) -> Vec<String> {
+        let mut links: Vec<_> = (0..NEW_LINKS).map(|_| self.new_url()).collect();
+        links.extend((NEW_LINKS..LINKS).map(|nth| {
+            let nearby = self.local && nth % 10 < 7;
+            url(if nearby {
+                self.nearby()
+            } else {
+                self.anywhere()
+            })
+        }));
+        links
+    }
+
+    pub fn new_url(&mut self) -> String {
+        self.known += 1;
+        url(self.known - 1)
+    }
+
+    fn anywhere(&mut self) -> u64 {
+        self.rng.u64(..self.known)
+    }
+
+    /// Among the latest ten thousand, which the latest five hundred pages have in common.
+    fn nearby(&mut self) -> u64 {
+        self.known - 1 - self.rng.u64(..self.known.min(10_000))
+    }
+}
+
+/// Some seventy bytes; most new links of one page belong to one site.
+pub fn url(nth: u64) -> String {
+    let neighbourhood = if nth % 10 == 9 { nth } else { nth / NEW_LINKS };
+    let site = neighbourhood.wrapping_mul(0x9E37_79B9_7F4A_7C15) % SITES;
+    let section = nth % 17;
+    format!(
+        "https://www.shop-{site}.com/section-{section}/an-article-about-{nth}?page={}",
+        nth % 3
+    )
+}
