@@ -5,12 +5,10 @@
 //! Each browser has a driver and a profile of its own, and both are gone when it is dropped. It asks nobody but whom
 //! its pages ask, and everything that it asks is noted ([`Browser::requested`]).
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+mod driver;
+mod pictures;
+
+use std::process::Child;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -18,20 +16,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use driver::{call, start_driver};
+
 const WAIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// Higher pages are cut in pictures.
-const MOST_HIGH: u32 = 4_000;
-
-/// After a change of the window's size; charts are drawn anew.
-const PAINTED_WITHIN: Duration = Duration::from_millis(250);
-
 /// The member of an answer that names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
-
-/// What chromedriver says when it listens.
-const LISTENS: &str = "was started successfully on port ";
 
 const FLAGS: &[&str] = &[
     "--headless=new",
@@ -283,29 +274,6 @@ impl Browser {
             .collect()
     }
 
-    /// Keeps a picture of the whole page as `target/desk-screenshots/NAME.png`, for people; returns where.
-    pub fn screenshot(&self, name: &str) -> PathBuf {
-        let folder = screenshots();
-        fs::create_dir_all(&folder).expect("our own folder");
-        let path = folder.join(format!("{name}.png"));
-        let metrics = self.command("Page.getLayoutMetrics", json!({}));
-        let size = |of: &str, side: &str| metrics[of][side].as_f64().unwrap_or(0.0) as u32;
-        let width = size("cssLayoutViewport", "clientWidth");
-        let height = size("cssContentSize", "height").min(MOST_HIGH);
-        // The window is made as high as the page: what is beyond a window's end is painted without its frames.
-        let before = *self.size.lock().expect("no test panics in it");
-        self.override_size(width, height);
-        std::thread::sleep(PAINTED_WITHIN);
-        let picture = self.command("Page.captureScreenshot", json!({"format": "png"}));
-        match before {
-            Some((width, height)) => self.override_size(width, height),
-            None => drop(self.command("Emulation.clearDeviceMetricsOverride", json!({}))),
-        }
-        let picture = base64(picture["data"].as_str().unwrap_or_default());
-        fs::write(&path, picture).expect("our own file");
-        path
-    }
-
     fn get(&self, path: &str) -> Value {
         self.ask("GET", path, None)
     }
@@ -339,119 +307,6 @@ impl Drop for Browser {
     }
 }
 
-/// In the folder of builds, to which the running test belongs.
-fn screenshots() -> PathBuf {
-    let test = std::env::current_exe().expect("a running test has a path");
-    let target = test.ancestors().nth(3);
-    target
-        .expect("a test is in target/PROFILE/deps")
-        .join("desk-screenshots")
-}
-
-/// A driver in a process group of its own, with its browsers, and its port.
-fn start_driver() -> (Child, u16) {
-    let mut driver = Command::new("chromedriver")
-        .args(["--port=0", "--log-level=SEVERE"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .expect("chromedriver is installed");
-    let mut lines = BufReader::new(driver.stdout.take().expect("it is piped")).lines();
-    let port = lines.find_map(|line| {
-        let line = line.ok()?;
-        let (_, port) = line.split_once(LISTENS)?;
-        port.trim_end_matches('.').parse().ok()
-    });
-    // What it says later must find a reader.
-    std::thread::spawn(move || lines.for_each(drop));
-    (driver, port.expect("chromedriver listens"))
-}
-
-/// The value of an answer, or what is wrong.
-fn call(port: u16, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
-    let body = body.map_or_else(String::new, Value::to_string);
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).map_err(|error| error.to_string())?;
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    let sent = stream.write_all((head + &body).as_bytes());
-    sent.map_err(|error| error.to_string())?;
-    let body = read_body(stream).map_err(|error| error.to_string())?;
-    let body: Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
-    let value = body["value"].clone();
-    match value["error"].as_str() {
-        None => Ok(value),
-        Some(error) => Err(format!("{error}: {}", value["message"])),
-    }
-}
-
-/// The body of an answer. The driver may keep the connection open behind it.
-fn read_body(stream: TcpStream) -> std::io::Result<Vec<u8>> {
-    stream.set_read_timeout(Some(2 * WAIT))?;
-    let mut stream = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        let bytes = stream.read_line(&mut line)?;
-        if bytes == 0 || line == "\r\n" {
-            break;
-        }
-        let header = line.split_once(':');
-        if let Some((_, value)) =
-            header.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-        {
-            length = value.trim().parse().unwrap_or(0);
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body)?;
-    Ok(body)
-}
-
 fn text_of(value: Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    let value = |byte: u8| match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let digits: Vec<u8> = text
-        .bytes()
-        .filter(|byte| *byte != b'=')
-        .map(value)
-        .collect();
-    let quads = digits.chunks(4).flat_map(|quad| {
-        let bits = quad
-            .iter()
-            .fold(0u32, |bits, digit| bits << 6 | u32::from(*digit));
-        let bits = bits << (6 * (4 - quad.len()));
-        bits.to_be_bytes()[1..quad.len()].to_vec()
-    });
-    quads.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pictures_are_decoded() {
-        for (text, bytes) in [
-            ("", &b""[..]),
-            ("Zg==", b"f"),
-            ("Zm8=", b"fo"),
-            ("Zm9v", b"foo"),
-            ("Zm9vYmE=", b"fooba"),
-        ] {
-            assert_eq!(base64(text), bytes, "{text}");
-        }
-    }
 }
