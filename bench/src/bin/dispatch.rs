@@ -25,7 +25,7 @@ const SITES: u64 = 50_000;
 const TURN_MS: i64 = 20;
 const DELAY_MS: u32 = 1_000;
 const LEASE_MS: u64 = 30_000;
-const WANTED_RATE: f64 = 4_000.0;
+const WANTED_RATE: f64 = 15_000.0;
 
 type Failure = Box<dyn std::error::Error>;
 
