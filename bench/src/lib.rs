@@ -1,6 +1,7 @@
-//! What the benchmark programs share: figures beside their limits, how much is measured, made redesigns
-//! of real pages, made sites, the program that is measured, and visits of its desk.
+//! What the benchmark programs share: figures beside their limits, time on a core, how much is measured,
+//! made redesigns of real pages, made sites, the program that is measured, and visits of its desk.
 
+pub mod core_time;
 pub mod made_sites;
 pub mod program;
 pub mod redesign;

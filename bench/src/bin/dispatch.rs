@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use webfill_api::CrawlSpec;
+use webfill_bench::core_time::time_on_core;
 use webfill_bench::{Limit, Size, Verdict, report};
 use webfill_dispatcher::frontier::{Candidate, Frontier, FrontierConfig};
 use webfill_dispatcher::{Caller, Core, CoreSettings, Mappings, OutgoingMessage};
@@ -256,11 +257,4 @@ fn done(task: &Task) -> TaskDone {
         },
         evidence: None,
     }
-}
-
-/// Linux counts it in nanoseconds, in the first column.
-fn time_on_core() -> Result<Duration, Failure> {
-    let figures = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    let nanoseconds = figures.split(' ').next().unwrap_or_default().parse()?;
-    Ok(Duration::from_nanos(nanoseconds))
 }

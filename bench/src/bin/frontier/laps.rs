@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use webfill_bench::core_time::time_on_core;
+
 use crate::Failure;
 
 /// What was judged and how long that took, by the clock and in time on the core.
@@ -58,11 +60,4 @@ impl Watch {
         *self = now;
         Ok(lap)
     }
-}
-
-/// Linux counts it in nanoseconds, in the first column.
-fn time_on_core() -> Result<Duration, Failure> {
-    let figures = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    let nanoseconds = figures.split(' ').next().unwrap_or_default().parse()?;
-    Ok(Duration::from_nanos(nanoseconds))
 }

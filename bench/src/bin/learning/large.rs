@@ -1,8 +1,8 @@
 //! How long learning takes on large pages, and how much memory.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use webfill_bench::core_time::time_on_core;
 use webfill_bench::sites::Failure;
 use webfill_bench::{Limit, Size, Verdict};
 use webfill_learn::{Limits, Page, Task, learn};
@@ -26,9 +26,9 @@ pub fn measure(size: Size) -> Result<Vec<Verdict>, Failure> {
         fields: Vec::new(),
         limits: Limits::default(),
     };
-    let before = cpu_time()?;
+    let before = time_on_core()?;
     let learned = learn(&pages, &[], &task)?;
-    let seconds = (cpu_time()? - before).as_secs_f64();
+    let seconds = (time_on_core()? - before).as_secs_f64();
     let fields = learned.mappings.iter().flat_map(|mapping| &mapping.fields);
     let sure = fields.filter(|field| field.confidence >= 0.9).count();
     let verdict = |what: &str, figure, limit| Verdict {
@@ -99,13 +99,6 @@ fn page(number: usize) -> Result<Page, Failure> {
             .into(),
         said: BTreeMap::new(),
     })
-}
-
-/// Of this thread, as the kernel counts it.
-fn cpu_time() -> Result<Duration, Failure> {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    let nanoseconds = stat.split(' ').next().ok_or("schedstat: it is empty")?;
-    Ok(Duration::from_nanos(nanoseconds.parse()?))
 }
 
 fn largest_mib() -> Result<f64, Failure> {
