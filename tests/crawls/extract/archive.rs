@@ -66,7 +66,9 @@ fn codings_repeated_bodies_and_a_torn_end_of_an_archive_are_read() {
 fn documents_are_read_again_by_their_readers() {
     let kept = Kept::new();
     let site = kept.web.site(HOST);
-    let pdf = office::pdf("Report", "Contract 4711 of Ockham");
+    // Long enough that no reader is done within its deadline below.
+    let text = format!("Contract 4711 of Ockham{}", " and so on".repeat(10_000));
+    let pdf = office::pdf("Report", &text);
     site.serve("/report.pdf", document("application/pdf", pdf));
     let regex = |pattern: &str| {
         json!({"name": "documents", "url_patterns": [{"type": "prefix", "pattern": site.url("/")}],
