@@ -81,8 +81,7 @@ impl Core {
     pub(super) fn watch_clock(&mut self, peer: &Caller, before_ms: i64) {
         let ahead_ms = self.dispatch.clock_ahead_ms_of(peer);
         let supervisor = self.dispatch.name_of(peer);
-        let differs = |ms: i64| ms.abs() > MOST_CLOCK_SKEW_MS;
-        if differs(ahead_ms) && !differs(before_ms) {
+        if begins_to_differ(before_ms, ahead_ms) {
             tracing::warn!(
                 event = "clocks_differ",
                 supervisor,
@@ -95,5 +94,33 @@ impl Core {
     /// Since when and why no connected supervisor reaches the web, if that is so.
     pub(super) fn all_cut_off(&self) -> Option<&CutOff> {
         self.dispatch.all_cut_off()
+    }
+}
+
+fn begins_to_differ(before_ms: i64, ahead_ms: i64) -> bool {
+    let differs = |ms: i64| ms.abs() > MOST_CLOCK_SKEW_MS;
+    differs(ahead_ms) && !differs(before_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_told_of_when_it_begins_to_differ_by_more_than_ten_seconds() {
+        for (before_ms, ahead_ms, is_told) in [
+            (0, 10_000, false),
+            (0, 10_001, true),
+            (0, -10_001, true),
+            (10_001, 20_000, false),
+            (20_000, -20_000, false),
+            (10_000, 20_000, true),
+        ] {
+            assert_eq!(
+                begins_to_differ(before_ms, ahead_ms),
+                is_told,
+                "{before_ms} {ahead_ms}"
+            );
+        }
     }
 }

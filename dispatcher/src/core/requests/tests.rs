@@ -5,6 +5,7 @@ mod figures;
 mod lanes;
 mod mappings;
 mod reopening;
+mod restored;
 mod states;
 
 use serde_json::{Value, json};
@@ -42,9 +43,14 @@ struct Fixture {
 }
 
 fn open(dir: &TempDir, now_ms: i64) -> Core {
+    open_restored(dir, now_ms, 0)
+}
+
+/// One that lets nobody in for so long.
+fn open_restored(dir: &TempDir, now_ms: i64, quiet_ms: i64) -> Core {
     let settings = CoreSettings {
         default_delay_ms: 0,
-        quiet_ms: 0,
+        quiet_ms,
         group_bounds: None,
         lease_ms: 10_000,
         window_sites: 1_000,
