@@ -15,6 +15,20 @@ fn links_inherit_the_records_of_their_page() {
 }
 
 #[test]
+fn records_of_one_id_in_two_datasets_are_resolved_apart() {
+    let mut fixture = fixture();
+    fixture.feed_for(&["http://a.org/"], &["people/1"], 0);
+    fixture.feed_for(&["http://b.org/"], &["places/1"], 0);
+    resolve(&mut fixture, "people/1");
+    let places = fixture.lease_one();
+    assert_eq!(
+        (&*places.url, &*places.records),
+        ("http://b.org/", &["places/1".to_owned()][..])
+    );
+    fixture.assert_conserved();
+}
+
+#[test]
 fn a_record_that_comes_while_the_url_is_queued_shares_its_fetch() {
     let mut fixture = fixture();
     fixture.feed_for(&["http://a.org/"], &["ada"], 0);
