@@ -46,8 +46,11 @@ mod tests {
 
     #[test]
     fn only_what_a_spreadsheet_would_run_gets_an_apostrophe() {
-        for formula in ["=1", "+a", "-a", "@x", "\tx", "\rx", "-", "＝1"] {
+        for formula in [
+            "=1", "+a", "-a", "@x", "\tx", "\rx", "-", "＝1", "+49 30", "@handle", "-q",
+        ] {
             assert_eq!(unlike_a_formula(formula), format!("'{formula}"));
+            assert_eq!(Cells::Plain.text(formula), formula);
         }
         for text in ["", "-5", "+3.5e2", "a=b", "https://x/", "'x", " x"] {
             assert_eq!(unlike_a_formula(text), text);
