@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The last commit that speaks only the wire version before this tree's.
+# The last commit that speaks the oldest wire version of this tree, and no later one.
 COMMIT=90ff3198ffd76c5568ec2cee83db03963d8f5a9a
 
 folder=.cache/released
