@@ -1,8 +1,6 @@
 //! Sites of fleets of many machines: their shares after a rolling restart, and of a machine that joins
 //! late.
 
-use std::time::Instant;
-
 use super::machines::hand_out_all;
 use super::*;
 
@@ -148,42 +146,4 @@ fn few_sites_move_in_a_fleet_that_is_nearly_even() {
         .zip(owners(&warm))
         .filter(|(before, after)| **before != *after);
     assert_eq!(moved.count(), 0, "{:?}", warm.shares());
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn what_a_grant_and_a_hello_cost() {
-    for machines in [1, 500] {
-        let mut warm = Warm::new(machines, 40_000 / machines);
-        let start = Instant::now();
-        warm.fetch_rounds(2);
-        let a_grant = start.elapsed() / 80_000;
-        hold_many(&mut warm);
-        let start = Instant::now();
-        let leases = |name: &String| warm.dispatch.leases_of(name).count();
-        let held: usize = warm.names.iter().map(leases).sum();
-        let a_hello = start.elapsed() / machines as u32;
-        println!(
-            "{machines} supervisors: a grant {a_grant:?}; {held} leases, listed in {a_hello:?} each"
-        );
-    }
-}
-
-/// Twelve leases of each site: with 500 supervisors, 60 for each of 16 workers.
-fn hold_many(warm: &mut Warm) {
-    for id in 1..=40_000 {
-        let owner = warm.dispatch.owner_of(SiteId(id)).unwrap();
-        for task in 0..12 {
-            let lease = Lease {
-                delivery: Delivery::new(0, 1),
-                supervisor: owner.clone(),
-                site: SiteId(id),
-                priority: 50,
-                crawl: 1,
-                since_ms: 0,
-                group: None,
-            };
-            warm.dispatch.add_lease(id as TaskId * 100 + task, lease);
-        }
-    }
 }
