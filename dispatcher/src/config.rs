@@ -15,7 +15,7 @@ use webfill_wire::keys::ServerKeys;
 use crate::application_limits::ApplicationLimits;
 use crate::dispatch::GroupBounds;
 use crate::feeders::FeederSetup;
-use crate::frontier::Restored;
+use crate::frontier::Restoring;
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
@@ -174,8 +174,8 @@ pub struct DispatcherSetup {
     /// At the first signal it ends without its supervisors, which wait for the next dispatcher.
     /// Otherwise it drains them, and ends when they have left.
     pub ends_alone: bool,
-    /// The state folder may be a restored backup.
-    pub restored: Option<Restored>,
+    /// What is done if the state folder is a restored backup or a copy.
+    pub restoring: Restoring,
     /// How the seeds of watches are read; `None`: this dispatcher has no watches.
     pub feeders: Option<FeederSetup>,
     pub config: DispatcherConfig,

@@ -68,9 +68,6 @@ pub struct CoreSettings {
     pub window_sites: usize,
     /// The bounds of sites that share an address or a provider; `None`: there are none.
     pub group_bounds: Option<GroupBounds>,
-    /// No supervisor is welcome for so long after the start: requests of a former fleet may still be
-    /// under way.
-    pub quiet_ms: i64,
 }
 
 /// How many messages have come from supervisors and gone to them since the start.
@@ -92,8 +89,6 @@ pub struct Core {
     messages: Messages,
     store_writes: Vec<StoreWrite>,
     audited: Vec<Audited>,
-    /// Until then hellos are not answered.
-    quiet_until_ms: i64,
     /// When [`on_tick`](Core::on_tick) last ran.
     last_tick_ms: i64,
     /// When to check next for supervisors that have left or are lost.
@@ -164,7 +159,6 @@ impl Core {
                 settings.lease_ms,
                 settings.group_bounds,
             ),
-            quiet_until_ms: now_ms + settings.quiet_ms,
             settings,
             frontier,
             crawls: CrawlRegistry::default(),
@@ -352,13 +346,24 @@ impl Core {
         }
     }
 
+    /// For how long nobody is let in, because requests of a former fleet may be under way.
+    pub(crate) fn quiet_s(&self, now_ms: i64) -> i64 {
+        let wait_ms = self.frontier.origin().quiet_until_ms - now_ms;
+        (wait_ms.max(0) + 999) / 1_000
+    }
+
+    /// The file is a copy, of which nobody has said anything.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.frontier.origin().is_copy
+    }
+
     /// Why nothing is taken or handed out, if that is so.
     pub(crate) fn holds(&self, now_ms: i64) -> Option<String> {
         if self.draining {
             return Some(String::from("it drains"));
         }
-        if now_ms < self.quiet_until_ms {
-            let wait_s = (self.quiet_until_ms - now_ms + 999) / 1_000;
+        let wait_s = self.quiet_s(now_ms);
+        if wait_s > 0 {
             return Some(format!("restored: no supervisor is let in for {wait_s} s"));
         }
         self.low_disk.clone()

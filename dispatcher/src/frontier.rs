@@ -98,7 +98,8 @@ pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
 pub use self::reopen::{EndedTasks, ReopenWalk};
 pub use self::resting::{SiteReport, Trouble};
-pub use self::restore::Restored;
+pub(crate) use self::restore::Origin;
+pub use self::restore::{Backups, Restoring};
 pub use self::supervisors::SavedSupervisor;
 pub use self::task_reports::{Ahead, MOST_COUNTED, Stage, TaskReport};
 pub use self::unsaved_states::UnsavedState;
@@ -123,8 +124,8 @@ pub struct FrontierConfig {
     pub rests: RestTable,
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
-    /// The file is a backup, or another copy that may be older than what the fleet has done.
-    pub restored: Option<Restored>,
+    /// What is done if the file is a backup, or another copy that may be older than what the fleet has done.
+    pub restoring: Restoring,
 }
 
 /// How much memory pages of the database get beside the seen index: the inner pages of trees of a hundred
@@ -142,7 +143,11 @@ impl Default for FrontierConfig {
             retries: RetryTable::default(),
             rests: RestTable::default(),
             applications: BTreeMap::new(),
-            restored: None,
+            restoring: Restoring {
+                quiet_ms: 0,
+                default_delay_ms: 0,
+                backups: Backups::Refused,
+            },
         }
     }
 }
@@ -173,6 +178,7 @@ pub struct Frontier {
     /// How many tasks have ended since it was opened; those that were queued again count twice.
     ended: BTreeMap<Outcome, u64>,
     epoch: Epoch,
+    origin: Origin,
     in_transaction: bool,
     /// The time that the next commit notes.
     now_ms: i64,
@@ -196,7 +202,7 @@ impl Frontier {
         let fault = |source| FrontierError::database("open the frontier", &path, source);
         db.execute_batch("BEGIN IMMEDIATE").map_err(fault)?;
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
-        restore::check(&db, &path, config.restored, now_ms)?;
+        let origin = restore::check(&db, &path, config.restoring, now_ms)?;
         unsaved_states::note_all(&db).map_err(fault)?;
         let mut seen = Seen::open(&db, dir, config.seen_memory_bytes).map_err(fault)?;
         let retries = Retries::open(&db, config.retries).map_err(fault)?;
@@ -227,11 +233,16 @@ impl Frontier {
             next_task,
             ended: BTreeMap::new(),
             epoch,
+            origin,
             in_transaction: false,
             now_ms,
             changes: 0,
             closed: false,
         })
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// Other settings hold from now on.

@@ -23,7 +23,7 @@ use webfill_wire::codec;
 use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
 use self::answering::{Answering, Told, Ways};
-use self::opening::{frontier_fault, open};
+use self::opening::{frontier_fault, open, tell_of_quiet};
 use self::sockets::{CONTROL, FEEDERS, FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
 use crate::audit::AuditLog;
 use crate::backends::Backends;
@@ -196,16 +196,7 @@ pub fn run(
         refused_reload: None,
         ends_alone: setup.ends_alone,
     };
-    if let Some(wait_ms) = setup
-        .restored
-        .map(|restored| restored.quiet_ms)
-        .filter(|ms| *ms > 0)
-    {
-        let wait_s = (wait_ms + 999) / 1_000;
-        eprintln!(
-            "restored: no supervisor is let in for {wait_s} s, while requests of the former fleet may be under way"
-        );
-    }
+    tell_of_quiet(&process.core, &setup.state, clock.now_ms());
     // The first turn may take a moment: nobody who has read the line is told that nothing is open.
     process.note_turn(process.clock.now_ms());
     eprintln!("ready");

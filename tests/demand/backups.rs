@@ -36,8 +36,29 @@ fn make_an_hour_old(frontier: &Path) {
     .expect("its tables");
 }
 
+/// As if the file had been copied without a word about it.
+fn take_the_mark_off(frontier: &Path) {
+    let db = rusqlite::Connection::open(frontier).expect("a frontier");
+    let sql = "DELETE FROM meta WHERE name = 'backup_made_at_ms'";
+    assert_eq!(db.execute(sql, []).expect("its tables"), 1);
+}
+
 #[test]
 fn what_came_after_a_backup_is_fetched_again_politely() {
+    what_came_after_is_fetched_again(|fleet, backup| fleet.start_restored(backup));
+}
+
+#[test]
+fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_is_one() {
+    what_came_after_is_fetched_again(|fleet, backup| {
+        let frontier = backup.join("dispatcher.db");
+        take_the_mark_off(&frontier);
+        fleet.start_from_copy(&frontier);
+    });
+}
+
+/// A dispatcher starts from a backup of an hour ago.
+fn what_came_after_is_fetched_again(start_from: impl FnOnce(&mut Fleet, &Path)) {
     let mut fleet = Fleet::with(&QUICK);
     feed_and_wait(&fleet);
     let pages = |fleet: &Fleet| fleet.web.visits().pages().len();
@@ -48,7 +69,7 @@ fn what_came_after_a_backup_is_fetched_again_politely() {
     make_an_hour_old(&backup.join("dispatcher.db"));
     // Its supervisor lives on, and has tasks in its queue.
     fleet.kill_dispatcher();
-    fleet.start_restored(&backup);
+    start_from(&mut fleet, &backup);
     let began = fleet.web.visits().pages().len();
     fleet.add_supervisor("two");
     fleet.wait_until_done("c");

@@ -151,15 +151,32 @@ impl Fleet {
 
     /// Starts a dispatcher from a backup on an address and with a state folder of its own: first without
     /// a word about it, which is refused.
-    pub(crate) fn start_restored(&mut self, backup: &std::path::Path) {
-        self.host = self.elsewhere(240);
-        let state = self.work.path("state/dispatcher-restored");
-        self.dispatcher_state.clone_from(&state);
-        fs::create_dir_all(&state).expect("a folder");
-        fs::copy(backup.join("dispatcher.db"), state.join("dispatcher.db")).expect("a copy");
+    pub(crate) fn start_restored(&mut self, backup: &Path) {
+        self.copy_elsewhere(&backup.join("dispatcher.db"));
         let refused = self.dispatcher_role().finish().expect(2);
         assert!(refused.stderr.contains("--restored"), "{}", refused.stderr);
         let mut running = self.dispatcher_role().arg("--restored").start();
+        running.wait_for_stderr("ready");
+        self.dispatcher = Some(running);
+    }
+
+    /// The same from a copy that is not marked as a backup, and without a word about it.
+    pub(crate) fn start_from_copy(&mut self, frontier: &Path) {
+        self.copy_elsewhere(frontier);
+        self.start_dispatcher_of_a_copy();
+    }
+
+    fn copy_elsewhere(&mut self, frontier: &Path) {
+        self.host = self.elsewhere(240);
+        let state = self.work.path("state/dispatcher-restored");
+        fs::create_dir_all(&state).expect("a folder");
+        fs::copy(frontier, state.join("dispatcher.db")).expect("a copy");
+        self.dispatcher_state = state;
+    }
+
+    fn start_dispatcher_of_a_copy(&mut self) {
+        let mut running = self.dispatcher_role().start();
+        running.wait_for_stderr("is a copy, or was moved here");
         running.wait_for_stderr("ready");
         self.dispatcher = Some(running);
     }
@@ -188,7 +205,7 @@ impl Fleet {
             .status();
         assert!(copied.expect("there is cp").success());
         self.dispatcher_state = state;
-        self.start_dispatcher();
+        self.start_dispatcher_of_a_copy();
     }
 
     /// Starts a supervisor and waits until it has joined.
@@ -198,9 +215,13 @@ impl Fleet {
 
     /// The same with settings of its own, as variables without their prefix.
     pub(crate) fn add_supervisor_with(&mut self, name: &str, settings: &[(&str, &str)]) {
+        self.add_supervisor_by(name, self.supervisor_role(name, settings));
+    }
+
+    /// Starts a supervisor as given, and waits until it has joined.
+    pub(crate) fn add_supervisor_by(&mut self, name: &str, role: Run) {
         let joined = self.told("supervisor_joined").len();
-        let running = self.supervisor_role(name, settings).start();
-        self.supervisors.push((name.to_owned(), running));
+        self.supervisors.push((name.to_owned(), role.start()));
         wait_for("the supervisor has joined", || {
             (self.told("supervisor_joined").len() > joined).then_some(())
         });

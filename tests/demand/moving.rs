@@ -11,7 +11,14 @@ const PAGES: usize = 30;
 
 #[test]
 fn a_dispatcher_that_moves_loses_nothing_and_fetches_nothing_twice() {
-    let mut fleet = Fleet::start();
+    // The dispatcher waits for a lease and the longest request.
+    let mut fleet = Fleet::with(&[
+        ("DISPATCHER_LEASE", "1"),
+        ("FETCH_CONNECT_TIMEOUT", "1"),
+        ("FETCH_HEAD_TIMEOUT", "1"),
+        ("FETCH_BODY_TIMEOUT", "1"),
+        ("FETCH_TOTAL_TIMEOUT", "2"),
+    ]);
     let mut requests = Vec::new();
     for number in 0..SITES {
         let site = fleet.web.site(&format!("s{number}.example"));

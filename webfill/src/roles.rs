@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use webfill_desk::DeskSetup;
-use webfill_dispatcher::frontier::Restored;
+use webfill_dispatcher::frontier::{Backups, Restoring};
 use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings};
 use webfill_http::Protection;
 use webfill_mapping::MappingSet;
@@ -87,7 +87,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let setup = DispatcherSetup {
         feeders,
         ends_alone: !options.local,
-        restored: restored(&settings, options.restored, options.local),
+        restoring: restoring(&settings, options.restored, options.local),
         endpoints,
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
@@ -166,16 +166,19 @@ pub fn distributed(mappings: &MappingSet) -> Mappings {
     }
 }
 
-/// A dispatcher of a fleet must be told of a backup. That of `webfill crawl` has no supervisor but its own,
-/// which starts with it.
-fn restored(settings: &Settings, is_told: bool, is_local: bool) -> Option<Restored> {
+/// That of `webfill crawl` has no supervisor but its own, which starts with it: there is nothing to wait for.
+fn restoring(settings: &Settings, is_told: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     let quiet_ms = settings.dispatcher.lease_ms() + longest_request.as_millis() as u64;
-    (is_told || is_local).then(|| Restored {
+    Restoring {
         quiet_ms: if is_local { 0 } else { quiet_ms as i64 },
         default_delay_ms: default_delay_ms(&settings.politeness),
-        if_marked: is_local,
-    })
+        backups: match (is_local, is_told) {
+            (true, _) => Backups::Taken,
+            (false, true) => Backups::Told,
+            (false, false) => Backups::Refused,
+        },
+    }
 }
 
 fn default_delay_ms(politeness: &PolitenessConfig) -> u32 {

@@ -67,7 +67,6 @@ fn rate(tasks: u64, supervisors: usize) -> Result<f64, Failure> {
         lease_ms: LEASE_MS,
         window_sites: 20_000,
         group_bounds: None,
-        quiet_ms: 0,
     };
     let mut core = Core::open(frontier, settings, Mappings::default(), 0)?;
     let measured = run(&mut core, tasks, supervisors)?;

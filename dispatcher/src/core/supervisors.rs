@@ -50,7 +50,7 @@ impl Core {
     }
 
     fn greet(&mut self, peer: &Caller, hello: &Hello, now_ms: i64) -> Result<(), FrontierError> {
-        if now_ms < self.quiet_until_ms {
+        if self.quiet_s(now_ms) > 0 {
             // An answer would prolong its lease, and it may hold tasks of the former dispatcher.
             return Ok(());
         }

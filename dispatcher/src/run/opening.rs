@@ -1,5 +1,7 @@
 //! The core as it is opened, before there are sockets, and what its faults mean for the process.
 
+use std::path::Path;
+
 use webfill_startup::Fault;
 
 use crate::clock::SteadyClock;
@@ -26,18 +28,39 @@ pub(super) fn open(
         retries: setup.retries.clone(),
         rests: setup.rests.clone(),
         applications: setup.applications.clone(),
-        restored: setup.restored,
+        restoring: setup.restoring,
     };
     let settings = CoreSettings {
         default_delay_ms: setup.default_delay_ms,
         lease_ms: setup.config.lease_ms(),
         window_sites: setup.config.window_sites,
         group_bounds: Some(setup.group_bounds),
-        quiet_ms: setup.restored.map_or(0, |restored| restored.quiet_ms),
     };
     Frontier::open(&setup.state, config, clock.now_ms())
         .and_then(|frontier| Core::open(frontier, settings, mappings, clock.now_ms()))
         .map_err(frontier_fault)
+}
+
+/// Says why no supervisor is let in yet, if that is so.
+pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
+    let wait_s = core.quiet_s(now_ms);
+    if wait_s == 0 {
+        return;
+    }
+    if core.is_copy() {
+        tracing::warn!(
+            event = "copied_state",
+            state = %state.display(),
+            "the state folder is a copy, or was moved from another disk"
+        );
+        eprintln!(
+            "{} is a copy, or was moved here from another disk: no dispatcher may run on the original any more",
+            state.display()
+        );
+    }
+    eprintln!(
+        "restored: no supervisor is let in for {wait_s} s, while requests of the former fleet may be under way"
+    );
 }
 
 pub(super) fn frontier_fault(error: FrontierError) -> Fault {

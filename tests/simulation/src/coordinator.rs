@@ -116,7 +116,6 @@ impl World {
         self.machines_seen.forget();
         let terms = CoreSettings {
             default_delay_ms: self.plan.default_delay_ms as u32,
-            quiet_ms: 0,
             group_bounds: self.plan.group_bounds,
             lease_ms: self.plan.lease_ms,
             window_sites: self.plan.window_sites,

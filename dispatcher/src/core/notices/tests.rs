@@ -31,7 +31,6 @@ fn core_in(folder: &TempDir, now_ms: i64) -> Core {
         lease_ms: 10_000,
         window_sites: 100,
         group_bounds: None,
-        quiet_ms: 0,
     };
     let mut core = Core::open(frontier, settings, Mappings::default(), now_ms).unwrap();
     core.attend_watches(WatchSources::default(), now_ms)

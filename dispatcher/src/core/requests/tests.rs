@@ -43,19 +43,17 @@ struct Fixture {
 }
 
 fn open(dir: &TempDir, now_ms: i64) -> Core {
-    open_restored(dir, now_ms, 0)
+    open_with(dir, now_ms, FrontierConfig::default())
 }
 
-/// One that lets nobody in for so long.
-fn open_restored(dir: &TempDir, now_ms: i64, quiet_ms: i64) -> Core {
+fn open_with(dir: &TempDir, now_ms: i64, config: FrontierConfig) -> Core {
     let settings = CoreSettings {
         default_delay_ms: 0,
-        quiet_ms,
         group_bounds: None,
         lease_ms: 10_000,
         window_sites: 1_000,
     };
-    let frontier = Frontier::open(dir.path(), FrontierConfig::default(), now_ms).unwrap();
+    let frontier = Frontier::open(dir.path(), config, now_ms).unwrap();
     Core::open(frontier, settings, Mappings::default(), now_ms).unwrap()
 }
 

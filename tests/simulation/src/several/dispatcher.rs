@@ -105,7 +105,6 @@ impl Dispatcher {
         self.memory.outbox_len = created.expect("the database is healthy");
         let settings = CoreSettings {
             default_delay_ms: self.plan.delay_ms as u32,
-            quiet_ms: 0,
             group_bounds: None,
             lease_ms: self.plan.lease_ms,
             window_sites: self.plan.window_sites,
