@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use webfill_tests::process::Process;
 use webfill_tests::run::{Run, Running};
 use webfill_tests::site::Web;
+use webfill_tests::wall_clock;
 use webfill_tests::workplace::Workplace;
 
 use crate::plan::Kind;
@@ -343,26 +344,7 @@ fn common(run: Run, clock: &std::path::Path) -> Run {
         );
     let rests = |run: Run, reason| run.env(&format!("WEBFILL_RESTS_{reason}"), RESTS);
     let run = REASONS.into_iter().fold(run, rests);
-    match faketime() {
-        Some(library) => run
-            .env("LD_PRELOAD", library)
-            .env("FAKETIME_TIMESTAMP_FILE", clock)
-            .env("FAKETIME_NO_CACHE", "1")
-            .env("NO_FAKE_STAT", "1")
-            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-        None => run,
-    }
-}
-
-/// libfaketime, if this machine has it; without it, the wall clock cannot be moved.
-pub(crate) fn faketime() -> Option<&'static str> {
-    const PLACES: [&str; 2] = [
-        "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-        "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-    ];
-    PLACES
-        .into_iter()
-        .find(|place| std::path::Path::new(place).exists())
+    wall_clock::moved_by_file(run, clock)
 }
 
 fn ask_at(endpoint: &str, request: &Value) -> Option<Value> {

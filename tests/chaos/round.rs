@@ -10,9 +10,10 @@ use webfill_tests::documents::Documents;
 use webfill_tests::run::Running;
 use webfill_tests::site::AccessLog;
 use webfill_tests::stored::StoredPage;
+use webfill_tests::wall_clock;
 use webfill_tests::workplace::Workplace;
 
-use crate::crew::{Crew, faketime};
+use crate::crew::Crew;
 use crate::graph::{self, Graph};
 use crate::judge::{self, Failures};
 use crate::plan::{Fault, Kind, Planned};
@@ -272,7 +273,7 @@ impl Scene {
             }
             Fault::Clock(hours) => {
                 self.crew.set_clock(hours);
-                return faketime().is_some();
+                return wall_clock::library().is_some();
             }
             Fault::LosesWay(_) => match self.crew.ways.lose(pick) {
                 Some(machine) => self.mends.push((until, Mend::GiveWayBack(machine))),

@@ -1,13 +1,18 @@
-//! The memory of workers: large pages in flight stay within `worker.memory_mib`, and a crawl with the
-//! settings for a machine of 512 MB stays below that, with all its processes.
+//! The memory of workers: large pages in flight stay within `worker.memory_mib`, and all processes run
+//! on a machine of 512 MB with the settings for it.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use webfill_tests::process::{Process, pss_bytes};
-use webfill_tests::run::Finished;
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::memory_limit::MemoryLimit;
+use webfill_tests::process::Process;
+use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Page, Web, document, script};
 use webfill_tests::workplace::Workplace;
+
+use crate::keyed_fleet::{Fleet, serving};
 
 const MIB: u64 = 1 << 20;
 const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -68,50 +73,42 @@ fn web_of(sites: usize) -> (Web, Vec<String>) {
     (web, urls)
 }
 
-/// The crawl of these pages by one worker with the given settings, and the memory that it took.
-fn crawl(web: &Web, work: &Workplace, urls: &[String], settings: &str) -> (Finished, Peaks) {
-    let mut run = work
-        .crawl(web)
+/// The crawl of these pages by one worker with the given settings.
+fn crawl_of(web: &Web, work: &Workplace, urls: &[String], settings: &str) -> Run {
+    work.crawl(web)
         .instead("--workers", "1")
         .args(["--depth", "0", "--config"])
         .arg(work.write("webfill.toml", settings))
         .arg("--seeds")
         .arg(work.write("seeds.txt", urls.join("\n")))
         .time_limit(TIME_LIMIT)
-        .start();
-    let mut peaks = Peaks::default();
-    let deadline = Instant::now() + TIME_LIMIT;
-    while run.ended().is_none() && Instant::now() < deadline {
-        peaks.note(&run.processes());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    (run.finish().expect(0), peaks)
-}
-
-/// The most memory that was ever seen taken, in MiB.
-#[derive(Debug, Default)]
-struct Peaks {
-    /// By any worker, as the kernel keeps it.
-    worker: u64,
-    /// By all processes together, shared pages counted once.
-    all: u64,
-}
-
-impl Peaks {
-    fn note(&mut self, processes: &[Process]) {
-        let workers = processes.iter().filter(|it| it.role() == "worker");
-        let worker = workers.map(Process::peak_bytes).max().unwrap_or(0);
-        let all: u64 = processes.iter().map(|it| pss_bytes(it.pid)).sum();
-        self.worker = self.worker.max(worker / MIB);
-        self.all = self.all.max(all / MIB);
-    }
 }
 
 fn assert_all_ok(finished: &Finished, work: &Workplace, urls: &[String]) {
     assert_eq!(finished.summary().outcome("ok"), urls.len() as u64);
-    for (url, page) in work.stored().pages() {
+    assert_titles(work, urls);
+}
+
+fn assert_titles(work: &Workplace, urls: &[String]) {
+    let pages = work.stored().pages();
+    assert_eq!(pages.len(), urls.len());
+    for (url, page) in pages {
         assert_eq!(page.fields["title"], "large", "{url}");
     }
+}
+
+/// Runs to the end; the most memory that a worker ever took, in MiB, as the kernel keeps it.
+fn watched(run: Run) -> (Finished, u64) {
+    let mut run = run.start();
+    let mut peak = 0;
+    let deadline = Instant::now() + TIME_LIMIT;
+    while run.ended().is_none() && Instant::now() < deadline {
+        let processes = run.processes();
+        let workers = processes.iter().filter(|it| it.role() == "worker");
+        peak = peak.max(workers.map(Process::peak_bytes).max().unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    (run.finish().expect(0), peak / MIB)
 }
 
 #[test]
@@ -119,7 +116,7 @@ fn a_burst_of_large_pages_stays_within_the_memory_of_a_worker() {
     let (web, urls) = web_of(128);
     let work = Workplace::new();
     let settings = "[worker]\nconcurrency = 128\n[fetch]\ntotal_timeout = 300.0\n";
-    let (finished, peaks) = crawl(&web, &work, &urls, settings);
+    let (finished, peak_mib) = watched(crawl_of(&web, &work, &urls, settings));
     assert_all_ok(&finished, &work, &urls);
     assert!(
         web.visits()
@@ -128,7 +125,7 @@ fn a_burst_of_large_pages_stays_within_the_memory_of_a_worker() {
             .values()
             .all(|count| *count == 1)
     );
-    assert!(peaks.worker < 256, "{peaks:?}");
+    assert!(peak_mib < 256, "{peak_mib} MiB");
 }
 
 #[test]
@@ -158,7 +155,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
         })
         .collect();
     let settings = "[worker]\nmemory_mib = 32\n[fetch]\ntotal_timeout = 5.0\n";
-    let (finished, _) = crawl(&web, &work, &urls, settings);
+    let finished = crawl_of(&web, &work, &urls, settings).finish().expect(0);
     assert_all_ok(&finished, &work, &urls);
     let counts = web.visits().pages().counts();
     let again = counts.values().filter(|count| **count > 1).count();
@@ -168,14 +165,57 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
         .assert_polite(Duration::from_millis(200));
 }
 
-/// The settings of `docs/operating.md` for a machine of 512 MB.
+/// The settings of `docs/operating.md` for a machine of 512 MB, of which the system takes a quarter.
+const SMALL: &str =
+    "[dispatcher]\nseen_memory_mib = 32\n[worker]\nconcurrency = 32\nmemory_mib = 64\n";
+const SMALL_MIB: u64 = 384;
+
+#[needs(memory_limit)]
 #[test]
-fn a_crawl_with_the_settings_for_512_mb_stays_below_that() {
+fn a_crawl_with_the_settings_for_512_mb_runs_on_such_a_machine() {
     let (web, urls) = web_of(48);
     let work = Workplace::new();
-    let settings =
-        "[dispatcher]\nseen_memory_mib = 32\n[worker]\nconcurrency = 32\nmemory_mib = 64\n";
-    let (finished, peaks) = crawl(&web, &work, &urls, settings);
+    let machine = MemoryLimit::of_mib(SMALL_MIB);
+    let run = crawl_of(&web, &work, &urls, SMALL).in_memory(&machine);
+    let finished = run.finish().expect(0);
     assert_all_ok(&finished, &work, &urls);
-    assert!(peaks.all < 384, "{peaks:?}");
+    assert_eq!(machine.killed(), 0);
+}
+
+#[needs(memory_limit)]
+#[test]
+fn a_supervisor_with_the_settings_for_512_mb_runs_on_such_a_machine() {
+    let (web, urls) = web_of(48);
+    let fleet = Fleet::new();
+    fleet.new_member("client", "feeder");
+    fleet.new_member("supervisor", "small");
+    let dispatcher = serving(fleet.dispatcher_run());
+    let machine = MemoryLimit::of_mib(SMALL_MIB);
+    let supervisor = fleet
+        .supervisor(&web, "small")
+        .instead("--workers", "2")
+        .arg("--config")
+        .arg(fleet.work.write("small.toml", SMALL))
+        .env("WEBFILL_FETCH_TOTAL_TIMEOUT", "300")
+        .in_memory(&machine)
+        .start();
+    let client = fleet.client("feeder");
+    let crawl = client.feed("large", &urls);
+    client.wait_until_finished(&crawl);
+    for process in [supervisor, dispatcher] {
+        process.signal(Signal::TERM);
+        process.finish().expect(0);
+    }
+    assert_titles(&fleet.work, &urls);
+    assert_eq!(machine.killed(), 0);
+}
+
+/// Otherwise the tests above could not fail.
+#[needs(memory_limit)]
+#[test]
+fn a_machine_that_is_too_small_kills() {
+    let machine = MemoryLimit::of_mib(1);
+    let run = Run::new(["--version"]).in_memory(&machine).finish();
+    assert!(!run.status.success(), "{run:?}");
+    assert_eq!(machine.killed(), 1);
 }

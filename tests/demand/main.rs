@@ -8,6 +8,7 @@ mod audit;
 mod backups;
 mod browser;
 mod clients;
+mod clocks;
 mod draining;
 mod fields;
 mod firehose;

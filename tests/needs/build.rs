@@ -24,7 +24,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 21] = [
+const REQUIREMENTS: [Requirement; 22] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -89,6 +89,11 @@ const REQUIREMENTS: [Requirement; 21] = [
         name: "loop_mount",
         is_met: can_mount_image,
         reason: "needs the right to mount an ext4 image: run the tests as root, with loop devices and mkfs.ext4",
+    },
+    Requirement {
+        name: "memory_limit",
+        is_met: can_limit_memory,
+        reason: "needs the right to make a control group for memory: run the tests as root",
     },
     Requirement {
         name: "libfaketime",
@@ -265,6 +270,20 @@ fn can_mount_image() -> bool {
     // It may not be there.
     let _ = std::fs::remove_file(&*image);
     can_mount
+}
+
+/// As `webfill_tests::memory_limit` does, in either version of control groups.
+fn can_limit_memory() -> bool {
+    let choices = [
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        ("/sys/fs/cgroup", "memory.max"),
+    ];
+    choices.iter().any(|(root, limit)| {
+        let group = Path::new(root).join(format!("webfill-needs-{}", std::process::id()));
+        let is_made = std::fs::create_dir(&group).is_ok();
+        let is_limited = std::fs::write(group.join(limit), "536870912").is_ok();
+        is_made && std::fs::remove_dir(&group).is_ok() && is_limited
+    })
 }
 
 fn has_libfaketime() -> bool {

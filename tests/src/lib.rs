@@ -8,9 +8,11 @@
 //! | [`run`] | one run of the binary |
 //! | [`units`] | processes that are stopped, replaced and started by command lines, as on machines |
 //! | [`stored`], [`documents`], [`summary`], [`warc`] | the results of a run: in SQLite, in MongoDB, on standard output, in its archive |
+//! | [`memory_limit`] | a machine with little memory |
 //! | [`isolation`] | namespaces for tests that must not use the machine's network or disks |
 //! | [`regulator`] | sites that change from night to night, with a ledger of what is true |
 //! | [`waiting`] | waiting for a condition |
+//! | [`wall_clock`] | processes whose clock is wrong |
 //! | [`name_server`], [`socks`] | a DNS server and a SOCKS proxy |
 //!
 //! The tests themselves are in `crawls/`, `demand/`, `fleet/` and `chaos/`.
@@ -18,6 +20,7 @@
 pub mod documentation;
 pub mod documents;
 pub mod isolation;
+pub mod memory_limit;
 pub mod name_server;
 pub mod office;
 pub mod older_file;
@@ -31,6 +34,7 @@ pub mod stored;
 pub mod summary;
 pub mod units;
 pub mod waiting;
+pub mod wall_clock;
 pub mod warc;
 pub mod workplace;
 

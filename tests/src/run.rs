@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::isolation::Network;
+use crate::memory_limit::MemoryLimit;
 use crate::process::{self, MARK, Process};
 use crate::summary::Summary;
 
@@ -131,11 +132,28 @@ impl Run {
     }
 
     /// The run is on another machine: see [`Network`].
-    pub fn in_network(mut self, network: &Network) -> Run {
+    pub fn in_network(self, network: &Network) -> Run {
         let (enter, argument) = network.entry();
-        let mut command = Command::new(enter);
-        command.arg(argument).arg(self.command.get_program());
+        let mut wrapper = Command::new(enter);
+        wrapper.arg(argument);
+        self.wrapped_in(wrapper)
+    }
+
+    /// The run is on a machine with so little memory.
+    pub fn in_memory(self, limit: &MemoryLimit) -> Run {
+        let mut wrapper = Command::new("/bin/sh");
+        wrapper.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
+        wrapper.arg(limit.members());
+        self.wrapped_in(wrapper)
+    }
+
+    /// Begins with a program that executes what its further arguments say.
+    fn wrapped_in(mut self, mut command: Command) -> Run {
+        command.arg(self.command.get_program());
         command.env_clear();
+        if let Some(folder) = self.command.get_current_dir() {
+            command.current_dir(folder);
+        }
         let variables = self.command.get_envs();
         command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

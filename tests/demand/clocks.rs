@@ -1,0 +1,70 @@
+//! A machine whose clock is an hour behind: what it does later counts as later, and the operator is told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Reply, page, status};
+use webfill_tests::wall_clock;
+
+use crate::fleet::{Fleet, request, wait_for};
+
+const HOUR_S: i64 = 3_600;
+const PAGES: usize = 4;
+
+fn pages(fleet: &Fleet) -> Vec<Value> {
+    let run = Run::new(["export", "pages", "--store", &fleet.store_uri()]);
+    let lines = run.finish().expect(0).stdout;
+    let page = |line| serde_json::from_str(line).expect("JSON");
+    lines.lines().map(page).collect()
+}
+
+fn outcomes(pages: &[Value]) -> Vec<&Value> {
+    pages.iter().map(|page| &page["outcome"]).collect()
+}
+
+#[needs(libfaketime)]
+#[test]
+fn a_machine_an_hour_behind_loses_no_ok_and_is_told_of() {
+    let mut fleet = Fleet::start();
+    let site = fleet.web.site("a.example");
+    let heals = Arc::new(AtomicBool::new(false));
+    let healed = heals.clone();
+    site.otherwise(move |request| -> Reply {
+        match healed.load(Ordering::SeqCst) {
+            true => page(&request.path).into(),
+            false => status(404).into(),
+        }
+    });
+    let requests = (0..PAGES).map(|number| request(&site.url(&format!("/{number}")), "c"));
+    fleet.feed(&requests.collect::<Vec<_>>());
+    fleet.wait_until_done("c");
+    let first = pages(&fleet);
+    assert_eq!(outcomes(&first), [&json!("http_error"); PAGES]);
+    assert_eq!(fleet.told("clocks_differ"), [Value::Null; 0]);
+
+    heals.store(true, Ordering::SeqCst);
+    fleet.drain_supervisor("one");
+    let late = wall_clock::ahead_by(fleet.supervisor_role("late", &[]), -HOUR_S);
+    fleet.add_supervisor_by("late", late);
+    wait_for("its clock is told of", || {
+        (fleet.told("clocks_differ").len() == 1).then_some(())
+    });
+    let told = fleet.told("clocks_differ").remove(0);
+    assert_eq!(told["supervisor"], "late", "{told}");
+    let ahead_ms = told["ahead_ms"].as_i64().expect("a number");
+    assert!((ahead_ms + HOUR_S * 1_000).abs() < 5_000, "{told}");
+
+    let again = ["retry", crate::fleet::APP, "c", "--outcome", "http_error"];
+    fleet.run(&again).expect(0);
+    fleet.wait_until_done("c");
+    let second = pages(&fleet);
+    assert_eq!(outcomes(&second), [&json!("ok"); PAGES]);
+    for (first, second) in first.iter().zip(&second) {
+        let at = |page: &Value| page["started_at"].as_str().expect("a time").to_owned();
+        assert!(at(second) < at(first), "its clock was not behind: {second}");
+    }
+    assert_eq!(fleet.told("clocks_differ").len(), 1, "it is told once");
+}

@@ -1,0 +1,76 @@
+//! A machine with little memory: a control group of the kernel, whose processes cannot have more together.
+//! What they lack is taken from their pages of files first; when that is not enough, one of them is killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The group, with its files. It is removed in the end, when its processes are gone.
+pub struct MemoryLimit {
+    folder: PathBuf,
+    files: Files,
+}
+
+/// Where a version of control groups keeps what is needed here (Linux, `cgroup-v1/memory` and
+/// `cgroup-v2`).
+#[derive(Clone, Copy)]
+struct Files {
+    root: &'static str,
+    limit: &'static str,
+    /// Its file has a line `oom_kill N`.
+    events: &'static str,
+}
+
+const VERSIONS: [Files; 2] = [
+    Files {
+        root: "/sys/fs/cgroup/memory",
+        limit: "memory.limit_in_bytes",
+        events: "memory.oom_control",
+    },
+    Files {
+        root: "/sys/fs/cgroup",
+        limit: "memory.max",
+        events: "memory.events",
+    },
+];
+
+impl MemoryLimit {
+    /// Panics where the system does not allow it: such tests have the attribute
+    /// `#[needs(memory_limit)]`.
+    pub fn of_mib(mib: u64) -> MemoryLimit {
+        static LIMITS: AtomicU32 = AtomicU32::new(0);
+        let number = LIMITS.fetch_add(1, Ordering::SeqCst);
+        let name = format!("webfill-test-{}-{number}", std::process::id());
+        let made = VERSIONS.into_iter().find_map(|files| {
+            let folder = Path::new(files.root).join(&name);
+            fs::create_dir(&folder).ok()?;
+            let limit = MemoryLimit { folder, files };
+            // Swap, if there is any, counts as memory; not all kernels have these files.
+            let _ = fs::write(limit.folder.join("memory.swap.max"), "0");
+            let bytes = (mib << 20).to_string();
+            fs::write(limit.folder.join(files.limit), &bytes).ok()?;
+            let _ = fs::write(limit.folder.join("memory.memsw.limit_in_bytes"), &bytes);
+            Some(limit)
+        });
+        made.expect("control groups for memory, and the right to make one")
+    }
+
+    /// The file into which a process writes its id to belong to it.
+    pub(crate) fn members(&self) -> PathBuf {
+        self.folder.join("cgroup.procs")
+    }
+
+    /// How many of its processes were killed for want of memory.
+    pub fn killed(&self) -> u64 {
+        let text = fs::read_to_string(self.folder.join(self.files.events)).expect("its events");
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        count.expect("a count").parse().expect("a number")
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        // It remains if a process of a failed test is still in it.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
