@@ -258,6 +258,24 @@ mod tests {
         let folder = socket_folder(&deep).unwrap();
         assert!(folder.as_os_str().len() <= LONGEST_SOCKET_FOLDER);
         assert_eq!(folder, socket_folder(&deep).unwrap());
-        std::fs::remove_dir(folder).unwrap();
+        let mode = || std::fs::metadata(&folder).unwrap().mode() & 0o777;
+        assert_eq!(mode(), 0o700);
+        let open = || std::fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        open();
+        socket_folder(&deep).unwrap();
+        assert_eq!(mode(), 0o700, "it was closed again");
+        open();
+        std::fs::write(folder.join("letter.txt"), "Dear Ada").unwrap();
+        let refused = socket_folder(&deep).unwrap_err();
+        assert!(refused.message.contains("chmod 700"), "{refused}");
+        std::fs::remove_dir_all(&folder).unwrap();
+        // Whoever may write to the temporary folder can lay a link there first.
+        std::os::unix::fs::symlink("/", &folder).unwrap();
+        let refused = socket_folder(&deep).unwrap_err();
+        assert!(
+            refused.message.contains("is not a folder of the user"),
+            "{refused}"
+        );
+        std::fs::remove_file(&folder).unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! A supervisor says `ready` when it can work, and what it waits for until then.
 
+use std::net::TcpStream;
 use std::time::Duration;
 
 use webfill_test_mongod::Mongod;
@@ -9,7 +10,8 @@ use webfill_tests::documents::Documents;
 use webfill_tests::run::Running;
 use webfill_tests::workplace::files_under;
 
-use crate::fleet::{Fleet, request, wait_for};
+use crate::clients::get;
+use crate::fleet::{Fleet, HTTP, request, wait_for};
 
 /// Waits until a supervisor says on standard error, and in its log, what it waits for.
 fn wait_until_told(fleet: &Fleet, running: &mut Running, reason: &str) {
@@ -101,4 +103,93 @@ fn a_dispatcher_ends_though_its_store_stands_still() {
     });
     successor.signal(Signal::TERM);
     successor.finish().expect(0);
+}
+
+/// A supervisor that could connect would wait for an answer that nobody can give yet.
+#[test]
+fn nothing_can_connect_before_the_frontier_is_open() {
+    let mut fleet = Fleet::dispatcher_only(&[]);
+    fleet.dispatcher().signal(Signal::TERM);
+    fleet.dispatcher_ended(0);
+    let frontier = fleet.dispatcher_state.join("dispatcher.db");
+    let db = rusqlite::Connection::open(frontier).expect("it is SQLite");
+    // A dispatcher waits ten seconds for the lock of another program.
+    db.execute_batch("BEGIN IMMEDIATE").expect("the lock");
+    let mut running = fleet.dispatcher_role().start();
+    wait_for("it opens the frontier", || {
+        TcpStream::connect((fleet.host.as_str(), HTTP)).ok()
+    });
+    let (code, told) = get(&fleet, "/healthz");
+    assert_eq!(
+        (code, &told["why"][0]),
+        (503, &"the frontier is being opened".into()),
+        "{told}"
+    );
+    for socket in 0..4 {
+        let connected = TcpStream::connect((fleet.host.as_str(), 5555 + socket));
+        assert!(connected.is_err(), "socket {socket} listens");
+    }
+    db.execute_batch("ROLLBACK").expect("the end");
+    running.wait_for_stderr("ready");
+    for socket in 0..4 {
+        TcpStream::connect((fleet.host.as_str(), 5555 + socket)).expect("it listens");
+    }
+}
+
+#[needs(mongod)]
+#[test]
+fn a_store_that_is_away_is_told_by_healthz_until_it_is_back() {
+    let mongod = Mongod::start();
+    let mut fleet = Fleet::unstarted(&[]);
+    fleet.store = Some(mongod.uri("fleet"));
+    fleet.start_dispatcher();
+    assert_eq!(get(&fleet, "/healthz").0, 200);
+    mongod.pause();
+    fleet.feed(&[request("http://a.example/", "c")]);
+    let told = wait_for("it is told", || {
+        let (code, told) = get(&fleet, "/healthz");
+        (code == 503).then_some(told)
+    });
+    assert_eq!(told["why"][0], "the store accepts no writes", "{told}");
+    mongod.resume();
+    wait_for("it is back", || {
+        (get(&fleet, "/healthz").0 == 200).then_some(())
+    });
+}
+
+/// A dispatcher of a version that is far from today's.
+#[test]
+fn a_supervisor_that_shares_no_version_says_so_and_waits() {
+    let fleet = Fleet::unstarted(&[]);
+    let context = zmq::Context::new();
+    let socket = context.socket(zmq::ROUTER).expect("a socket");
+    socket.set_linger(0).expect("an option");
+    socket.set_rcvtimeo(30_000).expect("an option");
+    socket.bind(&fleet.endpoint()).expect("a free address");
+    let mut running = fleet.supervisor_role("one", &[]).start();
+    let mut hellos = 0;
+    while hellos < 3 {
+        let frames = socket.recv_multipart(0).expect("a hello");
+        // What begins with another byte is the same hello for versions that know no refusal.
+        if frames[1][0] == 0 {
+            hellos += 1;
+            // The session, and what the dispatcher speaks.
+            let refusal: &[u8] = &[0, 1, 200, 201];
+            let answer = [frames[0].as_slice(), refusal];
+            socket.send_multipart(answer, 0).expect("it is sent");
+        }
+    }
+    let reason = format!(
+        "the dispatcher at {}: it speaks wire versions 200 to 201",
+        fleet.endpoint()
+    );
+    wait_until_told(&fleet, &mut running, &reason);
+    let logs = files_under(&fleet.work.path("state/supervisor-one/logs"));
+    let logs = logs.iter().filter(|file| !file.is_symlink());
+    let text: String = logs
+        .map(|file| std::fs::read_to_string(file).expect("a log"))
+        .collect();
+    let told = text.matches("\"event\":\"no_common_version\"").count();
+    assert_eq!(told, 1, "once a minute: {text}");
+    assert!(text.contains("upgrade webfill at the supervisor"), "{text}");
 }
