@@ -1,6 +1,6 @@
 //! The output of a crawl for people and programs: progress, summary, logs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use webfill_tests::Signal;
@@ -177,6 +177,43 @@ fn every_process_logs_json_lines_to_a_file_of_its_own() {
         .filter_map(|line| line["outcome"].as_str())
         .collect();
     assert!(lost.contains("network_error"), "{lost:?}");
+}
+
+#[test]
+fn a_log_that_is_full_goes_on_in_the_next_file_and_the_oldest_goes() {
+    const MIB: u64 = 1 << 20;
+    const KEEP: usize = 3;
+    let web = Web::start();
+    let site = web.site("a.example");
+    site.otherwise(|request| page(&request.path).into());
+    let work = Workplace::new();
+    let urls: Vec<String> = (0..2_000).map(|nth| site.url(&format!("/{nth}"))).collect();
+    work.crawl_without_delay(&web)
+        .args(["--delay", "0", "--seeds"])
+        .arg(work.write("seeds.txt", urls.join("\n")))
+        .env("WEBFILL_LOG_LEVEL", "trace")
+        .env("WEBFILL_LOG_MAX_MIB", "1")
+        .env("WEBFILL_LOG_KEEP", KEEP.to_string())
+        .finish()
+        .expect(0);
+    let mut lengths: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for file in files_under(&work.path("state/logs")) {
+        if !file.is_symlink() {
+            let name = file.file_name().expect("a name").to_string_lossy();
+            let process = name.split('.').next().expect("a first part").to_owned();
+            let length = file.metadata().expect("it is there").len();
+            lengths.entry(process).or_default().push(length);
+        }
+    }
+    let full = lengths.values().filter(|files| files.len() == KEEP).count();
+    assert!(full >= 1, "no log was long enough: {lengths:?}");
+    for (process, lengths) in lengths {
+        assert!(lengths.len() <= KEEP, "{process}: {lengths:?}");
+        assert!(
+            lengths.iter().all(|bytes| *bytes <= MIB),
+            "{process}: {lengths:?}"
+        );
+    }
 }
 
 #[test]

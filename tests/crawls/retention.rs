@@ -144,3 +144,36 @@ fn what_is_too_old_goes_from_mongodb() {
         }
     });
 }
+
+/// The log of pages is older than the setting allows, and the pages are not.
+#[needs(mongod)]
+#[test]
+fn the_log_of_pages_goes_after_its_own_time() {
+    let database = fresh_database();
+    let mut town = Town::new(Workplace::new(), database.uri());
+    let first = town.crawl_for("one", &["/a", "/b"], &["name", "location"]);
+    first.finish().expect(0);
+    let documents = Documents::open(database.uri());
+    let old = bson::DateTime::from_millis(1_577_880_000_000);
+    let set = doc! {"q": {"_id": {"$ne": 0}}, "u": {"$set": {"at": old}}, "multi": true};
+    documents.run(doc! {"update": "page_log", "updates": [set]});
+    let since = |town: &Town| {
+        lines(
+            &town
+                .webfill(&["export", "pages"], &["--since", "0"])
+                .expect(0),
+        )
+    };
+    assert_eq!(since(&town).len(), 2);
+
+    let second = town.crawl_for("two", &["/c"], &["name"]);
+    let second = second.env("WEBFILL_RETENTION_LOG_DAYS", "7");
+    second.finish().expect(0);
+    assert!(town.work.has_logged("old_pages_dropped"));
+    let urls: Vec<Value> = since(&town)
+        .iter()
+        .map(|page| page["url"].clone())
+        .collect();
+    assert_eq!(urls, ["http://town.example/c"]);
+    assert_eq!(town.urls().len(), 3, "the pages themselves stay");
+}

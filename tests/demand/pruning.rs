@@ -5,7 +5,7 @@ use webfill_tests::site::page;
 use webfill_tests::stored::Stored;
 
 use crate::clients::post;
-use crate::fleet::{APP, Fleet, action, request, wait_for};
+use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
 const PAGES: usize = 5;
 
@@ -77,4 +77,28 @@ fn what_goes_on_or_is_too_young_is_not_pruned() {
         1,
         "its id is free again"
     );
+}
+
+#[test]
+fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
+    let fleet = Fleet::start();
+    let block = ["site", "a.example", "--block-until", "1h"];
+    fleet.run(&block).expect(0);
+    let brief = json!({"expires": epoch_seconds() + 2});
+    let pages = (0..PAGES).map(|nth| {
+        let url = format!("http://a.example/{nth}");
+        request_with(&url, "brief", brief.clone())
+    });
+    fleet.feed(&pages.collect::<Vec<Value>>());
+    let refused = fleet.run(&["prune", APP, "brief"]).expect(1).stderr;
+    assert!(refused.contains("stop it first"), "{refused}");
+    wait_for("it has expired", || {
+        (fleet.pending("brief") == 0).then_some(())
+    });
+    let told = fleet.run(&["prune", APP, "brief"]).expect(0).stdout;
+    assert_eq!(told.trim(), "testapp: 1 crawls with 5 URLs pruned");
+    wait_for("its tasks are deleted", || {
+        (tasks(&fleet) == 0).then_some(())
+    });
+    assert_eq!(fleet.web.visits().pages().len(), 0);
 }
