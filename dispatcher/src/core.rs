@@ -277,6 +277,7 @@ impl Core {
             self.remove_gone_supervisors(now_ms)?;
             self.tell_silent_supervisors(now_ms);
             self.note_silences(now_ms)?;
+            self.frontier.note_quiet(now_ms)?;
             if self.next_site_ms.is_some() || self.dispatch.sites_in_window() > 0 {
                 self.frontier.note_time(now_ms)?;
             }
@@ -364,7 +365,9 @@ impl Core {
         }
         let wait_s = self.quiet_s(now_ms);
         if wait_s > 0 {
-            return Some(format!("restored: no supervisor is let in for {wait_s} s"));
+            return Some(format!(
+                "no supervisor is let in for {wait_s} s: requests of the former fleet may be under way"
+            ));
         }
         self.low_disk.clone()
     }

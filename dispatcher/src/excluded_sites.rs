@@ -96,6 +96,13 @@ impl ExcludedSites {
         self.holds(site) || (host != site && self.holds(host))
     }
 
+    /// The same for a canonical URL of any site.
+    pub(crate) fn excludes_url(&self, url: &str) -> bool {
+        let parsed = || Url::parse(url).ok();
+        let is_listed = |url: Url| self.excludes(&url, &webfill_urls::site(&url));
+        !self.is_empty() && parsed().is_some_and(is_listed)
+    }
+
     fn holds(&self, domain: &str) -> bool {
         !self.hashes.is_empty() && self.hashes.binary_search(&hash(domain)).is_ok()
     }

@@ -125,7 +125,8 @@ pub struct FrontierConfig {
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
     /// What is done if the file is a backup, or another copy that may be older than what the fleet has done.
-    pub restoring: Restoring,
+    /// `None`: nothing, because no dispatcher opens it; a backup is refused.
+    pub restoring: Option<Restoring>,
 }
 
 /// How much memory pages of the database get beside the seen index: the inner pages of trees of a hundred
@@ -143,11 +144,7 @@ impl Default for FrontierConfig {
             retries: RetryTable::default(),
             rests: RestTable::default(),
             applications: BTreeMap::new(),
-            restoring: Restoring {
-                quiet_ms: 0,
-                default_delay_ms: 0,
-                backups: Backups::Refused,
-            },
+            restoring: None,
         }
     }
 }
@@ -212,7 +209,7 @@ impl Frontier {
             LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
         let last_turn = recovery::last_turn(&db).map_err(fault)?;
         let next_task = pruning::next_task(&db).map_err(fault)?;
-        let epoch = epochs::begin(&db, now_ms).map_err(fault)?;
+        let epoch = epochs::begin(&db, origin.begins_anew, now_ms).map_err(fault)?;
         db.execute_batch("COMMIT").map_err(fault)?;
         seen.committed();
         Ok(Frontier {

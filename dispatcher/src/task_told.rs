@@ -57,7 +57,7 @@ pub(crate) fn why_ended(
         Outcome::Stopped if is_needless => {
             ", because all records that wanted it were complete".into()
         }
-        Outcome::Stopped => ", because its crawl was stopped".into(),
+        Outcome::Stopped => ", because its crawl was stopped, or its site excluded".into(),
         Outcome::Expired => ", because its crawl had expired".into(),
         Outcome::Disallowed => ": robots.txt disallows it".into(),
         Outcome::Crashed => {

@@ -217,5 +217,5 @@ fn a_machine_that_is_too_small_kills() {
     let machine = MemoryLimit::of_mib(1);
     let run = Run::new(["--version"]).in_memory(&machine).finish();
     assert!(!run.status.success(), "{run:?}");
-    assert_eq!(machine.killed(), 1);
+    assert!(machine.killed() > 0);
 }

@@ -1,4 +1,4 @@
-//! A machine whose clock is an hour behind: what it does later counts as later, and the operator is told.
+//! Machines whose clock is an hour behind: what they do later counts as later, and the operator is told.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,7 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Reply, page, status};
 use webfill_tests::wall_clock;
 
+use crate::backups::QUICK;
 use crate::fleet::{Fleet, request, wait_for};
 
 const HOUR_S: i64 = 3_600;
@@ -25,10 +26,8 @@ fn outcomes(pages: &[Value]) -> Vec<&Value> {
     pages.iter().map(|page| &page["outcome"]).collect()
 }
 
-#[needs(libfaketime)]
-#[test]
-fn a_machine_an_hour_behind_loses_no_ok_and_is_told_of() {
-    let mut fleet = Fleet::start();
+/// Pages that are not found until the switch is set; and requests for all of them.
+fn pages_that_heal(fleet: &Fleet) -> (Arc<AtomicBool>, Vec<Value>) {
     let site = fleet.web.site("a.example");
     let heals = Arc::new(AtomicBool::new(false));
     let healed = heals.clone();
@@ -39,7 +38,15 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_told_of() {
         }
     });
     let requests = (0..PAGES).map(|number| request(&site.url(&format!("/{number}")), "c"));
-    fleet.feed(&requests.collect::<Vec<_>>());
+    (heals, requests.collect())
+}
+
+#[needs(libfaketime)]
+#[test]
+fn a_machine_an_hour_behind_loses_no_ok_and_is_told_of() {
+    let mut fleet = Fleet::start();
+    let (heals, requests) = pages_that_heal(&fleet);
+    fleet.feed(&requests);
     fleet.wait_until_done("c");
     let first = pages(&fleet);
     assert_eq!(outcomes(&first), [&json!("http_error"); PAGES]);
@@ -67,4 +74,27 @@ fn a_machine_an_hour_behind_loses_no_ok_and_is_told_of() {
         assert!(at(second) < at(first), "its clock was not behind: {second}");
     }
     assert_eq!(fleet.told("clocks_differ").len(), 1, "it is told once");
+}
+
+/// What it hands out is later than all that the lost dispatcher handed out after the backup.
+#[needs(libfaketime)]
+#[test]
+fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
+    let mut fleet = Fleet::with(&QUICK);
+    let backup = fleet.back_up();
+    // The next start has an epoch that the backup does not know.
+    fleet.kill_dispatcher();
+    fleet.start_dispatcher();
+    let (heals, requests) = pages_that_heal(&fleet);
+    fleet.feed(&requests);
+    fleet.wait_until_done("c");
+    assert_eq!(outcomes(&pages(&fleet)), [&json!("http_error"); PAGES]);
+    fleet.kill_dispatcher();
+
+    heals.store(true, Ordering::SeqCst);
+    fleet.start_restored_by(&backup, |role| wall_clock::ahead_by(role, -HOUR_S));
+    fleet.add_supervisor("two");
+    fleet.feed(&requests);
+    fleet.wait_until_done("c");
+    assert_eq!(outcomes(&pages(&fleet)), [&json!("ok"); PAGES]);
 }

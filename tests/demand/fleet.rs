@@ -40,7 +40,7 @@ pub(crate) struct Fleet {
     /// The same; a file in its workplace, if it is told none.
     pub(crate) store: Option<String>,
     settings: Vec<(String, String)>,
-    config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     dispatcher: Option<Running>,
     supervisors: Vec<(String, Running)>,
 }
@@ -152,21 +152,22 @@ impl Fleet {
     /// Starts a dispatcher from a backup on an address and with a state folder of its own: first without
     /// a word about it, which is refused.
     pub(crate) fn start_restored(&mut self, backup: &Path) {
+        self.start_restored_by(backup, |role| role);
+    }
+
+    /// The same by a role that is changed before.
+    pub(crate) fn start_restored_by(&mut self, backup: &Path, change: impl Fn(Run) -> Run) {
         self.copy_elsewhere(&backup.join("dispatcher.db"));
         let refused = self.dispatcher_role().finish().expect(2);
         assert!(refused.stderr.contains("--restored"), "{}", refused.stderr);
-        let mut running = self.dispatcher_role().arg("--restored").start();
+        let role = self.dispatcher_role().arg("--restored");
+        let mut running = change(role).start();
         running.wait_for_stderr("ready");
         self.dispatcher = Some(running);
     }
 
-    /// The same from a copy that is not marked as a backup, and without a word about it.
-    pub(crate) fn start_from_copy(&mut self, frontier: &Path) {
-        self.copy_elsewhere(frontier);
-        self.start_dispatcher_of_a_copy();
-    }
-
-    fn copy_elsewhere(&mut self, frontier: &Path) {
+    /// Copies a frontier to where the next dispatcher starts, on an address of its own.
+    pub(crate) fn copy_elsewhere(&mut self, frontier: &Path) {
         self.host = self.elsewhere(240);
         let state = self.work.path("state/dispatcher-restored");
         fs::create_dir_all(&state).expect("a folder");
@@ -174,7 +175,8 @@ impl Fleet {
         self.dispatcher_state = state;
     }
 
-    fn start_dispatcher_of_a_copy(&mut self) {
+    /// Nobody tells it that its frontier is a copy.
+    pub(crate) fn start_dispatcher_of_a_copy(&mut self) {
         let mut running = self.dispatcher_role().start();
         running.wait_for_stderr("is a copy, or was moved here");
         running.wait_for_stderr("ready");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use webfill_test_needs::needs;
 use webfill_tests::site::page;
 
 use crate::fleet::{DELAY, Fleet, request, wait_for};
@@ -9,6 +10,7 @@ use crate::fleet::{DELAY, Fleet, request, wait_for};
 const SITES: usize = 5;
 const PAGES: usize = 30;
 
+#[needs(birth_time)]
 #[test]
 fn a_dispatcher_that_moves_loses_nothing_and_fetches_nothing_twice() {
     // The dispatcher waits for a lease and the longest request.

@@ -84,7 +84,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
     let fleet = Fleet::start();
     let block = ["site", "a.example", "--block-until", "1h"];
     fleet.run(&block).expect(0);
-    let brief = json!({"expires": epoch_seconds() + 2});
+    let brief = json!({"expires": epoch_seconds() + 5});
     let pages = (0..PAGES).map(|nth| {
         let url = format!("http://a.example/{nth}");
         request_with(&url, "brief", brief.clone())

@@ -144,3 +144,41 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     assert_eq!(versions(&fleet, "c", true).len(), 1);
     assert_eq!(versions(&fleet, "c", false), BTreeSet::new());
 }
+
+/// The runbook for a site that complains.
+#[test]
+fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
+    let mut fleet = Fleet::unstarted(&[]);
+    let list = fleet.work.write("excluded.txt", "elsewhere.example\n");
+    let settings = format!(
+        "[dispatcher]\nexclude_sites = {:?}\n",
+        list.display().to_string()
+    );
+    fleet.config = Some(fleet.work.write("webfill.toml", settings));
+    fleet.start_dispatcher();
+    fleet.add_supervisor("one");
+    feed(&fleet, "c");
+    wait_for_pages(&fleet, SITES * 2);
+    let site = |until: &str| {
+        let block = ["site", "s0.example", "--block-until", until];
+        fleet.run(&block).expect(0);
+    };
+    site("1h");
+    let visits = || fleet.web.visits().of_host("s0.example").pages().len();
+    let before = visits();
+    assert!(before < PAGES, "it is too late");
+
+    fleet
+        .work
+        .write("excluded.txt", "elsewhere.example\ns0.example\n");
+    fleet.run(&["reload"]).expect(0);
+    site("none");
+    fleet.wait_until_done("c");
+    assert_eq!(visits(), before);
+    let stored = fleet.work.stored();
+    let ok = "SELECT count(*) FROM pages WHERE outcome = 'ok'";
+    let others = (SITES - 1) * PAGES;
+    assert_eq!(stored.number(ok), (others + before) as i64);
+    let told = fleet.json(&["why", "http://s0.example/29"]);
+    assert!(told.to_string().contains("its site excluded"), "{told}");
+}

@@ -24,7 +24,7 @@ struct Requirement {
     reason: &'static str,
 }
 
-const REQUIREMENTS: [Requirement; 22] = [
+const REQUIREMENTS: [Requirement; 23] = [
     Requirement {
         name: "mongod",
         is_met: has_mongod,
@@ -94,6 +94,13 @@ const REQUIREMENTS: [Requirement; 22] = [
         name: "memory_limit",
         is_met: can_limit_memory,
         reason: "needs the right to make a control group for memory: run the tests as root",
+    },
+    Requirement {
+        name: "birth_time",
+        is_met: || {
+            std::fs::metadata(std::env::temp_dir()).is_ok_and(|folder| folder.created().is_ok())
+        },
+        reason: "needs a temporary folder on a file system that keeps when a file was created",
     },
     Requirement {
         name: "libfaketime",

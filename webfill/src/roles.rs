@@ -169,9 +169,9 @@ pub fn distributed(mappings: &MappingSet) -> Mappings {
 /// That of `webfill crawl` has no supervisor but its own, which starts with it: there is nothing to wait for.
 fn restoring(settings: &Settings, is_told: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
-    let quiet_ms = settings.dispatcher.lease_ms() + longest_request.as_millis() as u64;
     Restoring {
-        quiet_ms: if is_local { 0 } else { quiet_ms as i64 },
+        lease_ms: settings.dispatcher.lease_ms() as u64,
+        longest_request_ms: longest_request.as_millis() as u64,
         default_delay_ms: default_delay_ms(&settings.politeness),
         backups: match (is_local, is_told) {
             (true, _) => Backups::Taken,

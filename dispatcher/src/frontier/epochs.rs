@@ -4,7 +4,8 @@
 //! An epoch is a number that is greater than those of all earlier starts, and also of starts on other
 //! copies of the file: the time of the start, by the wall clock, unless the clock was set back. So an
 //! outcome of a task that another copy has handed out is never taken for an outcome of the task that
-//! has the same number here.
+//! has the same number here. The first epoch of a copy is a year ahead: it is greater than those of the
+//! original since the copy was made, also if the clock of this machine is behind.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row};
 use webfill_wire::Delivery;
@@ -17,14 +18,17 @@ pub(super) struct Epoch {
     pub(super) number: u64,
 }
 
-/// Begins an epoch.
-pub(super) fn begin(db: &Connection, now_ms: i64) -> Result<Epoch> {
+const YEAR_MS: i64 = 365 * 24 * 3_600_000;
+
+/// Begins an epoch. `is_copy`: the file is begun anew as a copy of another.
+pub(super) fn begin(db: &Connection, is_copy: bool, now_ms: i64) -> Result<Epoch> {
     let sql = "SELECT max(epoch) FROM epochs";
     let last: Option<i64> = db
         .query_row(sql, [], |row| row.get(0))
         .optional()?
         .flatten();
-    let number = now_ms.max(last.unwrap_or(0) + 1);
+    let ahead_ms = if is_copy { YEAR_MS } else { 0 };
+    let number = now_ms.max(last.unwrap_or(0) + 1) + ahead_ms;
     db.execute("INSERT INTO epochs (epoch) VALUES (?1)", [number])?;
     Ok(Epoch {
         id: db.last_insert_rowid(),

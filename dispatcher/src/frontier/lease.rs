@@ -63,7 +63,7 @@ impl LeaseRun {
 
 impl Frontier {
     /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that
-    /// are over end in `expired` or `stopped` instead; tasks of crawls that are held back stay
+    /// are over end in `expired` or `stopped` instead, those of excluded sites in `stopped`; tasks of crawls that are held back stay
     /// queued. The call ends early when the next crawl needs a lane that the supervisor does not
     /// serve.
     pub fn lease(
@@ -158,14 +158,24 @@ impl Frontier {
             run.is_another_lanes_turn = true;
             return Ok(());
         }
-        let queued = self.queued_of_turn(site, turn, share.min(room), run.leasable)?;
+        let mut queued = self.queued_of_turn(site, turn, share.min(room), run.leasable)?;
+        // A list that was changed since holds for what was queued before, too.
+        let excluded = queued.extract_if(.., |task| self.excluded.excludes_url(&task.url));
+        let excluded: Vec<QueuedTask> = excluded.collect();
+        for task in &excluded {
+            self.close_queued(turn.crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
+        }
+        if !excluded.is_empty() {
+            run.closed += excluded.len();
+            sites::count_taken_of(&self.db, site, turn.crawl, excluded.len() as u64, None)?;
+        }
         let taken = queued.len() as u64;
         for task in queued {
             let leased = self.lease_task(task, site, turn.crawl, run.leasable.outcome())?;
             run.handed_out.push(leased);
         }
         // If nothing was found, the crawl's stored priority was too high; it is corrected below.
-        run.passed += usize::from(taken == 0);
+        run.passed += usize::from(taken == 0 && excluded.is_empty());
         self.last_turn += 1;
         sites::count_taken_of(&self.db, site, turn.crawl, taken, Some(self.last_turn))
     }

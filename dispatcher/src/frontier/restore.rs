@@ -4,9 +4,9 @@
 //! the start from a copy begins anew: no lease and no supervisor of the file counts any more, and every
 //! site counts as requested until nothing of the former fleet can be under way.
 //!
-//! A backup is marked as one. Any other copy is noticed by the time at which the file was created: that
-//! is noted in the file, and the file system gives the copy its own. It is not noticed on a file system
-//! that does not keep that time.
+//! A backup is marked as one. Another copy is noticed by the time at which the file was created: that is
+//! noted in the file, and the file system gives a new file its own. So a copy is not noticed if it was
+//! written into the file that was there before, or on a file system that does not keep that time.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -18,8 +18,10 @@ use super::{FILE_NAME, Frontier, FrontierError, schema};
 /// How to start from a file that may be older than what its fleet has done.
 #[derive(Debug, Clone, Copy)]
 pub struct Restoring {
-    /// How long requests of the former fleet may still be under way.
-    pub quiet_ms: i64,
+    /// How long a supervisor may start requests after it has last heard from its dispatcher.
+    pub lease_ms: u64,
+    /// The longest request of supervisors that the file does not know.
+    pub longest_request_ms: u64,
     /// The delay of sites whose own delay is not known.
     pub default_delay_ms: u32,
     pub backups: Backups,
@@ -30,17 +32,20 @@ pub struct Restoring {
 pub enum Backups {
     /// It is refused: a dispatcher of a fleet must be told of a backup.
     Refused,
+    /// It is taken without a wait: no supervisor is older than this dispatcher.
     Taken,
     /// The file is said to be one, whether it is marked or not.
     Told,
 }
 
 /// What there is to know of a file that was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Origin {
+    /// The file is a copy, or is said to be one.
+    pub(crate) begins_anew: bool,
     /// It is a copy, of which nobody has said anything.
     pub(crate) is_copy: bool,
-    /// Until then, requests of a former fleet may be under way.
+    /// Until then, requests of a former fleet may be under way; 0 if there can be none.
     pub(crate) quiet_until_ms: i64,
 }
 
@@ -50,8 +55,12 @@ const MARK: &str = "backup_made_at_ms";
 /// The time at which the file was created, in `meta`.
 const CREATED: &str = "file_created_at_ns";
 
-/// [`Origin::quiet_until_ms`], in `meta`: a start within that time waits for the rest of it.
-const QUIET: &str = "quiet_until_ms";
+/// For how long requests of a former fleet may still be under way, in `meta`. The next start waits for that
+/// long, whatever the wall clock says.
+const QUIET: &str = "quiet_left_ms";
+
+/// Added to the lease, because the clocks of two machines do not run equally fast.
+const CLOCK_SLACK_MS: u64 = 1_000;
 
 impl Frontier {
     /// Copies the frontier of a state folder into another folder, as of one commit, while a dispatcher
@@ -89,24 +98,46 @@ impl Frontier {
         })?;
         Ok(copy)
     }
+
+    /// Notes how much of the wait is left.
+    pub(crate) fn note_quiet(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
+        let until_ms = self.origin.quiet_until_ms;
+        if until_ms == 0 {
+            return Ok(());
+        }
+        let left_ms = Some(until_ms - now_ms).filter(|left_ms| *left_ms > 0);
+        if left_ms.is_none() {
+            self.origin.quiet_until_ms = 0;
+        }
+        self.set_now(now_ms);
+        self.guarded("note the wait that is left", |frontier| {
+            note(&frontier.db, QUIET, left_ms).map(|_| ())
+        })
+    }
 }
 
 /// Refuses a backup that the dispatcher was not told of. A backup that it was told of, and a copy, it makes
-/// its own.
+/// its own; `None`: whoever opens the file is no dispatcher, and leaves that to the next one.
 pub(super) fn check(
     db: &Connection,
     path: &Path,
-    restoring: Restoring,
+    restoring: Option<Restoring>,
     now_ms: i64,
 ) -> std::result::Result<Origin, FrontierError> {
     let fault = |source| FrontierError::database("open the frontier", path, source);
     let made_at_ms = noted(db, MARK).map_err(fault)?;
-    if let (Backups::Refused, Some(made_at_ms)) = (restoring.backups, made_at_ms) {
-        let path = path.to_owned();
-        return Err(FrontierError::Backup { path, made_at_ms });
+    let is_refused = restoring.is_none_or(|restoring| restoring.backups == Backups::Refused);
+    match (made_at_ms, restoring) {
+        (Some(made_at_ms), _) if is_refused => {
+            let path = path.to_owned();
+            Err(FrontierError::Backup { path, made_at_ms })
+        }
+        (_, None) => Ok(Origin::default()),
+        (_, Some(restoring)) => {
+            let is_told = made_at_ms.is_some() || restoring.backups == Backups::Told;
+            adopt(db, created_ns(path), is_told, restoring, now_ms).map_err(fault)
+        }
     }
-    let is_told = made_at_ms.is_some() || restoring.backups == Backups::Told;
-    adopt(db, created_ns(path), is_told, restoring, now_ms).map_err(fault)
 }
 
 /// Begins anew if the file is said to be a copy, or if it was created at another time than noted.
@@ -121,17 +152,17 @@ fn adopt(
     let differs = created_ns
         .zip(noted_ns)
         .is_some_and(|(now, then)| now != then);
-    if is_told || differs {
+    let begins_anew = is_told || differs;
+    if begins_anew {
         begin_anew(db, restoring, now_ms)?;
     }
     if created_ns != noted_ns {
         note(db, CREATED, created_ns)?;
     }
-    // The wall clock may have been set back meanwhile.
-    let quiet_until_ms = noted(db, QUIET)?.unwrap_or(0);
     Ok(Origin {
+        begins_anew,
         is_copy: differs && !is_told,
-        quiet_until_ms: quiet_until_ms.min(now_ms + restoring.quiet_ms),
+        quiet_until_ms: noted(db, QUIET)?.map_or(0, |left_ms| now_ms + left_ms),
     })
 }
 
@@ -161,14 +192,79 @@ fn note(db: &Connection, name: &str, value: Option<i64>) -> Result<usize> {
 
 /// Without supervisors the leases belong to nobody, and come back when the dispatcher restores them.
 fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> {
+    let quiet_ms = quiet_ms(db, restoring)?;
     db.execute("DELETE FROM supervisors", [])?;
-    let quiet_from_ms = now_ms + restoring.quiet_ms;
     db.execute(
         "UPDATE sites SET last_start_ms = ?1,
              due_at_ms = max(due_at_ms, ?1 + coalesce(rule_delay_ms, delay_ms, ?2))",
-        params![quiet_from_ms, restoring.default_delay_ms],
+        params![now_ms + quiet_ms, restoring.default_delay_ms],
     )?;
-    note(db, QUIET, Some(quiet_from_ms))?;
+    note(db, QUIET, (quiet_ms > 0).then_some(quiet_ms))?;
     note(db, MARK, None)?;
     Ok(())
+}
+
+/// After how long nothing that the former fleet was given can be under way.
+fn quiet_ms(db: &Connection, restoring: Restoring) -> Result<i64> {
+    if restoring.backups == Backups::Taken {
+        return Ok(0);
+    }
+    let sql = "SELECT coalesce(max(longest_request_ms), 0) FROM supervisors";
+    let known_ms: i64 = db.query_row(sql, [], |row| row.get(0))?;
+    let longest_request_ms = known_ms.max(restoring.longest_request_ms as i64);
+    Ok((restoring.lease_ms + CLOCK_SLACK_MS) as i64 + longest_request_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_MS: i64 = 1_700_000_000_000;
+
+    fn restoring(backups: Backups) -> Restoring {
+        Restoring {
+            lease_ms: 10_000,
+            longest_request_ms: 40_000,
+            default_delay_ms: 0,
+            backups,
+        }
+    }
+
+    fn frontier() -> (tempfile::TempDir, Connection) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        let db = schema::open(&path, &super::super::FrontierConfig::default()).unwrap();
+        (folder, db)
+    }
+
+    #[test]
+    fn a_file_is_a_copy_if_it_was_created_at_another_time_than_noted() {
+        let (_folder, db) = frontier();
+        let adopted = |created_ns| {
+            let restoring = restoring(Backups::Refused);
+            adopt(&db, created_ns, false, restoring, NOW_MS)
+                .unwrap()
+                .is_copy
+        };
+        assert!(!adopted(Some(1)), "it is new");
+        assert!(!adopted(Some(1)), "it is where it was");
+        assert!(adopted(Some(2)), "it was created later");
+        assert!(!adopted(Some(2)), "it is known by now");
+        assert!(adopted(Some(1)), "it was created earlier");
+        assert!(!adopted(None), "its file system does not tell");
+        assert!(!adopted(Some(3)), "nothing is known of the time before");
+        assert!(adopted(Some(4)));
+    }
+
+    #[test]
+    fn the_wait_is_for_the_longest_request_of_all_supervisors_that_are_known() {
+        let (_folder, db) = frontier();
+        let wait_ms = |backups| quiet_ms(&db, restoring(backups)).unwrap();
+        assert_eq!(wait_ms(Backups::Told), 51_000);
+        let add = "INSERT INTO supervisors VALUES ('patient', 1, 300000, 0)";
+        db.execute(add, []).unwrap();
+        assert_eq!(wait_ms(Backups::Told), 311_000);
+        assert_eq!(wait_ms(Backups::Refused), 311_000);
+        assert_eq!(wait_ms(Backups::Taken), 0);
+    }
 }

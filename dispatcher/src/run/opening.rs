@@ -28,7 +28,7 @@ pub(super) fn open(
         retries: setup.retries.clone(),
         rests: setup.rests.clone(),
         applications: setup.applications.clone(),
-        restoring: setup.restoring,
+        restoring: Some(setup.restoring),
     };
     let settings = CoreSettings {
         default_delay_ms: setup.default_delay_ms,
@@ -51,6 +51,7 @@ pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
         tracing::warn!(
             event = "copied_state",
             state = %state.display(),
+            wait_s,
             "the state folder is a copy, or was moved from another disk"
         );
         eprintln!(
@@ -59,7 +60,7 @@ pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
         );
     }
     eprintln!(
-        "restored: no supervisor is let in for {wait_s} s, while requests of the former fleet may be under way"
+        "no supervisor is let in for {wait_s} s: requests of the former fleet may be under way"
     );
 }
 

@@ -66,6 +66,11 @@ fn main() -> Result<ExitCode, Failure> {
             limit: Limit::AtMost(WANTED_S),
         },
         Verdict {
+            what: format!("seconds until all {} are welcome", plan.supervisors),
+            figure: served.begun.welcomed_within.as_secs_f64(),
+            limit: Limit::AtMost(WANTED_S),
+        },
+        Verdict {
             what: "MiB resident at most".into(),
             figure: served.dispatcher.peak_mib()?,
             limit: Limit::AtMost(WANTED_MIB),

@@ -188,10 +188,15 @@ fn done(task: &Leased, has_failed: bool) -> TaskDone {
     }
 }
 
+/// Of all files of a folder and the folders in it.
 pub fn disk_bytes(dir: &Path) -> Result<u64, Failure> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(dir)? {
-        bytes += entry?.metadata()?.len();
+        let entry = entry?;
+        bytes += match entry.file_type()?.is_dir() {
+            true => disk_bytes(&entry.path())?,
+            false => entry.metadata()?.len(),
+        };
     }
     Ok(bytes)
 }

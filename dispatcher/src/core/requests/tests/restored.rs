@@ -1,19 +1,21 @@
-//! A dispatcher that was restored, or whose file is a copy, waits until nothing of the former fleet can be
+//! A dispatcher that was restored waits until nothing of the former fleet can be
 //! under way.
 
 use super::*;
 use crate::frontier::{Backups, Restoring};
 
+/// A lease, a request, and a second because clocks differ.
 const QUIET_MS: i64 = 40_000;
 
 fn config(backups: Backups) -> FrontierConfig {
     let restoring = Restoring {
-        quiet_ms: QUIET_MS,
+        lease_ms: 10_000,
+        longest_request_ms: 29_000,
         default_delay_ms: 0,
         backups,
     };
     FrontierConfig {
-        restoring,
+        restoring: Some(restoring),
         ..FrontierConfig::default()
     }
 }
@@ -27,10 +29,6 @@ impl Fixture {
 
     fn holds(&self) -> Option<String> {
         self.core.as_ref().unwrap().holds(self.now_ms)
-    }
-
-    fn is_copy(&self) -> bool {
-        self.core.as_ref().unwrap().is_copy()
     }
 }
 
@@ -59,47 +57,28 @@ fn a_restored_dispatcher_lets_nobody_in_before_its_wait_is_over() {
 }
 
 #[test]
-fn a_restart_within_the_wait_waits_for_the_rest_of_it() {
+fn a_restart_within_the_wait_waits_for_the_rest_of_it_whatever_the_clock_says() {
     let mut fixture = fixture();
     fixture.restart_with(Backups::Told);
-    fixture.now_ms += 15_000;
-    fixture.restart_with(Backups::Refused);
-    let told = fixture.holds().expect("it says that it waits");
-    assert!(told.contains("25 s"), "{told}");
-    fixture.now_ms += 25_000;
+    let turns = |fixture: &mut Fixture, seconds: u32| {
+        for _ in 0..seconds {
+            fixture.now_ms += 1_000;
+            fixture.turn();
+        }
+    };
+    turns(&mut fixture, 15);
+    for clock_ms in [3_600_000, -7_200_000] {
+        fixture.now_ms += clock_ms;
+        fixture.restart_with(Backups::Refused);
+        let told = fixture.holds().expect("it says that it waits");
+        assert!(told.contains("25 s"), "{told}");
+    }
+    turns(&mut fixture, 25);
     assert_eq!(fixture.holds(), None);
+    // The wait is over for good.
+    fixture.now_ms -= 3_600_000;
     fixture.restart_with(Backups::Refused);
     assert_eq!(fixture.holds(), None);
-}
-
-/// Nobody says that it is a copy.
-#[test]
-fn a_copy_of_the_file_is_noticed_once_and_waits_as_well() {
-    let mut fixture = fixture();
-    fixture.accept(&request(json!({})));
-    fixture.restart_with(Backups::Refused);
-    assert_eq!(fixture.holds(), None, "the file is where it was");
-
-    fixture.core = None;
-    let file = fixture.dir.path().join("dispatcher.db");
-    let copy = fixture.dir.path().join("copy");
-    std::fs::copy(&file, &copy).unwrap();
-    std::fs::rename(&copy, &file).unwrap();
-    fixture.restart_with(Backups::Refused);
-    assert!(fixture.is_copy());
-    let told = fixture.holds().expect("it says that it waits");
-    assert!(told.contains("40 s"), "{told}");
-    fixture.join();
-    assert_eq!(sent_to_supervisors(&fixture), 0, "a hello was answered");
-
-    fixture.now_ms += QUIET_MS;
-    fixture.restart_with(Backups::Refused);
-    assert!(!fixture.is_copy(), "it is the dispatcher's own by now");
-    assert_eq!(fixture.holds(), None);
-    // How long it was down is not known, so that sites wait for as long again.
-    fixture.now_ms += QUIET_MS;
-    fixture.join();
-    assert_eq!(fixture.tasks().len(), 1);
 }
 
 fn sent_to_supervisors(fixture: &Fixture) -> usize {
