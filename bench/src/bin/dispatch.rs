@@ -99,7 +99,7 @@ fn tasks(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Fail
 fn feed(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure> {
     let mut fed = 0;
     for crawl in 0..crawls {
-        let mut spec = CrawlSpec::new("bench", &format!("dispatch-{crawl}"));
+        let mut spec = CrawlSpec::new("bench", format!("dispatch-{crawl}"));
         spec.max_depth = 0;
         let opened = frontier.open_crawl(&spec)?;
         let nths: Vec<u64> = (crawl..tasks).step_by(crawls as usize).collect();
