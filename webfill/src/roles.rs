@@ -170,7 +170,7 @@ pub fn distributed(mappings: &MappingSet) -> Mappings {
 fn restoring(settings: &Settings, is_told: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {
-        lease_ms: settings.dispatcher.lease_ms() as u64,
+        lease_ms: settings.dispatcher.lease_ms(),
         longest_request_ms: longest_request.as_millis() as u64,
         default_delay_ms: default_delay_ms(&settings.politeness),
         backups: match (is_local, is_told) {
