@@ -1,6 +1,7 @@
 //! Finished crawls that are dropped, and their ids, which begin anew.
 
 use serde_json::{Value, json};
+use webfill_tests::Signal;
 use webfill_tests::site::page;
 use webfill_tests::stored::Stored;
 
@@ -101,4 +102,37 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
         (tasks(&fleet) == 0).then_some(())
     });
     assert_eq!(fleet.web.visits().pages().len(), 0);
+}
+
+#[test]
+fn the_file_is_smaller_after_a_prune() {
+    const MANY: usize = 20_000;
+    let mut fleet = Fleet::start();
+    let block = ["site", "a.example", "--block-until", "1h"];
+    fleet.run(&block).expect(0);
+    let urls =
+        (0..MANY).map(|nth| request(&format!("http://a.example/a-page-of-many/{nth}"), "many"));
+    fleet.feed(&urls.collect::<Vec<Value>>());
+    let full = bytes_after_the_end(&mut fleet);
+    assert!(full > 40 * MANY as u64, "{full}");
+
+    fleet.start_dispatcher();
+    fleet.run(&["stop", APP, "many"]).expect(0);
+    wait_for("it has stopped", || {
+        (fleet.pending("many") == 0).then_some(())
+    });
+    fleet.run(&["prune", APP, "many"]).expect(0);
+    wait_for("its tasks are deleted", || {
+        (tasks(&fleet) == 0).then_some(())
+    });
+    let pruned = bytes_after_the_end(&mut fleet);
+    assert!(pruned < full / 2, "{full} {pruned}");
+}
+
+/// The length of the dispatcher's file when it has ended, and SQLite keeps nothing beside it.
+fn bytes_after_the_end(fleet: &mut Fleet) -> u64 {
+    fleet.dispatcher().signal(Signal::TERM);
+    fleet.dispatcher_ended(0);
+    let file = fleet.dispatcher_state.join("dispatcher.db");
+    file.metadata().expect("it is there").len()
 }

@@ -4,10 +4,8 @@ use webfill_wire::{Lane, SupervisorReport};
 
 use super::egress::Egress;
 use super::session::{AvailableCredit, Session};
+use crate::clock::CLOCK_SLACK_MS;
 use crate::frontier::SiteId;
-
-/// Added to each lease, because the clocks of two machines do not run equally fast.
-const CLOCK_SLACK_MS: i64 = 1_000;
 
 /// A supervisor that may hold leases.
 #[derive(Debug)]

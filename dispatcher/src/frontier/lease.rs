@@ -63,9 +63,9 @@ impl LeaseRun {
 
 impl Frontier {
     /// Leases up to `limit` queued tasks of a site to a supervisor of a lane. Tasks of crawls that
-    /// are over end in `expired` or `stopped` instead, those of excluded sites in `stopped`; tasks of crawls that are held back stay
-    /// queued. The call ends early when the next crawl needs a lane that the supervisor does not
-    /// serve.
+    /// are over end in `expired` or `stopped` instead, those of excluded sites in `stopped`; tasks of
+    /// crawls that are held back stay queued. The call ends early when the next crawl needs a lane that
+    /// the supervisor does not serve.
     pub fn lease(
         &mut self,
         site: SiteId,
@@ -159,25 +159,37 @@ impl Frontier {
             return Ok(());
         }
         let mut queued = self.queued_of_turn(site, turn, share.min(room), run.leasable)?;
-        // A list that was changed since holds for what was queued before, too.
-        let excluded = queued.extract_if(.., |task| self.excluded.excludes_url(&task.url));
-        let excluded: Vec<QueuedTask> = excluded.collect();
-        for task in &excluded {
-            self.close_queued(turn.crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
-        }
-        if !excluded.is_empty() {
-            run.closed += excluded.len();
-            sites::count_taken_of(&self.db, site, turn.crawl, excluded.len() as u64, None)?;
-        }
+        let excluded = self.close_excluded(site, turn.crawl, &mut queued, now_ms)?;
+        run.closed += excluded;
         let taken = queued.len() as u64;
         for task in queued {
             let leased = self.lease_task(task, site, turn.crawl, run.leasable.outcome())?;
             run.handed_out.push(leased);
         }
         // If nothing was found, the crawl's stored priority was too high; it is corrected below.
-        run.passed += usize::from(taken == 0 && excluded.is_empty());
+        run.passed += usize::from(taken == 0 && excluded == 0);
         self.last_turn += 1;
         sites::count_taken_of(&self.db, site, turn.crawl, taken, Some(self.last_turn))
+    }
+
+    /// Ends the tasks whose sites were excluded after they were queued; returns how many. The caller
+    /// updates the site's count.
+    fn close_excluded(
+        &mut self,
+        site: SiteId,
+        crawl: CrawlKey,
+        queued: &mut Vec<QueuedTask>,
+        now_ms: i64,
+    ) -> Result<usize> {
+        let excluded = queued.extract_if(.., |task| self.excluded.excludes_url(&task.url));
+        let excluded: Vec<QueuedTask> = excluded.collect();
+        for task in &excluded {
+            self.close_queued(crawl, task.id, task.priority, Outcome::Stopped, now_ms)?;
+        }
+        if !excluded.is_empty() {
+            sites::count_taken_of(&self.db, site, crawl, excluded.len() as u64, None)?;
+        }
+        Ok(excluded.len())
     }
 
     /// What a crawl hands out in its turn.

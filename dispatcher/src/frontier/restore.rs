@@ -14,6 +14,7 @@ use std::time::SystemTime;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Result, params};
 
 use super::{FILE_NAME, Frontier, FrontierError, schema};
+use crate::clock::CLOCK_SLACK_MS;
 
 /// How to start from a file that may be older than what its fleet has done.
 #[derive(Debug, Clone, Copy)]
@@ -58,9 +59,6 @@ const CREATED: &str = "file_created_at_ns";
 /// For how long requests of a former fleet may still be under way, in `meta`. The next start waits for that
 /// long, whatever the wall clock says.
 const QUIET: &str = "quiet_left_ms";
-
-/// Added to the lease, because the clocks of two machines do not run equally fast.
-const CLOCK_SLACK_MS: u64 = 1_000;
 
 impl Frontier {
     /// Copies the frontier of a state folder into another folder, as of one commit, while a dispatcher
@@ -212,7 +210,7 @@ fn quiet_ms(db: &Connection, restoring: Restoring) -> Result<i64> {
     let sql = "SELECT coalesce(max(longest_request_ms), 0) FROM supervisors";
     let known_ms: i64 = db.query_row(sql, [], |row| row.get(0))?;
     let longest_request_ms = known_ms.max(restoring.longest_request_ms as i64);
-    Ok((restoring.lease_ms + CLOCK_SLACK_MS) as i64 + longest_request_ms)
+    Ok(restoring.lease_ms as i64 + CLOCK_SLACK_MS + longest_request_ms)
 }
 
 #[cfg(test)]

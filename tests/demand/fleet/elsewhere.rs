@@ -1,0 +1,84 @@
+//! A fleet whose dispatcher goes on elsewhere: from a backup, from a copy, or moved with its folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use webfill_tests::Signal;
+use webfill_tests::run::Run;
+
+use super::Fleet;
+
+impl Fleet {
+    /// Copies the dispatcher's files and the store while they are in use; the folder's name.
+    pub(crate) fn back_up(&self) -> PathBuf {
+        let folder = self.work.path("backup");
+        Run::new(["backup", "--store", &self.store_uri()])
+            .arg("--state")
+            .arg(&self.dispatcher_state)
+            .arg(&folder)
+            .finish()
+            .expect(0);
+        folder
+    }
+
+    /// Starts a dispatcher from a backup on an address and with a state folder of its own: first without
+    /// a word about it, which is refused.
+    pub(crate) fn start_restored(&mut self, backup: &Path) {
+        self.start_restored_by(backup, |role| role);
+    }
+
+    /// The same by a role that is changed before.
+    pub(crate) fn start_restored_by(&mut self, backup: &Path, change: impl Fn(Run) -> Run) {
+        self.copy_elsewhere(&backup.join("dispatcher.db"));
+        let refused = self.dispatcher_role().finish().expect(2);
+        assert!(refused.stderr.contains("--restored"), "{}", refused.stderr);
+        let role = self.dispatcher_role().arg("--restored");
+        let mut running = change(role).start();
+        running.wait_for_stderr("ready");
+        self.dispatcher = Some(running);
+    }
+
+    /// Copies a frontier to where the next dispatcher starts, on an address of its own.
+    pub(crate) fn copy_elsewhere(&mut self, frontier: &Path) {
+        self.host = self.elsewhere(240);
+        let state = self.work.path("state/dispatcher-restored");
+        fs::create_dir_all(&state).expect("a folder");
+        fs::copy(frontier, state.join("dispatcher.db")).expect("a copy");
+        self.dispatcher_state = state;
+    }
+
+    /// Nobody tells it that its frontier is a copy.
+    pub(crate) fn start_dispatcher_of_a_copy(&mut self) {
+        let mut running = self.dispatcher_role().start();
+        running.wait_for_stderr("is a copy, or was moved here");
+        running.wait_for_stderr("ready");
+        self.dispatcher = Some(running);
+    }
+
+    /// An address of another machine, whose second part is this one or one of the next six.
+    fn elsewhere(&self, part: u8) -> String {
+        let parts: Vec<&str> = self.host.split('.').collect();
+        let number: u8 = parts[1].parse().expect("it is an address");
+        let pid = std::process::id() % 250;
+        format!("127.{}.{pid}.{}", part + number % 7, parts[3])
+    }
+
+    /// Ends the whole fleet, and starts the dispatcher from its state folder on another address.
+    pub(crate) fn move_dispatcher(&mut self) {
+        self.run(&["drain"]).expect(0);
+        for (_, drained) in self.supervisors.drain(..) {
+            drained.finish().expect(0);
+        }
+        self.dispatcher().signal(Signal::TERM);
+        self.dispatcher_ended(0);
+        self.host = self.elsewhere(248);
+        let state = self.work.path("state/dispatcher-moved");
+        let copied = std::process::Command::new("cp")
+            .arg("-a")
+            .args([&self.dispatcher_state, &state])
+            .status();
+        assert!(copied.expect("there is cp").success());
+        self.dispatcher_state = state;
+        self.start_dispatcher_of_a_copy();
+    }
+}
