@@ -1,7 +1,8 @@
 //! How many tasks a second one dispatcher hands out and closes on one core.
 //!
-//! The core and the frontier's file are the dispatcher's own; the supervisors are made up here, four and
-//! then five hundred with sixteen workers each. Each has credit for a thousand tasks, and answers at once.
+//! The core and the frontier's file are the dispatcher's own. The supervisors are made up here: four, then five
+//! hundred with sixteen workers each, then four again with tasks of ten thousand crawls. Each has credit for a
+//! thousand tasks, and answers at once.
 //! Time is made up, too: a turn is 20 ms, so that every site has its delay of a second. The pages have no
 //! links, which the benchmark `frontier` measures. Sockets, the encoding of messages and the firehose are
 //! not counted.
@@ -24,22 +25,27 @@ use webfill_wire::{
 const FEW_SUPERVISORS: usize = 4;
 const MANY_SUPERVISORS: usize = 500;
 const WORKERS: u16 = 16;
+const MANY_CRAWLS: u64 = 10_000;
 const CREDIT: u64 = 1_000;
 const SITES: u64 = 50_000;
 const TURN_MS: i64 = 20;
 const DELAY_MS: u32 = 1_000;
 const LEASE_MS: u64 = 30_000;
 const WANTED_RATE: f64 = 15_000.0;
-/// The rate with many supervisors, as a part of that with few.
-const WANTED_PART: f64 = 0.5;
+/// The rate with many supervisors as a part of that with few.
+const WANTED_OF_MANY_SUPERVISORS: f64 = 0.5;
+/// The rate with many crawls as a part of that with one: each task writes its own crawl's counters, where the
+/// tasks of one crawl share a row.
+const WANTED_OF_MANY_CRAWLS: f64 = 0.4;
 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<ExitCode, Failure> {
     let size = Size::from_env()?;
     let tasks = tasks(std::env::args().skip(1), size)?;
-    let few = rate(tasks, FEW_SUPERVISORS)?;
-    let many = rate(tasks, MANY_SUPERVISORS)?;
+    let few = rate(tasks, 1, FEW_SUPERVISORS)?;
+    let many = rate(tasks, 1, MANY_SUPERVISORS)?;
+    let many_crawls = rate(tasks, MANY_CRAWLS, FEW_SUPERVISORS)?;
     let verdicts = [
         Verdict {
             what: "tasks handed out and closed a second on one core".into(),
@@ -51,17 +57,22 @@ fn main() -> Result<ExitCode, Failure> {
                 "with {MANY_SUPERVISORS} supervisors of {WORKERS} workers, as a part of that"
             ),
             figure: many / few,
-            limit: Limit::AtLeast(WANTED_PART),
+            limit: Limit::AtLeast(WANTED_OF_MANY_SUPERVISORS),
+        },
+        Verdict {
+            what: format!("with {MANY_CRAWLS} crawls at work, as a part of that"),
+            figure: many_crawls / few,
+            limit: Limit::AtLeast(WANTED_OF_MANY_CRAWLS),
         },
     ];
     Ok(report(&verdicts, size))
 }
 
 /// Tasks a second on the core.
-fn rate(tasks: u64, supervisors: usize) -> Result<f64, Failure> {
+fn rate(tasks: u64, crawls: u64, supervisors: usize) -> Result<f64, Failure> {
     let dir = tempfile::tempdir()?;
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0)?;
-    feed(&mut frontier, tasks)?;
+    feed(&mut frontier, tasks, crawls)?;
     let settings = CoreSettings {
         default_delay_ms: DELAY_MS,
         lease_ms: LEASE_MS,
@@ -72,7 +83,7 @@ fn rate(tasks: u64, supervisors: usize) -> Result<f64, Failure> {
     let measured = run(&mut core, tasks, supervisors)?;
     let of = |time: Duration| tasks as f64 / time.as_secs_f64();
     println!(
-        "{tasks} tasks at {SITES} sites, {supervisors} supervisors, {} turns: {:.0}/s on the core, {:.0}/s by the clock",
+        "{tasks} tasks of {crawls} crawls at {SITES} sites, {supervisors} supervisors, {} turns: {:.0}/s on the core, {:.0}/s by the clock",
         measured.turns,
         of(measured.core),
         of(measured.clock),
@@ -88,24 +99,30 @@ fn tasks(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Fail
     }
 }
 
-fn feed(frontier: &mut Frontier, tasks: u64) -> Result<(), Failure> {
-    let mut spec = CrawlSpec::new("bench", "dispatch");
-    spec.max_depth = 0;
-    let crawl = frontier.open_crawl(&spec)?;
-    for begin in (0..tasks).step_by(5_000) {
-        let nths = begin..tasks.min(begin + 5_000);
-        let urls: Vec<String> = nths
-            .map(|nth| {
-                format!(
-                    "https://www.shop-{}.com/an-article-about-{nth}",
-                    nth % SITES
-                )
-            })
-            .collect();
-        let seeds: Vec<Candidate<'_>> = urls.iter().map(|url| seed(url)).collect();
-        frontier.feed(crawl, &seeds, 0)?;
-        frontier.commit()?;
+/// Each crawl gets as many tasks, at sites that lie apart.
+fn feed(frontier: &mut Frontier, tasks: u64, crawls: u64) -> Result<(), Failure> {
+    let mut fed = 0;
+    for crawl in 0..crawls {
+        let mut spec = CrawlSpec::new("bench", format!("dispatch-{crawl}"));
+        spec.max_depth = 0;
+        let opened = frontier.open_crawl(&spec)?;
+        let nths: Vec<u64> = (crawl..tasks).step_by(crawls as usize).collect();
+        for some in nths.chunks(5_000) {
+            let url = |nth: &u64| {
+                let site = nth % SITES;
+                format!("https://www.shop-{site}.com/an-article-about-{nth}")
+            };
+            let urls: Vec<String> = some.iter().map(url).collect();
+            let seeds: Vec<Candidate<'_>> = urls.iter().map(|url| seed(url)).collect();
+            frontier.feed(opened, &seeds, 0)?;
+            fed += seeds.len();
+            if fed >= 5_000 {
+                frontier.commit()?;
+                fed = 0;
+            }
+        }
     }
+    frontier.commit()?;
     Ok(())
 }
 
