@@ -52,6 +52,11 @@ impl ExcludedSites {
         with_reader(path, |reader| Self::read(path, reader, first)).map_err(read)?
     }
 
+    /// The file of `FILE` or `FILE:N`.
+    pub fn file(list: &str) -> &Path {
+        path_and_count(list).0
+    }
+
     fn read(
         path: &Path,
         reader: &mut dyn Read,

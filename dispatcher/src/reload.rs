@@ -27,7 +27,8 @@ pub struct Reloaded {
     pub excluded: ExcludedSites,
     /// Certificate and tokens of HTTP, out of the same files as at the start.
     pub protection: Protection,
-    /// The names of the settings that have other values than before.
+    /// The names of the settings that have other values than before, or name a file that holds something
+    /// else.
     pub changed: Vec<String>,
     /// Those that have other values, too, but only after a restart.
     pub needs_restart: Vec<String>,

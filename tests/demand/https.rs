@@ -237,7 +237,10 @@ fn certificate_and_tokens_are_renewed_by_a_reload() {
         !guarded.curl("https", "/status", &[]).status.success(),
         "not read yet"
     );
-    reload().expect(0);
+    let reloaded = guarded.fleet.json(&["reload"]);
+    let changed = ["http_certificate", "http_tokens"];
+    let changed = changed.map(|name| format!("dispatcher.{name}"));
+    assert_eq!(reloaded["changed"], json!(changed));
     assert_eq!(
         guarded.ask(CHIEF, "/status", &[]).0,
         401,

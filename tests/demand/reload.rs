@@ -171,7 +171,8 @@ fn an_excluded_site_is_never_visited_again_though_its_urls_were_queued() {
     fleet
         .work
         .write("excluded.txt", "elsewhere.example\ns0.example\n");
-    fleet.run(&["reload"]).expect(0);
+    let reloaded = fleet.json(&["reload"]);
+    assert_eq!(reloaded["changed"], json!(["dispatcher.exclude_sites"]));
     site("none");
     fleet.wait_until_done("c");
     assert_eq!(visits(), before);

@@ -2,6 +2,10 @@
 //! start. Which settings change by it is decided here.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 
 use toml::{Table, Value};
 use webfill_dispatcher::excluded_sites::ExcludedSites;
@@ -22,6 +26,7 @@ pub fn read_again(
     mut in_force: Settings,
     mut has_mappings: bool,
 ) -> ReadAgain {
+    let mut contents = contents(&in_force);
     Box::new(move || {
         let settings = roles::dispatcher_settings(&options)?;
         let mappings = load_mappings(&settings.mappings)?;
@@ -41,12 +46,19 @@ pub fn read_again(
         let protection = in_force.dispatcher.http_files().map_err(Fault::usage)?;
         let protection = protection.read()?;
         let differing = differing(&in_force, &settings)?;
-        let (changed, needs_restart) = differing.into_iter().partition(|name| is_changeable(name));
+        let (mut changed, needs_restart): (Vec<String>, Vec<String>) =
+            differing.into_iter().partition(|name| is_changeable(name));
         in_force.mappings.clone_from(&settings.mappings);
         let excluded_list = &settings.dispatcher.exclude_sites;
         in_force.dispatcher.exclude_sites.clone_from(excluded_list);
         in_force.retries = settings.retries.clone();
         in_force.rests = settings.rests.clone();
+        let before = std::mem::replace(&mut contents, self::contents(&in_force));
+        for (name, content) in &contents {
+            if before.get(name) != Some(content) && !changed.contains(name) {
+                changed.push(name.clone());
+            }
+        }
         Ok(Reloaded {
             mapping_order: roles::order_of(&mappings),
             mappings: roles::distributed(&mappings),
@@ -65,6 +77,38 @@ fn is_changeable(name: &str) -> bool {
         true => name.starts_with(one),
         false => name == *one,
     })
+}
+
+/// The settings that name a file, and a hash of what the file holds. Mapping files have a version of their
+/// own. A file that cannot be read has none: whoever reads it for its sake says what is wrong.
+fn contents(settings: &Settings) -> BTreeMap<String, Option<u64>> {
+    let config = &settings.dispatcher;
+    let excluded = config.exclude_sites.as_deref().map(ExcludedSites::file);
+    let files = [
+        ("exclude_sites", excluded),
+        ("http_certificate", config.http_certificate.as_deref()),
+        ("http_key", config.http_key.as_deref()),
+        ("http_tokens", config.http_tokens.as_deref()),
+    ];
+    let content = |(name, file): (&str, Option<&Path>)| {
+        let hash = hash_of(file?).ok();
+        Some((format!("dispatcher.{name}"), hash))
+    };
+    files.into_iter().filter_map(content).collect()
+}
+
+fn hash_of(file: &Path) -> io::Result<u64> {
+    let mut reader = BufReader::new(File::open(file)?);
+    let mut hasher = DefaultHasher::new();
+    loop {
+        let read = reader.fill_buf()?;
+        if read.is_empty() {
+            return Ok(hasher.finish());
+        }
+        hasher.write(read);
+        let read = read.len();
+        reader.consume(read);
+    }
 }
 
 /// The names of the settings whose values differ.
