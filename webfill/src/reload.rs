@@ -37,7 +37,6 @@ pub fn read_again(
                 settings.mappings.display()
             )));
         }
-        has_mappings = !mappings.is_empty();
         let excluded = match &settings.dispatcher.exclude_sites {
             Some(list) => ExcludedSites::load(list).map_err(Fault::usage)?,
             None => ExcludedSites::default(),
@@ -53,12 +52,13 @@ pub fn read_again(
         in_force.dispatcher.exclude_sites.clone_from(excluded_list);
         in_force.retries = settings.retries.clone();
         in_force.rests = settings.rests.clone();
+        has_mappings = !mappings.is_empty();
         let before = std::mem::replace(&mut contents, self::contents(&in_force));
-        for (name, content) in &contents {
-            if before.get(name) != Some(content) && !changed.contains(name) {
-                changed.push(name.clone());
-            }
-        }
+        let others = contents.iter().filter(|(name, content)| {
+            before.get(*name) != Some(*content) && !changed.contains(*name)
+        });
+        let others: Vec<String> = others.map(|(name, _)| name.clone()).collect();
+        changed.extend(others);
         Ok(Reloaded {
             mapping_order: roles::order_of(&mappings),
             mappings: roles::distributed(&mappings),
