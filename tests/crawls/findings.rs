@@ -120,3 +120,16 @@ fn a_crawl_whose_seeds_are_all_broken_ends_in_1() {
         told.stderr
     );
 }
+
+/// A nightly run over a dataset that is complete.
+#[test]
+fn a_broken_line_among_records_that_want_nothing_is_not_all_of_them() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let lines = "{\"id\": 1, \"urls\": [\"http://full.example/\"], \"fields\": {\"name\": \"Ada\"}}\n{\"urls\": 3}\n";
+    let seeds = work.write("seeds.jsonl", lines);
+    let run = unattended(&work, &web).arg("--seeds").arg(seeds).finish();
+    let told = run.expect(0);
+    assert!(told.stdout.contains("1 broken"), "{}", told.stdout);
+    assert_eq!(web.visits().len(), 0);
+}

@@ -276,6 +276,7 @@ impl Crawl {
             counters: watch.counters,
             records: watch.records,
             dataset: dataset_name,
+            good_seeds: fed.good,
             broken_seeds: fed.broken,
             repeated_seeds: fed.repeated,
             written_back,

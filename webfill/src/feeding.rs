@@ -83,6 +83,8 @@ pub struct Input {
 /// What was found in the input.
 #[derive(Debug, Default)]
 pub struct Fed {
+    /// How many seeds are good, whether or not anything of them is left to do.
+    pub good: u64,
     pub broken: BrokenSeeds,
     pub repeated: RepeatedSeeds,
     /// Fields that records want and that no mapping extracts; the first few.
@@ -167,6 +169,7 @@ struct Feeder {
     crawls: Crawls,
     client: ControlClient,
     records: Records,
+    good: u64,
     broken: BrokenList,
     repeated: RepeatedList,
     /// The seeds are documents, which are reported by their ids instead of line numbers.
@@ -197,6 +200,7 @@ impl Feeder {
         };
         Ok(Feeder {
             client: ControlClient::connect(&input.endpoint)?,
+            good: 0,
             broken: BrokenList::new(input.broken_file.clone()),
             repeated: RepeatedList::new(input.repeated_file.clone()),
             is_dataset: matches!(input.seeds, Some(Source::Dataset(_))),
@@ -234,6 +238,7 @@ impl Feeder {
 
     fn finish(self) -> Result<Fed, Fault> {
         Ok(Fed {
+            good: self.good,
             broken: self.broken.finish()?,
             repeated: self.repeated.finish()?,
             unfillable: self.unfillable,
@@ -263,8 +268,9 @@ impl Feeder {
                     }
                     // A request is fed again when resuming: so its crawl is found again, and waited
                     // for.
-                    if seed.line > fed || seed.request.is_some() {
-                        self.batch.push(seed);
+                    match seed.line > fed || seed.request.is_some() {
+                        true => self.batch.push(seed),
+                        false => self.good += 1,
                     }
                 }
                 Next::Broken(fault) => self.broken.add(&fault)?,
@@ -326,13 +332,13 @@ impl Feeder {
             if let (Some(earlier), Some(id)) = (earlier, &seed.id) {
                 self.repeated.add(seed.line, earlier, id)?;
             }
-            match taken.put {
-                Put::Open => {}
-                Put::NothingToDo => continue,
-                Put::Refused(reason) => {
-                    self.refuse(seed, reason)?;
-                    continue;
-                }
+            if let Put::Refused(reason) = taken.put {
+                self.refuse(seed, reason)?;
+                continue;
+            }
+            self.good += 1;
+            if matches!(taken.put, Put::NothingToDo) {
+                continue;
             }
             if let Some(request) = seed.request {
                 requests.add(seed.line, *request);
@@ -394,6 +400,7 @@ impl Feeder {
         drop(crawls);
         if let LocalRequest::FeedRequests { requests, .. } = &message {
             for refused in &fed.refused {
+                self.good -= 1;
                 self.broken.add(&refused.fault(requests))?;
             }
         }

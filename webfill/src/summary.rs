@@ -145,6 +145,8 @@ pub struct Summary {
     pub records: RecordCounts,
     /// The dataset that the run's records belong to.
     pub dataset: DatasetName,
+    /// How many seeds are good, whether or not anything of them was left to do.
+    pub good_seeds: u64,
     pub broken_seeds: BrokenSeeds,
     pub repeated_seeds: RepeatedSeeds,
     /// `None` if values are not written back.

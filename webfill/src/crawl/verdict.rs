@@ -53,7 +53,7 @@ impl FailOn {
             FailOn::NothingFetched => nothing_fetched(&summary.counters),
             FailOn::AllBroken => {
                 let broken = summary.broken_seeds.count;
-                let is_all = broken > 0 && summary.counters.outcomes.is_empty();
+                let is_all = broken > 0 && summary.good_seeds == 0;
                 is_all.then(|| format!("all {broken} seeds are broken"))
             }
         }

@@ -81,7 +81,8 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
     };
     let id = match object.remove("id") {
         None | Some(Value::Null) => None,
-        Some(Value::String(id)) if !id.is_empty() => Some(id),
+        Some(Value::String(id)) if id.is_empty() => return Err(String::from("`id` is empty")),
+        Some(Value::String(id)) => Some(id),
         Some(Value::Number(id)) => Some(id.to_string()),
         Some(_) => return Err(String::from("`id` is a text or a number")),
     };

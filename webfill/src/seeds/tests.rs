@@ -252,6 +252,10 @@ fn json_lines_that_are_broken_say_why() {
             "`id` is a text or a number",
         ),
         (
+            r#"{"id": "", "urls": ["https://a.example/"]}"#,
+            "`id` is empty",
+        ),
+        (
             r#"{"id": "1", "url": "https://a.example/", "fields": []}"#,
             "`fields` is an object: {name: value}",
         ),
