@@ -22,8 +22,10 @@ pub struct BackupOptions {
     /// Folder of the dispatcher's files [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// Where records, pages and crawls are kept [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
+    /// Where robots.txt files and site clocks are kept [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
 }

@@ -18,6 +18,7 @@ pub struct ExportOptions {
         env = "WEBFILL_STORE"
     )]
     pub store: String,
+    /// How it is written
     #[arg(long, value_enum, default_value = "jsonl")]
     pub format: ExportFormat,
     /// In CSV, put an apostrophe before texts that a spreadsheet would run as formulas, such as `=1+1`,
@@ -50,7 +51,9 @@ pub struct ExportOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportWhat {
+    /// Records with their fields
     Records,
+    /// Pages with the fields that were read on them
     Pages,
     /// What has changed on pages
     Changes,

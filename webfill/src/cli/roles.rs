@@ -27,8 +27,10 @@ pub struct DispatcherOptions {
     /// Folder of mapping files [default: etl-mappings]
     #[arg(long, value_name = "DIR")]
     pub mappings: Option<PathBuf>,
+    /// Where records, pages and crawls are kept [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
+    /// Where robots.txt files and site clocks are kept [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
     /// Folder of keys, made by `webfill keys`; needed beyond this machine
@@ -67,8 +69,10 @@ pub struct SupervisorOptions {
     /// Folder of sockets and logs [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// Where records, pages and crawls are kept [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
+    /// Where robots.txt files and site clocks are kept [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
     /// Folder in which everything that is fetched is archived, as WARC files [default: nothing is archived]
