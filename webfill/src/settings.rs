@@ -2,6 +2,7 @@
 //! settings file, or its default. The settings of each part are a struct beside the code that they
 //! configure.
 
+mod file;
 pub mod limits;
 mod names;
 
@@ -25,6 +26,7 @@ use webfill_worker::{
     ArchiveConfig, BrowserConfig, DocumentsConfig, FetchConfig, PolitenessConfig, WorkerConfig,
 };
 
+use self::file::SettingsFile;
 use self::names::{misspelt_key, overlay};
 
 /// The content of `webfill.toml`.
@@ -108,29 +110,35 @@ impl Default for Settings {
 impl Settings {
     /// Reads the file, if there is one, and the environment.
     pub fn load(file: Option<&Path>) -> Result<Settings, Fault> {
-        let mut table = match file {
-            Some(path) => read_file(path)?,
+        let file = file.map(SettingsFile::read).transpose()?;
+        let mut table = match &file {
+            Some(file) => file.table()?,
             None => Table::new(),
         };
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
         overlay(&mut table, variables)?;
-        let place = file.map_or("the environment".into(), |path| path.display().to_string());
-        Settings::from_table(table, &place)
+        Settings::from_table(table, |fault| match &file {
+            Some(file) => file.place_of_fault(fault),
+            None => "the environment".into(),
+        })
     }
 
     /// Reads the file that a parent process wrote. It contains the environment and the flags already,
     /// so the environment is not read again: it would override the flags.
     pub fn written(file: &Path) -> Result<Settings, Fault> {
-        let table = read_file(file)?;
-        Settings::from_table(table, &file.display().to_string())
+        let table = SettingsFile::read(file)?.table()?;
+        Settings::from_table(table, |_| file.display().to_string())
     }
 
-    fn from_table(table: Table, place: &str) -> Result<Settings, Fault> {
+    fn from_table(
+        table: Table,
+        place_of: impl FnOnce(&toml::de::Error) -> String,
+    ) -> Result<Settings, Fault> {
         table.clone().try_into().map_err(|error| {
-            let reason = misspelt_key(&table).unwrap_or_else(|| one_line(&error));
-            Fault::usage(format!("{place}: {reason}"))
+            let reason = misspelt_key(&table, &error).unwrap_or_else(|| one_line(&error));
+            Fault::usage(format!("{}: {reason}", place_of(&error)))
         })
     }
 
@@ -242,18 +250,6 @@ impl Settings {
         let folder = self.log.folder.clone();
         folder.unwrap_or_else(|| self.state.join("logs"))
     }
-}
-
-fn read_file(path: &Path) -> Result<Table, Fault> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))?;
-    text.parse().map_err(|error: toml::de::Error| {
-        // The error's `Display` repeats the line, which may contain a password.
-        let before = error.span().and_then(|span| text.get(..span.start));
-        let line = 1 + before.unwrap_or_default().matches('\n').count();
-        let reason = error.message().lines().collect::<Vec<_>>().join(" ");
-        Fault::usage(format!("{}: line {line}: {reason}", path.display()))
-    })
 }
 
 fn one_line(error: &toml::de::Error) -> String {

@@ -155,8 +155,10 @@ pub(super) fn overlay(
     Ok(())
 }
 
-/// Names the key that a misspelt one of the file stands for, if one is near.
-pub(super) fn misspelt_key(table: &Table) -> Option<String> {
+/// Names the key that a misspelt one of the file stands for, if that is the fault and one is near.
+pub(super) fn misspelt_key(table: &Table, fault: &toml::de::Error) -> Option<String> {
+    let unknown = fault.message().strip_prefix("unknown field `")?;
+    let unknown = unknown.split('`').next()?;
     for (name, value) in table {
         let within = format!("{name}.");
         let is_section = SETTINGS.iter().any(|(path, _)| path.starts_with(&within));
@@ -166,8 +168,8 @@ pub(super) fn misspelt_key(table: &Table) -> Option<String> {
             }
             _ => vec![name.clone()],
         };
-        for key in keys {
-            if let Some(nearest) = nearest_unless_known(&key, known_keys().into_iter()) {
+        for key in keys.iter().filter(|key| last_of(key) == unknown) {
+            if let Some(nearest) = nearest_unless_known(key, known_keys().into_iter()) {
                 return Some(format!("{key}: unknown key, did you mean {nearest}?"));
             }
         }
@@ -183,10 +185,13 @@ fn known_keys() -> BTreeSet<&'static str> {
     paths.chain(sections).chain(["applications"]).collect()
 }
 
+fn last_of(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
 /// A longer name may have more slips and still be recognised.
 fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let key = name.rsplit('.').next().unwrap_or(name);
-    let slips = (key.len() / 3).clamp(1, MAX_SLIPS);
+    let slips = (last_of(name).len() / 3).clamp(1, MAX_SLIPS);
     nearest(name, known, slips).filter(|nearest| *nearest != name)
 }
 

@@ -60,7 +60,7 @@ fn a_file_that_cannot_be_read_is_refused_by_line_and_shows_no_secret() {
         "proxy \"http://me:hidden@proxy\"",
     ] {
         std::fs::write(&file, format!("state = \"s\"\n[fetch]\n{wrong}\n")).unwrap();
-        let refusal = read_file(&file).unwrap_err().message;
+        let refusal = Settings::load(Some(&file)).unwrap_err().message;
         assert!(refusal.contains("webfill.toml: line 3: "), "{refusal}");
         assert!(!refusal.contains("hidden"), "{refusal}");
     }
@@ -85,24 +85,28 @@ fn an_unknown_variable_is_answered_with_the_setting_that_was_meant() {
 
 #[test]
 fn an_unknown_key_of_the_file_is_answered_with_the_key_that_was_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("webfill.toml");
     let message = |text: &str| {
-        let table: Table = text.parse().unwrap();
-        Settings::from_table(table, "webfill.toml")
-            .unwrap_err()
-            .message
+        std::fs::write(&file, text).unwrap();
+        let refusal = Settings::load(Some(&file)).unwrap_err().message;
+        let told = refusal.split_once("webfill.toml: ").unwrap().1;
+        told.to_owned()
     };
     assert_eq!(
-        message("[politeness]\ndelai = 1.0"),
-        "webfill.toml: politeness.delai: unknown key, did you mean politeness.delay?"
+        message("state = \"s\"\n[politeness]\ndelai = 1.0"),
+        "line 3: politeness.delai: unknown key, did you mean politeness.delay?"
     );
     assert_eq!(
         message("[politness]\ndelay = 1.0"),
-        "webfill.toml: politness: unknown key, did you mean politeness?"
+        "line 1: politness: unknown key, did you mean politeness?"
     );
     let far = message("[politeness]\ncolour = \"red\"");
     assert!(far.contains("colour") && far.contains("max_delay"), "{far}");
-    let wrong_type = message("[politeness]\ndelay = \"long\"");
-    assert!(wrong_type.contains("\"long\""), "{wrong_type}");
+    assert_eq!(
+        message("[politeness]\n\ndelay = \"long\""),
+        "line 3: invalid type: string \"long\", expected f64 in `politeness.delay`"
+    );
 }
 
 #[test]

@@ -1,0 +1,49 @@
+//! The settings file, and in which line of it a fault is.
+
+use std::path::Path;
+
+use toml::Table;
+use webfill_startup::Fault;
+
+use super::Settings;
+
+/// A settings file as it was read.
+pub(super) struct SettingsFile<'a> {
+    path: &'a Path,
+    text: String,
+}
+
+impl SettingsFile<'_> {
+    pub(super) fn read(path: &Path) -> Result<SettingsFile<'_>, Fault> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Fault::usage(format!("cannot read {}: {error}", path.display())))?;
+        Ok(SettingsFile { path, text })
+    }
+
+    pub(super) fn table(&self) -> Result<Table, Fault> {
+        self.text.parse().map_err(|error| {
+            // The error's `Display` repeats the line, which may contain a password.
+            let place = self.place_of(&error);
+            let reason = error.message().lines().collect::<Vec<_>>().join(" ");
+            Fault::usage(format!("{place}: {reason}"))
+        })
+    }
+
+    /// Where a fault is that was found in the table: this has lost the lines, and has the environment in it.
+    pub(super) fn place_of_fault(&self, fault: &toml::de::Error) -> String {
+        match toml::from_str::<Settings>(&self.text) {
+            Ok(_) => "the environment".into(),
+            Err(error) if error.message() == fault.message() => self.place_of(&error),
+            // The file has several faults.
+            Err(_) => self.path.display().to_string(),
+        }
+    }
+
+    fn place_of(&self, error: &toml::de::Error) -> String {
+        let path = self.path.display();
+        match error.span().and_then(|span| self.text.get(..span.start)) {
+            Some(before) => format!("{path}: line {}", 1 + before.matches('\n').count()),
+            None => path.to_string(),
+        }
+    }
+}
