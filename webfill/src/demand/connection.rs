@@ -41,7 +41,7 @@ pub struct ConnectionOptions {
     /// Folder of keys, made by `webfill keys`; needed beyond this machine
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
-    /// Settings file, of which the dispatcher's place and the keys are used
+    /// Settings file, of which `supervisor.dispatcher` and `keys` are used
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

@@ -48,6 +48,9 @@ fn format_answer(answer: &Value) -> String {
             *told = backend_in_words(told).into();
         }
     }
+    if let Some(told) = answer.get_mut("sites") {
+        *told = sites_in_words(told).into();
+    }
     if let Some(Value::Number(at)) = answer.get("server_time") {
         let at = time(&Value::Number(at.clone()));
         answer.insert("server_time".into(), at.into());
@@ -71,6 +74,16 @@ fn backend_in_words(told: &Value) -> String {
         (Value::Bool(false), why) => format!("down: {}", cell(why)),
         _ => "not asked yet".into(),
     }
+}
+
+/// `12 in window, at least 1000 waiting`
+fn sites_in_words(told: &Value) -> String {
+    let least = match told["waiting_at_least"] == true {
+        true => "at least ",
+        false => "",
+    };
+    let (in_window, waiting) = (cell(&told["in_window"]), cell(&told["waiting"]));
+    format!("{in_window} in window, {least}{waiting} waiting")
 }
 
 const HEADS: [&str; 10] = [
@@ -239,6 +252,7 @@ vm-02          11";
             "action": "status",
             "store": {"up": true, "latency_ms": 2.5, "fault": null},
             "cache": {"up": false, "fault": "no answer within 5 s"},
+            "sites": {"waiting": 1_000, "waiting_at_least": true, "in_window": 12},
             "supervisors": [
                 {"id": "one", "lane": "http", "state": "working", "address": "10.0.0.2", "webfill": "0.1.0",
                  "heard_ago_s": 0.42, "load": 0.5, "cores": 2, "sites": 12, "leased": 4, "workers": 2,
@@ -255,6 +269,7 @@ vm-02          11";
         let expected = "\
 store  up, 2.5 ms
 cache  down: no answer within 5 s
+sites  12 in window, at least 1000 waiting
 
 supervisors
 name  state             address   webfill  heard      load      sites  leased  workers  memory
