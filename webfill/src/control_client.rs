@@ -1,7 +1,7 @@
 //! A client of the dispatcher's control socket: one request at a time, in JSON.
 
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +14,9 @@ use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 /// How long to wait before a request is repeated: a restarted dispatcher has lost it. Every request
 /// is idempotent.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often it is asked, while an answer is waited for, whether to go on waiting.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const DISPATCHER: u32 = 1;
 
@@ -45,8 +48,8 @@ impl ControlClient {
         })
     }
 
-    /// Repeats a request until there is an answer. `meanwhile` runs between the tries; its error ends
-    /// them.
+    /// Repeats a request until there is an answer. `meanwhile` runs while it is waited for; its error ends
+    /// that.
     pub fn ask<A: DeserializeOwned>(
         &mut self,
         request: &impl Serialize,
@@ -57,9 +60,16 @@ impl ControlClient {
         loop {
             let outbox = self.connection.sockets.outbox();
             outbox.send(DISPATCHER, question.clone());
-            match self.connection.answers.recv_timeout(ANSWER_WITHIN) {
-                Ok(answer) => return read(&answer),
-                Err(_) => meanwhile()?,
+            let sent = Instant::now();
+            while sent.elapsed() < ANSWER_WITHIN {
+                match self.connection.answers.recv_timeout(LOOK_EVERY) {
+                    Ok(answer) => return read(&answer),
+                    Err(RecvTimeoutError::Timeout) => meanwhile()?,
+                    Err(RecvTimeoutError::Disconnected) => {
+                        meanwhile()?;
+                        break;
+                    }
+                }
             }
             self.connection = Connection::open(&self.endpoint, self.keys.as_ref())?;
         }
@@ -98,9 +108,6 @@ impl ControlClient {
             .transpose()
     }
 }
-
-/// How often `give_up` is called while waiting for an answer.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl ControlClient {
     /// Sends a request once, and waits for the answer until `give_up` returns true.
@@ -148,4 +155,27 @@ fn read<A: DeserializeOwned>(answer: &[u8]) -> Result<A, Fault> {
 
 fn unreadable(error: serde_json::Error) -> Fault {
     Fault::error(format!("the dispatcher's answer: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_gives_up_does_not_wait_for_the_next_try() {
+        let folder = tempfile::tempdir().unwrap();
+        let nobody = format!("ipc://{}", folder.path().join("control").display());
+        let mut client = ControlClient::connect(&nobody).unwrap();
+        let begun = Instant::now();
+        let mut looks = 0;
+        let answer: Result<Value, Fault> = client.ask(&"anything", || {
+            looks += 1;
+            match looks {
+                3 => Err(Fault::error("it is over")),
+                _ => Ok(()),
+            }
+        });
+        assert_eq!(answer.unwrap_err().message, "it is over");
+        assert!(begun.elapsed() < ANSWER_WITHIN);
+    }
 }
