@@ -1,5 +1,7 @@
 //! A backup is made while the fleet is at work, and a dispatcher starts from it elsewhere.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -62,6 +64,28 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
         prune.finish().expect(0);
         fleet.start_dispatcher_of_a_copy();
     });
+}
+
+#[test]
+fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
+    let fleet = Fleet::with(&[]);
+    let folder = fleet.work.path("prepared");
+    fs::create_dir(&folder).expect("our own");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("our own");
+    let back_up = |store: &str| {
+        Run::new(["backup", "--store", store])
+            .arg("--state")
+            .arg(&fleet.dispatcher_state)
+            .arg(&folder)
+            .finish()
+    };
+    let missing = fleet.work.path("stroe.db");
+    let refused = back_up(&format!("sqlite:{}", missing.display())).expect(2);
+    assert!(refused.stderr.contains("stroe.db"), "{}", refused.stderr);
+    assert!(!missing.exists());
+    back_up(&fleet.store_uri()).expect(0);
+    let mode = fs::metadata(&folder).expect("it is there").permissions();
+    assert_eq!(mode.mode() & 0o777, 0o700);
 }
 
 /// A dispatcher starts from a backup of an hour ago.

@@ -1,7 +1,7 @@
 //! `webfill backup`: copies of the dispatcher's file and of the store, while the fleet is at work.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -45,16 +45,29 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
             frontier.display()
         )));
     }
+    let store = settings.store_uri()?;
+    let cache = settings.cache_uri()?.filter(|cache| *cache != store);
+    for uri in std::iter::once(&store).chain(&cache) {
+        require(uri)?;
+    }
     create(&options.folder)?;
     let copy = Frontier::back_up(&settings.state, &options.folder, now_ms());
     println!("{}", copy.map_err(Fault::error)?.display());
-    let store = settings.store_uri()?;
     back_up_store("store", &store, &options.folder)?;
-    match settings.cache_uri()? {
-        Some(cache) if cache != store => back_up_store("cache", &cache, &options.folder)?,
-        _ => {}
+    if let Some(cache) = cache {
+        back_up_store("cache", &cache, &options.folder)?;
     }
     Ok(ExitStatus::Done)
+}
+
+/// A mistyped store is found before anything is copied, so that the same folder can be named again.
+fn require(uri: &StoreUri) -> Result<(), Fault> {
+    match uri {
+        StoreUri::Sqlite(file) if !file.is_file() => Err(Fault::usage(format!(
+            "{uri}: there is no such file to copy"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Fault> {
@@ -77,13 +90,18 @@ fn create(folder: &Path) -> Result<(), Fault> {
         .mode(0o700)
         .create(folder)
         .map_err(unwritable)?;
-    match std::fs::read_dir(folder).map_err(unwritable)?.next() {
-        None => Ok(()),
-        Some(_) => Err(Fault::usage(format!(
+    if std::fs::read_dir(folder)
+        .map_err(unwritable)?
+        .next()
+        .is_some()
+    {
+        return Err(Fault::usage(format!(
             "{} is not empty: name a folder of its own for each backup",
             folder.display()
-        ))),
+        )));
     }
+    // It may have been there, with other permissions.
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(unwritable)
 }
 
 fn now_ms() -> i64 {
