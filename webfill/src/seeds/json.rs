@@ -83,7 +83,13 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
         None | Some(Value::Null) => None,
         Some(Value::String(id)) if id.is_empty() => return Err(String::from("`id` is empty")),
         Some(Value::String(id)) => Some(id),
-        Some(Value::Number(id)) => Some(id.to_string()),
+        Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Some(id.to_string()),
+        // As a float it may have lost digits, and would be the id of other records, too.
+        Some(Value::Number(_)) => {
+            return Err(String::from(
+                "`id` is a number that is not kept digit by digit: write it as a text",
+            ));
+        }
         Some(_) => return Err(String::from("`id` is a text or a number")),
     };
     Ok(Found {

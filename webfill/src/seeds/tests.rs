@@ -252,6 +252,14 @@ fn json_lines_that_are_broken_say_why() {
             "`id` is a text or a number",
         ),
         (
+            r#"{"id": 12345678901234567890123, "urls": ["https://a.example/"]}"#,
+            "`id` is a number that is not kept digit by digit: write it as a text",
+        ),
+        (
+            r#"{"id": 1e3, "urls": ["https://a.example/"]}"#,
+            "`id` is a number that is not kept digit by digit: write it as a text",
+        ),
+        (
             r#"{"id": "", "urls": ["https://a.example/"]}"#,
             "`id` is empty",
         ),
