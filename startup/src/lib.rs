@@ -1,9 +1,10 @@
 //! What every webfill process needs around its work: logging, the state folder and its lock, signals,
-//! child processes, exit codes, the room on disks, the service manager, files that are written whole, and the clock that
-//! all processes of a machine share.
+//! child processes, exit codes, the room on disks, the service manager, files that are written whole, the clock that
+//! all processes of a machine share, and how long a crawl is claimed by it.
 
 pub mod boot_clock;
 pub mod child;
+pub mod claim_file;
 pub mod disk;
 pub mod exit;
 pub mod journey;

@@ -15,6 +15,10 @@ pub const RENEW_EVERY: Duration = Duration::from_secs(2);
 /// A claim that has not been renewed for so long, as watched by another process, is taken over.
 pub const LAPSES_AFTER: Duration = Duration::from_secs(12);
 
+/// For so long after a renewal was asked for, its process may visit sites. It is shorter than
+/// [`LAPSES_AFTER`], so that the last visits have begun some time before another process takes over.
+pub const HOLDS_FOR: Duration = Duration::from_secs(10);
+
 /// A claim to run a crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrawlClaim {

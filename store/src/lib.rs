@@ -52,7 +52,7 @@ pub use change::{
     Change, ChangeFilter, ChangeKind, JudgedTo, Judgement, MAX_JUDGEMENT_BYTES, MAX_LOOK_BYTES,
     Versions,
 };
-pub use claim::{CrawlClaim, LAPSES_AFTER, RENEW_EVERY};
+pub use claim::{CrawlClaim, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
 pub use dataset_name::{DatasetName, UNNAMED_DATASET, record_key};

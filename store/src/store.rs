@@ -188,14 +188,17 @@ pub trait Store: Send + Sync {
 
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
 
-    /// Claims a crawl for a process, or renews its claim. If another claim is in force, it is
-    /// returned, and nothing changes; `watched` is one that was seen to lapse, and is replaced if
+    /// Claims a crawl for a process. If another claim is in force, it is returned, and nothing changes; `watched` is one that was seen to lapse, and is replaced if
     /// it was not renewed since.
     async fn claim_crawl(
         &self,
         claim: CrawlClaim,
         watched: Option<CrawlClaim>,
     ) -> Result<Option<CrawlClaim>, StoreError>;
+
+    /// Renews a claim. Returns false if it is no longer its owner's: another process has it, or had it and has given
+    /// it up.
+    async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError>;
 
     /// Gives a claim up, if it is still its owner's.
     async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError>;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use webfill_startup::claim_file::ClaimFile;
 use webfill_startup::disk::Disks;
 use webfill_wire::Lane;
 use webfill_wire::keys::ClientKeys;
@@ -49,6 +50,8 @@ pub struct SupervisorSetup {
     pub lane: Lane,
     /// It belongs to `webfill crawl`, which looks after the dispatcher only once this one says `ready`.
     pub is_local: bool,
+    /// The claim to the crawl, without which nothing is requested.
+    pub claim: Option<ClaimFile>,
     /// Where its figures are served, if they are.
     pub metrics: Option<SocketAddr>,
     /// The longest that one request may take, in milliseconds.

@@ -8,6 +8,7 @@
 //! [`supervisor`] is the core, which has no sockets, processes or clock, so that the simulation can
 //! run it; [`mod@run`] is the process around it.
 
+mod claim;
 mod config;
 mod figures;
 mod mappings;

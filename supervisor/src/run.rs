@@ -20,6 +20,7 @@ use webfill_wire::socket::{Arrived, Outbox, Pattern, SocketName, SocketSpec, Soc
 use webfill_wire::{Credit, RefusalLog, SupervisorToDispatcher, WorkerToSupervisor};
 use webfill_worker::Now;
 
+use crate::claim::Claim;
 use crate::config::SupervisorSetup;
 use crate::metrics::Metrics;
 use crate::own_report::OwnReports;
@@ -50,6 +51,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
     let mut process = Process {
         supervisor: Supervisor::new(terms(&setup)),
         workers: (0..setup.workers).map(WorkerProcess::new).collect(),
+        claim: Claim::new(setup.claim.clone()),
         setup,
         outbox: sockets.outbox(),
         last_check: Instant::now(),
@@ -63,6 +65,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         metrics,
         own_reports: OwnReports::default(),
     };
+    process.read_claim();
     process.start_workers()?;
     process.keep_time();
     if process.setup.is_local {
@@ -114,6 +117,7 @@ fn socket_specs(setup: &SupervisorSetup) -> Vec<SocketSpec> {
 struct Process {
     supervisor: Supervisor,
     workers: Vec<WorkerProcess>,
+    claim: Claim,
     setup: SupervisorSetup,
     outbox: Outbox,
     last_check: Instant,
@@ -255,7 +259,10 @@ impl Process {
             return Err(Fault::error("stopped at once"));
         }
         let low_disk = self.setup.disks.shortage().map(ToString::to_string);
-        self.supervisor.set_paused(low_disk.is_some());
+        self.read_claim();
+        let lapsed = self.claim.lapsed(boot_ms());
+        self.supervisor
+            .set_paused(low_disk.is_some() || lapsed.is_some());
         self.keep_time();
         if !self.readiness.is_ready() && !self.supervisor.is_draining() {
             self.readiness.tell(self.waits_for());
@@ -264,7 +271,7 @@ impl Process {
             }
         }
         self.publish_figures(low_disk.is_some());
-        self.tell_dispatcher(low_disk.as_deref());
+        self.tell_dispatcher(low_disk.as_deref().or(lapsed));
         self.tell_service_manager(low_disk);
         Ok(())
     }
@@ -272,6 +279,12 @@ impl Process {
     fn keep_time(&mut self) {
         self.supervisor.keep_time(boot_ms(), Now::read().wall_ms);
         self.send();
+    }
+
+    fn read_claim(&mut self) {
+        if let Some(until_ms) = self.claim.read() {
+            self.supervisor.set_claimed_until(until_ms);
+        }
     }
 
     fn start_workers(&mut self) -> Result<(), Fault> {

@@ -57,6 +57,8 @@ pub enum OutgoingMessage {
 pub struct Supervisor {
     terms: Terms,
     session: Session,
+    /// Requests may be started until then, whatever the lease; `u64::MAX` without a claim.
+    claimed_until_ms: u64,
     workers: Vec<WorkerState>,
     queue: Queue,
     crawls: HashMap<CrawlKey, (CrawlSettings, Vec<Feature>)>,
@@ -82,6 +84,7 @@ impl Supervisor {
     pub fn new(terms: Terms) -> Supervisor {
         Supervisor {
             session: Session::default(),
+            claimed_until_ms: u64::MAX,
             workers: (0..terms.workers).map(|_| WorkerState::default()).collect(),
             queue: Queue::new(terms.limit, most_uncounted(&terms)),
             crawls: HashMap::new(),
@@ -112,6 +115,18 @@ impl Supervisor {
     /// Whether its lease is in force.
     pub fn has_lease(&self, now_ms: u64) -> bool {
         now_ms < self.session.lease_until_ms()
+    }
+
+    /// The process that runs the crawl has a claim to it until `boot_ms`: the workers start no request after that.
+    pub fn set_claimed_until(&mut self, boot_ms: u64) {
+        if std::mem::replace(&mut self.claimed_until_ms, boot_ms) != boot_ms {
+            self.send_lease();
+        }
+    }
+
+    /// When workers may start no more requests, by the lease and the claim.
+    fn requests_until_ms(&self) -> u64 {
+        self.session.lease_until_ms().min(self.claimed_until_ms)
     }
 
     /// Whether another supervisor has its name.

@@ -10,6 +10,7 @@ mod changing_names;
 mod commands;
 mod conditional;
 mod content_changes;
+mod copied_state;
 mod datasets;
 mod dead_names;
 mod documents;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
+use webfill_tests::Signal;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
@@ -77,6 +78,52 @@ fn a_killed_one_is_succeeded(work: &Workplace, store: &str) {
         .finish()
         .expect(0);
     assert_eq!(again.summary().outcome("ok"), 10);
+}
+
+/// The site's pages, one every 200 ms, for a crawl whose process is to stand still.
+fn paced_site(web: &Web, pages: usize) -> Vec<String> {
+    let site = web.site("paced.example");
+    site.otherwise(|request| page(&request.path).into());
+    (0..pages)
+        .map(|number| site.url(&format!("/{number}")))
+        .collect()
+}
+
+/// Starts a crawl and stops its own process, not its children, after the first page; runs it from another folder to
+/// the end, and lets the first one go on.
+fn stand_still(work: &Workplace, web: &Web, urls: &[String]) {
+    let store = sqlite(work);
+    let mut first = crawl_from("state", work, web, &store, urls).start();
+    first.wait_until("the first page was asked", |_| {
+        !web.visits().pages().hosts().is_empty()
+    });
+    first.signal(Signal::STOP);
+    let second = crawl_from("other", work, web, &store, urls)
+        .finish()
+        .expect(0);
+    assert_eq!(second.summary().outcome("ok"), urls.len() as u64);
+    first.signal(Signal::CONT);
+    let told = first.finish().expect(1);
+    assert!(
+        told.one_sentence().contains("has taken this crawl over"),
+        "{}",
+        told.one_sentence()
+    );
+}
+
+#[test]
+fn the_children_of_a_crawl_that_stands_still_visit_nobody_beside_its_successor() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let urls = paced_site(&web, 90);
+    stand_still(&work, &web, &urls);
+    web.visits().assert_polite(Duration::from_millis(200));
+}
+
+#[test]
+fn a_crawl_that_was_taken_over_does_not_end_as_finished() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let urls = paced_site(&web, 10);
+    stand_still(&work, &web, &urls);
 }
 
 fn sqlite(work: &Workplace) -> String {

@@ -248,7 +248,7 @@ impl Crawl {
             records: RecordCounts::default(),
             count_at: Instant::now(),
             writing_back,
-            claim_lost: claim.lost(),
+            hold: claim.hold(),
         };
         let end = watch.wait_for_end(&mut client, &mut fleet, &mut feeding)?;
         watch.tell_end(end);

@@ -10,6 +10,7 @@ use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, M
 use webfill_http::Protection;
 use webfill_mapping::MappingSet;
 use webfill_notices::Permissions;
+use webfill_startup::claim_file::ClaimFile;
 use webfill_startup::disk::Disks;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
@@ -166,7 +167,7 @@ pub fn distributed(mappings: &MappingSet) -> Mappings {
     }
 }
 
-/// That of `webfill crawl` has no supervisor but its own, which starts with it: there is nothing to wait for.
+/// That of `webfill crawl` is not started by hand, so that it can be told of nothing.
 fn restoring(settings: &Settings, is_told: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {
@@ -251,6 +252,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         // In `webfill crawl` there is only one, because the state folder is locked.
         instance: if options.local { 0 } else { state.instance()? },
         is_local: options.local,
+        claim: options.local.then(|| ClaimFile::in_folder(&settings.state)),
         metrics: metrics.filter(|_| !options.local),
         lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,

@@ -33,6 +33,8 @@ pub struct Counters {
     pub cut_off: Option<CutOff>,
     /// Why nothing is handed out for now: a disk is nearly full.
     pub paused: Option<String>,
+    /// For how long nothing is handed out, because the state folder is a copy of another.
+    pub quiet_s: u64,
     pub queued: u64,
     pub leased: u64,
     pub pages: u64,

@@ -33,7 +33,7 @@ pub struct Restoring {
 pub enum Backups {
     /// It is refused: a dispatcher of a fleet must be told of a backup.
     Refused,
-    /// It is taken without a wait: no supervisor is older than this dispatcher.
+    /// It is taken for one without a word: a crawl on one machine, whose dispatcher nobody starts by hand.
     Taken,
     /// The file is said to be one, whether it is marked or not.
     Told,
@@ -204,9 +204,6 @@ fn begin_anew(db: &Connection, restoring: Restoring, now_ms: i64) -> Result<()> 
 
 /// After how long nothing that the former fleet was given can be under way.
 fn quiet_ms(db: &Connection, restoring: Restoring) -> Result<i64> {
-    if restoring.backups == Backups::Taken {
-        return Ok(0);
-    }
     let sql = "SELECT coalesce(max(longest_request_ms), 0) FROM supervisors";
     let known_ms: i64 = db.query_row(sql, [], |row| row.get(0))?;
     let longest_request_ms = known_ms.max(restoring.longest_request_ms as i64);
@@ -263,6 +260,6 @@ mod tests {
         db.execute(add, []).unwrap();
         assert_eq!(wait_ms(Backups::Told), 311_000);
         assert_eq!(wait_ms(Backups::Refused), 311_000);
-        assert_eq!(wait_ms(Backups::Taken), 0);
+        assert_eq!(wait_ms(Backups::Taken), 311_000);
     }
 }

@@ -56,6 +56,19 @@ fn claim_command(claim: &CrawlClaim, watched: Option<&CrawlClaim>) -> RawDocumen
     }
 }
 
+/// Renews a claim; false if it is no longer its owner's.
+pub(super) async fn renew(db: &Db, claim: &CrawlClaim) -> Result<bool, Fault> {
+    let command = rawdoc! {
+        "findAndModify": CLAIMS,
+        "query": {"_id": claim.crawl.to_string(), "owner": claim.owner.as_str()},
+        "update": {"$set": {"beat": claim.beat}},
+        "writeConcern": majority(),
+    };
+    let answer = db.run(command).await?;
+    // The claim as it was before, if it was found.
+    Ok(answer.get_document("value").is_ok())
+}
+
 /// Removes a claim, if it is still its owner's.
 pub(super) async fn release(db: &Db, claim: &CrawlClaim) -> Result<(), Fault> {
     let own = rawdoc! {"_id": claim.crawl.to_string(), "owner": claim.owner.as_str()};

@@ -257,6 +257,11 @@ impl Store for Mongo {
             .await
     }
 
+    async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError> {
+        self.call(async move |db: Db| claims::renew(&db, &claim).await)
+            .await
+    }
+
     async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError> {
         self.call(async move |db: Db| claims::release(&db, &claim).await)
             .await

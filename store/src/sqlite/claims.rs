@@ -35,6 +35,14 @@ pub(super) fn claim(
     Ok(None)
 }
 
+/// Renews a claim; false if it is no longer its owner's.
+pub(super) fn renew(conn: &Connection, claim: &CrawlClaim) -> Result<bool, Fault> {
+    let renewed = conn
+        .prepare_cached("UPDATE claims SET beat = ?3 WHERE _id = ?1 AND owner = ?2")?
+        .execute(params![claim.crawl.to_string(), claim.owner, claim.beat])?;
+    Ok(renewed > 0)
+}
+
 /// Removes a claim, if it is still its owner's.
 pub(super) fn release(conn: &Connection, claim: &CrawlClaim) -> Result<(), Fault> {
     conn.prepare_cached("DELETE FROM claims WHERE _id = ?1 AND owner = ?2")?

@@ -253,6 +253,12 @@ impl Store for Sqlite {
             .await?
     }
 
+    async fn renew_claim(&self, claim: CrawlClaim) -> Result<bool, StoreError> {
+        self.thread
+            .call(move |db| db.write(|conn| claims::renew(conn, &claim)))
+            .await?
+    }
+
     async fn release_crawl(&self, claim: CrawlClaim) -> Result<(), StoreError> {
         self.thread
             .call(move |db| db.write(|conn| claims::release(conn, &claim)))

@@ -14,7 +14,7 @@ use crate::worker_process::WorkerProcess;
 
 impl Process {
     /// Tells the dispatcher from time to time how this supervisor is doing. What is lost of it is told again.
-    pub(super) fn tell_dispatcher(&mut self, low_disk: Option<&str>) {
+    pub(super) fn tell_dispatcher(&mut self, why_paused: Option<&str>) {
         let is_heard = self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms());
         if self.version < REPORTS_SINCE || !is_heard {
             return;
@@ -27,7 +27,7 @@ impl Process {
             held: self.supervisor.held(),
             waiting: self.supervisor.waiting(),
             worker_deaths: self.worker_deaths,
-            holds: low_disk.map(str::to_owned).or_else(|| self.waits_for()),
+            holds: why_paused.map(str::to_owned).or_else(|| self.waits_for()),
         };
         let workers = self.workers.iter().filter_map(WorkerProcess::pid);
         let report = reports.next(known, workers, session, Instant::now());

@@ -219,7 +219,7 @@ impl Supervisor {
     }
 
     pub(super) fn send_lease(&mut self) {
-        let boot_ms = self.session.lease_until_ms();
+        let boot_ms = self.requests_until_ms();
         self.send_to_ready_workers(&SupervisorToWorker::LeaseUntil { boot_ms });
     }
 

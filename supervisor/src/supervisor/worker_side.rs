@@ -96,7 +96,7 @@ impl Supervisor {
         if !sites.is_empty() {
             self.send_to_worker(worker_index, SupervisorToWorker::Inherited { sites });
         }
-        let boot_ms = self.session.lease_until_ms();
+        let boot_ms = self.requests_until_ms();
         self.send_to_worker(worker_index, SupervisorToWorker::LeaseUntil { boot_ms });
         self.send_waiting_tasks(worker_index);
     }

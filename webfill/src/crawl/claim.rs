@@ -1,20 +1,23 @@
 //! The claim of this process to its crawl, held in the store while the crawl runs, so that no second
 //! `webfill crawl` runs the same crawl of the same store from another state folder.
 //!
-//! A thread renews it. When this process dies, the claim lapses; the next process in the same state
+//! A thread renews it, and writes down until when it holds; after that, the supervisor lets no request start until it
+//! is renewed. When this process dies, the claim lapses; the next process in the same state
 //! folder, whose lock it must have taken, need not wait for that.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use webfill_startup::Fault;
+use webfill_startup::boot_clock::boot_ms;
+use webfill_startup::claim_file::ClaimFile;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::state::StateFolder;
-use webfill_store::{CrawlClaim, CrawlId, LAPSES_AFTER, RENEW_EVERY, Store, iso_time};
+use webfill_store::{CrawlClaim, CrawlId, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY, Store, iso_time};
 
 use crate::feeding::{now_ms, store_fault};
 
@@ -26,7 +29,7 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(3);
 
 /// The claim, given up when this is dropped.
 pub struct Claim {
-    lost: Arc<AtomicBool>,
+    hold: Arc<Hold>,
     /// Dropped at the end.
     going_on: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -45,30 +48,32 @@ impl Claim {
             .build()
             .map_err(|error| Fault::error(format!("cannot claim the crawl: {error}")))?;
         let claim = new_claim(crawl, state)?;
+        let hold = Arc::new(Hold::new(state));
+        let mut asked_ms = boot_ms();
         if let Some(other) = ask(&runtime, &**store, &claim, None)? {
-            wait_until_lapsed(&runtime, &**store, &claim, other, tells)?;
+            asked_ms = wait_until_lapsed(&runtime, &**store, &claim, other, tells)?;
         }
-        let lost = Arc::new(AtomicBool::new(false));
+        hold.extend(asked_ms)
+            .map_err(|error| Fault::error(format!("cannot claim the crawl: {error}")))?;
         let (going_on, over) = mpsc::channel();
         let renewing = Renewing {
             store: Arc::clone(store),
             claim,
-            lost: Arc::clone(&lost),
+            hold: Arc::clone(&hold),
         };
         let thread = std::thread::Builder::new()
             .name("claim".into())
             .spawn(move || renewing.run(&runtime, &over))
             .map_err(|error| Fault::error(format!("cannot claim the crawl: {error}")))?;
         Ok(Claim {
-            lost,
+            hold,
             going_on: Some(going_on),
             thread: Some(thread),
         })
     }
 
-    /// Set when another process has taken the crawl over.
-    pub fn lost(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.lost)
+    pub fn hold(&self) -> Arc<Hold> {
+        Arc::clone(&self.hold)
     }
 }
 
@@ -82,26 +87,76 @@ impl Drop for Claim {
     }
 }
 
+/// Until when the crawl is ours.
+pub struct Hold {
+    /// By the machine's clock since boot.
+    until_ms: AtomicU64,
+    lost: AtomicBool,
+    /// From which the supervisor knows.
+    file: ClaimFile,
+}
+
+impl Hold {
+    fn new(state: &StateFolder) -> Hold {
+        Hold {
+            until_ms: AtomicU64::new(0),
+            lost: AtomicBool::new(false),
+            file: ClaimFile::in_folder(state.path()),
+        }
+    }
+
+    /// Whether nobody else can have taken the crawl over by now. It cannot be told while a renewal is overdue. An
+    /// error: somebody has.
+    pub fn is_certain(&self) -> Result<bool, Fault> {
+        match self.lost.load(Ordering::Acquire) {
+            true => Err(taken_over()),
+            false => Ok(boot_ms() < self.until_ms.load(Ordering::Acquire)),
+        }
+    }
+
+    /// The store has granted what was asked for at `asked_ms`.
+    fn extend(&self, asked_ms: u64) -> std::io::Result<()> {
+        let until_ms = asked_ms + HOLDS_FOR.as_millis() as u64;
+        self.until_ms.store(until_ms, Ordering::Release);
+        self.file.write(until_ms)
+    }
+}
+
 struct Renewing {
     store: Arc<dyn Store>,
     claim: CrawlClaim,
-    lost: Arc<AtomicBool>,
+    hold: Arc<Hold>,
 }
 
 impl Renewing {
     fn run(mut self, runtime: &Runtime, over: &Receiver<()>) {
         while over.recv_timeout(RENEW_EVERY) == Err(RecvTimeoutError::Timeout) {
             self.claim.beat += 1;
-            let renewing = self.store.claim_crawl(self.claim.clone(), None);
+            let asked_ms = boot_ms();
             // A store that is away is asked again; nobody can take the crawl over there either.
-            if let Ok(Some(_)) = runtime.block_on(renewing) {
-                self.lost.store(true, Ordering::Relaxed);
-                return;
+            match runtime.block_on(self.store.renew_claim(self.claim.clone())) {
+                Ok(true) => self.note_renewal(asked_ms),
+                Ok(false) => {
+                    self.hold.lost.store(true, Ordering::Release);
+                    return;
+                }
+                Err(_) => {}
             }
         }
         let release = self.store.release_crawl(self.claim.clone());
         // A claim that is left behind lapses.
         let _ = runtime.block_on(async { tokio::time::timeout(RELEASE_WITHIN, release).await });
+    }
+
+    /// On a disk without room, the file is written again at the next renewal.
+    fn note_renewal(&self, asked_ms: u64) {
+        if let Err(error) = self.hold.extend(asked_ms) {
+            tracing::warn!(
+                event = "claim_not_written",
+                error = %error,
+                "cannot write until when the crawl is claimed: no requests start until it can be"
+            );
+        }
     }
 }
 
@@ -134,14 +189,15 @@ fn ask(
     runtime.block_on(asking).map_err(store_fault)
 }
 
-/// Watches a claim of another process until it has lapsed, and takes its place.
+/// Watches a claim of another process until it has lapsed, and takes its place. Returns when it asked for that, by the
+/// clock since boot.
 fn wait_until_lapsed(
     runtime: &Runtime,
     store: &dyn Store,
     claim: &CrawlClaim,
     other: CrawlClaim,
     tells: bool,
-) -> Result<(), Fault> {
+) -> Result<u64, Fault> {
     if tells {
         eprintln!(
             "webfill: crawl {} was begun by {}; if that is dead, this goes on in {} seconds",
@@ -155,8 +211,9 @@ fn wait_until_lapsed(
         std::thread::sleep(LOOK_EVERY);
         let has_lapsed = Instant::now() >= lapses_at;
         let watched = has_lapsed.then(|| other.clone());
+        let asked_ms = boot_ms();
         let Some(now) = ask(runtime, store, claim, watched)? else {
-            return Ok(());
+            return Ok(asked_ms);
         };
         if now != other || signals::asked() >= Asked::Drain {
             return Err(refusal(&now));
@@ -174,7 +231,7 @@ fn refusal(other: &CrawlClaim) -> Fault {
 }
 
 /// Why a process ends whose crawl was taken over.
-pub fn taken_over() -> Fault {
+fn taken_over() -> Fault {
     Fault::error(
         "another webfill crawl has taken this crawl over, because this process stood still for too long: that one goes on with it",
     )

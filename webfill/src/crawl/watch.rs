@@ -4,7 +4,6 @@
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{CrawlId, RecordCounts, Store};
 
-use super::claim;
+use super::claim::Hold;
 use super::write_back::WritingBack;
 use crate::control_client::ControlClient;
 use crate::feeding::{self, Crawls, Feeding};
@@ -101,8 +100,8 @@ pub struct Watch {
     pub count_at: Instant,
     /// The thread that writes values back to the dataset, if there is one.
     pub writing_back: Option<WritingBack>,
-    /// Another process has taken the crawl over.
-    pub claim_lost: Arc<AtomicBool>,
+    /// Until when the crawl is this process's.
+    pub hold: Arc<Hold>,
 }
 
 impl Watch {
@@ -125,11 +124,10 @@ impl Watch {
             if let Some(writing_back) = &mut self.writing_back {
                 writing_back.check()?;
             }
-            if self.claim_lost.load(Ordering::Relaxed) {
-                return Err(claim::taken_over());
-            }
             self.update(client, fleet)?;
-            if self.counters.finished {
+            // Asked after the counters: who stood still before them has not finished the crawl.
+            let is_ours = self.hold.is_certain()?;
+            if self.counters.finished && is_ours {
                 return Ok(End::Finished);
             }
             if signals::asked() >= Asked::Drain {
@@ -161,6 +159,7 @@ impl Watch {
             max_rest_ms: Some(self.max_rest.as_millis() as u64),
         };
         let was_paused = self.counters.paused.is_some();
+        let was_quiet = self.counters.quiet_s > 0;
         self.counters = client.ask(&request, || fleet.restart_dead())?;
         match &self.counters.paused {
             Some(why) if !was_paused => self.progress.say(&format!("paused: {why}")),
@@ -168,6 +167,12 @@ impl Watch {
                 .progress
                 .say("going on: there is room on the disk again"),
             _ => {}
+        }
+        if self.counters.quiet_s > 0 && !was_quiet {
+            self.progress.say(&format!(
+                "waits for {} s: the state folder is a backup or a copy, so requests of the former processes may be under way",
+                self.counters.quiet_s
+            ));
         }
         if Instant::now() >= self.count_at {
             let began = Instant::now();

@@ -229,6 +229,7 @@ impl Core {
         if let Some(shortage) = &self.low_disk {
             answer["paused"] = shortage.as_str().into();
         }
+        answer["quiet_s"] = self.quiet_s(now_ms).into();
         Ok(answer)
     }
 

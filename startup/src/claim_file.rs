@@ -1,0 +1,61 @@
+//! Until when `webfill crawl` holds the claim to its crawl: a file in the state folder, which that process writes and
+//! its supervisor reads. Were `webfill crawl` to stand still, its children would otherwise visit sites beside the
+//! process that has taken the crawl over.
+//!
+//! The time is in milliseconds of the [clock since boot](crate::boot_clock), as twenty digits. They are written over
+//! in place, so that the file has always the same length.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "claim";
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct ClaimFile {
+    path: PathBuf,
+}
+
+impl ClaimFile {
+    pub fn in_folder(state: &Path) -> ClaimFile {
+        ClaimFile {
+            path: state.join(NAME),
+        }
+    }
+
+    pub fn write(&self, until_ms: u64) -> io::Result<()> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&self.path)?;
+        file.write_all_at(format!("{until_ms:020}").as_bytes(), 0)
+    }
+
+    /// `None` if it cannot be read, or is not whole.
+    pub fn read(&self) -> Option<u64> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        (text.len() == 20).then(|| text.parse().ok()).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_time_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = ClaimFile::in_folder(folder.path());
+        assert_eq!(file.read(), None);
+        for until_ms in [12_345, 0, u64::MAX] {
+            file.write(until_ms).unwrap();
+            assert_eq!(file.read(), Some(until_ms));
+        }
+        std::fs::write(folder.path().join(NAME), "123").unwrap();
+        assert_eq!(file.read(), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! A crawl that goes on from a backup or from a copy of its state folder: what its former processes were given may
+//! still be under way, so it waits as a dispatcher of a fleet does.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use webfill_tests::Signal;
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::{Web, page};
+use webfill_tests::workplace::Workplace;
+
+/// The lease, a second for clocks, and the longest request: the connection and the response.
+const WAIT: Duration = Duration::from_secs(2 + 1 + 2 + 4);
+
+const PAGES: u64 = 12;
+
+struct Crawled {
+    work: Workplace,
+    web: Web,
+    settings: std::path::PathBuf,
+}
+
+impl Crawled {
+    /// A crawl that was interrupted in the middle.
+    fn interrupted() -> Crawled {
+        let (work, web) = (Workplace::new(), Web::start());
+        let settings = work.short_timeouts();
+        web.site("a.example")
+            .otherwise(|request| page(&request.path).into());
+        let crawled = Crawled {
+            work,
+            web,
+            settings,
+        };
+        let running = crawled.crawl("state").args(crawled.urls()).start();
+        let log = crawled.web.log();
+        log.wait_until("two are fetched", |visits| visits.pages().len() > 1);
+        running.signal(Signal::INT);
+        running.finish().expect(11);
+        crawled
+    }
+
+    fn urls(&self) -> Vec<String> {
+        let site = self.web.site("a.example");
+        (0..PAGES)
+            .map(|number| site.url(&format!("/{number}")))
+            .collect()
+    }
+
+    fn crawl(&self, state: &str) -> Run {
+        self.work
+            .crawl(&self.web)
+            .instead("--state", self.work.path(state))
+            .instead("--progress", "plain")
+            .arg("--config")
+            .arg(&self.settings)
+            .env("WEBFILL_DISPATCHER_LEASE", "2")
+    }
+
+    fn back_up(&self) {
+        Run::new(["backup"])
+            .arg(self.work.path("elsewhere"))
+            .arg("--state")
+            .arg(self.work.path("state"))
+            .arg("--store")
+            .arg(format!("sqlite:{}", self.work.path("store.db").display()))
+            .finish()
+            .expect(0);
+    }
+
+    fn copy(&self) {
+        let elsewhere = self.work.path("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let name = Path::new("dispatcher.db");
+        std::fs::copy(self.work.path("state").join(name), elsewhere.join(name)).unwrap();
+    }
+
+    /// It says that it waits, also when it is killed meanwhile, and visits nobody before that is over.
+    fn goes_on_after_the_wait(&self) {
+        let before = self.web.visits().len();
+        let began = Instant::now();
+        let told = "requests of the former processes may be under way";
+        let mut killed: Running = self.crawl("elsewhere").start();
+        killed.wait_for_stderr(told);
+        killed.kill_role("crawl");
+        drop(killed);
+        let mut running = self.crawl("elsewhere").start();
+        running.wait_for_stderr(told);
+        let finished = running.finish().expect(0);
+        assert_eq!(finished.summary().outcome("ok"), PAGES);
+        let first = self.web.visits().0[before].started_at;
+        let waited = first.duration_since(began);
+        assert!(waited >= WAIT, "visited after {waited:?}");
+    }
+}
+
+#[test]
+fn a_crawl_from_a_backup_waits_until_nothing_of_the_former_one_is_under_way() {
+    let crawled = Crawled::interrupted();
+    crawled.back_up();
+    crawled.goes_on_after_the_wait();
+}
+
+#[test]
+fn a_crawl_from_a_copied_state_folder_waits_as_well() {
+    let crawled = Crawled::interrupted();
+    crawled.copy();
+    crawled.goes_on_after_the_wait();
+}
