@@ -20,9 +20,15 @@ use crate::frontier::{CrawlStatus, FeedTally};
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LocalRequest {
     /// Opens the command's own crawl or resumes it. Answered with its key, the position in the seed
-    /// input up to which seeds are durable already, whether these begin again, and the dataset of its records if it began before
-    /// datasets had names.
-    OpenCrawl { spec: Box<CrawlSpec> },
+    /// input up to which seeds are durable already, whether these begin again, and the dataset of its records, if it has
+    /// had any. Refused if the crawl has begun with another scope, or with records of another dataset.
+    OpenCrawl {
+        spec: Box<CrawlSpec>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dataset: Option<ChosenDataset>,
+    },
+    /// The crawl has records, of this dataset.
+    NoteDataset { crawl: CrawlKey, dataset: String },
     /// Seeds of an open crawl. The answer comes when they are durable.
     FeedSeeds {
         crawl: CrawlKey,
@@ -60,6 +66,15 @@ pub enum LocalRequest {
     End { crawls: Vec<CrawlKey> },
 }
 
+/// The dataset that the records of a command are of.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChosenDataset {
+    pub name: String,
+    /// A flag or a setting names it; else it has the name of the source that the records are read from.
+    pub is_given: bool,
+}
+
 /// One URL of a seed.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -82,6 +97,7 @@ pub struct LineRequest {
 /// The `action` of every [`LocalRequest`].
 const ACTIONS: &[&str] = &[
     "open_crawl",
+    "note_dataset",
     "feed_seeds",
     "feed_requests",
     "end_of_seeds",

@@ -30,7 +30,7 @@ fn judge_local(request: LocalRequest) {
     let again = serde_json::to_vec(&again).expect("a request is plain JSON");
     assert_eq!(text, again);
     match request {
-        LocalRequest::OpenCrawl { spec } => {
+        LocalRequest::OpenCrawl { spec, .. } => {
             if let Ok(scope) = Scope::compile(&spec) {
                 judge(&scope);
             }

@@ -2,6 +2,7 @@
 //! and lines of one dataset with the same id are one record.
 
 use serde_json::{Value, json};
+use webfill_tests::Signal;
 use webfill_tests::older_file::make_older;
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Site, Web, page};
@@ -73,6 +74,68 @@ fn crawls_that_name_one_dataset_share_its_records() {
     assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
     assert_right(&work, "mine", "people");
     assert_eq!(web.visits().pages().len(), ROWS, "all were complete");
+}
+
+/// Interrupts a crawl of the people when some of them are found.
+fn interrupted(work: &Workplace, web: &Web, run: Run) {
+    let people = dataset_of("people", web, work);
+    let running = run
+        .instead("--delay", "0.2")
+        .arg("--seeds")
+        .arg(people)
+        .start();
+    web.log()
+        .wait_until("some are found", |visits| visits.pages().len() > 2);
+    running.signal(Signal::INT);
+    running.finish().expect(11);
+}
+
+#[test]
+fn a_crawl_is_not_resumed_with_another_dataset_by_mistake() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let mine = |run: Run| run.args(["--dataset", "mine"]);
+    interrupted(&work, &web, mine(crawl(&work, &web)));
+    let people = || {
+        crawl(&work, &web)
+            .arg("--seeds")
+            .arg(work.path("people.csv"))
+    };
+    let refused = people().finish().expect(2);
+    let told = refused.one_sentence();
+    for part in [
+        "dataset `mine`",
+        "`people`",
+        "--dataset mine",
+        "--crawl test",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(work.stored().records_of("people").is_empty());
+    // Without seeds there is nothing to mistake.
+    let resumed = crawl(&work, &web).finish().expect(0);
+    assert_eq!(resumed.summary().json["records"]["dataset"], "mine");
+    assert_right(&work, "mine", "people");
+    mine(people()).finish().expect(0);
+    // Who names another dataset gets all of it, from the pages that were fetched.
+    let visits = web.visits().len();
+    people().args(["--dataset", "other"]).finish().expect(0);
+    assert_right(&work, "other", "people");
+    assert_eq!(web.visits().len(), visits);
+}
+
+#[test]
+fn a_crawl_that_is_resumed_without_seeds_names_its_dataset() {
+    let (web, work) = (Web::start(), Workplace::new());
+    interrupted(&work, &web, crawl(&work, &web));
+    let resumed = crawl(&work, &web).finish().expect(0);
+    assert_eq!(resumed.summary().json["records"]["dataset"], "people");
+    // A list of URLs has no records, so that it may be fed as well.
+    let more = work.write("more.txt", web.site("people.example").url("/1") + "\n");
+    crawl(&work, &web)
+        .arg("--seeds")
+        .arg(more)
+        .finish()
+        .expect(0);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use std::time::Instant;
 use webfill_api::CrawlSpec;
 use webfill_dispatcher::Endpoints;
 use webfill_dispatcher::excluded_sites::ExcludedSites;
-use webfill_dispatcher::local_crawl::LocalRequest;
+use webfill_dispatcher::local_crawl::{ChosenDataset, LocalRequest};
 use webfill_dispatcher::scope::Scope;
 use webfill_startup::signals;
 use webfill_startup::state::{StateFolder, socket_folder};
@@ -217,6 +217,7 @@ impl Crawl {
         let opened: Opened = client.ask(
             &LocalRequest::OpenCrawl {
                 spec: Box::new(self.spec.clone()),
+                dataset: self.chosen_dataset(),
             },
             || fleet.restart_dead(),
         )?;
@@ -232,7 +233,7 @@ impl Crawl {
             .block_on(put_crawl_if_missing(&*store, &self.spec))
             .map_err(feeding::store_fault)?;
         let writing_back = self.write_back(dataset.as_ref(), &store)?;
-        let dataset_name = self.dataset_name.or_older(opened.older_dataset()?);
+        let dataset_name = self.dataset_name.or_known(opened.dataset()?);
         self.tell_dataset_of_pipe(&dataset_name);
         let named = dataset_name.clone();
         let mut feeding = self.feed(&opened, &endpoint, Arc::clone(&store), dataset, named)?;
@@ -390,6 +391,7 @@ impl Crawl {
             broken_file: self.file_of_crawl("broken-seeds"),
             repeated_file: self.file_of_crawl("repeated-seeds"),
             is_read_again: opened.begins_again,
+            notes_dataset: opened.notes_dataset,
             store,
         })
     }
@@ -400,6 +402,15 @@ impl Crawl {
             since_ms: self.spec.run_began_ms,
             ..flags::refresh(&self.options)
         }
+    }
+
+    /// What the dispatcher is told of the dataset, if there may be records.
+    fn chosen_dataset(&self) -> Option<ChosenDataset> {
+        let has_records = self
+            .seeds
+            .as_ref()
+            .is_none_or(|seeds| seeds.may_have_records());
+        self.dataset_name.chosen().filter(|_| has_records)
     }
 
     /// Says that records from a pipe have a dataset, which they share with those of other pipes.

@@ -77,6 +77,8 @@ pub struct Input {
     pub repeated_file: PathBuf,
     /// The input was read to its end before: its lines may have moved since.
     pub is_read_again: bool,
+    /// The dispatcher is told of the dataset when the first record is read.
+    pub notes_dataset: bool,
     pub store: Arc<dyn Store>,
 }
 
@@ -322,6 +324,7 @@ impl Feeder {
     /// fills. If the crawl ends meanwhile, the position in the input is not noted either.
     fn hand_over(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
+        self.note_dataset(&batch)?;
         let Some(taken) = self.records.put(&batch, position)? else {
             return Ok(());
         };
@@ -357,6 +360,18 @@ impl Feeder {
         }
         // The own crawl comes last: with it the dispatcher notes the position in the input.
         self.feed(own, position.fed_lines())
+    }
+
+    /// Tells the dispatcher once of which dataset the crawl's records are, before the first of them is stored.
+    fn note_dataset(&mut self, batch: &[Seed]) -> Result<(), Fault> {
+        if !self.input.notes_dataset || batch.iter().all(|seed| seed.id.is_none()) {
+            return Ok(());
+        }
+        self.input.notes_dataset = false;
+        let dataset = self.input.dataset.to_string();
+        let crawl = self.input.crawl;
+        self.ask(&LocalRequest::NoteDataset { crawl, dataset })
+            .map(drop)
     }
 
     /// Lists a seed whose record the store does not take.

@@ -186,11 +186,19 @@ impl Frontier {
         Ok(&self.crawl(key)?.spec)
     }
 
-    /// The dataset of the crawl's records, if the crawl began before datasets had names.
-    pub fn older_dataset(&mut self, key: CrawlKey) -> Result<Option<String>, FrontierError> {
+    /// The dataset of the crawl's records, if the crawl has had any from `webfill crawl`, or began before datasets had
+    /// names.
+    pub fn dataset(&mut self, key: CrawlKey) -> Result<Option<String>, FrontierError> {
         self.guarded("read a crawl", |frontier| {
             let sql = "SELECT dataset FROM crawls WHERE id = ?1";
             frontier.db.query_row(sql, [key], |row| row.get(0))
+        })
+    }
+
+    pub fn set_dataset(&mut self, key: CrawlKey, name: &str) -> Result<(), FrontierError> {
+        self.guarded("note the dataset", |frontier| {
+            let sql = "UPDATE crawls SET dataset = ?2 WHERE id = ?1";
+            frontier.db.execute(sql, params![key, name]).map(|_| ())
         })
     }
 

@@ -221,7 +221,7 @@ CREATE TABLE epochs (                         -- one for each start of a dispatc
 ALTER TABLE tasks ADD COLUMN
     epoch INTEGER NOT NULL DEFAULT 0;         -- epochs.id: when it was last handed out
 ALTER TABLE crawls ADD COLUMN
-    dataset TEXT;                             -- of its records, if it began before these had one
+    dataset TEXT;                             -- of its records, once it is known
 ";
 
 /// What version 5 added: stored URLs are short (see [`stored_urls`](super::stored_urls)), and `tasks`

@@ -64,7 +64,7 @@ pub fn feed_run(
         .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
     let (store, dataset) = runtime.block_on(crawl.open_run())?;
     let mut writing_back = crawl.write_back(dataset.as_ref(), &store)?;
-    let dataset_name = crawl.dataset_name.or_older(told.opened.older_dataset()?);
+    let dataset_name = crawl.dataset_name.or_known(told.opened.dataset()?);
     let shared = Arc::clone(&store);
     let mut feeding = crawl.feed(&told.opened, endpoint, shared, dataset, dataset_name)?;
     while !asking.is_over()? {

@@ -14,11 +14,14 @@ pub(super) struct Opened {
     /// The crawl was finished, and its input is read again.
     pub(super) begins_again: bool,
     dataset: Option<String>,
+    /// The dispatcher remembers the dataset of the crawl.
+    #[serde(default)]
+    pub(super) notes_dataset: bool,
 }
 
 impl Opened {
-    /// The dataset of a crawl that began before datasets had names.
-    pub(super) fn older_dataset(&self) -> Result<Option<DatasetName>, Fault> {
+    /// The dataset that the crawl began with.
+    pub(super) fn dataset(&self) -> Result<Option<DatasetName>, Fault> {
         let name = self.dataset.as_deref().map(str::parse).transpose();
         name.map_err(Fault::error)
     }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use webfill_dispatcher::local_crawl::ChosenDataset;
 use webfill_startup::Fault;
 use webfill_store::DatasetName;
 
@@ -22,6 +23,8 @@ pub enum NamedDataset {
     OfSource(DatasetName),
     /// Records come through a pipe, which has no name.
     OfPipe(DatasetName),
+    /// There is no source of records.
+    OfNothing(DatasetName),
 }
 
 impl NamedDataset {
@@ -44,17 +47,35 @@ impl NamedDataset {
             (Some(plan), _) => named(&plan.collection()).map(NamedDataset::OfSource),
             (None, Some(path)) if is_pipe(path) => named(OF_PIPES).map(NamedDataset::OfPipe),
             (None, Some(path)) => named(&name_of_file(path)).map(NamedDataset::OfSource),
-            (None, None) => named(OF_NOTHING).map(NamedDataset::OfSource),
+            (None, None) => named(OF_NOTHING).map(NamedDataset::OfNothing),
         }
     }
 
-    /// The name. A crawl that began before datasets had names goes on with that of its records.
-    pub fn or_older(&self, older: Option<DatasetName>) -> DatasetName {
-        match (self, older) {
+    /// The name. A crawl that has begun goes on with the dataset of its records.
+    pub fn or_known(&self, known: Option<DatasetName>) -> DatasetName {
+        match (self, known) {
             (NamedDataset::Given(name), _) => name.clone(),
-            (_, Some(older)) => older,
-            (NamedDataset::OfSource(name) | NamedDataset::OfPipe(name), None) => name.clone(),
+            (_, Some(known)) => known,
+            (
+                NamedDataset::OfSource(name)
+                | NamedDataset::OfPipe(name)
+                | NamedDataset::OfNothing(name),
+                None,
+            ) => name.clone(),
         }
+    }
+
+    /// What the dispatcher is told of it, if there may be records.
+    pub fn chosen(&self) -> Option<ChosenDataset> {
+        let (name, is_given) = match self {
+            NamedDataset::Given(name) => (name, true),
+            NamedDataset::OfSource(name) | NamedDataset::OfPipe(name) => (name, false),
+            NamedDataset::OfNothing(_) => return None,
+        };
+        Some(ChosenDataset {
+            name: name.to_string(),
+            is_given,
+        })
     }
 }
 
@@ -79,7 +100,7 @@ mod tests {
     use super::*;
 
     fn of_seeds(path: &Path) -> Result<DatasetName, Fault> {
-        NamedDataset::choose(None, Some(path), None).map(|named| named.or_older(None))
+        NamedDataset::choose(None, Some(path), None).map(|named| named.or_known(None))
     }
 
     #[test]
@@ -113,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_wins_over_an_older_crawl_and_that_over_the_source() {
-        let older = || "unnamed".parse().ok();
+    fn what_is_given_wins_over_a_crawl_that_has_begun_and_that_over_the_source() {
+        let known = || "unnamed".parse().ok();
         let path = Path::new("-");
         let named = NamedDataset::choose("mine".parse().ok(), Some(path), None).unwrap();
-        assert_eq!(named.or_older(older()).as_str(), "mine");
+        assert_eq!(named.or_known(known()).as_str(), "mine");
         let named = NamedDataset::choose(None, Some(path), None).unwrap();
-        assert_eq!(named.or_older(older()).as_str(), "unnamed");
+        assert_eq!(named.or_known(known()).as_str(), "unnamed");
     }
 }

@@ -3,13 +3,14 @@
 
 use serde_json::{Value, json};
 use webfill_api::{Batch, CrawlSpec, RequestParser};
+use webfill_store::UNNAMED_DATASET;
 use webfill_wire::CrawlKey;
 
 use super::feeding::FedBatch;
 use super::sites::add_state;
 use crate::core::Core;
 use crate::frontier::{Candidate, CrawlStatus, FrontierError};
-use crate::local_crawl::{self, LineRequest, LocalRequest, Rests, SeedUrl};
+use crate::local_crawl::{self, ChosenDataset, LineRequest, LocalRequest, Rests, SeedUrl};
 
 /// How often the sites that rest are looked at.
 const LOOK_AT_RESTS_EVERY_MS: i64 = 1_000;
@@ -38,7 +39,13 @@ impl Core {
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
         match request {
-            LocalRequest::OpenCrawl { spec } => self.open_crawl(&spec, now_ms),
+            LocalRequest::OpenCrawl { spec, dataset } => {
+                self.open_crawl(&spec, dataset.as_ref(), now_ms)
+            }
+            LocalRequest::NoteDataset { crawl, dataset } => {
+                self.frontier.set_dataset(crawl, &dataset)?;
+                Ok(serde_json::json!({"accepted": 1}))
+            }
             LocalRequest::FeedSeeds {
                 crawl,
                 seeds,
@@ -62,10 +69,16 @@ impl Core {
         }
     }
 
-    fn open_crawl(&mut self, spec: &CrawlSpec, now_ms: i64) -> Result<Value, FrontierError> {
+    fn open_crawl(
+        &mut self,
+        spec: &CrawlSpec,
+        dataset: Option<&ChosenDataset>,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
         let begins_run = self.frontier.begins_run(spec)?;
-        if !begins_run && let Some(refusal) = self.refusal_of_scope(spec)? {
-            return Ok(refusal);
+        if !begins_run && let Some(message) = self.refusal_to_resume(spec, dataset)? {
+            let path = format!("--crawl {}", spec.crawl_id);
+            return Ok(serde_json::json!({"error": {"path": path, "message": message}}));
         }
         let crawl = self.frontier.open_crawl(spec)?;
         self.dispatch.forget_crawl(crawl);
@@ -73,38 +86,71 @@ impl Core {
         // Records refer to the crawl's document in the store.
         self.write_crawl(crawl, now_ms)?;
         let status = self.frontier.crawl_status(crawl)?;
-        let fed_lines = status.fed_lines;
+        let known = self.frontier.dataset(crawl)?;
+        let is_other = known.as_ref().zip(dataset).is_some_and(is_another);
+        // Lines that were read for another dataset are read again for this one.
+        let fed_lines = if is_other { 0 } else { status.fed_lines };
         let begins_again = begins_run || (fed_lines == 0 && status.done > 0);
-        let dataset = self.frontier.older_dataset(crawl)?;
         Ok(serde_json::json!({
             "crawl": crawl,
             "fed_lines": fed_lines,
             "begins_again": begins_again,
-            "dataset": dataset,
+            "dataset": known.filter(|_| !is_other),
+            "notes_dataset": true,
         }))
     }
 
-    /// A crawl goes on under the scope that it began with: its links were judged by that.
-    fn refusal_of_scope(&mut self, spec: &CrawlSpec) -> Result<Option<Value>, FrontierError> {
+    fn refusal_to_resume(
+        &mut self,
+        spec: &CrawlSpec,
+        dataset: Option<&ChosenDataset>,
+    ) -> Result<Option<String>, FrontierError> {
         let known = self.frontier.find_crawl(&spec.app_id, &spec.crawl_id)?;
         let Some(crawl) = known else { return Ok(None) };
-        let has_begun = self.frontier.crawl_status(crawl)?.discovered > 0;
+        if self.frontier.crawl_status(crawl)?.discovered == 0 {
+            return Ok(None);
+        }
+        match self.refusal_of_scope(crawl, spec)? {
+            None => self.refusal_of_dataset(crawl, dataset),
+            refusal => Ok(refusal),
+        }
+    }
+
+    /// A crawl goes on under the scope that it began with: its links were judged by that.
+    fn refusal_of_scope(
+        &mut self,
+        crawl: CrawlKey,
+        spec: &CrawlSpec,
+    ) -> Result<Option<String>, FrontierError> {
         let differences = spec.scope_differences(self.frontier.spec(crawl)?);
-        if !has_begun || differences.is_empty() {
+        if differences.is_empty() {
             return Ok(None);
         }
         let told: Vec<String> = differences
             .iter()
             .map(|(flag, before, now)| format!("{flag} is `{now}` and was `{before}`"))
             .collect();
-        let message = format!(
+        Ok(Some(format!(
             "the crawl began with another scope ({}), by which its links were judged: give the same flags again, or another --crawl",
             told.join(", ")
-        );
-        let path = format!("--crawl {}", spec.crawl_id);
-        Ok(Some(
-            serde_json::json!({"error": {"path": path, "message": message}}),
-        ))
+        )))
+    }
+
+    /// A crawl goes on with the dataset that it began with, unless a flag names another: else its records would be in
+    /// one dataset up to where it was interrupted, and in another from there.
+    fn refusal_of_dataset(
+        &mut self,
+        crawl: CrawlKey,
+        chosen: Option<&ChosenDataset>,
+    ) -> Result<Option<String>, FrontierError> {
+        let known = self.frontier.dataset(crawl)?;
+        let other = known.as_ref().zip(chosen).filter(|both| is_another(*both));
+        let mistaken = other.filter(|(_, chosen)| !chosen.is_given);
+        Ok(mistaken.map(|(known, ChosenDataset { name, .. })| {
+            format!(
+                "the crawl's records are in the dataset `{known}`, and these would be in `{name}`: give --dataset {known}, or --dataset {name} if they are others, or another --crawl",
+            )
+        }))
     }
 
     /// Registers a crawl, new or from before the start, and queues its pending backfills.
@@ -281,6 +327,12 @@ impl Core {
 /// How long after a look at so many sites that rest the next one is due.
 fn pause_ms(sites: u64) -> i64 {
     LOOK_AT_RESTS_EVERY_MS * (1 + (sites / SITES_OF_ONE_PAUSE) as i64)
+}
+
+/// Whether a command's records are not of the crawl's dataset. A crawl that began before datasets had names keeps the one
+/// without a name, unless a flag names another.
+fn is_another((known, chosen): (&String, &ChosenDataset)) -> bool {
+    *known != chosen.name && (chosen.is_given || known != UNNAMED_DATASET)
 }
 
 #[cfg(test)]

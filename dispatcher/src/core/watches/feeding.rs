@@ -27,7 +27,7 @@ impl Core {
             "crawl": under_way.crawl,
             "fed_lines": status.fed_lines,
             "begins_again": run > 1,
-            "dataset": self.frontier.older_dataset(under_way.crawl)?,
+            "dataset": self.frontier.dataset(under_way.crawl)?,
             "began_ms": last.started_ms,
         }))
     }

@@ -87,11 +87,11 @@ fn records_of_version_3_are_in_the_dataset_of_those_without_a_name() {
     db.execute_batch(TO_VERSION_3).unwrap();
     drop(db);
     let mut frontier = Frontier::open(dir.path(), FrontierConfig::default(), 0).unwrap();
-    let dataset = frontier.older_dataset(crawl).unwrap();
+    let dataset = frontier.dataset(crawl).unwrap();
     assert_eq!(dataset.as_deref(), Some(webfill_store::UNNAMED_DATASET));
     let newer = CrawlSpec::new("app", "newer");
     let newer = frontier.open_crawl(&newer).unwrap();
-    assert_eq!(frontier.older_dataset(newer).unwrap(), None);
+    assert_eq!(frontier.dataset(newer).unwrap(), None);
     let mut fixture = Fixture {
         dir,
         frontier,
