@@ -26,6 +26,12 @@ impl StateFolder {
                 path.display()
             ))
         };
+        if let Some(why) = no_folder(path) {
+            let path = path.display();
+            return Err(Fault::usage(format!(
+                "the state folder {path} {why}: choose another --state"
+            )));
+        }
         let is_new = !path.exists();
         DirBuilder::new()
             .recursive(true)
@@ -37,6 +43,7 @@ impl StateFolder {
             })?;
         let path = path.canonicalize().map_err(unwritable)?;
         make_private(&path)?;
+        refuse_files_of_others(&path)?;
         let lock_path = path.join(format!("{lock_name}.lock"));
         let mut lock = OpenOptions::new()
             .create(true)
@@ -141,6 +148,17 @@ pub fn socket_folder(state: &Path) -> Result<PathBuf, Fault> {
     Ok(folder)
 }
 
+/// Why a path that exists is no folder, in words; `None` if it is one, or does not exist.
+pub fn no_folder(path: &Path) -> Option<&'static str> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    match path.metadata() {
+        Ok(target) if target.is_dir() => None,
+        Ok(_) => Some("is a file, not a folder"),
+        Err(_) if found.is_symlink() => Some("is a link to something that is not there"),
+        Err(_) => None,
+    }
+}
+
 /// Whoever may enter the folder can reach the sockets in it, which need no keys, and what was crawled. So
 /// it must be our own, and nobody else's to enter.
 fn make_private(folder: &Path) -> Result<(), Fault> {
@@ -148,13 +166,15 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
     // The link itself: in a folder that all may write to, somebody else may have laid it.
     let found = std::fs::symlink_metadata(folder)
         .map_err(|error| refused(format!("cannot be looked at: {error}")))?;
-    // SAFETY: it has no preconditions, and cannot fail.
-    #[allow(unsafe_code)]
-    let own = unsafe { libc::geteuid() };
-    if !found.is_dir() || found.uid() != own {
+    if !found.is_dir() {
         return Err(refused(String::from(
-            "is not a folder of the user that runs webfill: choose another --state, or remove it",
+            "is a link or a file, not a folder: choose another --state",
         )));
+    }
+    if found.uid() != own_user() {
+        return Err(refused(
+            owner_told(found.uid()) + ": choose another --state",
+        ));
     }
     if found.mode() & 0o077 == 0 {
         return Ok(());
@@ -170,6 +190,58 @@ fn make_private(folder: &Path) -> Result<(), Fault> {
             "is open to other users, and cannot be closed: {error}"
         ))
     })
+}
+
+/// A file that another user has put there, while the folder was open to others, could be anything: tasks, a log that
+/// is a link. Of the names that webfill does not use nothing is read.
+fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
+    let entries = std::fs::read_dir(folder)
+        .map_err(|error| Fault::usage(format!("cannot look into {}: {error}", folder.display())))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_used = name.to_str().is_some_and(is_used);
+        let Ok(found) = entry.metadata() else {
+            continue;
+        };
+        if is_used && found.uid() != own_user() {
+            return Err(Fault::usage(format!(
+                "{} {}: choose another --state, or give the file to this user (chown) if it is to be trusted",
+                entry.path().display(),
+                owner_told(found.uid())
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether webfill has a file or a folder of this name in a state folder.
+fn is_used(name: &str) -> bool {
+    [
+        "sockets",
+        "logs",
+        "seen",
+        "claim",
+        "supervisor.toml",
+        "feeders.toml",
+    ]
+    .contains(&name)
+        || name.starts_with("dispatcher.db")
+        || name.ends_with(".lock")
+}
+
+fn owner_told(owner: u32) -> String {
+    format!(
+        "belongs to user {owner}, and webfill runs as user {}",
+        own_user()
+    )
+}
+
+fn own_user() -> u32 {
+    // SAFETY: it has no preconditions, and cannot fail.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::geteuid()
+    }
 }
 
 /// Whether the folder is empty or has been used as a state folder or for sockets.
@@ -232,11 +304,52 @@ mod tests {
         let link = folder.join("link");
         std::os::unix::fs::symlink("/tmp", &link).unwrap();
         let refused = make_private(&link).unwrap_err();
-        assert!(
-            refused.message.contains("is not a folder of the user"),
-            "{refused}"
-        );
+        assert!(refused.message.contains("is a link or a file"), "{refused}");
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_folder_is_called_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "").unwrap();
+        std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
+        std::os::unix::fs::symlink(folder.path(), at("link")).unwrap();
+        for (name, told) in [
+            ("file", "is a file, not a folder"),
+            ("dangling", "is a link to something that is not there"),
+        ] {
+            let refused = StateFolder::open(&at(name), "crawl").unwrap_err();
+            assert!(refused.message.contains(told), "{refused}");
+        }
+        assert_eq!(no_folder(&at("link")), None);
+        assert_eq!(no_folder(&at("new")), None);
+    }
+
+    /// Only root can make such a file.
+    #[test]
+    fn files_of_another_user_are_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        if own_user() != 0 {
+            return;
+        }
+        for name in ["dispatcher.db", "dispatcher.db-wal", "logs", "crawl.lock"] {
+            let file = folder.path().join(name);
+            std::fs::write(&file, "").unwrap();
+            std::os::unix::fs::lchown(&file, Some(12_345), None).unwrap();
+            let refused = StateFolder::open(folder.path(), "crawl").unwrap_err();
+            assert!(refused.message.contains(name), "{refused}");
+            assert!(refused.message.contains("user 12345"), "{refused}");
+            std::fs::remove_file(&file).unwrap();
+        }
+        let notes = folder.path().join("notes.txt");
+        std::fs::write(&notes, "").unwrap();
+        std::os::unix::fs::lchown(&notes, Some(12_345), None).unwrap();
+        drop(StateFolder::open(folder.path(), "crawl").unwrap());
+        // A folder of another user is refused as well, and its owner named.
+        std::os::unix::fs::lchown(folder.path(), Some(12_345), None).unwrap();
+        let refused = StateFolder::open(folder.path(), "crawl").unwrap_err();
+        assert!(refused.message.contains("user 12345"), "{refused}");
     }
 
     #[test]
@@ -272,10 +385,7 @@ mod tests {
         // Whoever may write to the temporary folder can lay a link there first.
         std::os::unix::fs::symlink("/", &folder).unwrap();
         let refused = socket_folder(&deep).unwrap_err();
-        assert!(
-            refused.message.contains("is not a folder of the user"),
-            "{refused}"
-        );
+        assert!(refused.message.contains("is a link or a file"), "{refused}");
         std::fs::remove_file(&folder).unwrap();
     }
 }
