@@ -59,7 +59,7 @@ fn unknown_flags_and_values_are_named() {
         (vec!["--follow", "some", "http://a.example/"], "some"),
         (vec!["--delay", "-1", "http://a.example/"], "-1"),
         (vec!["--delay", "nan", "http://a.example/"], "nan"),
-        (vec!["--workers", "0", "http://a.example/"], "--workers"),
+        (vec!["--workers", "1000", "http://a.example/"], "--workers"),
         (
             vec!["--resolve", "nonsense", "http://a.example/"],
             "nonsense",
@@ -297,6 +297,18 @@ fn a_port_in_use_is_named() {
         run.stderr
     );
     assert_says(&run, &[&port, "in use"]);
+}
+
+#[test]
+fn a_port_whose_next_three_are_none_is_refused() {
+    let work = Workplace::new();
+    let run = Run::new(["dispatcher", "--port", "65533", "--state"])
+        .arg(work.path("state"))
+        .finish()
+        .expect(2);
+    assert_says(&run, &["dispatcher.port = 65533", "65532"]);
+    let run = Run::new(["status", "--dispatcher", "tcp://127.0.0.1:65533"]);
+    assert_says(&run.finish().expect(2), &["a port from 1 to 65532"]);
 }
 
 #[test]

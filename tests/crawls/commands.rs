@@ -206,7 +206,43 @@ fn a_crawl_on_this_machine_is_pruned_in_its_state_folder_and_begins_anew() {
     crawl().expect(0);
     assert_eq!(web.visits().pages().len(), 1, "it is known");
     let told = prune(&work, &["test"]).expect(0).stdout;
-    assert_eq!(told.trim(), "local: 1 crawls with 1 URLs pruned");
+    assert_eq!(told.trim(), "local: 1 crawl with 1 URL pruned");
     crawl().expect(0);
     assert_eq!(web.visits().pages().len(), 2, "it began anew");
+}
+
+#[test]
+fn what_is_not_pruned_is_told_with_its_reason() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = web.site("a.example");
+    site.otherwise(|_| page("T").into());
+    let urls = [site.url("/1"), site.url("/2")];
+    let run = work.crawl(&web).args(["--max-pages", "1"]).args(urls);
+    run.finish().expect(12);
+    for (args, told) in [
+        (&["test"][..], "1 of its URLs is not done"),
+        (&["other"], "there is no such crawl"),
+    ] {
+        let refused = prune(&work, args).expect(1).stderr;
+        assert!(refused.contains(told), "{refused}");
+    }
+    work.crawl(&web).finish().expect(0);
+    let young = prune(&work, &["test", "--older-than", "1h"]).expect(1);
+    let told = young.one_sentence();
+    assert!(told.contains("a shorter --older-than"), "{told}");
+    // What cannot be taken back wants a unit.
+    let refused = prune(&work, &["--older-than", "30"]).expect(2);
+    let told = refused.one_sentence();
+    assert!(told.contains("`30` has no unit: write 30d"), "{told}");
+    prune(&work, &["test"]).expect(0);
+}
+
+#[test]
+fn no_workers_are_as_many_as_there_are_by_default() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = web.site("a.example");
+    site.serve("/", page("T"));
+    let run = work.crawl(&web).instead("--workers", "0");
+    let done = run.arg(site.url("/")).finish().expect(0);
+    assert_eq!(done.summary().outcome("ok"), 1);
 }

@@ -70,7 +70,7 @@ fn what_goes_on_or_is_too_young_is_not_pruned() {
     let young = fleet.json(&["prune", APP, "--older-than", "1h"]);
     assert_eq!(young["total_crawls"], 0, "{young}");
     let told = fleet.run(&["prune", APP, "goes-on"]).expect(0).stdout;
-    assert_eq!(told.trim(), "testapp: 1 crawls with 1 URLs pruned");
+    assert_eq!(told.trim(), "testapp: 1 crawl with 1 URL pruned");
     fleet.run(&["prune", APP]).expect(2);
     fleet.feed(&[request(&site.url("/"), "goes-on")]);
     assert_eq!(
@@ -97,7 +97,7 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
         (fleet.pending("brief") == 0).then_some(())
     });
     let told = fleet.run(&["prune", APP, "brief"]).expect(0).stdout;
-    assert_eq!(told.trim(), "testapp: 1 crawls with 5 URLs pruned");
+    assert_eq!(told.trim(), "testapp: 1 crawl with 5 URLs pruned");
     wait_for("its tasks are deleted", || {
         (tasks(&fleet) == 0).then_some(())
     });

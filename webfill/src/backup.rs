@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use webfill_dispatcher::frontier::{FILE_NAME, Frontier};
+use webfill_startup::state::no_folder;
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::StoreUri;
 
@@ -38,13 +39,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
     settings.store = options.store.unwrap_or(settings.store);
     settings.cache = options.cache.or(settings.cache);
     settings.validate()?;
-    let frontier = settings.state.join(FILE_NAME);
-    if !frontier.is_file() {
-        return Err(Fault::usage(format!(
-            "there is no {}: name the dispatcher's folder by --state",
-            frontier.display()
-        )));
-    }
+    require_frontier(&settings.state)?;
     let store = settings.store_uri()?;
     let cache = settings.cache_uri()?.filter(|cache| *cache != store);
     for uri in std::iter::once(&store).chain(&cache) {
@@ -58,6 +53,20 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
         back_up_store("cache", &cache, &options.folder)?;
     }
     Ok(ExitStatus::Done)
+}
+
+/// Refuses a folder without a dispatcher's file, or one that cannot be looked into.
+pub fn require_frontier(state: &Path) -> Result<(), Fault> {
+    let frontier = state.join(FILE_NAME);
+    let told = frontier.display();
+    match frontier.metadata() {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(Fault::usage(format!("{told} is no file"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Fault::usage(format!(
+            "there is no {told}: name the dispatcher's folder by --state"
+        ))),
+        Err(error) => Err(Fault::usage(format!("cannot look at {told}: {error}"))),
+    }
 }
 
 /// A mistyped store is found before anything is copied, so that the same folder can be named again.
@@ -85,6 +94,12 @@ fn create(folder: &Path) -> Result<(), Fault> {
     let unwritable = |error: std::io::Error| {
         Fault::usage(format!("cannot create {}: {error}", folder.display()))
     };
+    if let Some(why) = no_folder(folder) {
+        let folder = folder.display();
+        return Err(Fault::usage(format!(
+            "{folder} {why}: name a folder of its own for each backup"
+        )));
+    }
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

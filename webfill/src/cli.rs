@@ -161,8 +161,8 @@ pub struct CrawlOptions {
     /// `browser`: pages are read when their scripts have run, in Chromium [default: http]
     #[arg(long, value_name = "http|browser")]
     pub lane: Option<Lane>,
-    /// Worker processes [default: one per core; in the lane browser, one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
+    /// Worker processes; 0 is the default [default: one per core; in the lane browser, one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=999))]
     pub workers: Option<u16>,
     /// Fetches in flight per worker [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -358,6 +358,16 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     let millis = webfill_api::duration_ms(text)?;
     Ok(std::time::Duration::from_millis(millis as u64))
+}
+
+/// The same, but with its unit: what it is for cannot be taken back.
+pub fn age(text: &str) -> Result<std::time::Duration, String> {
+    match text.parse::<f64>() {
+        Ok(_) => Err(format!(
+            "`{text}` has no unit: write {text}d for days, {text}h for hours or {text}s for seconds"
+        )),
+        Err(_) => duration(text),
+    }
 }
 
 fn follow(text: &str) -> Result<Follow, String> {

@@ -60,8 +60,8 @@ pub struct SupervisorOptions {
     /// [default: http]
     #[arg(long, value_name = "http|browser")]
     pub lane: Option<Lane>,
-    /// Worker processes [default: one per core; in the lane browser, one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
+    /// Worker processes; 0 is the default [default: one per core; in the lane browser, one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=999))]
     pub workers: Option<u16>,
     /// Tasks held at most [default: four for each fetch in flight]
     #[arg(long, value_name = "N")]

@@ -6,17 +6,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde_json::{Value, json};
-use webfill_dispatcher::frontier::{FILE_NAME, Frontier, FrontierConfig, FrontierError};
+use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
 use webfill_startup::state::StateFolder;
 use webfill_startup::{ExitStatus, Fault};
 
 use super::actions::{action, answered};
 use super::connection::ConnectionOptions;
 use super::prune_store::prune_store;
-use super::table::{cell, visible};
-use crate::cli::duration;
+use super::table::{counted, visible};
+use crate::backup::require_frontier;
+use crate::cli::age;
 
 #[derive(Debug, Args)]
+#[command(override_usage = "\
+    webfill prune APPID CRAWLID [OPTIONS]\n       \
+    webfill prune APPID --older-than DURATION [OPTIONS]\n       \
+    webfill prune --store URI --older-than DURATION [--json]")]
 pub struct PruneOptions {
     /// The application's id; that of `webfill crawl` is `local`
     #[arg(value_name = "APPID", required_unless_present = "store")]
@@ -26,7 +31,7 @@ pub struct PruneOptions {
     pub crawl_id: Option<String>,
     /// Only crawls in which nothing has happened for so long, or pages that were fetched so long ago:
     /// 90s, 15m, 2h or 1d
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = age)]
     pub older_than: Option<Duration>,
     /// Prune in this state folder, which no dispatcher may be using, and give all free space back
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
@@ -48,13 +53,10 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
         (Some(store), _) => {
             let answer = prune_store(store, options.older_than.unwrap_or_default())?;
             answered(&answer, options.json, |answer| {
-                let count = |what: &str| cell(&answer[format!("total_{what}")]);
-                format!(
-                    "{} pages and {} entries of their log dropped, and {} samples of pages",
-                    count("pages"),
-                    count("log_entries"),
-                    count("samples")
-                )
+                let pages = counted(&answer["total_pages"], "page", "pages");
+                let entries = counted(&answer["total_log_entries"], "entry", "entries");
+                let samples = counted(&answer["total_samples"], "sample", "samples");
+                format!("{pages} and {entries} of their log dropped, and {samples} of pages")
             })
         }
         (None, app_id) => prune_crawls(&options, app_id.as_deref().unwrap_or_default()),
@@ -74,24 +76,19 @@ fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Faul
     };
     let of = visible(app_id);
     answered(&answer, options.json, |answer| {
-        let crawls = cell(&answer["total_crawls"]);
-        let tasks = cell(&answer["total_tasks"]);
+        let crawls = counted(&answer["total_crawls"], "crawl", "crawls");
+        let tasks = counted(&answer["total_tasks"], "URL", "URLs");
         let more = match answer["has_more"] == true {
             true => "; there are more: ask again",
             false => "",
         };
-        format!("{of}: {crawls} crawls with {tasks} URLs pruned{more}")
+        format!("{of}: {crawls} with {tasks} pruned{more}")
     })
 }
 
 /// What a dispatcher does, all at once.
 fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Value, Fault> {
-    if !state.join(FILE_NAME).exists() {
-        let state = state.display();
-        return Err(Fault::usage(format!(
-            "{state}: there is no {FILE_NAME} to prune, choose another --state"
-        )));
-    }
+    require_frontier(state)?;
     let folder = StateFolder::open(state, "dispatcher")?;
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ms = since_epoch.map_or(0, |passed| passed.as_millis() as i64);
@@ -101,15 +98,37 @@ fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Va
     let frontier = Frontier::open(folder.path(), FrontierConfig::default(), now_ms);
     let pruned = frontier.and_then(|mut frontier| {
         let crawl_id = options.crawl_id.as_deref();
-        prune_all(&mut frontier, app_id, crawl_id, now_ms - older_ms)
+        if let Some(crawl_id) = crawl_id
+            && let Some(why) = refusal_to_prune(&mut frontier, app_id, crawl_id)?
+        {
+            return Ok(Err(Fault::error(format!("{app_id}/{crawl_id}: {why}"))));
+        }
+        prune_all(&mut frontier, app_id, crawl_id, now_ms - older_ms).map(Ok)
     });
-    let (crawls, tasks) = pruned.map_err(Fault::error)?;
+    let (crawls, tasks) = pruned.map_err(Fault::error)??;
     if let (Some(crawl_id), 0) = (&options.crawl_id, crawls) {
         return Err(Fault::error(format!(
-            "{app_id}/{crawl_id}: there is no such crawl, or it is not finished, or not old enough"
+            "{app_id}/{crawl_id}: something has happened in it since then: give a shorter --older-than, or none"
         )));
     }
     Ok(json!({"action": "prune", "total_crawls": crawls, "total_tasks": tasks, "has_more": false}))
+}
+
+/// Why a crawl that is named cannot be pruned, whatever its age.
+fn refusal_to_prune(
+    frontier: &mut Frontier,
+    app_id: &str,
+    crawl_id: &str,
+) -> Result<Option<String>, FrontierError> {
+    let Some(crawl) = frontier.find_crawl(app_id, crawl_id)? else {
+        return Ok(Some("there is no such crawl".into()));
+    };
+    let status = frontier.crawl_status(crawl)?;
+    let left = status.queued + status.leased;
+    Ok((left > 0).then(|| {
+        let are = if left == 1 { "is" } else { "are" };
+        format!("{left} of its URLs {are} not done: finish or stop it first")
+    }))
 }
 
 fn prune_all(

@@ -39,6 +39,12 @@ pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
+/// A count with its noun, such as `1 crawl` and `2 crawls`.
+pub(super) fn counted(count: &Value, one: &str, many: &str) -> String {
+    let noun = if *count == 1 { one } else { many };
+    format!("{} {noun}", cell(count))
+}
+
 const NOTHING: &str = "-";
 
 /// A value as the text of one cell, without control characters.

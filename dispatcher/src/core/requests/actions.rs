@@ -170,7 +170,7 @@ impl Core {
         let why = match self.frontier.crawl_end(crawl)? {
             None => return Ok(None),
             Some(Outcome::Expired) => "the crawl has expired",
-            Some(_) => "the crawl was stopped for good",
+            Some(_) => "the crawl was stopped for good; `webfill prune` frees its id",
         };
         Ok(Some(Refusal::new("$.crawlid", why)))
     }

@@ -144,7 +144,7 @@ impl Core {
         if self.frontier.crawl_end(crawl)? == Some(Outcome::Stopped) {
             return Ok(Err(Closed {
                 key: "crawlid",
-                why: "the crawl was stopped, and its id is not taken again",
+                why: "the crawl was stopped, and its id is not taken again before `webfill prune` frees it",
             }));
         }
         let current = self.frontier.spec(crawl)?;
