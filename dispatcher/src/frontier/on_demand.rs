@@ -247,6 +247,19 @@ impl Frontier {
         })
     }
 
+    /// How many crawls of an application are paused with something queued, and the id of one.
+    pub fn paused_crawls(&mut self, app_id: &str) -> Result<(u64, String), FrontierError> {
+        self.guarded("count the paused crawls of an application", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT count(*), coalesce(min(crawl_id), '') FROM crawls
+                       WHERE app_id = ?1 AND paused AND ended IS NULL AND queued > 0";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            select.query_row([app_id], |row| {
+                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
+            })
+        })
+    }
+
     /// Adds up the counters of all crawls; reads all their rows.
     pub fn tally(&mut self) -> Result<FrontierTally, FrontierError> {
         self.guarded("count the crawls", |frontier| {

@@ -35,7 +35,20 @@ impl Core {
         }
         let lane = self.frontier.awaits_browsers(app_id)?;
         let lane = lane.then(|| String::from("a supervisor of lane browser"));
-        self.awaited(lane, Asked::Application(app_id), app_id, now_ms)
+        let (paused, example) = self.frontier.paused_crawls(app_id)?;
+        let awaited = match self.frontier.app_tally(app_id)?.crawls > paused {
+            true => self.awaited(lane, Asked::Application(app_id), app_id, now_ms)?,
+            false => None,
+        };
+        let resumption = match paused {
+            0 => None,
+            1 => Some(format!("the resumption of {example}")),
+            _ => Some(format!(
+                "the resumption of {paused} crawls, such as {example}"
+            )),
+        };
+        let all: Vec<String> = resumption.into_iter().chain(awaited).collect();
+        Ok((!all.is_empty()).then(|| all.join("; ")))
     }
 
     fn awaited(

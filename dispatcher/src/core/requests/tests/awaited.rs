@@ -61,6 +61,17 @@ fn info_says_why_something_pending_does_not_move() {
     let rule = json!({"action": "site", "site": "a.org", "limit": null, "block_until": until});
     fixture.ask(&rule);
     waits(&mut fixture, Some("the end of the block of a.org"));
+    // The state of a crawl says that it is paused; an application has none.
     fixture.ask(&action("pause"));
-    waits(&mut fixture, None);
+    let info = fixture.accept(&action("info"));
+    assert_eq!(
+        (&info["state"], info.get("waiting_for")),
+        (&json!("paused"), None)
+    );
+    let info = fixture.accept(&about_app());
+    assert_eq!(info["waiting_for"], "the resumption of c1");
+    fixture.accept(&request(json!({"crawlid": "c2"})));
+    let info = fixture.accept(&about_app());
+    let both = "the resumption of c1; the end of the block of a.org";
+    assert_eq!(info["waiting_for"], both);
 }
