@@ -191,6 +191,32 @@ fn lines_with_one_id_are_merged_and_told() {
 }
 
 #[test]
+fn a_resumed_crawl_keeps_the_list_of_what_was_repeated() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let site = web.site("people.example");
+    site.otherwise(|request| page(&request.path).into());
+    // The beginning of a file, by which it is known again, is its first 4096 bytes.
+    let note = "n".repeat(5_000);
+    let csv = format!(
+        "id,url,name,note\n1,http://people.example/1,,{note}\n1,http://people.example/2,,\n"
+    );
+    let seeds = work.write("people.csv", &csv);
+    let run = |web: &Web| crawl(&work, web).arg("--seeds").arg(&seeds);
+    let first = run(&web).args(["--max-pages", "1"]).finish().expect(12);
+    let file = first.summary().json["repeated_seeds"]["file"].clone();
+    let listed = || std::fs::read_to_string(file.as_str().unwrap()).unwrap();
+    assert_eq!(listed().lines().count(), 1);
+    let more = format!("{csv}1,http://people.example/3,,\n");
+    work.write("people.csv", more);
+    run(&web).finish().expect(0);
+    let ids: Vec<Value> = listed()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["line"].clone())
+        .collect();
+    assert_eq!(ids, [json!(3), json!(4)]);
+}
+
+#[test]
 fn a_corrected_value_in_the_seeds_is_taken() {
     let (web, work) = (Web::start(), Workplace::new());
     serve(&web.site("people.example"), "/1", "name", "Ada");

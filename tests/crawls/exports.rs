@@ -99,6 +99,26 @@ fn export_writes_csv_for_programs_or_for_spreadsheets() {
 }
 
 #[test]
+fn an_export_of_nothing_says_so() {
+    let work = crawled();
+    for (args, told) in [
+        (
+            ["records", "--dataset", "nosuch"],
+            "no records of the dataset `nosuch`",
+        ),
+        (
+            ["pages", "--crawl", "nosuch"],
+            "no pages of the crawl `nosuch`",
+        ),
+    ] {
+        let run = export(&work, &args);
+        assert_eq!(run.stdout, "");
+        assert!(run.stderr.contains(told), "{}", run.stderr);
+    }
+    assert_eq!(export(&work, &["pages"]).stderr, "");
+}
+
+#[test]
 fn export_of_a_store_that_is_not_there_makes_none() {
     let work = Workplace::new();
     let store = format!("sqlite:{}", work.path("none.db").display());

@@ -129,6 +129,15 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     let (status, answer) = post(&fleet, "/reload", &json!({}));
     assert_eq!(status, 400, "{answer}");
 
+    // Who sends a signal gets no answer, so it is on standard error.
+    fleet.dispatcher().signal(Signal::HUP);
+    let refused = wait_for("the signal's refusal is told", || {
+        let told = fleet.dispatcher().stderr_so_far();
+        let mut lines = told.lines().map(str::to_owned);
+        lines.find(|line| line.contains("nothing was changed by the reload"))
+    });
+    assert!(refused.contains("busi"), "{refused}");
+
     fleet.work.write("webfill.toml", file("[120.0]", 1_000));
     fleet.work.write_json("mappings/profile.json", &with_shoe());
     fleet.dispatcher().signal(Signal::HUP);

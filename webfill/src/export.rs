@@ -80,7 +80,13 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
             Some(since) => {
                 changes::export(&*store, since, &wanted.filter, options.follow, out).await
             }
-            None => export(&*store, &wanted, out).await.map(drop),
+            None => {
+                let rows = export(&*store, &wanted, out).await?;
+                if rows == 0 {
+                    tell_of_nothing(&wanted, &uri);
+                }
+                Ok(())
+            }
         }
     });
     match exported {
@@ -91,6 +97,23 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         }
         Err(error) => Err(Fault::error(error)),
     }
+}
+
+/// A mistyped name would look like an empty dataset or crawl.
+fn tell_of_nothing(wanted: &Wanted, uri: &StoreUri) {
+    let filter = &wanted.filter;
+    let of = match (&filter.dataset, &filter.crawl_id, &filter.app_id) {
+        (Some(dataset), ..) => format!("the dataset `{dataset}`"),
+        (None, Some(crawl_id), _) => format!("the crawl `{crawl_id}`"),
+        (None, None, Some(app_id)) => format!("the application `{app_id}`"),
+        (None, None, None) => return,
+    };
+    let what = match wanted.what {
+        ExportWhat::Records => "records",
+        ExportWhat::Pages => "pages",
+        ExportWhat::Changes => "changes",
+    };
+    eprintln!("webfill: {uri} has no {what} of {of}");
 }
 
 /// Refuses flags that do not go together.

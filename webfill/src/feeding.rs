@@ -257,6 +257,10 @@ impl Feeder {
             self.repeated.go_on();
         }
         let fed = position.lines_of(self.input.fed_lines);
+        if fed > 0 {
+            // Lines that were fed before are read again, but not put: what they repeat is listed already.
+            self.repeated.go_on();
+        }
         while !self.is_over() {
             match reading.next()? {
                 Next::Seed(mut seed) => {

@@ -42,7 +42,16 @@ impl Process {
                 self.protection.replace(reloaded.protection.clone());
                 self.refused_reload = None;
             }
-            Err(fault) => self.refused_reload = Some(fault.message.clone()),
+            Err(fault) => {
+                // Who has sent a signal gets no answer.
+                if ended.asked.client.is_none() {
+                    eprintln!(
+                        "webfill: nothing was changed by the reload: {}",
+                        fault.message
+                    );
+                }
+                self.refused_reload = Some(fault.message.clone());
+            }
         }
         self.core.finish_reload(ended, self.clock.now_ms());
         self.service_manager.ready();

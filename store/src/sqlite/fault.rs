@@ -79,9 +79,9 @@ fn fatal_reason(code: Option<ErrorCode>, error: &rusqlite::Error) -> String {
         Some(ErrorCode::NotADatabase) => {
             String::from("the file is no SQLite database: use another file")
         }
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            String::from("the file cannot be written: check its permissions and its folder's")
-        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => String::from(
+            "this user may not write the file or its folder, which is needed to read it as well: check their permissions",
+        ),
         Some(ErrorCode::CannotOpen) => {
             String::from("the file cannot be opened: check the path and its permissions")
         }

@@ -1,5 +1,5 @@
 //! A file of JSON lines that lists seeds which people should look at. It is created with its first
-//! line. A resumed crawl adds to what an earlier run has listed, whose part of the input is not read
+//! line. A resumed crawl adds to what an earlier run has listed of the part of the input that is not fed
 //! again.
 
 use std::fs::File;

@@ -84,6 +84,8 @@ fn check_numbers(settings: &Settings) -> Result<(), Fault> {
             dispatcher.seen_memory_mib as u64,
             1..=1 << 20,
         ),
+        // The next three are its own as well.
+        ("dispatcher.port", u64::from(dispatcher.port), 1..=65_532),
         ("supervisor.workers", u64::from(supervisor.workers), 0..=999),
         (
             "politeness.address_in_flight",
