@@ -362,11 +362,14 @@ pub fn duration(text: &str) -> Result<std::time::Duration, String> {
 
 /// The same, but with its unit: what it is for cannot be taken back.
 pub fn age(text: &str) -> Result<std::time::Duration, String> {
-    match text.parse::<f64>() {
-        Ok(_) => Err(format!(
+    match text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    {
+        true => Err(format!(
             "`{text}` has no unit: write {text}d for days, {text}h for hours or {text}s for seconds"
         )),
-        Err(_) => duration(text),
+        false => duration(text),
     }
 }
 

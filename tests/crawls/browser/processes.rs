@@ -68,7 +68,12 @@ fn a_browser_that_dies_costs_no_page() {
         println!("killed {}", kills + 1);
     }
     let run = run.finish().expect(0);
-    assert_eq!(run.summary().outcome("ok"), PAGES as u64, "{}", run.summary().json);
+    assert_eq!(
+        run.summary().outcome("ok"),
+        PAGES as u64,
+        "{}",
+        run.summary().json
+    );
     let pages = work.stored().pages();
     assert_eq!(pages.len(), PAGES);
     for n in 1..=PAGES {
