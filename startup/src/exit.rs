@@ -48,7 +48,7 @@ impl ExitStatus {
 }
 
 /// An error that ends the process, with its exit status. The message is one sentence.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Fault {
     pub status: ExitStatus,
     pub message: String,
@@ -65,6 +65,10 @@ impl Fault {
 
     pub fn fatal(message: impl fmt::Display) -> Fault {
         Fault::new(ExitStatus::Fatal, message)
+    }
+
+    pub fn interrupted(message: impl fmt::Display) -> Fault {
+        Fault::new(ExitStatus::Interrupted, message)
     }
 
     fn new(status: ExitStatus, message: impl fmt::Display) -> Fault {

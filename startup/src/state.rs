@@ -216,17 +216,26 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
 
 /// Whether webfill has a file or a folder of this name in a state folder.
 fn is_used(name: &str) -> bool {
-    [
-        "sockets",
+    const NAMES: [&str; 16] = [
+        "claim",
+        "crawl.lock",
+        "dispatcher.db",
+        "dispatcher.db-journal",
+        "dispatcher.db-shm",
+        "dispatcher.db-wal",
+        "dispatcher.lock",
+        "feeders.toml",
         "logs",
         "seen",
-        "claim",
+        "sockets",
+        "supervisor.lock",
         "supervisor.toml",
-        "feeders.toml",
-    ]
-    .contains(&name)
-        || name.starts_with("dispatcher.db")
-        || name.ends_with(".lock")
+        "watch.lock",
+        "watches",
+        "webfill.toml",
+    ];
+    const LISTS: [&str; 4] = ["broken-seeds-", "records-read-", "repeated-seeds-", "runs-"];
+    NAMES.contains(&name) || LISTS.iter().any(|list| name.starts_with(list))
 }
 
 fn owner_told(owner: u32) -> String {

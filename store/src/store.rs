@@ -188,8 +188,8 @@ pub trait Store: Send + Sync {
 
     async fn get_crawl(&self, id: &CrawlId) -> Result<Option<Crawl>, StoreError>;
 
-    /// Claims a crawl for a process. If another claim is in force, it is returned, and nothing changes; `watched` is one that was seen to lapse, and is replaced if
-    /// it was not renewed since.
+    /// Claims a crawl for a process. If another claim is in force, it is returned, and nothing changes; `watched` is
+    /// one that was seen to lapse, and is replaced if it was not renewed since.
     async fn claim_crawl(
         &self,
         claim: CrawlClaim,

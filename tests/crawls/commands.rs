@@ -229,7 +229,10 @@ fn what_is_not_pruned_is_told_with_its_reason() {
     work.crawl(&web).finish().expect(0);
     let young = prune(&work, &["test", "--older-than", "1h"]).expect(1);
     let told = young.one_sentence();
-    assert!(told.contains("a shorter --older-than"), "{told}");
+    assert!(
+        told.contains("since the time that --older-than says"),
+        "{told}"
+    );
     // What cannot be taken back wants a unit.
     let refused = prune(&work, &["--older-than", "30"]).expect(2);
     let told = refused.one_sentence();

@@ -22,6 +22,7 @@ fn slow_site(web: &Web) -> Vec<String> {
 /// The same crawl from a state folder.
 fn crawl_from(folder: &str, work: &Workplace, web: &Web, store: &str, urls: &[String]) -> Run {
     let run = work.crawl(web).instead("--store", store);
+    let run = run.arg("--config").arg(work.short_timeouts());
     run.instead("--state", work.path(folder)).args(urls)
 }
 
@@ -115,6 +116,21 @@ fn stand_still(work: &Workplace, web: &Web, urls: &[String]) {
 fn the_children_of_a_crawl_that_stands_still_visit_nobody_beside_its_successor() {
     let (work, web) = (Workplace::new(), Web::start());
     let urls = paced_site(&web, 90);
+    stand_still(&work, &web, &urls);
+    web.visits().assert_polite(Duration::from_millis(200));
+}
+
+/// Requests that take long are under way when the claim lapses.
+#[test]
+fn a_successor_waits_for_the_requests_that_are_under_way() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let mut urls = Vec::new();
+    for (number, latency_ms) in (2_000..4_000).step_by(400).enumerate() {
+        let site = web.site(&format!("slow{number}.example"));
+        site.otherwise(|request| page(&request.path).into());
+        site.latency(Duration::from_millis(latency_ms));
+        urls.extend((0..5).map(|page| site.url(&format!("/{page}"))));
+    }
     stand_still(&work, &web, &urls);
     web.visits().assert_polite(Duration::from_millis(200));
 }

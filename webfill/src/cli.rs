@@ -362,14 +362,12 @@ pub fn duration(text: &str) -> Result<std::time::Duration, String> {
 
 /// The same, but with its unit: what it is for cannot be taken back.
 pub fn age(text: &str) -> Result<std::time::Duration, String> {
-    match text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.')
-    {
-        true => Err(format!(
+    let age = duration(text)?;
+    match text.ends_with(|last: char| last.is_ascii_alphabetic()) {
+        true => Ok(age),
+        false => Err(format!(
             "`{text}` has no unit: write {text}d for days, {text}h for hours or {text}s for seconds"
         )),
-        false => duration(text),
     }
 }
 

@@ -243,13 +243,17 @@ impl Crawl {
             store,
             runtime,
             progress: Progress::start(self.options.progress),
-            deadline: self.options.max_time.map(|limit| started + limit),
+            deadline: self
+                .options
+                .max_time
+                .map(|limit| started + claim.waited() + limit),
             max_rest: self.options.max_rest,
             counters: Counters::default(),
             records: RecordCounts::default(),
             count_at: Instant::now(),
             writing_back,
             hold: claim.hold(),
+            was_ours: true,
         };
         let end = watch.wait_for_end(&mut client, &mut fleet, &mut feeding)?;
         watch.tell_end(end);
@@ -324,7 +328,8 @@ impl Crawl {
     fn claim(&self, store: &Arc<dyn Store>, state: &StateFolder) -> Result<Claim, Fault> {
         let id = CrawlId::new(&self.spec.app_id, &self.spec.crawl_id);
         let tells = self.options.progress != ProgressStyle::None;
-        Claim::take(store, id, state, tells)
+        let longest_request = webfill_worker::longest_request(&self.settings.fetch);
+        Claim::take(store, id, state, longest_request, tells)
     }
 
     async fn open_dataset(&self) -> Result<Option<Arc<Dataset>>, Fault> {

@@ -102,18 +102,22 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
 /// A mistyped name would look like an empty dataset or crawl.
 fn tell_of_nothing(wanted: &Wanted, uri: &StoreUri) {
     let filter = &wanted.filter;
-    let of = match (&filter.dataset, &filter.crawl_id, &filter.app_id) {
-        (Some(dataset), ..) => format!("the dataset `{dataset}`"),
-        (None, Some(crawl_id), _) => format!("the crawl `{crawl_id}`"),
-        (None, None, Some(app_id)) => format!("the application `{app_id}`"),
-        (None, None, None) => return,
-    };
+    let named = [
+        ("dataset", &filter.dataset),
+        ("application", &filter.app_id),
+        ("crawl", &filter.crawl_id),
+    ];
+    let named = named.map(|(what, name)| Some(format!("the {what} `{}`", name.as_ref()?)));
+    let named: Vec<String> = named.into_iter().flatten().collect();
+    if named.is_empty() {
+        return;
+    }
     let what = match wanted.what {
         ExportWhat::Records => "records",
         ExportWhat::Pages => "pages",
         ExportWhat::Changes => "changes",
     };
-    eprintln!("webfill: {uri} has no {what} of {of}");
+    eprintln!("webfill: {uri} has no {what} of {}", named.join(" and "));
 }
 
 /// Refuses flags that do not go together.

@@ -362,6 +362,9 @@ impl Feeder {
         for message in requests.into_messages() {
             self.feed_requests(message)?;
         }
+        // What was listed of lines that count as fed is not listed again.
+        self.repeated.flush()?;
+        self.broken.flush()?;
         // The own crawl comes last: with it the dispatcher notes the position in the input.
         self.feed(own, position.fed_lines())
     }

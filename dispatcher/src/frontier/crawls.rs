@@ -195,7 +195,13 @@ impl Frontier {
         })
     }
 
+    /// Notes the dataset of the crawl's records. What was fed of the input was of another dataset, if one was known,
+    /// and begins again for this one.
     pub fn set_dataset(&mut self, key: CrawlKey, name: &str) -> Result<(), FrontierError> {
+        let known = self.dataset(key)?;
+        if known.is_some_and(|known| known != name) {
+            self.set_fed(key, 0)?;
+        }
         self.guarded("note the dataset", |frontier| {
             let sql = "UPDATE crawls SET dataset = ?2 WHERE id = ?1";
             frontier.db.execute(sql, params![key, name]).map(|_| ())

@@ -5,9 +5,9 @@
 //! is renewed. When this process dies, the claim lapses; the next process in the same state
 //! folder, whose lock it must have taken, need not wait for that.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,9 @@ use webfill_startup::boot_clock::boot_ms;
 use webfill_startup::claim_file::ClaimFile;
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::state::StateFolder;
-use webfill_store::{CrawlClaim, CrawlId, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY, Store, iso_time};
+use webfill_store::{
+    CrawlClaim, CrawlId, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY, Store, StoreError, iso_time,
+};
 
 use crate::feeding::{now_ms, store_fault};
 
@@ -30,6 +32,7 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(3);
 /// The claim, given up when this is dropped.
 pub struct Claim {
     hold: Arc<Hold>,
+    waited: Duration,
     /// Dropped at the end.
     going_on: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -41,6 +44,7 @@ impl Claim {
         store: &Arc<dyn Store>,
         crawl: CrawlId,
         state: &StateFolder,
+        longest_request: Duration,
         tells: bool,
     ) -> Result<Claim, Fault> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -50,7 +54,9 @@ impl Claim {
         let claim = new_claim(crawl, state)?;
         let hold = Arc::new(Hold::new(state));
         let mut asked_ms = boot_ms();
+        let mut rest = Duration::ZERO;
         if let Some(other) = ask(&runtime, &**store, &claim, None)? {
+            rest = longest_request;
             asked_ms = wait_until_lapsed(&runtime, &**store, &claim, other, tells)?;
         }
         hold.extend(asked_ms)
@@ -65,11 +71,41 @@ impl Claim {
             .name("claim".into())
             .spawn(move || renewing.run(&runtime, &over))
             .map_err(|error| Fault::error(format!("cannot claim the crawl: {error}")))?;
-        Ok(Claim {
+        let claim = Claim {
             hold,
+            waited: rest,
             going_on: Some(going_on),
             thread: Some(thread),
-        })
+        };
+        claim.wait_for_requests(rest, tells)?;
+        Ok(claim)
+    }
+
+    /// For how long nothing was begun, because requests of a former process could be under way.
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// The children of the former process have begun no request since the claim was taken over; those that they had
+    /// begun end in this time. The claim is renewed meanwhile.
+    fn wait_for_requests(&self, longest: Duration, tells: bool) -> Result<(), Fault> {
+        if tells && !longest.is_zero() {
+            eprintln!(
+                "webfill: took the crawl over; waits for {} seconds, because requests of the former process may be under way",
+                longest.as_secs()
+            );
+        }
+        let over_at = Instant::now() + longest;
+        while Instant::now() < over_at {
+            self.hold.is_certain()?;
+            if signals::asked() >= Asked::Drain {
+                return Err(Fault::interrupted(
+                    "interrupted before anything was requested",
+                ));
+            }
+            std::thread::sleep(LOOK_EVERY.min(over_at.saturating_duration_since(Instant::now())));
+        }
+        Ok(())
     }
 
     pub fn hold(&self) -> Arc<Hold> {
@@ -91,7 +127,8 @@ impl Drop for Claim {
 pub struct Hold {
     /// By the machine's clock since boot.
     until_ms: AtomicU64,
-    lost: AtomicBool,
+    /// Why it is not renewed any more.
+    over: OnceLock<Fault>,
     /// From which the supervisor knows.
     file: ClaimFile,
 }
@@ -100,18 +137,25 @@ impl Hold {
     fn new(state: &StateFolder) -> Hold {
         Hold {
             until_ms: AtomicU64::new(0),
-            lost: AtomicBool::new(false),
+            over: OnceLock::new(),
             file: ClaimFile::in_folder(state.path()),
         }
     }
 
     /// Whether nobody else can have taken the crawl over by now. It cannot be told while a renewal is overdue. An
-    /// error: somebody has.
+    /// error: somebody has, or it will never be renewed.
     pub fn is_certain(&self) -> Result<bool, Fault> {
-        match self.lost.load(Ordering::Acquire) {
-            true => Err(taken_over()),
-            false => Ok(boot_ms() < self.until_ms.load(Ordering::Acquire)),
+        match self.over.get() {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(boot_ms() < self.until_ms.load(Ordering::Acquire)),
         }
+    }
+
+    /// From now on no request starts. An error in writing that leaves it at the time that was written before.
+    fn give_up(&self, why: Fault) {
+        self.until_ms.store(0, Ordering::Release);
+        let _ = self.file.write(0);
+        let _ = self.over.set(why);
     }
 
     /// The store has granted what was asked for at `asked_ms`.
@@ -136,9 +180,9 @@ impl Renewing {
             // A store that is away is asked again; nobody can take the crawl over there either.
             match runtime.block_on(self.store.renew_claim(self.claim.clone())) {
                 Ok(true) => self.note_renewal(asked_ms),
-                Ok(false) => {
-                    self.hold.lost.store(true, Ordering::Release);
-                    return;
+                Ok(false) => return self.hold.give_up(taken_over()),
+                Err(error) if error.is_fatal() && !matches!(error, StoreError::NoSpace { .. }) => {
+                    return self.hold.give_up(store_fault(error));
                 }
                 Err(_) => {}
             }
@@ -233,6 +277,6 @@ fn refusal(other: &CrawlClaim) -> Fault {
 /// Why a process ends whose crawl was taken over.
 fn taken_over() -> Fault {
     Fault::error(
-        "another webfill crawl has taken this crawl over, because this process stood still for too long: that one goes on with it",
+        "another webfill crawl has taken this crawl over, because this process stood still or was away from the store for too long: that one goes on with it",
     )
 }

@@ -102,6 +102,7 @@ pub struct Watch {
     pub writing_back: Option<WritingBack>,
     /// Until when the crawl is this process's.
     pub hold: Arc<Hold>,
+    pub was_ours: bool,
 }
 
 impl Watch {
@@ -127,6 +128,7 @@ impl Watch {
             self.update(client, fleet)?;
             // Asked after the counters: who stood still before them has not finished the crawl.
             let is_ours = self.hold.is_certain()?;
+            self.tell_of_claim(is_ours);
             if self.counters.finished && is_ours {
                 return Ok(End::Finished);
             }
@@ -169,6 +171,9 @@ impl Watch {
             _ => {}
         }
         if self.counters.quiet_s > 0 && !was_quiet {
+            // Nothing can be done in that time.
+            let wait = Duration::from_secs(self.counters.quiet_s);
+            self.deadline = self.deadline.map(|deadline| deadline + wait);
             self.progress.say(&format!(
                 "waits for {} s: the state folder is a backup or a copy, so requests of the former processes may be under way",
                 self.counters.quiet_s
@@ -184,6 +189,19 @@ impl Watch {
         }
         self.progress.show(&self.counters, self.records);
         Ok(())
+    }
+
+    /// Says when nothing is requested for want of a claim, and when that is over.
+    fn tell_of_claim(&mut self, is_ours: bool) {
+        if std::mem::replace(&mut self.was_ours, is_ours) == is_ours {
+            return;
+        }
+        match is_ours {
+            true => self.progress.say("going on: the claim to the crawl is renewed"),
+            false => self.progress.say(
+                "paused: the store does not renew the claim to the crawl, so another process could take it over; it is asked again",
+            ),
+        }
     }
 
     /// Counts the crawl's records. An unavailable store takes long to answer, so counting ends when

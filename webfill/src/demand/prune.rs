@@ -108,7 +108,7 @@ fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Va
     let (crawls, tasks) = pruned.map_err(Fault::error)??;
     if let (Some(crawl_id), 0) = (&options.crawl_id, crawls) {
         return Err(Fault::error(format!(
-            "{app_id}/{crawl_id}: something has happened in it since then: give a shorter --older-than, or none"
+            "{app_id}/{crawl_id}: something has happened in it since the time that --older-than says, or this machine's clock went back"
         )));
     }
     Ok(json!({"action": "prune", "total_crawls": crawls, "total_tasks": tasks, "has_more": false}))

@@ -55,6 +55,11 @@ impl BrokenList {
         Ok(())
     }
 
+    /// See [`ListFile::flush`].
+    pub fn flush(&mut self) -> Result<(), Fault> {
+        self.file.flush()
+    }
+
     /// Completes the file and returns the list for the summary.
     pub fn finish(mut self) -> Result<BrokenSeeds, Fault> {
         self.file.finish()?;

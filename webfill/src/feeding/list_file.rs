@@ -38,6 +38,12 @@ impl ListFile {
         }
     }
 
+    /// Writes what is in memory so far.
+    pub fn flush(&mut self) -> Result<(), Fault> {
+        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
+        flushed.map_err(|error| self.cannot_list(&error))
+    }
+
     /// Writes what is in memory.
     pub fn finish(&mut self) -> Result<(), Fault> {
         let flushed = self.file.take().map_or(Ok(()), |mut file| file.flush());

@@ -45,6 +45,11 @@ impl RepeatedList {
         Ok(())
     }
 
+    /// See [`ListFile::flush`].
+    pub fn flush(&mut self) -> Result<(), Fault> {
+        self.file.flush()
+    }
+
     /// Completes the file and returns the list for the summary.
     pub fn finish(mut self) -> Result<RepeatedSeeds, Fault> {
         self.file.finish()?;

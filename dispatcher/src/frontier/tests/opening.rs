@@ -314,3 +314,25 @@ fn a_full_disk_is_a_clear_error_and_leaves_the_last_commit() {
     fixture.assert_conserved();
     assert_eq!(fixture.status().queued, 1);
 }
+
+/// Else lines that were fed for one dataset would never be fed for the next.
+#[test]
+fn another_dataset_begins_with_the_first_line() {
+    let mut fixture = fixture();
+    let Fixture {
+        frontier, crawl, ..
+    } = &mut fixture;
+    let lines = |frontier: &mut Frontier| {
+        frontier.commit().unwrap();
+        frontier.crawl_status(*crawl).unwrap().fed_lines
+    };
+    assert_eq!(frontier.dataset(*crawl).unwrap(), None);
+    frontier.set_fed(*crawl, 7).unwrap();
+    frontier.set_dataset(*crawl, "people").unwrap();
+    assert_eq!(lines(frontier), 7);
+    frontier.set_dataset(*crawl, "people").unwrap();
+    assert_eq!(lines(frontier), 7);
+    frontier.set_dataset(*crawl, "firms").unwrap();
+    assert_eq!(lines(frontier), 0);
+    assert_eq!(frontier.dataset(*crawl).unwrap().as_deref(), Some("firms"));
+}
