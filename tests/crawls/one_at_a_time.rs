@@ -1,5 +1,7 @@
 //! A crawl is run by one `webfill crawl` at a time, whichever state folder it is started from.
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use webfill_test_mongod::fresh_database;
@@ -92,16 +94,18 @@ fn paced_site(web: &Web, pages: usize) -> Vec<String> {
 
 /// Starts a crawl and stops its own process, not its children, after the first page; runs it from another folder to
 /// the end, and lets the first one go on.
-fn stand_still(work: &Workplace, web: &Web, urls: &[String]) {
+fn stand_still(work: &Workplace, web: &Web, urls: &[String], settings: PathBuf) {
     let store = sqlite(work);
-    let mut first = crawl_from("state", work, web, &store, urls).start();
+    let from = |folder| {
+        let run = crawl_from(folder, work, web, &store, urls);
+        run.instead("--config", &settings)
+    };
+    let mut first = from("state").start();
     first.wait_until("the first page was asked", |_| {
         !web.visits().pages().hosts().is_empty()
     });
     first.signal(Signal::STOP);
-    let second = crawl_from("other", work, web, &store, urls)
-        .finish()
-        .expect(0);
+    let second = from("other").finish().expect(0);
     assert_eq!(second.summary().outcome("ok"), urls.len() as u64);
     first.signal(Signal::CONT);
     let told = first.finish().expect(1);
@@ -116,22 +120,25 @@ fn stand_still(work: &Workplace, web: &Web, urls: &[String]) {
 fn the_children_of_a_crawl_that_stands_still_visit_nobody_beside_its_successor() {
     let (work, web) = (Workplace::new(), Web::start());
     let urls = paced_site(&web, 90);
-    stand_still(&work, &web, &urls);
+    stand_still(&work, &web, &urls, work.short_timeouts());
     web.visits().assert_polite(Duration::from_millis(200));
 }
 
-/// Requests that take long are under way when the claim lapses.
+/// The first request is answered when the crawl was taken over some time ago.
 #[test]
 fn a_successor_waits_for_the_requests_that_are_under_way() {
     let (work, web) = (Workplace::new(), Web::start());
-    let mut urls = Vec::new();
-    for (number, latency_ms) in (2_000..4_000).step_by(400).enumerate() {
-        let site = web.site(&format!("slow{number}.example"));
-        site.otherwise(|request| page(&request.path).into());
-        site.latency(Duration::from_millis(latency_ms));
-        urls.extend((0..5).map(|page| site.url(&format!("/{page}"))));
-    }
-    stand_still(&work, &web, &urls);
+    let patient = "[fetch]\nconnect_timeout = 1.0\nhead_timeout = 16.0\nbody_timeout = 16.0\ntotal_timeout = 16.0\n";
+    let site = web.site("slow.example");
+    let is_first = AtomicBool::new(true);
+    site.otherwise(move |request| match request.path.as_str() {
+        "/" if is_first.swap(false, Ordering::Relaxed) => {
+            page("late").latency(Duration::from_secs(15)).into()
+        }
+        path => page(path).into(),
+    });
+    let settings = work.write("patient.toml", patient);
+    stand_still(&work, &web, &[site.url("/")], settings);
     web.visits().assert_polite(Duration::from_millis(200));
 }
 
@@ -139,7 +146,7 @@ fn a_successor_waits_for_the_requests_that_are_under_way() {
 fn a_crawl_that_was_taken_over_does_not_end_as_finished() {
     let (work, web) = (Workplace::new(), Web::start());
     let urls = paced_site(&web, 10);
-    stand_still(&work, &web, &urls);
+    stand_still(&work, &web, &urls, work.short_timeouts());
 }
 
 fn sqlite(work: &Workplace) -> String {
