@@ -35,8 +35,7 @@ fn click(browser: &Browser, label: &str) -> String {
     forget_messages(browser);
     let found = browser.run(find, json!([label]));
     assert_eq!(found, true, "no button says {label}");
-    let told = browser.wait_for(message);
-    let text = browser.text(&told);
+    let text = browser.wait_for_text(message);
     assert!(!text.contains("Nothing was done"), "{label}: {text}");
     text
 }

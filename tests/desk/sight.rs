@@ -122,8 +122,8 @@ fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
     browser.open(&fleet.url("/"));
     assert_eq!(browser.address(), fleet.url("/desk/"));
     let pages = || {
-        let shown = browser.find("#pages").map(|element| browser.text(&element));
-        shown.and_then(|text| text.replace('\u{a0}', "").parse::<u64>().ok())
+        let shown = browser.text_at("#pages")?;
+        shown.replace('\u{a0}', "").parse::<u64>().ok()
     };
     let first = browser.wait_until("pages are counted", || pages().filter(|pages| *pages > 0));
     browser.wait_until("the figure changes", || {

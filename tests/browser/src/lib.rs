@@ -153,9 +153,17 @@ impl Browser {
         ))
     }
 
-    /// The text of an element, as people see it.
-    pub fn text(&self, element: &Element) -> String {
-        text_of(self.get(&format!("/element/{}/text", element.0)))
+    /// The text of the first element that a CSS selector matches, as people see it. It is found and read at one moment:
+    /// pages that change by themselves replace their elements.
+    pub fn text_at(&self, selector: &str) -> Option<String> {
+        let read = "const one = document.querySelector(arguments[0]); return one && one.innerText";
+        let text = self.run(read, json!([selector]));
+        text.as_str().map(|text| text.trim().to_owned())
+    }
+
+    /// The same, when the element is there.
+    pub fn wait_for_text(&self, selector: &str) -> String {
+        self.wait_until(selector, || self.text_at(selector))
     }
 
     pub fn attribute(&self, element: &Element, name: &str) -> Option<String> {

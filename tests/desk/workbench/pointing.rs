@@ -129,12 +129,12 @@ struct Pointing<'b> {
 
 impl Pointing<'_> {
     fn status(&self) -> String {
-        self.browser.text(&self.browser.wait_for("#status"))
+        self.browser.wait_for_text("#status")
     }
 
     fn wait_for_results(&self, title: &str) {
         self.browser.wait_until(title, || {
-            let head = self.browser.text(&self.browser.find("#results-head")?);
+            let head = self.browser.text_at("#results-head")?;
             (head == title).then_some(())
         });
     }
@@ -184,7 +184,7 @@ impl Pointing<'_> {
     fn use_first_candidate(&self, field: &str) {
         let browser = self.browser;
         browser.wait_until("candidates", || {
-            let head = browser.text(&browser.wait_for("#candidates-head"));
+            let head = browser.text_at("#candidates-head")?;
             let is_there = head == format!("Candidates for {field}");
             is_there
                 .then(|| browser.find(".candidate button.main"))
@@ -203,7 +203,7 @@ impl Pointing<'_> {
     fn walk_to(&self, told: &str) {
         let browser = self.browser;
         for _ in 0..60 {
-            let here = browser.text(&browser.wait_for("#here"));
+            let here = browser.wait_for_text("#here");
             if here.starts_with(told) {
                 return;
             }
