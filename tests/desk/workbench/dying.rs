@@ -21,7 +21,7 @@ const HOST: &str = "people.example";
 /// Takes seconds to read.
 const LARGE: usize = 15 << 20;
 
-/// The job that a desk has at work.
+/// The job that a desk has at work: the thread that reads has begun.
 fn job_of(desk: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{desk}/task")).ok()?.flatten();
     let children =
@@ -32,7 +32,8 @@ fn job_of(desk: u32) -> Option<u32> {
         .filter_map(|pid| pid.parse().ok());
     children.find(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains("desk-job")
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+        String::from_utf8_lossy(&line).contains("desk-job") && threads > 1
     })
 }
 
