@@ -1,0 +1,333 @@
+//! The feeding thread: reads seeds in batches, puts their records into the store, and hands their URLs and requests to
+//! the dispatcher.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError};
+
+use serde_json::Value;
+use webfill_api::Refusal;
+use webfill_dispatcher::local_crawl::{LineRequest, LocalRequest, SeedUrl};
+use webfill_startup::Fault;
+use webfill_store::{CrawlId, record_key};
+use webfill_wire::Lane;
+
+use super::broken_list::BrokenList;
+use super::position::Position;
+use super::reading::{Chunk, Next, Reading, Source};
+use super::records::{Put, Records};
+use super::repeated_list::RepeatedList;
+use super::requests::{FedRequests, SeedRequests};
+use super::{Crawls, Fed, Input, unfillable};
+use crate::control_client::ControlClient;
+use crate::seeds::{Seed, SeedFault};
+
+/// Seeds that are handed to the dispatcher together.
+const BATCH: usize = 500;
+
+/// The most fields without a mapping that the summary names.
+const UNFILLABLE_TOLD: usize = 20;
+
+/// Feeds one input.
+pub(super) struct Feeder {
+    input: Input,
+    over: Arc<AtomicBool>,
+    crawls: Crawls,
+    client: ControlClient,
+    records: Records,
+    good: u64,
+    broken: BrokenList,
+    repeated: RepeatedList,
+    /// The seeds are documents, which are reported by their ids instead of line numbers.
+    is_dataset: bool,
+    unfillable: BTreeSet<String>,
+    tell: Sender<String>,
+    batch: Vec<Seed>,
+}
+
+impl Feeder {
+    pub(super) fn new(
+        input: Input,
+        over: Arc<AtomicBool>,
+        crawls: Crawls,
+        tell: Sender<String>,
+    ) -> Result<Feeder, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Fault::error(format!("cannot start feeding: {error}")))?;
+        let records = Records {
+            store: Arc::clone(&input.store),
+            crawl: CrawlId::new(&input.spec.app_id, &input.spec.crawl_id),
+            dataset: input.dataset.clone(),
+            refresh: input.refresh,
+            over: Arc::clone(&over),
+            runtime,
+        };
+        Ok(Feeder {
+            client: ControlClient::connect(&input.endpoint)?,
+            good: 0,
+            broken: BrokenList::new(input.broken_file.clone()),
+            repeated: RepeatedList::new(input.repeated_file.clone()),
+            is_dataset: matches!(input.seeds, Some(Source::Dataset(_))),
+            unfillable: BTreeSet::new(),
+            tell,
+            input,
+            over,
+            crawls,
+            records,
+            batch: Vec::with_capacity(BATCH),
+        })
+    }
+
+    pub(super) fn run(mut self) -> Result<Fed, Fault> {
+        let position = match self.input.seeds.take() {
+            Some(seeds) => self.take_seeds(seeds)?,
+            None => Position::NOWHERE,
+        };
+        if self.is_over() {
+            return self.finish();
+        }
+        let urls = std::mem::take(&mut self.input.urls).into_iter();
+        self.batch.extend(urls.map(|url| Seed::of_url(0, url)));
+        self.hand_over(&position)?;
+        let crawls = self
+            .crawls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for crawl in crawls {
+            self.ask(&LocalRequest::EndOfSeeds { crawl })?;
+        }
+        self.finish()
+    }
+
+    fn finish(self) -> Result<Fed, Fault> {
+        Ok(Fed {
+            good: self.good,
+            broken: self.broken.finish()?,
+            repeated: self.repeated.finish()?,
+            unfillable: self.unfillable,
+        })
+    }
+
+    /// Feeds the input until its end or the end of the crawl. Returns the position reached; the last
+    /// seeds are still in the batch.
+    fn take_seeds(&mut self, source: Source) -> Result<Position, Fault> {
+        let mut reading = Reading::start(source, self.input.fed_lines)?;
+        let mut position = reading.position;
+        if position.line > 0 {
+            self.broken.go_on();
+            self.repeated.go_on();
+        }
+        let fed = position.lines_of(self.input.fed_lines);
+        if fed > 0 {
+            // Lines that were fed before are read again, but not put: what they repeat is listed already.
+            self.repeated.go_on();
+        }
+        while !self.is_over() {
+            match reading.next()? {
+                Next::Seed(mut seed) => {
+                    position.line = seed.line;
+                    if self.input.refresh.wants_filled_fields() {
+                        seed.want_again(&self.input.extracted);
+                    }
+                    self.note_unfillable(&seed.want);
+                    if self.refuses_browser(&seed)? {
+                        continue;
+                    }
+                    // A request is fed again when resuming: so its crawl is found again, and waited
+                    // for.
+                    match seed.line > fed || seed.request.is_some() {
+                        true => self.batch.push(seed),
+                        false => self.good += 1,
+                    }
+                }
+                Next::Broken(fault) => self.broken.add(&fault)?,
+                Next::Chunk(chunk) => {
+                    position.line = chunk.read;
+                    self.take_chunk(chunk)?;
+                    self.hand_over(&position)?;
+                }
+                Next::Pause if !self.batch.is_empty() => self.hand_over(&position)?,
+                Next::Pause => {}
+                Next::End => break,
+            }
+            if self.batch.len() >= BATCH {
+                self.hand_over(&position)?;
+            }
+        }
+        Ok(position)
+    }
+
+    fn take_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {
+        for seed in chunk.seeds {
+            match seed {
+                Ok(seed) => {
+                    self.note_unfillable(&seed.want);
+                    self.batch.push(seed);
+                }
+                Err(fault) => self.broken.add(&fault)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes wanted fields that no mapping extracts, and tells each at once: a misspelt column would
+    /// otherwise just stay empty, which shows after hours.
+    fn note_unfillable(&mut self, want: &[String]) {
+        for name in want {
+            if self.unfillable.len() < UNFILLABLE_TOLD
+                && !self.input.extracted.contains(name)
+                && self.unfillable.insert(name.clone())
+            {
+                let word = unfillable::word(name, &self.input.extracted, &self.input.mappings);
+                // Nobody listens any more when the crawl is over.
+                let _ = self.tell.send(word);
+            }
+        }
+    }
+
+    /// Hands the batch over. Records go first, so that no page is stored before the record that it
+    /// fills. If the crawl ends meanwhile, the position in the input is not noted either.
+    fn hand_over(&mut self, position: &Position) -> Result<(), Fault> {
+        let batch = std::mem::take(&mut self.batch);
+        self.note_dataset(&batch)?;
+        let Some(taken) = self.records.put(&batch, position)? else {
+            return Ok(());
+        };
+        let mut own = Vec::new();
+        let mut requests = SeedRequests::default();
+        for (seed, taken) in batch.into_iter().zip(taken) {
+            let earlier = taken.earlier_line.filter(|_| !self.input.is_read_again);
+            if let (Some(earlier), Some(id)) = (earlier, &seed.id) {
+                self.repeated.add(seed.line, earlier, id)?;
+            }
+            if let Put::Refused(reason) = taken.put {
+                self.refuse(seed, reason)?;
+                continue;
+            }
+            self.good += 1;
+            if matches!(taken.put, Put::NothingToDo) {
+                continue;
+            }
+            if let Some(request) = seed.request {
+                requests.add(seed.line, *request);
+                continue;
+            }
+            let key = |id: String| record_key(&self.input.dataset, &id);
+            let records: Vec<String> = seed.id.map(key).into_iter().collect();
+            let urls = seed.urls.into_iter();
+            own.extend(urls.map(|url| SeedUrl {
+                url,
+                records: records.clone(),
+            }));
+        }
+        for message in requests.into_messages() {
+            self.feed_requests(message)?;
+        }
+        // What was listed of lines that count as fed is not listed again.
+        self.repeated.flush()?;
+        self.broken.flush()?;
+        // The own crawl comes last: with it the dispatcher notes the position in the input.
+        self.feed(own, position.fed_lines())
+    }
+
+    /// Tells the dispatcher once of which dataset the crawl's records are, before the first of them is stored.
+    fn note_dataset(&mut self, batch: &[Seed]) -> Result<(), Fault> {
+        if !self.input.notes_dataset || batch.iter().all(|seed| seed.id.is_none()) {
+            return Ok(());
+        }
+        self.input.notes_dataset = false;
+        let dataset = self.input.dataset.to_string();
+        let crawl = self.input.crawl;
+        self.ask(&LocalRequest::NoteDataset { crawl, dataset })
+            .map(drop)
+    }
+
+    /// Lists a seed whose record the store does not take.
+    fn refuse(&mut self, seed: Seed, reason: String) -> Result<(), Fault> {
+        let id = seed.id.unwrap_or_default();
+        self.broken.add(&SeedFault {
+            line: seed.line,
+            document: self.is_dataset.then(|| id.clone()),
+            path: None,
+            reason,
+            text: id,
+        })
+    }
+
+    fn feed(&mut self, seeds: Vec<SeedUrl>, fed_lines: u64) -> Result<(), Fault> {
+        let request = LocalRequest::FeedSeeds {
+            crawl: self.input.crawl,
+            seeds,
+            fed_lines,
+        };
+        self.ask(&request).map(drop)
+    }
+
+    /// Feeds crawl requests, each into the crawl that it names.
+    fn feed_requests(&mut self, requests: Vec<LineRequest>) -> Result<(), Fault> {
+        let message = LocalRequest::FeedRequests {
+            command: self.input.crawl,
+            requests,
+        };
+        let Some(answer) = self.ask(&message)? else {
+            return Ok(());
+        };
+        let fed: FedRequests = serde_json::from_value(answer)
+            .map_err(|error| Fault::error(format!("the dispatcher's answer: {error}")))?;
+        let mut crawls = self.crawls.lock().unwrap_or_else(PoisonError::into_inner);
+        for crawl in fed.crawls {
+            if !crawls.contains(&crawl) {
+                crawls.push(crawl);
+            }
+        }
+        drop(crawls);
+        if let LocalRequest::FeedRequests { requests, .. } = &message {
+            for refused in &fed.refused {
+                self.good -= 1;
+                self.broken.add(&refused.fault(requests))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists a crawl request as broken that wants pages in the lane `browser`, if this command's
+    /// workers have no browsers: the crawl would wait for ever.
+    fn refuses_browser(&mut self, seed: &Seed) -> Result<bool, Fault> {
+        let request = seed.request.as_deref();
+        let Some(request) = request.filter(|request| request.needs_browser) else {
+            return Ok(false);
+        };
+        if self.input.spec.lane == Lane::Browser {
+            return Ok(false);
+        }
+        let why = "`spiderid` is browser, which needs --lane browser";
+        let refusal = Refusal::new("$.spiderid", why);
+        let text = request.json.to_string();
+        self.broken
+            .add(&SeedFault::of_request(seed.line, refusal, text.as_bytes()))?;
+        Ok(true)
+    }
+
+    /// Asks until there is an answer; `None` if the crawl is over before.
+    fn ask(&mut self, request: &LocalRequest) -> Result<Option<Value>, Fault> {
+        let over = Arc::clone(&self.over);
+        let answer = self
+            .client
+            .ask(request, || match over.load(Ordering::Relaxed) {
+                true => Err(Fault::error("the crawl is over")),
+                false => Ok(()),
+            });
+        match answer {
+            Err(_) if self.is_over() => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
