@@ -29,8 +29,12 @@ impl SteadyClock {
 
     /// By how much the wall clock is ahead by now: it was set, or the machine has slept.
     pub(crate) fn wall_ahead_ms(&self) -> i64 {
+        self.wall_ms().saturating_sub(self.now_ms())
+    }
+
+    /// What the wall clock shows, by which applications say when a crawl expires.
+    pub(crate) fn wall_ms(&self) -> i64 {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
-        let wall_ms = i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX);
-        wall_ms.saturating_sub(self.now_ms())
+        i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
     }
 }

@@ -135,8 +135,8 @@ pub struct Core {
     /// What `webfill crawl` was told last of sites that rest.
     rests_told: RestsTold,
     watches: Watches,
-    /// By how much the wall clock, which watches go by, is ahead of the caller's.
-    pub(crate) wall_ahead_ms: i64,
+    /// By how much the wall clock is ahead of the caller's: watches and what applications say go by that one.
+    wall_ahead_ms: i64,
     notices: Notices,
     /// Peers that were refused lately, so that each is logged once a minute.
     pub(crate) refusals: RefusalLog,
@@ -228,6 +228,17 @@ impl Core {
         }
     }
 
+    /// By how much the wall clock is ahead of the caller's from now on: it was set, or the machine has slept.
+    pub(crate) fn set_wall_ahead(&mut self, ahead_ms: i64) {
+        self.wall_ahead_ms = ahead_ms;
+        self.frontier.set_wall_ahead(ahead_ms);
+    }
+
+    /// What the wall clock shows.
+    fn wall_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(self.wall_ahead_ms)
+    }
+
     /// When [`on_tick`](Core::on_tick) has something to do if no message arrives before.
     pub fn next_tick_ms(&self) -> i64 {
         let is_pruning = self.pruning.is_some();
@@ -236,7 +247,8 @@ impl Core {
         }
         let waits = [
             self.recalls.next_deadline_ms(),
-            self.next_expiry_ms,
+            self.next_expiry_ms
+                .map(|at_ms| at_ms.saturating_sub(self.wall_ahead_ms)),
             self.next_frontier_event_ms(),
             self.next_watch_ms(),
             // One that is due waits for a site, whatever the time.

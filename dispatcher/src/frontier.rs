@@ -165,6 +165,8 @@ pub struct Frontier {
     retries: Retries,
     rests: Rests,
     holding: Holding,
+    /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
+    wall_ahead_ms: i64,
     limited_applications: LimitedApplications,
     lanes: Lanes,
     /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
@@ -224,6 +226,7 @@ impl Frontier {
             retries,
             rests,
             holding,
+            wall_ahead_ms: 0,
             limited_applications,
             lanes: Lanes::default(),
             last_turn,
@@ -260,6 +263,15 @@ impl Frontier {
     }
 
     /// Sets the time that the next commit notes.
+    /// By how much the wall clock is ahead of the caller's from now on.
+    pub(crate) fn set_wall_ahead(&mut self, ahead_ms: i64) {
+        self.wall_ahead_ms = ahead_ms;
+    }
+
+    fn wall_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(self.wall_ahead_ms)
+    }
+
     pub fn set_now(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
     }

@@ -105,7 +105,7 @@ fn read_all(
                 "$",
                 "nothing to read, or too much at once: wait for the answers before going on",
             )),
-            false => control::read(&frame, clock.now_ms())
+            false => control::read(&frame, clock.wall_ms())
                 .and_then(|asked| permitted(asked, &requester.client, is_private)),
         };
         on_read(ClientRequest {

@@ -258,7 +258,7 @@ impl Process {
             self.audit_list_changes();
             self.core.low_disk = self.disks.shortage().map(ToString::to_string);
             self.core.store_is_behind = self.store_writer.is_behind();
-            self.core.wall_ahead_ms = self.clock.wall_ahead_ms();
+            self.core.set_wall_ahead(self.clock.wall_ahead_ms());
             let now_ms = self.clock.now_ms();
             let to_send = self
                 .core

@@ -10,7 +10,7 @@ use webfill_tests::site::{Reply, page, status};
 use webfill_tests::wall_clock;
 
 use crate::backups::QUICK;
-use crate::fleet::{Fleet, request, wait_for};
+use crate::fleet::{Fleet, request, request_with, wait_for};
 
 const HOUR_S: i64 = 3_600;
 const PAGES: usize = 4;
@@ -97,4 +97,39 @@ fn a_restored_dispatcher_an_hour_behind_loses_no_ok() {
     fleet.feed(&requests);
     fleet.wait_until_done("c");
     assert_eq!(outcomes(&pages(&fleet)), [&json!("ok"); PAGES]);
+}
+
+/// Its monotonic clock, which delays and leases go by, is not touched by that.
+#[needs(libfaketime)]
+#[test]
+fn a_crawl_expires_by_the_wall_clock_that_is_set_while_the_dispatcher_runs() {
+    let mut fleet = Fleet::unstarted(&[]);
+    let ahead = fleet.work.write("ahead", "+0");
+    let role = wall_clock::moved_by_file(fleet.dispatcher_role(), &ahead);
+    fleet.start_dispatcher_by(role);
+    let now_s = crate::fleet::epoch_seconds();
+    let of = |crawl: &str, in_s: u64| {
+        request_with("http://a.example/", crawl, json!({"expires": now_s + in_s}))
+    };
+    let hour_s = HOUR_S as u64;
+    fleet.feed(&[of("soon", hour_s / 2), of("later", 3 * hour_s)]);
+    assert_eq!(fleet.info("soon")["state"], "running");
+    fleet.work.write("ahead", format!("{HOUR_S:+}"));
+    let info = wait_for("the crawl has expired", || {
+        let info = fleet.info("soon");
+        (info["state"] == "expired").then_some(info)
+    });
+    let server_s = info["server_time"].as_u64().expect("a time");
+    assert!(server_s >= now_s + hour_s - 5, "{info}");
+    assert_eq!(fleet.info("later")["state"], "running");
+    // What has passed by that clock is refused, and what has not is taken.
+    let refused = fleet.client().ask(&of("past", hour_s / 2));
+    assert_eq!(refused["error"]["path"], "$.expires", "{refused}");
+    // Set back, it expires later again.
+    fleet.work.write("ahead", format!("{:+}", -HOUR_S));
+    wait_for("the time is told", || {
+        let server_s = fleet.info("later")["server_time"].as_u64()?;
+        (server_s < now_s).then_some(())
+    });
+    assert_eq!(fleet.info("later")["state"], "running");
 }

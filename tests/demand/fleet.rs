@@ -127,7 +127,11 @@ impl Fleet {
     }
 
     pub(crate) fn start_dispatcher(&mut self) {
-        let mut running = self.dispatcher_role().start();
+        self.start_dispatcher_by(self.dispatcher_role());
+    }
+
+    pub(crate) fn start_dispatcher_by(&mut self, role: Run) {
+        let mut running = role.start();
         running.wait_for_stderr("ready");
         self.dispatcher = Some(running);
     }

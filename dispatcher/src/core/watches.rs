@@ -253,11 +253,6 @@ impl Core {
         self.frontier.looked(looks, wall_ms)
     }
 
-    /// What the wall clock shows.
-    pub(super) fn wall_ms(&self, now_ms: i64) -> i64 {
-        now_ms.saturating_add(self.wall_ahead_ms)
-    }
-
     /// When the watches are to be looked at next.
     pub(super) fn next_watch_ms(&self) -> Option<i64> {
         (!self.watches.by_name.is_empty()).then_some(self.watches.look_at_ms)

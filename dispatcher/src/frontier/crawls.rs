@@ -63,11 +63,11 @@ impl Crawl {
     }
 
     /// If the crawl is over: the outcome that its queued tasks end in.
-    pub(super) fn ending(&self, now_ms: i64) -> Option<Outcome> {
+    pub(super) fn ending(&self, wall_ms: i64) -> Option<Outcome> {
         let expired = self
             .spec
             .expires_at_ms
-            .is_some_and(|at| at as i64 <= now_ms);
+            .is_some_and(|at| at as i64 <= wall_ms);
         self.ended.or(expired.then_some(Outcome::Expired))
     }
 

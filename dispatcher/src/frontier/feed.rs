@@ -81,6 +81,7 @@ impl Frontier {
 
     /// Begins a batch for a crawl that is in memory.
     pub(super) fn begin_feed(&mut self, key: CrawlKey, now_ms: i64) -> FeedBatch<'_> {
+        let wall_ms = self.wall_ms(now_ms);
         let crawl = self
             .crawls
             .get_mut(&key)
@@ -95,6 +96,7 @@ impl Frontier {
             lanes: &mut self.lanes,
             next_task: &mut self.next_task,
             now_ms,
+            wall_ms,
             last_turn: self.last_turn,
             fed: BTreeMap::new(),
             queued: BTreeMap::new(),
@@ -134,6 +136,8 @@ pub(super) struct FeedBatch<'a> {
     lanes: &'a mut Lanes,
     next_task: &'a mut i64,
     pub(super) now_ms: i64,
+    /// What the wall clock shows.
+    pub(super) wall_ms: i64,
     last_turn: i64,
     /// In the order of sites, so that what follows is in the same order each time.
     fed: BTreeMap<SiteId, FedSite>,
@@ -169,7 +173,7 @@ struct FedSite {
 impl FeedBatch<'_> {
     /// Whether a candidate is useless: all its records are resolved, or the crawl is over.
     pub(super) fn is_unwanted(&self, records: usize, unresolved: &[i64]) -> bool {
-        (records > 0 && unresolved.is_empty()) || self.crawl.ending(self.now_ms).is_some()
+        (records > 0 && unresolved.is_empty()) || self.crawl.ending(self.wall_ms).is_some()
     }
 
     /// Judges one URL and queues it if it is new. Returns why it was refused, unless it is a duplicate.

@@ -29,10 +29,11 @@ impl Frontier {
             let sql = "UPDATE task_rows SET state = ?2, deaths = ?3 WHERE id = ?1";
             let values = params![task as i64, QUEUED, deaths];
             frontier.db.prepare_cached(sql)?.execute(values)?;
+            let wall_ms = frontier.wall_ms(now_ms);
             let crawl = frontier.known_crawl(held.crawl)?;
             crawl.changed = true;
             crawl.status.leased -= 1;
-            let ending = crawl.ending(now_ms);
+            let ending = crawl.ending(wall_ms);
             frontier.note_lease_over(held.crawl, held.site, false);
             frontier.refund_site_page(held.site, task)?;
             if deaths >= MOST_DEATHS {

@@ -123,7 +123,8 @@ impl Frontier {
     ) -> std::result::Result<bool, FrontierError> {
         self.crawl(key)?;
         self.guarded("end the tasks of a crawl", |frontier| {
-            let Some(outcome) = frontier.known_crawl(key)?.ending(now_ms) else {
+            let wall_ms = frontier.wall_ms(now_ms);
+            let Some(outcome) = frontier.known_crawl(key)?.ending(wall_ms) else {
                 return Ok(false);
             };
             let mut closed = 0;

@@ -141,8 +141,9 @@ impl Frontier {
         if share == 0 {
             return Ok(());
         }
+        let wall_ms = self.wall_ms(now_ms);
         let crawl = self.known_crawl(turn.crawl)?;
-        if let Some(outcome) = crawl.ending(now_ms) {
+        if let Some(outcome) = crawl.ending(wall_ms) {
             let most = MOST_PASSED.saturating_sub(run.closed).max(1);
             run.closed += self.close_tasks_at(site, turn.crawl, outcome, most, now_ms)?;
             return Ok(());

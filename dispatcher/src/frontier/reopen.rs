@@ -130,7 +130,7 @@ impl Frontier {
 impl FeedBatch<'_> {
     /// Queues those of the tasks again that are the latest of their URLs, unless the crawl is over.
     fn reopen_all(&mut self, tasks: &[EndedTask]) -> Result<()> {
-        if self.crawl.ending(self.now_ms).is_some() {
+        if self.crawl.ending(self.wall_ms).is_some() {
             return Ok(());
         }
         for task in tasks {

@@ -230,7 +230,8 @@ impl Frontier {
             Verdict::GivenUp => return Ok(Disposition::Ends),
             Verdict::SiteRests | Verdict::TaskWaits => {}
         }
-        if self.known_crawl(task.crawl)?.ending(now_ms).is_some() {
+        let wall_ms = self.wall_ms(now_ms);
+        if self.known_crawl(task.crawl)?.ending(wall_ms).is_some() {
             return Ok(Disposition::Ends);
         }
         let used = retries::retries_used(&self.db, report.task)?;

@@ -79,8 +79,9 @@ impl Frontier {
         report: &TaskDone,
         now_ms: i64,
     ) -> Result<bool> {
+        let wall_ms = self.wall_ms(now_ms);
         let crawl = self.known_crawl(task.crawl)?;
-        if !crawl.spec.retry || crawl.ending(now_ms).is_some() {
+        if !crawl.spec.retry || crawl.ending(wall_ms).is_some() {
             return Ok(false);
         }
         let used = retries_used(&self.db, report.task)?;

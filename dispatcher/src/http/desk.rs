@@ -70,7 +70,7 @@ impl Fleet for AskLoop {
 
     async fn feed(&self, visitor: &Visitor, request: Value) -> Result<(), Refusal> {
         self.needs_frontier()?;
-        let asked = webfill_api::parse_object(request, self.clock.now_ms())?;
+        let asked = webfill_api::parse_object(request, self.clock.wall_ms())?;
         self.asked(visitor, asked.into()).await.map(drop)
     }
 }

@@ -33,7 +33,7 @@ impl Visit {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
-        let question = webfill_api::parse_question(&body, self.service.clock.now_ms());
+        let question = webfill_api::parse_question(&body, self.service.clock.wall_ms());
         drop(body);
         match question {
             Ok(Question::Feed(batch)) => self.ask(Asked::of_whole(batch)).await,
@@ -65,7 +65,7 @@ impl Lines<'_> {
     fn new(visit: &Visit) -> Lines<'_> {
         Lines {
             visit,
-            parser: RequestParser::new(visit.service.clock.now_ms()),
+            parser: RequestParser::new(visit.service.clock.wall_ms()),
             batch: Batch::default(),
             unaudited: RefusedLines::default(),
             count: 0,

@@ -49,7 +49,7 @@ impl Core {
             crawls.insert(crawl.crawl_id, told);
         }
         let mut more = json!({
-            "server_time": now_ms / 1_000,
+            "server_time": self.wall_ms(now_ms) / 1_000,
             "total_pending": tally.queued,
             "total_domains": self.frontier.pending_sites_of(&subject.app_id)?,
             "total_crawlids": tally.crawls,
@@ -72,7 +72,7 @@ impl Core {
         let pending = self.frontier.pending(crawl)?;
         let status = self.frontier.crawl_status(crawl)?;
         let mut more = json!({
-            "server_time": now_ms / 1_000,
+            "server_time": self.wall_ms(now_ms) / 1_000,
             "total_pending": pending.total,
             "total_domains": pending.sites,
             "low_priority": pending.low_priority,
@@ -139,7 +139,7 @@ impl Core {
     ) -> Result<Value, FrontierError> {
         let status = self.frontier.crawl_status(crawl)?;
         let more = json!({
-            "server_time": now_ms / 1_000,
+            "server_time": self.wall_ms(now_ms) / 1_000,
             "total_pending": status.queued,
             "state": self.state_name(crawl, now_ms)?,
         });
@@ -180,7 +180,10 @@ impl Core {
         crawl: CrawlKey,
         now_ms: i64,
     ) -> Result<&'static str, FrontierError> {
-        let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
+        let wall_ms = self.wall_ms(now_ms);
+        let state = self
+            .crawls
+            .state(&mut self.frontier, crawl, true, wall_ms)?;
         Ok(state.as_str())
     }
 }

@@ -13,7 +13,10 @@ impl Core {
         crawl: CrawlKey,
         now_ms: i64,
     ) -> Result<Option<String>, FrontierError> {
-        let state = self.crawls.state(&mut self.frontier, crawl, true, now_ms)?;
+        let wall_ms = self.wall_ms(now_ms);
+        let state = self
+            .crawls
+            .state(&mut self.frontier, crawl, true, wall_ms)?;
         let is_running = state == CrawlState::Running;
         if !is_running || self.frontier.pending(crawl)?.total == 0 {
             return Ok(None);

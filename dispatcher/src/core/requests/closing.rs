@@ -99,8 +99,9 @@ impl Core {
 
     /// Begins to close crawls that have expired, and closes the next slices of queues.
     pub(in crate::core) fn advance_closing(&mut self, now_ms: i64) -> Result<(), FrontierError> {
-        if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= now_ms) {
-            for crawl in self.frontier.expired_crawls(now_ms, MOST_AT_ONCE)? {
+        let wall_ms = self.wall_ms(now_ms);
+        if self.next_expiry_ms.is_some_and(|at_ms| at_ms <= wall_ms) {
+            for crawl in self.frontier.expired_crawls(wall_ms, MOST_AT_ONCE)? {
                 self.frontier.expire_crawl(crawl)?;
                 self.begin_closing(crawl, true, Vec::new())?;
             }

@@ -155,7 +155,7 @@ impl Core {
         let asked_for = spec.as_ref().unwrap_or(current);
         let is_over = asked_for
             .expires_at_ms
-            .is_some_and(|at| at as i64 <= now_ms);
+            .is_some_and(|at| at as i64 <= self.wall_ms(now_ms));
         if is_over || self.closing_crawls.contains(crawl) {
             return Ok(Err(Closed {
                 key: "crawlid",

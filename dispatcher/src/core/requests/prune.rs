@@ -38,7 +38,7 @@ impl Core {
             self.pruning = self.frontier.begin_pruning()?;
         }
         let more = json!({
-            "server_time": now_ms / 1_000,
+            "server_time": self.wall_ms(now_ms) / 1_000,
             "total_crawls": detached.crawls.len(),
             "total_tasks": detached.tasks,
             "has_more": detached.has_more,

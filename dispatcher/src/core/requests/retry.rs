@@ -126,7 +126,7 @@ impl Core {
             "ended tasks of a crawl are queued again"
         );
         let more = json!({
-            "server_time": now_ms / 1_000,
+            "server_time": self.wall_ms(now_ms) / 1_000,
             "total_requeued": reopened.requeued,
             "total_pending": self.frontier.crawl_status(crawl)?.queued,
             "state": self.state_name(crawl, now_ms)?,

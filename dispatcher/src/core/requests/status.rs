@@ -47,7 +47,7 @@ impl Core {
         let mut answer = json!({
             "action": "status",
             "webfill": env!("CARGO_PKG_VERSION"),
-            "server_time": now_ms / 1_000,
+            "server_time": self.wall_ms(now_ms) / 1_000,
             "supervisors": self.supervisors_told(now_ms),
             "store": store,
             "cache": cache,

@@ -166,7 +166,11 @@ impl Core {
         let status = self.frontier.crawl_status(crawl)?;
         let spec = self.frontier.spec(crawl)?;
         let (app, id, most_pages) = (spec.app_id.clone(), spec.crawl_id.clone(), spec.max_pages);
-        match self.crawls.state(&mut self.frontier, crawl, true, now_ms)? {
+        let wall_ms = self.wall_ms(now_ms);
+        match self
+            .crawls
+            .state(&mut self.frontier, crawl, true, wall_ms)?
+        {
             CrawlState::Stopped => add("stopped", "it was stopped for good".into()),
             CrawlState::Expired => add("expired", "it has expired".into()),
             CrawlState::Paused => {

@@ -54,7 +54,7 @@ impl Core {
         }
         let mut answer = json!({
             "action": "why",
-            "server_time": now_ms / 1_000,
+            "server_time": self.wall_ms(now_ms) / 1_000,
             "url": url,
             "crawls": told,
             "crawls_looked_at": looked_at,

@@ -5,10 +5,10 @@ fn what_is_due_follows_from_the_wall_clock_also_one_that_is_set() {
     let mut world = World::new("0 2 * * *");
     assert!(world.tick(HOUR_MS).is_empty());
     // The machine has slept, which the other clock does not count.
-    world.core.wall_ahead_ms = HOUR_MS;
+    world.core.set_wall_ahead(HOUR_MS);
     assert_eq!(world.tick(HOUR_MS + 1_000), [1]);
     world.finish(1, HOUR_MS + 2_000);
-    world.core.wall_ahead_ms = 0;
+    world.core.set_wall_ahead(0);
     assert!(world.tick(HOUR_MS + 3_000).is_empty(), "set back");
     assert!(world.tick(2 * HOUR_MS).is_empty(), "it was run already");
     assert_eq!(world.tick(26 * HOUR_MS), [2]);
@@ -23,7 +23,7 @@ fn a_window_is_over_by_either_clock() {
         world.ask(json!({"action": "watch_add", "watch": watch}), 0);
         assert_eq!(world.tick(2 * HOUR_MS), [1]);
         feed(&mut world, 1, 2 * HOUR_MS);
-        world.core.wall_ahead_ms = ahead_ms;
+        world.core.set_wall_ahead(ahead_ms);
         world.tick(now_ms);
         world.tick(now_ms);
         assert_eq!(world.runs(now_ms)[0]["how"], "window", "{ahead_ms}");
