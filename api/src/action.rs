@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use webfill_wire::Outcome;
+use webfill_wire::{CrawlKey, Outcome};
 
 use crate::refusal::Refusal;
 use crate::rule::{Key, LAST_SECOND, Rule, check};
@@ -118,6 +118,8 @@ pub struct WhyQuestion {
     pub app_id: Option<String>,
     /// Only crawls of this id.
     pub crawl_id: Option<String>,
+    /// The `next` of the answer before; `None`: from the crawl that was opened last.
+    pub after: Option<CrawlKey>,
 }
 
 impl SiteAction {
@@ -298,6 +300,13 @@ const WHY_KEYS: &[Key] = &[
         meaning: "Only crawls of this application.",
     },
     CRAWL_ID,
+    // A text, because all values of a query are.
+    Key {
+        name: "after",
+        required: false,
+        rule: Rule::Text(20),
+        meaning: "Go on behind the answer that had this `next`.",
+    },
 ];
 
 #[derive(Deserialize)]
@@ -440,10 +449,14 @@ fn sites(request: &Value) -> Result<SitesQuestion, Refusal> {
 
 fn why(request: &Value) -> Result<WhyQuestion, Refusal> {
     check(WHY_KEYS, members(request), "$")?;
+    let after = text(request, "after").map(|after| after.parse());
+    let after = after.transpose();
+    let after = after.map_err(|_| Refusal::new("$.after", "is the `next` of no answer"))?;
     Ok(WhyQuestion {
         uuid: text(request, "uuid"),
         url: text(request, "url").unwrap_or_default(),
         app_id: text(request, "appid"),
         crawl_id: text(request, "crawlid"),
+        after,
     })
 }

@@ -101,7 +101,7 @@ pub use self::resting::{SiteReport, Trouble};
 pub(crate) use self::restore::Origin;
 pub use self::restore::{Backups, Restoring};
 pub use self::supervisors::SavedSupervisor;
-pub use self::task_reports::{Ahead, MOST_COUNTED, Stage, TaskReport};
+pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};
 pub use self::unsaved_states::UnsavedState;
 pub use self::watches::{KeptWatch, RunUnderWay};
 

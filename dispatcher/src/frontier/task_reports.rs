@@ -67,7 +67,67 @@ pub struct Ahead {
 /// At most so many tasks are counted for one question; those that it is about share them.
 pub const MOST_COUNTED: u64 = 10_000;
 
+/// Crawls that have tasks at a site, of some of all crawls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrawlsAtSite {
+    /// Those that were opened last first.
+    pub crawls: Vec<CrawlKey>,
+    /// How many crawls were looked at that the question is about.
+    pub looked_at: u64,
+    /// The last of all crawls that were looked at; `None`: there are no further ones.
+    pub next: Option<CrawlKey>,
+}
+
 impl Frontier {
+    /// The crawls of an application, with an id, or of all, that have or had a task at a site. Looks at no more than
+    /// `most` crawls, those that were opened before the one named.
+    pub fn crawls_at_site(
+        &mut self,
+        site: &str,
+        (app_id, crawl_id): (Option<&str>, Option<&str>),
+        before: Option<CrawlKey>,
+        most: usize,
+    ) -> std::result::Result<CrawlsAtSite, FrontierError> {
+        const ASKED: &str = "id >= ?1 AND id < ?2 AND app_id <> ''
+            AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawl_id = ?4)";
+        self.guarded("look for crawls of a site", |frontier| {
+            let db = &frontier.db;
+            let before = before.unwrap_or(CrawlKey::MAX);
+            let sql = "SELECT min(id), count(*) FROM (
+                           SELECT id FROM crawls WHERE id < ?1 ORDER BY id DESC LIMIT ?2)";
+            let mut select = db.prepare_cached(sql)?;
+            let (first, seen): (Option<CrawlKey>, i64) = select
+                .query_row(params![before, most as i64], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
+            let Some(first) = first else {
+                return Ok(CrawlsAtSite {
+                    crawls: Vec::new(),
+                    looked_at: 0,
+                    next: None,
+                });
+            };
+            let sql = format!("SELECT count(*) FROM crawls WHERE {ASKED}");
+            let mut count = db.prepare_cached(&sql)?;
+            let values = params![first, before, app_id, crawl_id];
+            let looked_at: i64 = count.query_row(values, |row| row.get(0))?;
+            let sql = format!(
+                "SELECT id FROM crawls WHERE {ASKED} AND EXISTS (
+                     SELECT 1 FROM crawl_sites WHERE crawl = crawls.id
+                         AND site = (SELECT id FROM sites WHERE name = ?5))
+                 ORDER BY id DESC"
+            );
+            let mut select = db.prepare_cached(&sql)?;
+            let values = params![first, before, app_id, crawl_id, site];
+            let crawls = select.query_map(values, |row| row.get(0))?;
+            Ok(CrawlsAtSite {
+                crawls: crawls.collect::<Result<_>>()?,
+                looked_at: looked_at as u64,
+                next: (seen == most as i64).then_some(first),
+            })
+        })
+    }
+
     /// The crawls that a question is about, those that were opened last first: of an application, with an id,
     /// or all.
     pub fn crawls_named(

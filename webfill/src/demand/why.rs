@@ -27,23 +27,50 @@ pub struct WhyOptions {
 }
 
 pub fn why(options: WhyOptions) -> Result<ExitStatus, Fault> {
-    let question = question(
-        &options.url,
-        options.app.as_deref(),
-        options.crawl.as_deref(),
-    );
-    let answer = options.connection.connect()?.act(&question)?;
+    let (app, crawl) = (options.app.as_deref(), options.crawl.as_deref());
+    let answer = ask_why(&options.connection, &options.url, app, crawl)?;
     answered(&answer, options.json, in_words)
 }
 
-/// The dispatcher's answer.
+/// What the dispatcher answers for all crawls: it looks at a part of them for each question.
 pub fn ask_why(
     connection: &ConnectionOptions,
     url: &str,
     app: Option<&str>,
     crawl: Option<&str>,
 ) -> Result<Value, Fault> {
-    connection.connect()?.act(&question(url, app, crawl))
+    let mut connection = connection.connect()?;
+    let mut question = question(url, app, crawl);
+    let mut answer = connection.act(&question)?;
+    while let Some(next) = answer["next"].as_str() {
+        question["after"] = next.into();
+        add(&mut answer, connection.act(&question)?);
+    }
+    forget_guesses(&mut answer);
+    Ok(answer)
+}
+
+/// Adds the answer that goes on behind another.
+fn add(answer: &mut Value, mut more: Value) {
+    answer["next"] = more["next"].take();
+    let looked_at = [&*answer, &more].map(|told| told["crawls_looked_at"].as_u64());
+    answer["crawls_looked_at"] = looked_at.into_iter().flatten().sum::<u64>().into();
+    if let (Value::Array(crawls), Value::Array(more)) =
+        (&mut answer["crawls"], more["crawls"].take())
+    {
+        crawls.extend(more);
+    }
+}
+
+/// What crawls would say to a URL that they do not know is of no use once one of the others knows it.
+fn forget_guesses(answer: &mut Value) {
+    let Value::Array(crawls) = &mut answer["crawls"] else {
+        return;
+    };
+    let is_known = |told: &Value| told["state"] != "unknown";
+    if crawls.iter().any(is_known) {
+        crawls.retain(is_known);
+    }
 }
 
 fn question(url: &str, app: Option<&str>, crawl: Option<&str>) -> Value {
@@ -73,12 +100,6 @@ fn in_words(answer: &Value) -> String {
     if lines.is_empty() {
         lines.push("the dispatcher knows no such crawl".into());
     }
-    if answer["left_out"] == true {
-        lines.push(format!(
-            "only {} crawls were looked at, those that were opened last: name one by --app and --crawl",
-            cell(&answer["crawls_looked_at"])
-        ));
-    }
     lines.join("\n")
 }
 
@@ -88,21 +109,41 @@ mod tests {
 
     #[test]
     fn each_crawl_has_its_sentence() {
-        let answer = json!({
-            "crawls": [
-                {"appid": "a", "crawlid": "1", "text": "it ended with `ok`"},
-                {"appid": "a", "crawlid": "2", "text": "it is queued"},
-            ],
-            "crawls_looked_at": 1_000,
-            "left_out": true,
-        });
-        let told = in_words(&answer);
-        let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines[..2], ["a/1: it ended with `ok`", "a/2: it is queued"]);
-        assert!(lines[2].contains("1000 crawls"), "{told}");
+        let answer = json!({"crawls": [
+            {"appid": "a", "crawlid": "1", "text": "it ended with `ok`"},
+            {"appid": "a", "crawlid": "2", "text": "it is queued"},
+        ]});
+        assert_eq!(
+            in_words(&answer),
+            "a/1: it ended with `ok`\na/2: it is queued"
+        );
         assert_eq!(
             in_words(&json!({"crawls": []})),
             "the dispatcher knows no such crawl"
         );
+    }
+
+    #[test]
+    fn the_answers_to_all_parts_are_one_without_the_guesses_of_the_last() {
+        let told = |id: &str, state: &str| json!({"crawlid": id, "state": state});
+        let mut answer =
+            json!({"crawls": [told("1", "done")], "crawls_looked_at": 10_000, "next": "7"});
+        let more = json!({
+            "crawls": [told("2", "unknown"), told("3", "unknown")],
+            "crawls_looked_at": 6,
+            "next": null,
+        });
+        let mut unknown = json!({"crawls": [], "crawls_looked_at": 10_000, "next": "7"});
+        add(&mut unknown, more.clone());
+        add(&mut answer, more);
+        for answer in [&mut answer, &mut unknown] {
+            forget_guesses(answer);
+            assert_eq!(
+                (&answer["crawls_looked_at"], &answer["next"]),
+                (&json!(10_006), &Value::Null)
+            );
+        }
+        assert_eq!(answer["crawls"], json!([told("1", "done")]));
+        assert_eq!(unknown["crawls"].as_array().map(Vec::len), Some(2));
     }
 }

@@ -13,13 +13,14 @@ use crate::in_words::{because, counted, moment, seconds, span};
 use crate::site_state::UNTIL_WOKEN_MS;
 use crate::task_told::{told_of, why_ended};
 
-/// A question without a crawl looks into at most so many of them, those that were opened last.
-const MOST_CRAWLS: usize = 1_000;
+/// One question looks at no more crawls than these; the next question goes on behind them.
+const CRAWLS_AT_ONCE: usize = 10_000;
 
-/// The URL's tasks are told in at most so many of them.
+/// The URL's tasks are told in at most so many of them; the next question goes on with the others.
 const MOST_TOLD: usize = 20;
 
-/// For a URL that nobody knows, so many crawls are asked what they would say to it.
+/// For a URL that none of them knows, so many crawls are asked what they would say to it: those that were opened
+/// last.
 const MOST_JUDGED: usize = 10;
 
 impl Core {
@@ -28,28 +29,33 @@ impl Core {
         question: &WhyQuestion,
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
-        let url = match webfill_urls::canonical(&question.url, None) {
-            Ok(url) => url.to_string(),
+        let (url, site) = match webfill_urls::canonical(&question.url, None) {
+            Ok(url) => (url.to_string(), webfill_urls::site(&url)),
             Err(refusal) => return Ok(Refusal::new("$.url", refusal).into()),
         };
-        let (app, id) = (question.app_id.as_deref(), question.crawl_id.as_deref());
-        let crawls = self.frontier.crawls_named(app, id, MOST_CRAWLS)?;
-        let (mut tasks, mut looked_at) = (Vec::new(), 0);
-        for crawl in &crawls {
+        let asked = (question.app_id.as_deref(), question.crawl_id.as_deref());
+        let after = question.after;
+        let page = self
+            .frontier
+            .crawls_at_site(&site, asked, after, CRAWLS_AT_ONCE)?;
+        let (mut tasks, mut next) = (Vec::new(), page.next);
+        for crawl in &page.crawls {
             if tasks.len() == MOST_TOLD {
                 break;
             }
-            looked_at += 1;
             tasks.extend(self.frontier.task_of_url(*crawl, &url)?);
+            if tasks.len() == MOST_TOLD {
+                next = Some(*crawl);
+            }
         }
         let most_counted = MOST_COUNTED / tasks.len().max(1) as u64;
         let mut told = Vec::new();
         for task in &tasks {
             told.push(self.tell_task(task, most_counted, now_ms)?);
         }
-        if told.is_empty() {
-            for crawl in crawls.iter().take(MOST_JUDGED) {
-                told.push(self.tell_unknown(*crawl, &question.url, now_ms)?);
+        if told.is_empty() && next.is_none() {
+            for crawl in self.frontier.crawls_named(asked.0, asked.1, MOST_JUDGED)? {
+                told.push(self.tell_unknown(crawl, &question.url, now_ms)?);
             }
         }
         let mut answer = json!({
@@ -57,8 +63,8 @@ impl Core {
             "server_time": self.wall_ms(now_ms) / 1_000,
             "url": url,
             "crawls": told,
-            "crawls_looked_at": looked_at,
-            "left_out": looked_at < crawls.len() || looked_at == MOST_CRAWLS,
+            "crawls_looked_at": page.looked_at,
+            "next": next.map(|crawl| crawl.to_string()),
         });
         if let Some(uuid) = &question.uuid {
             answer["uuid"] = uuid.as_str().into();
