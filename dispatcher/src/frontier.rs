@@ -89,6 +89,7 @@ pub use self::answers::{
     GivenBack, HeldLease, LeaseBatch, Leased, Pending, Refused, RestBegun, SiteDue, SiteId,
     SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
+pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
 pub use self::file_alone::tasks_in_file;

@@ -4,6 +4,7 @@
 
 mod actions;
 mod archive;
+mod asked;
 mod audit;
 mod backups;
 mod browser;

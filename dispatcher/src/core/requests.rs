@@ -9,6 +9,7 @@ mod awaited;
 mod closing;
 mod drain;
 mod feeding;
+mod limits;
 mod local_crawl;
 mod prune;
 mod retry;

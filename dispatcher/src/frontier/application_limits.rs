@@ -8,7 +8,7 @@
 //!
 //! Pages and leases are counted from the tables at the start; the token bucket starts empty.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use rusqlite::{Connection, Result};
 use webfill_wire::CrawlKey;
@@ -23,6 +23,17 @@ const BURST_S: f64 = 0.25;
 #[derive(Debug, Default)]
 pub(super) struct LimitedApplications {
     apps: HashMap<String, LimitedApplication>,
+}
+
+/// The limits of an application, and how full they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApplicationUse {
+    pub limits: ApplicationLimits,
+    /// Fetched and handed out.
+    pub pages: u64,
+    pub sites: u64,
+    /// A crawl waits for one of them.
+    pub is_awaited: bool,
 }
 
 #[derive(Debug, Default)]
@@ -126,10 +137,24 @@ impl LimitedApplications {
         }
     }
 
-    /// Whether crawls of the application wait for an allowance.
-    pub(super) fn awaits_allowance(&self, app: &str) -> bool {
-        let application = self.apps.get(app);
-        application.is_some_and(|application| !application.held.is_empty())
+    /// How full the limits of an application are.
+    pub(super) fn use_of(&self, app: &str) -> Option<ApplicationUse> {
+        let application = self.apps.get(app)?;
+        Some(ApplicationUse {
+            limits: application.limits.clone(),
+            pages: application.pages + application.leased,
+            sites: application.sites.len() as u64,
+            is_awaited: !application.held.is_empty(),
+        })
+    }
+
+    /// The applications with crawls that wait: those whose pages are all spent, and the others.
+    pub(super) fn waiting(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+        let waiting = self.apps.iter().filter(|(_, app)| !app.held.is_empty());
+        let (spent, others): (Vec<_>, Vec<_>) = waiting.partition(|(_, app)| app.is_spent());
+        let names =
+            |apps: Vec<(&String, _)>| apps.into_iter().map(|(name, _)| name.clone()).collect();
+        (names(spent), names(others))
     }
 
     /// Removes the crawls that need not wait any more: one of each application with an allowance.
@@ -181,12 +206,15 @@ impl LimitedApplication {
         }
     }
 
+    /// Whether all its pages are fetched or handed out.
+    fn is_spent(&self) -> bool {
+        let most = self.limits.max_pages;
+        most.is_some_and(|most| self.pages + self.leased >= most)
+    }
+
     fn next_room_ms(&self) -> Option<i64> {
         let rate = self.limits.pages_per_second?;
-        let is_full = self
-            .limits
-            .max_pages
-            .is_some_and(|most| self.pages + self.leased >= most)
+        let is_full = self.is_spent()
             || self
                 .limits
                 .max_sites

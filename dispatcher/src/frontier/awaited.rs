@@ -1,8 +1,11 @@
 //! What queued tasks wait for, for people who ask why a crawl does not go on.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Result, ToSql, params};
 use webfill_wire::CrawlKey;
 
+use super::application_limits::ApplicationUse;
 use super::{Frontier, FrontierError};
 
 /// One question looks at most at this many sites of crawls, because a crawl may have a million.
@@ -86,9 +89,20 @@ impl Frontier {
         })
     }
 
-    /// Whether a crawl waits because its application, which has limits, may have no more for now.
-    pub fn awaits_allowance(&self, app_id: &str) -> bool {
-        self.limited_applications.awaits_allowance(app_id)
+    /// How full the limits of an application are; `None`: it has none.
+    pub fn application_use(&self, app_id: &str) -> Option<ApplicationUse> {
+        self.limited_applications.use_of(app_id)
+    }
+
+    /// Applications with crawls that wait for their limits: those whose pages are all spent, and those that wait for
+    /// their pace or for one of their sites.
+    pub fn waiting_applications(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+        self.limited_applications.waiting()
+    }
+
+    /// Whether a supervisor with browsers is connected.
+    pub fn has_browsers(&self) -> bool {
+        self.lanes.has_browsers()
     }
 
     /// Whether an application has a crawl with queued tasks that needs a browser, and no supervisor

@@ -125,6 +125,11 @@ fn info_for_people(answer: &Value) -> String {
         ("total_crawlids", "pending crawls"),
         ("high_priority", "highest priority"),
         ("low_priority", "lowest priority"),
+        ("done", "done"),
+        ("pages", "pages"),
+        ("outcomes", "outcomes"),
+        ("skipped", "skipped links"),
+        ("limits", "limits"),
         ("expires", "expires"),
     ];
     // What it waits for is told in sentences, if it is.
@@ -134,7 +139,7 @@ fn info_for_people(answer: &Value) -> String {
     let told: Vec<(&str, String)> = known
         .iter()
         .filter(|(key, _)| answer.get(*key).is_some() && !(is_told && *key == "waiting_for"))
-        .map(|(key, name)| (*name, cell(&answer[*key])))
+        .map(|(key, name)| (*name, in_a_cell(key, &answer[*key])))
         .collect();
     let mut totals = pairs(&told);
     let lines = progress_lines(answer);
@@ -155,6 +160,29 @@ fn info_for_people(answer: &Value) -> String {
             format!("{totals}\n\n{}", table(&heads, &rows))
         }
         _ => totals,
+    }
+}
+
+/// `ok 12, http_error 3`, the most frequent first; limits with how they are raised.
+fn in_a_cell(key: &str, value: &Value) -> String {
+    match value {
+        Value::Object(counts) if counts.is_empty() => "none".into(),
+        Value::Object(counts) => {
+            let mut counts: Vec<(&String, u64)> = counts
+                .iter()
+                .map(|(name, count)| (name, count.as_u64().unwrap_or(0)))
+                .collect();
+            counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+            let told = counts
+                .iter()
+                .map(|(name, count)| format!("{} {count}", visible(name)));
+            told.collect::<Vec<_>>().join(", ")
+        }
+        Value::Array(limits) if key == "limits" => {
+            let told = limits.iter().map(|limit| cell(&limit["text"]));
+            told.collect::<Vec<_>>().join("; ")
+        }
+        other => cell(other),
     }
 }
 
@@ -200,15 +228,22 @@ crawl    pending  being fetched  highest  lowest     expires
     fn info_tells_what_a_crawl_waits_for() {
         let answer = json!({
             "appid": "testapp", "crawlid": "scripts", "spiderid": "browser", "state": "running",
-            "waiting_for": "a supervisor of lane browser", "total_pending": 5,
+            "waiting_for": "a supervisor of lane browser", "total_pending": 5, "done": 15, "pages": 15,
+            "outcomes": {"http_error": 3, "ok": 12}, "skipped": {},
+            "limits": [{"text": "20 of 20 pages (--max-pages): as it is raised"}],
         });
         let expected = "\
-application  testapp
-crawl        scripts
-spider       browser
-state        running
-waits for    a supervisor of lane browser
-pending      5";
+application    testapp
+crawl          scripts
+spider         browser
+state          running
+waits for      a supervisor of lane browser
+pending        5
+done           15
+pages          15
+outcomes       ok 12, http_error 3
+skipped links  none
+limits         20 of 20 pages (--max-pages): as it is raised";
         assert_eq!(info_for_people(&answer), expected);
     }
 }

@@ -90,6 +90,10 @@ impl Core {
         if let Some(awaited) = self.awaited_by_crawl(crawl, now_ms)? {
             more["waiting_for"] = awaited.into();
         }
+        let limits = self.limits_told(crawl)?;
+        if !limits.is_empty() {
+            more["limits"] = limits.into();
+        }
         self.add_progress(&mut more, crawl, MOST_SITES, now_ms)?;
         let oldest = self.oldest_leases(&[crawl]).remove(&crawl);
         self.add_oldest_lease(&mut more, oldest)?;

@@ -68,9 +68,12 @@ impl Core {
         if self.all_cut_off().is_some() {
             awaited.push("a supervisor that reaches the web".into());
         }
-        if self.frontier.awaits_allowance(app_id) {
-            awaited.push("the limits of its application".into());
-        }
+        let limits = self.awaited_limits(app_id);
+        awaited.extend(
+            limits
+                .iter()
+                .map(|limit| format!("a limit of its application: {}", limit.in_words())),
+        );
         let held = self.frontier.held_sites(asked, now_ms)?;
         awaited.extend(held.iter().map(sentence));
         Ok((!awaited.is_empty()).then(|| awaited.join("; ")))

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use webfill_store::CrawlState;
 use webfill_wire::{CrawlKey, RestReason};
 
+use super::limits;
 use crate::core::Core;
 use crate::dispatch::SiteWait;
 use crate::frontier::{FrontierError, QueuedSite};
@@ -180,10 +181,12 @@ impl Core {
             _ => {}
         }
         if let Some(most) = most_pages.filter(|most| status.pages + status.leased >= *most) {
+            let limit = limits::of_crawl(self.frontier.spec(crawl)?, status.pages + status.leased);
+            let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
             let text = match status.leased {
-                0 => format!("its limit of {} is reached", counted(most, "page")),
+                0 => format!("its limit of {} is reached{fill}", counted(most, "page")),
                 _ => format!(
-                    "what is being fetched takes it to its limit of {}",
+                    "what is being fetched takes it to its limit of {}{fill}",
                     counted(most, "page")
                 ),
             };
@@ -193,11 +196,14 @@ impl Core {
             let text = format!("it waits for a supervisor of lane {lane}: none is connected");
             add("lane", text);
         }
-        if status.queued > 0 && self.frontier.awaits_allowance(&app) {
-            add(
-                "application_limits",
-                "it waits for the limits of its application".into(),
-            );
+        if status.queued > 0 {
+            for limit in self.awaited_limits(&app) {
+                let text = format!(
+                    "it waits for a limit of its application: {}",
+                    limit.in_words()
+                );
+                add("application_limits", text);
+            }
         }
         Ok(waits)
     }

@@ -1,0 +1,178 @@
+//! The limits that a crawl is under, for people: each with its number, how full it is, and how it is raised.
+
+use serde_json::{Value, json};
+use webfill_api::CrawlSpec;
+use webfill_wire::CrawlKey;
+
+use crate::core::Core;
+use crate::frontier::{ApplicationUse, FrontierError};
+
+/// How limits of the settings are raised.
+const BY_SETTINGS: &str = "a greater one in the dispatcher's settings raises it, at its next start";
+
+/// A limit.
+pub(super) struct Limit {
+    /// The setting or flag that it stands in.
+    name: String,
+    unit: &'static str,
+    most: f64,
+    /// `None`: it is a pace.
+    used: Option<u64>,
+    raised_by: &'static str,
+}
+
+impl Limit {
+    /// Whether nothing more is handed out because of it.
+    pub(super) fn is_full(&self) -> bool {
+        self.used.is_some_and(|used| used as f64 >= self.most)
+    }
+
+    /// `1000 of 1000 pages (applications.shop.max_pages): a greater one ... raises it`
+    pub(super) fn in_words(&self) -> String {
+        let (most, unit, name) = (self.most, self.unit, &self.name);
+        let fill = match self.used {
+            Some(used) => format!("{used} of {most} {unit}"),
+            None => format!("{most} {unit}"),
+        };
+        format!("{fill} ({name}): {}", self.raised_by)
+    }
+
+    fn told(&self) -> Value {
+        json!({"limit": self.name, "most": self.most, "used": self.used, "text": self.in_words()})
+    }
+}
+
+impl Core {
+    /// The limits that a crawl is under, its application's among them.
+    pub(super) fn limits_of(&mut self, crawl: CrawlKey) -> Result<Vec<Limit>, FrontierError> {
+        let status = self.frontier.crawl_status(crawl)?;
+        let spec = self.frontier.spec(crawl)?;
+        let app = spec.app_id.clone();
+        let own = of_crawl(spec, status.pages + status.leased);
+        let of_application = self.frontier.application_use(&app);
+        let shared = of_application.map(|used| of_application_in_words(&app, &used));
+        Ok(own.into_iter().chain(shared.unwrap_or_default()).collect())
+    }
+
+    /// The limits of an application that its crawls wait for; none if no crawl waits.
+    pub(super) fn awaited_limits(&self, app: &str) -> Vec<Limit> {
+        let Some(used) = self.frontier.application_use(app) else {
+            return Vec::new();
+        };
+        if !used.is_awaited {
+            return Vec::new();
+        }
+        let limits = of_application_in_words(app, &used);
+        let (full, others): (Vec<Limit>, Vec<Limit>) = limits.into_iter().partition(Limit::is_full);
+        match full.is_empty() {
+            // It is its pace, or was full a moment ago.
+            true => others,
+            false => full,
+        }
+    }
+
+    /// The limits of a crawl for an answer.
+    pub(super) fn limits_told(&mut self, crawl: CrawlKey) -> Result<Vec<Value>, FrontierError> {
+        Ok(self.limits_of(crawl)?.iter().map(Limit::told).collect())
+    }
+}
+
+/// That of the whole crawl, if it has one.
+pub(super) fn of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
+    let of_watch = spec.run_began_ms.is_some();
+    Some(Limit {
+        name: if of_watch { "max_pages" } else { "--max-pages" }.into(),
+        unit: "pages",
+        most: spec.max_pages? as f64,
+        used: Some(used),
+        raised_by: match of_watch {
+            true => "a greater one in its watch raises it, from the next run on",
+            false => "the same command with a greater one goes on with what is queued",
+        },
+    })
+}
+
+fn of_application_in_words(app: &str, used: &ApplicationUse) -> Vec<Limit> {
+    let limits = &used.limits;
+    let limit = |key: &str, unit, most: Option<f64>, used| {
+        most.map(|most| Limit {
+            name: format!("applications.{app}.{key}"),
+            unit,
+            most,
+            used,
+            raised_by: BY_SETTINGS,
+        })
+    };
+    let counted = |most: Option<u64>| most.map(|most| most as f64);
+    [
+        limit(
+            "max_pages",
+            "pages",
+            counted(limits.max_pages),
+            Some(used.pages),
+        ),
+        limit(
+            "max_sites",
+            "sites at once",
+            counted(limits.max_sites),
+            Some(used.sites),
+        ),
+        limit(
+            "pages_per_second",
+            "pages a second",
+            limits.pages_per_second,
+            None,
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::application_limits::ApplicationLimits;
+
+    #[test]
+    fn a_limit_is_told_with_its_number_its_fill_and_how_to_raise_it() {
+        let used = ApplicationUse {
+            limits: ApplicationLimits {
+                max_pages: Some(1_000),
+                pages_per_second: Some(0.5),
+                max_sites: Some(4),
+            },
+            pages: 1_000,
+            sites: 3,
+            is_awaited: true,
+        };
+        let limits = of_application_in_words("shop", &used);
+        let told: Vec<(bool, String)> = limits
+            .iter()
+            .map(|limit| (limit.is_full(), limit.in_words()))
+            .collect();
+        let expected = [
+            (true, "1000 of 1000 pages (applications.shop.max_pages)"),
+            (false, "3 of 4 sites at once (applications.shop.max_sites)"),
+            (
+                false,
+                "0.5 pages a second (applications.shop.pages_per_second)",
+            ),
+        ];
+        for ((is_full, text), (expected_full, beginning)) in told.iter().zip(expected) {
+            assert_eq!(*is_full, expected_full, "{text}");
+            assert_eq!(*text, format!("{beginning}: {BY_SETTINGS}"));
+        }
+    }
+
+    #[test]
+    fn a_crawl_without_a_limit_has_none() {
+        let mut spec = CrawlSpec::new("a", "c");
+        assert!(of_crawl(&spec, 5).is_none());
+        spec.max_pages = Some(7);
+        let told = of_crawl(&spec, 5).unwrap().told();
+        assert_eq!((&told["most"], &told["used"]), (&json!(7.0), &json!(5)));
+        let text = told["text"].as_str().unwrap();
+        assert!(text.starts_with("5 of 7 pages (--max-pages): "), "{text}");
+    }
+}

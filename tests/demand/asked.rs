@@ -1,0 +1,115 @@
+//! What operators are answered: where a URL is among very many crawls, how a crawl has ended so far, and the limits that
+//! it is under.
+
+use serde_json::{Value, json};
+use webfill_tests::site::{page, status};
+
+use crate::fleet::{APP, Fleet, request, request_with, wait_for};
+
+#[test]
+fn why_finds_a_url_in_any_of_more_crawls_than_one_answer_is_for() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    let of_crawl = |number: usize| {
+        let host = if number == 0 { "first" } else { "other" };
+        request(
+            &format!("http://{host}.example/{number}"),
+            &format!("c{number}"),
+        )
+    };
+    let requests: Vec<Value> = (0..10_500).map(of_crawl).collect();
+    requests.chunks(1_500).for_each(|some| fleet.feed(some));
+    // That of the crawl that was opened before all others.
+    let told = fleet.json(&["why", "http://first.example/0"]);
+    assert_eq!(told["crawls"][0]["crawlid"], "c0", "{told}");
+    assert_eq!(told["crawls"].as_array().map(Vec::len), Some(1), "{told}");
+    assert_eq!(
+        (&told["crawls_looked_at"], &told["next"]),
+        (&json!(10_500), &Value::Null)
+    );
+    let said = fleet
+        .run(&["why", "http://first.example/0"])
+        .expect(0)
+        .stdout;
+    assert!(
+        said.starts_with(&format!("{APP}/c0: it is queued")),
+        "{said}"
+    );
+    // One that no crawl knows is judged by some of them, after all were looked through.
+    let told = fleet.json(&["why", "http://nobody.example/"]);
+    assert_eq!(told["crawls"].as_array().map(Vec::len), Some(10), "{told}");
+    assert_eq!(told["crawls"][0]["state"], "unknown", "{told}");
+    assert_eq!(told["crawls_looked_at"], 10_500, "{told}");
+}
+
+#[test]
+fn why_tells_of_all_crawls_that_know_a_url_however_many_they_are() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    let of_crawl = |number: usize| request("http://shared.example/", &format!("c{number}"));
+    let requests: Vec<Value> = (0..50).map(of_crawl).collect();
+    fleet.feed(&requests);
+    let told = fleet.json(&["why", "http://shared.example/"]);
+    let crawls = told["crawls"].as_array().expect("a list");
+    let names: Vec<&str> = crawls
+        .iter()
+        .filter_map(|told| told["crawlid"].as_str())
+        .collect();
+    let expected: Vec<String> = (0..50).rev().map(|number| format!("c{number}")).collect();
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn info_says_how_urls_have_ended_and_why_links_were_not_followed() {
+    let fleet = Fleet::start();
+    let site = fleet.web.site("a.example");
+    site.otherwise(|request| match request.path.as_str() {
+        "/" => page("T").link("/gone").link("/picture.png").into(),
+        _ => status(404).into(),
+    });
+    let more = json!({"maxdepth": 1});
+    fleet.feed(&[request_with(&site.url("/"), "c", more)]);
+    fleet.wait_until_done("c");
+    let told = fleet.run(&["info", APP, "c"]).expect(0).stdout;
+    for (key, value) in [
+        ("outcomes", "ok 1, http_error 1"),
+        ("done", "2"),
+        ("pages", "2"),
+    ] {
+        let is_told = |line: &str| line.starts_with(key) && line.ends_with(value);
+        assert!(told.lines().any(is_told), "{key}: {told}");
+    }
+    let skipped = told.lines().find(|line| line.starts_with("skipped links"));
+    let skipped = skipped.unwrap_or_default();
+    assert!(skipped.contains("denied_extension 1"), "{told}");
+}
+
+#[test]
+fn a_limit_is_told_with_its_number_its_fill_and_how_it_is_raised() {
+    let fleet = Fleet::with_file(&format!("[applications.{APP}]\nmax_pages = 2\n"));
+    let site = fleet.web.site("a.example");
+    site.otherwise(|_| page("T").into());
+    let requests: Vec<Value> = (0..5)
+        .map(|number| request(&site.url(&format!("/{number}")), "c"))
+        .collect();
+    fleet.feed(&requests);
+    let limit = format!(
+        "2 of 2 pages (applications.{APP}.max_pages): a greater one in the dispatcher's settings raises it"
+    );
+    let info = wait_for("the limit is reached", || {
+        let info = fleet.info("c");
+        let waits_for = info["waiting_for"].as_str()?;
+        waits_for.contains(&limit).then_some(info)
+    });
+    let told = &info["limits"][0];
+    assert_eq!(
+        (&told["most"], &told["used"]),
+        (&json!(2.0), &json!(2)),
+        "{info}"
+    );
+    for command in [&["info", APP, "c"] as &[&str], &["status"]] {
+        let said = fleet.run(command).expect(0).stdout;
+        assert!(said.contains(&limit), "{command:?}: {said}");
+    }
+    let told = fleet.json(&["why", &site.url("/4")]);
+    let text = told["crawls"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.contains(&limit), "{told}");
+}
