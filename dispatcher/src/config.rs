@@ -43,6 +43,9 @@ pub struct DispatcherConfig {
     pub lease: f64,
     /// Domains never crawled: `FILE`, or `FILE:N` for its first N.
     pub exclude_sites: Option<String>,
+    /// A backup in the state folder is taken for what it is, as if `--restored` was given; other files are
+    /// opened as ever.
+    pub restored: bool,
 }
 
 impl Default for DispatcherConfig {
@@ -58,6 +61,7 @@ impl Default for DispatcherConfig {
             seen_memory_mib: 64,
             lease: 10.0,
             exclude_sites: None,
+            restored: false,
         }
     }
 }
@@ -143,6 +147,10 @@ pub struct DispatcherSetup {
     pub http: Option<SocketAddr>,
     /// Where its figures are served, if they are.
     pub metrics: Option<SocketAddr>,
+    /// How often dispatchers were started on the state folder.
+    pub starts: u64,
+    /// Where probes are answered, if they are.
+    pub probes: Option<SocketAddr>,
     /// What protects them.
     pub protection: Protection,
     /// What the desk, which is answered there too, is told of its surroundings.

@@ -74,19 +74,24 @@ impl Health {
 
     /// The status and answer of `/healthz`.
     pub(crate) fn healthz(&self) -> (u16, Value) {
-        let faults = self.faults();
-        told("ok", &faults)
+        told("ok", &self.faults())
     }
 
     /// The status and answer of `/readyz`.
     pub(crate) fn readyz(&self) -> (u16, Value) {
+        told("ready", &self.unreadiness())
+    }
+
+    /// Why it takes no requests, or hands out no tasks.
+    pub(crate) fn unreadiness(&self) -> Vec<String> {
         let mut faults = self.faults();
         let holds = self.0.holds.lock().unwrap_or_else(PoisonError::into_inner);
         faults.extend(holds.clone());
-        told("ready", &faults)
+        faults
     }
 
-    fn faults(&self) -> Vec<String> {
+    /// Why its loop does nothing, or what it has done cannot be kept.
+    pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let turned_ms = self.0.turned_ms.load(Ordering::Relaxed);
         let turned = self.0.started + Duration::from_millis(turned_ms);

@@ -4,9 +4,10 @@
 
 mod census;
 mod page;
+mod waiting;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use webfill_wire::figures::Histogram;
 use webfill_wire::socket::Traffic;
 
 use self::census::{Census, CensusThread};
+pub(crate) use self::waiting::Conditions;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::core::CoreFigures;
@@ -33,6 +35,10 @@ pub(crate) struct Metrics {
 
 struct Shared {
     health: Health,
+    state: PathBuf,
+    starts: u64,
+    /// Whose disks have to have room.
+    folders: Vec<PathBuf>,
     clock: SteadyClock,
     /// `None`: the frontier is being opened.
     loop_told: Mutex<Option<Arc<LoopTold>>>,
@@ -59,6 +65,9 @@ impl Metrics {
         };
         let shared = Arc::new(Shared {
             health,
+            state: setup.state.clone(),
+            starts: setup.starts,
+            folders: setup.disks.folders().to_vec(),
             clock,
             loop_told: Mutex::default(),
             census: Mutex::default(),
@@ -75,8 +84,9 @@ impl Metrics {
 
     /// The frontier of this state folder is open: from now on it is counted.
     pub(crate) fn begin_census(&mut self, state: &Path) -> Result<(), Fault> {
-        let shared = Arc::clone(&self.shared);
-        let thread = census::start(state, self.shared.clock, move |census| {
+        let (asked, shared) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
+        let conditions = move || asked.conditions();
+        let thread = census::start(state, self.shared.clock, conditions, move |census| {
             *lock(&shared.census) = census.clone();
         })?;
         self.census = Some(thread);
@@ -102,6 +112,18 @@ impl Metrics {
             turns: self.turns,
             traffic,
         }));
+    }
+}
+
+impl Shared {
+    /// What the loop published last; `None`: nothing yet.
+    fn conditions(&self) -> Option<Conditions> {
+        let told = lock(&self.loop_told).clone()?;
+        let (is_store_away, _) = self.health.store();
+        Some(Conditions {
+            is_store_away,
+            ..told.core.conditions.clone()
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use webfill_changes::Look;
 use webfill_http::InForce;
+use webfill_metrics::Probe;
 use webfill_notices::Ended;
 use webfill_startup::disk::Disks;
 use webfill_startup::service_manager::ServiceManager;
@@ -104,6 +105,13 @@ pub fn run(
             protection.clone(),
             setup.desk.clone(),
         )?;
+    }
+    if let Some(address) = setup.probes {
+        let health = health.clone();
+        webfill_metrics::serve_probes(address, "probes.dispatcher", move |probe| match probe {
+            Probe::Health => health.faults(),
+            Probe::Readiness => health.unreadiness(),
+        })?;
     }
     let mut metrics = Metrics::start(&setup, health.clone(), clock)?;
     let backends = Backends::default();

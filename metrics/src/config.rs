@@ -38,18 +38,29 @@ impl MetricsConfig {
     }
 
     fn address(&self, key: &str, text: &str) -> Result<Option<SocketAddr>, String> {
-        if text == "off" {
-            return Ok(None);
-        }
-        let address: SocketAddr = text.parse().map_err(|_| {
-            format!("{key} = \"{text}\": expected ADDRESS:PORT, such as 127.0.0.1:9464, or `off`")
-        })?;
-        match address.ip().is_loopback() || self.allow_network {
-            true => Ok(Some(address)),
-            false => Err(format!(
-                "{key} = \"{text}\": whoever reaches this address may read the figures: choose one of loopback, or set metrics.allow_network"
-            )),
-        }
+        listener_address(key, text, self.allow_network, "metrics.allow_network")
+    }
+}
+
+/// The address of a listener that asks nobody who they are; `None` if it is off. `key` and `permission` name
+/// settings in refusals.
+pub(crate) fn listener_address(
+    key: &str,
+    text: &str,
+    is_network_allowed: bool,
+    permission: &str,
+) -> Result<Option<SocketAddr>, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let address: SocketAddr = text.parse().map_err(|_| {
+        format!("{key} = \"{text}\": expected ADDRESS:PORT, such as 127.0.0.1:9464, or `off`")
+    })?;
+    match address.ip().is_loopback() || is_network_allowed {
+        true => Ok(Some(address)),
+        false => Err(format!(
+            "{key} = \"{text}\": other machines can reach this address, and nobody is asked for a key there: choose one of loopback, or set {permission}"
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Figures of processes for Prometheus.
+//! Figures of processes for Prometheus, and probes: what may be asked of a process without a key.
 //!
 //! A process publishes what it knows at its own pace, and keeps it behind a lock; who asks gets what was
 //! published last, written by [`Exposition`] and served by [`serve`] on a thread of its own. So a scrape waits
@@ -9,11 +9,15 @@
 //! be filled anew at each scrape. What `promtool` says of the result is a test.
 
 mod config;
+mod disks;
 mod exposition;
+mod probes;
 mod process;
 mod server;
 
 pub use config::MetricsConfig;
+pub use disks::add_disks;
 pub use exposition::{Exposition, Family};
-pub use process::{add_build, add_process};
+pub use probes::{Probe, ProbesConfig, serve_probes};
+pub use process::{Watched, add_build, add_processes, add_starts};
 pub use server::serve;

@@ -1,6 +1,6 @@
-//! The listener: `GET /metrics`, and nothing else. It changes nothing and carries no keys. On loopback it
+//! A listener for questions that need no key: a path or two, by `GET`. It changes nothing. On loopback it
 //! refuses, as the dispatcher's listener for requests does, names of other machines in `Host`, so that no
-//! foreign page can make a browser on this machine read the figures to it.
+//! foreign page can make a browser on this machine read the answers to it.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -29,23 +29,70 @@ const HEAD_WITHIN: Duration = Duration::from_secs(10);
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The text format's version 0.0.4.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-type Answer = Response<Full<Bytes>>;
+const TEXT: &str = "text/plain; charset=utf-8";
+
+type Reply = Response<Full<Bytes>>;
+
+/// What a listener is for, in errors and in the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Purpose {
+    /// `figures`, of which `no ... are served`.
+    pub(crate) what: &'static str,
+    /// All there is, for who asks for something else.
+    pub(crate) paths: &'static str,
+    /// The name of its thread.
+    pub(crate) thread: &'static str,
+}
+
+/// What is answered at a path.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) media_type: &'static str,
+    pub(crate) text: String,
+}
 
 struct Service<F> {
     is_loopback: bool,
-    page: F,
+    purpose: Purpose,
+    answer: F,
 }
 
-/// Starts to listen, and serves the page until the process ends. `setting` names the address in errors.
+/// Starts to listen, and serves the page of figures until the process ends. `setting` names the address in errors.
 pub fn serve<F>(address: SocketAddr, setting: &str, page: F) -> Result<(), Fault>
 where
     F: Fn() -> String + Send + Sync + 'static,
 {
+    let purpose = Purpose {
+        what: "figures",
+        paths: "GET /metrics",
+        thread: "metrics",
+    };
+    listen(address, setting, purpose, move |path| {
+        (path == "/metrics").then(|| Answer {
+            status: 200,
+            media_type: EXPOSITION,
+            text: page(),
+        })
+    })
+}
+
+/// Starts to listen, and answers until the process ends; `None`: nothing is at this path.
+pub(crate) fn listen<F>(
+    address: SocketAddr,
+    setting: &str,
+    purpose: Purpose,
+    answer: F,
+) -> Result<(), Fault>
+where
+    F: Fn(&str) -> Option<Answer> + Send + Sync + 'static,
+{
     let cannot = |error: std::io::Error| {
         Fault::error(format!(
-            "cannot serve figures at http://{address}/metrics: {error}; choose another address in {setting}, or `off`"
+            "cannot serve {} at http://{address}: {error}; choose another address in {setting}, or `off`",
+            purpose.what
         ))
     };
     let listener = TcpListener::bind(address).map_err(cannot)?;
@@ -56,10 +103,11 @@ where
         .map_err(cannot)?;
     let service = Arc::new(Service {
         is_loopback: address.ip().is_loopback(),
-        page,
+        purpose,
+        answer,
     });
     std::thread::Builder::new()
-        .name("metrics".into())
+        .name(purpose.thread.into())
         .spawn(move || runtime.block_on(accept(listener, service)))
         .map_err(cannot)?;
     Ok(())
@@ -67,12 +115,13 @@ where
 
 async fn accept<F>(listener: TcpListener, service: Arc<Service<F>>)
 where
-    F: Fn() -> String + Send + Sync + 'static,
+    F: Fn(&str) -> Option<Answer> + Send + Sync + 'static,
 {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
-            tracing::error!(event = "metrics_ended", %error, "no figures are served");
+            let what = service.purpose.what;
+            tracing::error!(event = "listener_ended", what, %error, "nothing of this is served");
             return;
         }
     };
@@ -102,38 +151,45 @@ where
     }
 }
 
-impl<F: Fn() -> String> Service<F> {
-    fn answer(&self, request: &Request<Incoming>) -> Answer {
+impl<F: Fn(&str) -> Option<Answer>> Service<F> {
+    fn answer(&self, request: &Request<Incoming>) -> Reply {
         let host = request.headers().get(HOST);
         let host = host.and_then(|host| host.to_str().ok());
         if self.is_loopback && !host.is_some_and(is_of_this_machine) {
-            return refused(403, "the Host header names another machine\n");
+            return refused(403, "the Host header names another machine\n".into());
         }
         if request.headers().contains_key(ORIGIN) {
-            return refused(403, "pages in browsers may not ask (Origin header)\n");
+            return refused(
+                403,
+                "pages in browsers may not ask (Origin header)\n".into(),
+            );
         }
-        if request.uri().path() != "/metrics" {
-            return refused(404, "nothing is here; there is GET /metrics\n");
-        }
+        let Some(answer) = (self.answer)(request.uri().path()) else {
+            let paths = self.purpose.paths;
+            return refused(404, format!("nothing is here; there is {paths}\n"));
+        };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut answer = refused(405, "expected GET\n");
+            let mut answer = refused(405, "expected GET\n".into());
             let allowed = HeaderValue::from_static("GET, HEAD");
             answer.headers_mut().insert(ALLOW, allowed);
             return answer;
         }
-        text(StatusCode::OK, TEXT, (self.page)())
+        text(answer)
     }
 }
 
-fn refused(status: u16, why: &'static str) -> Answer {
-    let status = StatusCode::from_u16(status).expect("it is a status");
-    text(status, "text/plain; charset=utf-8", why.into())
+fn refused(status: u16, why: String) -> Reply {
+    text(Answer {
+        status,
+        media_type: TEXT,
+        text: why,
+    })
 }
 
-fn text(status: StatusCode, media_type: &'static str, text: String) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(text)));
-    *answer.status_mut() = status;
-    let media_type = HeaderValue::from_static(media_type);
-    answer.headers_mut().insert(CONTENT_TYPE, media_type);
-    answer
+fn text(answer: Answer) -> Reply {
+    let mut response = Response::new(Full::new(Bytes::from(answer.text)));
+    *response.status_mut() = StatusCode::from_u16(answer.status).expect("it is a status");
+    let media_type = HeaderValue::from_static(answer.media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
 }

@@ -78,6 +78,11 @@ impl Disks {
         self.shortage.as_ref()
     }
 
+    /// The folders whose disks are looked at.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
     fn look(&self) -> Option<Shortage> {
         // Some more room than the floor is asked for to go on, so that it does not pause again at once.
         let least_mib = match self.shortage {
@@ -85,7 +90,7 @@ impl Disks {
             None => self.floor_mib,
         };
         self.folders.iter().find_map(|folder| {
-            let free_mib = free_mib(folder)?;
+            let free_mib = Room::of(folder)?.free_bytes >> 20;
             (free_mib < least_mib).then(|| Shortage {
                 folder: folder.clone(),
                 free_mib,
@@ -112,18 +117,30 @@ impl Disks {
     }
 }
 
-/// What this user may still write to the disk of a folder; `None` if that cannot be told, as for a
-/// folder that does not exist yet.
-fn free_mib(folder: &Path) -> Option<u64> {
-    let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
-    // SAFETY: all bytes zero is a valid value of this struct of numbers.
-    #[allow(unsafe_code)]
-    let mut told: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends with a zero byte, and the kernel fills the struct that it is given.
-    #[allow(unsafe_code)]
-    let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
-    let free = u128::from(told.f_bavail) * u128::from(told.f_frsize);
-    (result == 0).then_some((free >> 20) as u64)
+/// A disk as this user sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// What may still be written.
+    pub free_bytes: u64,
+    pub size_bytes: u64,
+}
+
+impl Room {
+    /// Of the disk of a folder; `None` if that cannot be told, as for a folder that does not exist yet.
+    pub fn of(folder: &Path) -> Option<Room> {
+        let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
+        // SAFETY: all bytes zero is a valid value of this struct of numbers.
+        #[allow(unsafe_code)]
+        let mut told: libc::statvfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the path ends with a zero byte, and the kernel fills the struct that it is given.
+        #[allow(unsafe_code)]
+        let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
+        let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
+        (result == 0).then(|| Room {
+            free_bytes: bytes(told.f_bavail),
+            size_bytes: bytes(told.f_blocks),
+        })
+    }
 }
 
 #[cfg(test)]

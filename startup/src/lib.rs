@@ -1,6 +1,7 @@
 //! What every webfill process needs around its work: logging, the state folder and its lock, signals,
 //! child processes, exit codes, the room on disks, the service manager, files that are written whole, the clock that
-//! all processes of a machine share, and how long a crawl is claimed by it.
+//! all processes of a machine share, how long a crawl is claimed by it, and what figures need of the past: starts and
+//! the last backup.
 
 pub mod boot_clock;
 pub mod child;
@@ -8,10 +9,12 @@ pub mod claim_file;
 pub mod disk;
 pub mod exit;
 pub mod journey;
+pub mod last_backup;
 pub mod log;
 pub mod own_names;
 pub mod service_manager;
 pub mod signals;
+pub mod starts;
 pub mod state;
 pub mod whole_file;
 

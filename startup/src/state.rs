@@ -216,7 +216,7 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
 
 /// Whether webfill has a file or a folder of this name in a state folder.
 fn is_used(name: &str) -> bool {
-    const NAMES: [&str; 16] = [
+    const NAMES: [&str; 19] = [
         "claim",
         "crawl.lock",
         "dispatcher.db",
@@ -224,11 +224,14 @@ fn is_used(name: &str) -> bool {
         "dispatcher.db-shm",
         "dispatcher.db-wal",
         "dispatcher.lock",
+        "dispatcher.starts",
         "feeders.toml",
+        "last_backup",
         "logs",
         "seen",
         "sockets",
         "supervisor.lock",
+        "supervisor.starts",
         "supervisor.toml",
         "watch.lock",
         "watches",

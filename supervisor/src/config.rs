@@ -54,6 +54,10 @@ pub struct SupervisorSetup {
     pub claim: Option<ClaimFile>,
     /// Where its figures are served, if they are.
     pub metrics: Option<SocketAddr>,
+    /// How often supervisors were started on the state folder.
+    pub starts: u64,
+    /// Where probes are answered, if they are.
+    pub probes: Option<SocketAddr>,
     /// The longest that one request may take, in milliseconds.
     pub longest_request_ms: u64,
     pub workers: u16,

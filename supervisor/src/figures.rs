@@ -66,6 +66,7 @@ impl WorkerSums {
         add_counts(&mut sum.answers, &more.answers);
         sum.fetched_bytes = sum.fetched_bytes.saturating_add(more.fetched_bytes);
         sum.robots = sum.robots.saturating_add(more.robots);
+        sum.unmatched = sum.unmatched.saturating_add(more.unmatched);
         sum.fetch.add(&more.fetch);
         sum.queue.add(&more.queue);
         sum.save.add(&more.save);

@@ -11,6 +11,7 @@
 mod claim;
 mod config;
 mod figures;
+mod health;
 mod mappings;
 mod metrics;
 mod own_report;

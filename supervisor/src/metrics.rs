@@ -2,10 +2,11 @@
 //! publishes it once a second; who asks gets what was published last.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_metrics::{Exposition, add_build, add_process};
+use webfill_metrics::{Exposition, Watched, add_build, add_disks, add_processes, add_starts};
 use webfill_startup::Fault;
 use webfill_wire::Outcome;
 use webfill_wire::figures::{WorkerFigures, WorkerTotals};
@@ -41,6 +42,13 @@ pub(crate) struct State {
     pub(crate) traffic: Vec<(&'static str, Traffic)>,
 }
 
+/// What is known without the loop.
+struct Machine {
+    starts: u64,
+    /// Whose disks have to have room.
+    folders: Vec<PathBuf>,
+}
+
 /// What is served.
 #[derive(Default)]
 struct Published {
@@ -63,7 +71,7 @@ impl Metrics {
     /// Serves what is published, if that is wanted. What cannot be watched crawls all the same.
     pub(crate) fn start(setup: &SupervisorSetup) -> Metrics {
         let published = setup.metrics.and_then(|address| {
-            serve(address)
+            serve(address, setup)
                 .inspect_err(|fault| {
                     tracing::error!(event = "metrics_not_served", error = %fault, "no figures are served");
                 })
@@ -97,20 +105,27 @@ impl Metrics {
     }
 }
 
-fn serve(address: SocketAddr) -> Result<Arc<Mutex<Arc<Published>>>, Fault> {
+fn serve(
+    address: SocketAddr,
+    setup: &SupervisorSetup,
+) -> Result<Arc<Mutex<Arc<Published>>>, Fault> {
     let published = Arc::<Mutex<Arc<Published>>>::default();
     let served = Arc::clone(&published);
+    let machine = Machine {
+        starts: setup.starts,
+        folders: setup.disks.folders().to_vec(),
+    };
     let page = move || {
         // The loop takes the lock, too: nothing is written under it.
         let told = Arc::clone(&served.lock().unwrap_or_else(PoisonError::into_inner));
-        told.page()
+        told.page(&machine)
     };
     webfill_metrics::serve(address, "metrics.supervisor", page)?;
     Ok(published)
 }
 
 impl Published {
-    fn page(&self) -> String {
+    fn page(&self, machine: &Machine) -> String {
         let mut page = Exposition::default();
         add_build(&mut page);
         if let Some(at) = self.at {
@@ -120,6 +135,8 @@ impl Published {
             )
             .value(at.elapsed().as_secs_f64());
         }
+        add_starts(&mut page, machine.starts);
+        add_disks(&mut page, &machine.folders);
         self.state.add_to(&mut page);
         page.gauge(
             "webfill_store_up",
@@ -132,19 +149,23 @@ impl Published {
 }
 
 impl State {
-    fn add_to(&self, page: &mut Exposition) {
-        let mut memory = page.gauge(
-            "webfill_process_resident_memory_bytes",
-            "Resident memory of the supervisor and of its workers.",
-        );
-        let own = [("process", "supervisor"), ("worker", "")];
-        add_process(&mut memory, &own, std::process::id());
-        for (index, worker) in self.workers.iter().enumerate() {
-            if let Some(pid) = worker.pid {
-                let labels = [("process", "worker"), ("worker", &*index.to_string())];
-                add_process(&mut memory, &labels, pid);
-            }
+    fn add_processes_to(&self, page: &mut Exposition) {
+        let indexes: Vec<String> = (0..self.workers.len()).map(|n| n.to_string()).collect();
+        let mut processes = vec![Watched {
+            pid: std::process::id(),
+            labels: vec![("process", "supervisor"), ("worker", "")],
+        }];
+        for (worker, index) in self.workers.iter().zip(&indexes) {
+            processes.extend(worker.pid.map(|pid| Watched {
+                pid,
+                labels: vec![("process", "worker"), ("worker", index)],
+            }));
         }
+        add_processes(page, &processes);
+    }
+
+    fn add_to(&self, page: &mut Exposition) {
+        self.add_processes_to(page);
         let mut workers = page.gauge("webfill_workers", "Worker processes, by state.");
         let count = |state: fn(&WorkerRow) -> bool| {
             self.workers.iter().filter(|worker| state(worker)).count()
@@ -226,6 +247,11 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
         "Writes of batches of pages to the store, those that failed included.",
         &totals.save,
     );
+    page.counter(
+        "webfill_pages_unmatched_total",
+        "Pages with the outcome ok that no mapping is for, without sitemaps.",
+    )
+    .value(totals.unmatched);
     let mut fields = page.counter(
         "webfill_fields_total",
         "Fields of mappings on their pages, by whether a value was found.",

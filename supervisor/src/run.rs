@@ -22,6 +22,7 @@ use webfill_worker::Now;
 
 use crate::claim::Claim;
 use crate::config::SupervisorSetup;
+use crate::health::Health;
 use crate::metrics::Metrics;
 use crate::own_report::OwnReports;
 use crate::readiness::Readiness;
@@ -42,6 +43,10 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         false => ServiceManager::from_environment(),
     };
     let metrics = Metrics::start(&setup);
+    let health = Health::new();
+    if let Some(address) = setup.probes {
+        health.serve(address);
+    }
     let (inbox, arrived) = mpsc::channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
         // The loop below outlives the sockets; a send fails only while both end.
@@ -59,6 +64,7 @@ pub fn run(setup: SupervisorSetup) -> Result<ExitStatus, Fault> {
         version: OLDEST_VERSION,
         readiness: Readiness::new(),
         service_manager,
+        health,
         refused: None,
         last_death: None,
         worker_deaths: 0,
@@ -126,6 +132,7 @@ struct Process {
     version: u8,
     readiness: Readiness,
     service_manager: ServiceManager,
+    health: Health,
     /// The last refusal of a hello for lack of a common version, in words.
     refused: Option<String>,
     /// How a worker died last.
@@ -272,7 +279,7 @@ impl Process {
         }
         self.publish_figures(low_disk.is_some());
         self.tell_dispatcher(low_disk.as_deref().or(lapsed));
-        self.tell_service_manager(low_disk);
+        self.tell_how_it_is(low_disk);
         Ok(())
     }
 

@@ -66,6 +66,29 @@ fn what_came_after_a_copy_is_fetched_again_politely_though_nobody_says_that_it_i
     });
 }
 
+/// As a unit is, whose command stays as it is.
+#[test]
+fn the_environment_says_that_a_backup_may_be_started_from_and_costs_other_starts_nothing() {
+    let mut fleet = Fleet::with(&QUICK);
+    let backup = fleet.back_up();
+    fleet.kill_all();
+    fleet.copy_elsewhere(&backup.join("dispatcher.db"));
+    let refused = fleet.dispatcher_role().finish().expect(2);
+    let names = "WEBFILL_DISPATCHER_RESTORED";
+    assert!(refused.stderr.contains(names), "{}", refused.stderr);
+    fleet.set("DISPATCHER_RESTORED", "true");
+    let waits = "no supervisor is let in";
+    fleet.start_dispatcher();
+    let told = fleet.dispatcher().stderr_so_far();
+    assert!(told.contains(waits), "{told}");
+    fleet.add_supervisor("one");
+    // Whoever forgets the variable waits no second time.
+    fleet.kill_dispatcher();
+    fleet.start_dispatcher();
+    let told = fleet.dispatcher().stderr_so_far();
+    assert!(!told.contains(waits), "{told}");
+}
+
 #[test]
 fn a_backup_is_for_its_owner_alone_and_a_mistyped_store_leaves_none() {
     let fleet = Fleet::with(&[]);

@@ -28,6 +28,7 @@ mod moving;
 mod nights;
 mod notices;
 mod priorities;
+mod probes;
 mod pruning;
 mod readiness;
 mod reload;

@@ -2,8 +2,10 @@
 //! number does not grow with the web, and a real Prometheus scrapes them, with the alarms and the dashboard
 //! that are delivered.
 
+mod machines;
 mod prometheus;
 mod scraped;
+mod waiting;
 
 use std::collections::BTreeSet;
 
@@ -93,6 +95,7 @@ fn figures_are_what_the_access_log_says() {
         let fields = format!("webfill_fields_total{{mapping=\"profile\",state=\"{state}\"}}");
         assert_eq!(told.of(&fields), 18.0 * 2.0, "{state}");
     }
+    assert_eq!(told.of("webfill_pages_unmatched_total"), 0.0);
     assert_eq!(told.of("webfill_workers{state=\"ready\"}"), 1.0);
     assert_eq!(told.of("webfill_dispatcher_up"), 1.0);
     assert_eq!(told.of("webfill_store_up"), 1.0);
@@ -199,6 +202,24 @@ fn a_killed_worker_makes_no_counter_go_back() {
     });
     assert_eq!(told.of("webfill_tasks_ended_total{outcome=\"ok\"}"), 300.0);
     assert!(told.of("webfill_tasks_returned_total") >= 1.0);
+}
+
+#[test]
+fn a_page_that_no_mapping_is_for_is_counted_as_such() {
+    let fleet = fleet_with_figures();
+    let mapped = fleet.web.site("one.example");
+    mapped.otherwise(|_| page("T").into());
+    let other = fleet.web.site("other.test");
+    other.otherwise(|_| page("T").into());
+    let urls = [mapped.url("/"), other.url("/a"), other.url("/b")];
+    fleet.feed(&urls.map(|url| request(&url, "c")));
+    fleet.wait_until_done("c");
+    wait_for("two pages are of no mapping", || {
+        let told = scrape(&fleet, SUPERVISOR);
+        let is_told = told.get("webfill_pages_unmatched_total") == Some(2.0)
+            && told.get("webfill_pages_total{outcome=\"ok\"}") == Some(3.0);
+        is_told.then_some(())
+    });
 }
 
 #[test]

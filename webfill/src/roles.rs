@@ -12,6 +12,7 @@ use webfill_mapping::MappingSet;
 use webfill_notices::Permissions;
 use webfill_startup::claim_file::ClaimFile;
 use webfill_startup::disk::Disks;
+use webfill_startup::starts::count_start;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
 use webfill_store::MappingOrder;
@@ -75,6 +76,8 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     let http = settings.dispatcher.http_address().map_err(Fault::usage)?;
     let metrics = settings.metrics.dispatcher_address();
     let metrics = metrics.map_err(Fault::usage)?;
+    let probes = settings.probes.dispatcher_address();
+    let probes = probes.map_err(Fault::usage)?;
     let disks = Disks::new(settings.written_folders()?, &settings.disk);
     let read_again = reload::read_again(options.clone(), settings.clone(), !mappings.is_empty());
     let feeders = match options.local {
@@ -93,6 +96,8 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         // `webfill crawl` uses Unix sockets in a folder instead.
         http: http.filter(|_| !options.local),
         metrics: metrics.filter(|_| !options.local),
+        starts: starts(&state, "dispatcher", options.local),
+        probes: probes.filter(|_| !options.local),
         protection,
         desk: desk_setup(options.config.as_deref(), &settings, &state)?,
         keys,
@@ -150,6 +155,14 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
     })
 }
 
+/// Those of `webfill crawl` have no figures.
+fn starts(state: &StateFolder, role: &str, is_local: bool) -> u64 {
+    match is_local {
+        true => 0,
+        false => count_start(state.path(), role),
+    }
+}
+
 /// Which mapping's values win in a record.
 pub fn order_of(mappings: &MappingSet) -> MappingOrder {
     MappingOrder(mappings.names().map(str::to_owned).collect())
@@ -177,6 +190,7 @@ fn restoring(settings: &Settings, is_told: bool, is_local: bool) -> Restoring {
         backups: match (is_local, is_told) {
             (true, _) => Backups::Taken,
             (false, true) => Backups::Told,
+            (false, false) if settings.dispatcher.restored => Backups::Taken,
             (false, false) => Backups::Refused,
         },
     }
@@ -247,6 +261,8 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     let metrics = settings.metrics.supervisor_address();
     let metrics = metrics.map_err(Fault::usage)?;
+    let probes = settings.probes.supervisor_address();
+    let probes = probes.map_err(Fault::usage)?;
     let ended = log_fault(webfill_supervisor::run(SupervisorSetup {
         id,
         // In `webfill crawl` there is only one, because the state folder is locked.
@@ -254,6 +270,8 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         is_local: options.local,
         claim: options.local.then(|| ClaimFile::in_folder(&settings.state)),
         metrics: metrics.filter(|_| !options.local),
+        starts: starts(&state, "supervisor", options.local),
+        probes: probes.filter(|_| !options.local),
         lane: settings.supervisor.lane,
         longest_request_ms: longest_request.as_millis() as u64,
         workers,

@@ -14,7 +14,7 @@ use toml::Table;
 use webfill_dispatcher::{
     ApplicationLimits, DispatcherConfig, RestTable, RetryTable, WatchSources, WatchesConfig,
 };
-use webfill_metrics::MetricsConfig;
+use webfill_metrics::{MetricsConfig, ProbesConfig};
 use webfill_notices::NoticesConfig;
 use webfill_startup::Fault;
 use webfill_startup::disk::DiskConfig;
@@ -52,6 +52,8 @@ pub struct Settings {
     pub notices: NoticesConfig,
     /// Where figures are served to Prometheus.
     pub metrics: MetricsConfig,
+    /// Where probes are answered.
+    pub probes: ProbesConfig,
     pub supervisor: SupervisorConfig,
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
@@ -89,6 +91,7 @@ impl Default for Settings {
             watches: WatchesConfig::default(),
             notices: NoticesConfig::default(),
             metrics: MetricsConfig::default(),
+            probes: ProbesConfig::default(),
             supervisor: SupervisorConfig::default(),
             worker: WorkerConfig::default(),
             politeness: PolitenessConfig::default(),

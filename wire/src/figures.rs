@@ -101,6 +101,8 @@ pub struct WorkerTotals {
     pub save: Histogram,
     /// By mapping.
     pub fields: BTreeMap<String, FieldTotals>,
+    /// Pages that were read, and that no mapping is for; without sitemaps.
+    pub unmatched: u64,
 }
 
 /// From a worker to its supervisor, on the socket of outcomes.

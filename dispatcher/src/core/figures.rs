@@ -9,6 +9,7 @@ use webfill_wire::{Outcome, RestReason};
 
 use super::Core;
 use crate::dispatch::FleetFigures;
+use crate::metrics::Conditions;
 
 /// What has happened since the start.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +64,8 @@ pub(crate) struct CoreFigures {
     pub(crate) extraction_alarms: Option<usize>,
     pub(crate) is_disk_low: bool,
     pub(crate) is_draining: bool,
+    /// For what is counted in the file; without what the store does.
+    pub(crate) conditions: Conditions,
 }
 
 /// Watches, by what they do.
@@ -90,6 +93,19 @@ impl Core {
             extraction_alarms: self.standing.as_ref().map(|now| now.alarms.len()),
             is_disk_low: self.low_disk.is_some(),
             is_draining: self.draining,
+            conditions: self.conditions(now_ms),
+        }
+    }
+
+    fn conditions(&self, now_ms: i64) -> Conditions {
+        let (spent, paced) = self.frontier.waiting_applications();
+        Conditions {
+            serves_http: self.dispatch.supervisors().next().is_some(),
+            serves_browser: self.frontier.has_browsers(),
+            is_held: self.holds(now_ms).is_some(),
+            is_store_away: false,
+            spent,
+            paced,
         }
     }
 

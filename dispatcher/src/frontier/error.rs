@@ -32,7 +32,7 @@ pub enum FrontierError {
         known: i64,
     },
     #[error(
-        "{path} is a backup, made at {at}: start with `webfill dispatcher --restored`, so that nothing \
+        "{path} is a backup, made at {at}: start with `webfill dispatcher --restored`, or a unit with WEBFILL_DISPATCHER_RESTORED=true, so that nothing \
          is requested while requests of the former fleet may be under way",
         path = path.display(), at = webfill_store::iso_time(*made_at_ms)
     )]

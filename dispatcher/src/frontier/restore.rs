@@ -33,7 +33,8 @@ pub struct Restoring {
 pub enum Backups {
     /// It is refused: a dispatcher of a fleet must be told of a backup.
     Refused,
-    /// It is taken for one without a word: a crawl on one machine, whose dispatcher nobody starts by hand.
+    /// It is taken for one: a crawl on one machine, whose dispatcher nobody starts by hand, or a service whose
+    /// settings say that backups may be started from.
     Taken,
     /// The file is said to be one, whether it is marked or not.
     Told,

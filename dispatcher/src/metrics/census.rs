@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, Result, Row, params};
 use webfill_startup::Fault;
 
+use super::waiting::{Conditions, Counter, Since, WaitTotals};
 use crate::clock::SteadyClock;
 use crate::frontier::FILE_NAME;
 
@@ -33,6 +34,7 @@ pub(super) struct Census {
     pub(super) sites: Option<SiteTotals>,
     pub(super) records: Option<RecordTotals>,
     pub(super) notices: Option<NoticeTotals>,
+    pub(super) waits: Option<WaitTotals>,
     /// When the part was counted last that is the oldest.
     pub(super) counted: Option<Instant>,
 }
@@ -88,13 +90,14 @@ impl Drop for CensusThread {
 pub(super) fn start(
     state: &Path,
     clock: SteadyClock,
+    conditions: impl Fn() -> Option<Conditions> + Send + 'static,
     tell: impl Fn(&Census) + Send + 'static,
 ) -> std::result::Result<CensusThread, Fault> {
     let (stop, stopped) = mpsc::channel();
     let file = state.join(FILE_NAME);
     std::thread::Builder::new()
         .name("census".into())
-        .spawn(move || count_until(&stopped, &file, clock, tell))
+        .spawn(move || count_until(&stopped, &file, clock, conditions, tell))
         .map(|thread| CensusThread {
             stop: Some(stop),
             thread: Some(thread),
@@ -106,13 +109,19 @@ pub(super) fn start(
         })
 }
 
-fn count_until(stopped: &Receiver<()>, file: &Path, clock: SteadyClock, tell: impl Fn(&Census)) {
+fn count_until(
+    stopped: &Receiver<()>,
+    file: &Path,
+    clock: SteadyClock,
+    conditions: impl Fn() -> Option<Conditions>,
+    tell: impl Fn(&Census),
+) {
     let mut counting = Counting::default();
     let mut has_failed = false;
     loop {
         let counted = open(file).and_then(|db| {
             // Opened anew each time, so that nothing is held while the thread sleeps.
-            counting.count(&db, clock.now_ms(), WORK)
+            counting.count(&db, conditions().as_ref(), clock.now_ms(), WORK)
         });
         match counted {
             Ok(()) => has_failed = false,
@@ -146,30 +155,71 @@ struct Counting {
     sites: Walk<SiteTotals>,
     records: Walk<RecordTotals>,
     notices: Option<NoticeTotals>,
+    waits: Walk<WaitTotals, (i64, i64)>,
+    /// Since when crawls wait, as the last walk has found it.
+    since: Since,
 }
 
 impl Counting {
-    /// Goes on for about so long.
-    fn count(&mut self, db: &Connection, now_ms: i64, work: Duration) -> Result<()> {
+    /// Goes on for about so long. `conditions`: what the file does not say; `None`: not known yet.
+    fn count(
+        &mut self,
+        db: &Connection,
+        conditions: Option<&Conditions>,
+        now_ms: i64,
+        work: Duration,
+    ) -> Result<()> {
         self.notices = Some(waiting_notices(db)?);
         // Each has its share, so that none waits for a longer one.
-        let share = work / 3;
+        let share = work / 4;
+        if let Some(conditions) = conditions {
+            self.count_waits(db, conditions, now_ms, share)?;
+        }
         self.crawls
             .advance(share, |after, sum| count_crawls(db, after, sum))?;
         self.sites
             .advance(share, |after, sum| count_sites(db, after, now_ms, sum))?;
         self.records
             .advance(share, |after, sum| count_records(db, after, sum))
+            .map(drop)
+    }
+
+    fn count_waits(
+        &mut self,
+        db: &Connection,
+        conditions: &Conditions,
+        now_ms: i64,
+        share: Duration,
+    ) -> Result<()> {
+        let counter = Counter {
+            db,
+            conditions,
+            before: &self.since,
+            now_ms,
+        };
+        let is_ended = self
+            .waits
+            .advance(share, |after, sum| counter.count(after, sum))?;
+        if is_ended && let Some(found) = &mut self.waits.found {
+            self.since = found.take_since();
+        }
+        Ok(())
     }
 
     fn census(&self) -> Census {
-        let walks = [self.crawls.ended, self.sites.ended, self.records.ended];
+        let walks = [
+            self.crawls.ended,
+            self.sites.ended,
+            self.records.ended,
+            self.waits.ended,
+        ];
         let counted: Option<Vec<Instant>> = walks.into_iter().collect();
         Census {
             crawls: self.crawls.found,
             sites: self.sites.found.clone(),
             records: self.records.found,
             notices: self.notices,
+            waits: self.waits.found.clone(),
             counted: counted.and_then(|ends| ends.into_iter().min()),
         }
     }
@@ -177,42 +227,42 @@ impl Counting {
 
 /// One table, which is gone through again and again.
 #[derive(Debug, Default)]
-struct Walk<T> {
+struct Walk<T, P = i64> {
     /// The last row that was counted.
-    after: i64,
+    after: P,
     sum: T,
     /// The sum of the last walk that came to the end.
     found: Option<T>,
     ended: Option<Instant>,
 }
 
-impl<T: Default> Walk<T> {
+impl<T: Default, P: Copy + Default> Walk<T, P> {
     /// Counts slices until the end of the table, or of the time. `slice` adds the rows after one; it
-    /// returns the last of them, or `None` at the end.
+    /// returns the last of them, or `None` at the end. Whether it has come to the end.
     fn advance(
         &mut self,
         time: Duration,
-        slice: impl Fn(i64, &mut T) -> Result<Option<i64>>,
-    ) -> Result<()> {
+        slice: impl Fn(P, &mut T) -> Result<Option<P>>,
+    ) -> Result<bool> {
         let began = Instant::now();
         loop {
             match slice(self.after, &mut self.sum) {
                 Err(error) => {
                     // A part of the slice may have been added.
                     self.sum = T::default();
-                    self.after = 0;
+                    self.after = P::default();
                     return Err(error);
                 }
                 Ok(Some(last)) => self.after = last,
                 Ok(None) => {
                     self.found = Some(std::mem::take(&mut self.sum));
                     self.ended = Some(Instant::now());
-                    self.after = 0;
-                    return Ok(());
+                    self.after = P::default();
+                    return Ok(true);
                 }
             }
             if began.elapsed() >= time {
-                return Ok(());
+                return Ok(false);
             }
         }
     }
@@ -310,7 +360,8 @@ mod tests {
         let mut counting = Counting::default();
         for _ in 0..rounds {
             let db = open(&folder.path().join(FILE_NAME)).unwrap();
-            counting.count(&db, 1_000, work).unwrap();
+            let conditions = Conditions::default();
+            counting.count(&db, Some(&conditions), 1_000, work).unwrap();
         }
         counting.census()
     }

@@ -1,10 +1,12 @@
 //! The page of a dispatcher's figures. All states that a series can have are there from the start, so that
 //! the first of a kind shows in a rate, and no label comes from the web.
 
-use webfill_metrics::{Exposition, add_build, add_process};
+use webfill_metrics::{Exposition, Watched, add_build, add_disks, add_processes, add_starts};
+use webfill_startup::last_backup::last_backup_ms;
 use webfill_wire::{Outcome, RestReason};
 
 use super::census::Census;
+use super::waiting::{WaitTotals, WaitsFor};
 use super::{LoopTold, Shared, lock};
 use crate::core::{CoreFigures, Deliveries};
 
@@ -21,15 +23,18 @@ impl Shared {
     pub(super) fn page(&self) -> String {
         let mut page = Exposition::default();
         add_build(&mut page);
-        let mut memory = page.gauge(
-            "webfill_process_resident_memory_bytes",
-            "Resident memory of the dispatcher.",
-        );
-        add_process(
-            &mut memory,
-            &[("process", "dispatcher")],
-            std::process::id(),
-        );
+        let own = Watched {
+            pid: std::process::id(),
+            labels: vec![("process", "dispatcher")],
+        };
+        add_processes(&mut page, &[own]);
+        add_starts(&mut page, self.starts);
+        add_disks(&mut page, &self.folders);
+        page.gauge(
+            "webfill_last_backup_timestamp_seconds",
+            "When the last complete backup was begun, in seconds since the epoch; 0: none was made.",
+        )
+        .value(last_backup_ms(&self.state).unwrap_or(0) as f64 / 1_000.0);
         let (is_store_away, answers) = self.health.store();
         page.gauge("webfill_store_up", "Whether the store answers.")
             .value(u8::from(!is_store_away));
@@ -208,6 +213,9 @@ impl CoreFigures {
 
 impl Census {
     fn add_to(&self, page: &mut Exposition, now_ms: i64) {
+        if let Some(waits) = &self.waits {
+            add_waits(page, waits, now_ms);
+        }
         if let Some(crawls) = self.crawls {
             let mut tasks = page.gauge("webfill_tasks", "Tasks, by state.");
             tasks.with(&[("state", "queued")], crawls.queued);
@@ -258,5 +266,30 @@ impl Census {
             )
             .value(counted.elapsed().as_secs_f64());
         }
+    }
+}
+
+fn add_waits(page: &mut Exposition, waits: &WaitTotals, now_ms: i64) {
+    let mut tasks = page.gauge(
+        "webfill_queued_tasks",
+        "Queued tasks, by what they wait for.",
+    );
+    for waits_for in WaitsFor::ALL {
+        tasks.with(
+            &[("waits_for", waits_for.as_str())],
+            waits.of(waits_for).tasks,
+        );
+    }
+    let mut oldest = page.gauge(
+        "webfill_queued_oldest_due_seconds",
+        "For how long the task that has waited longest could have been fetched but for this; 0: none waits.",
+    );
+    for waits_for in WaitsFor::ALL {
+        let since_ms = waits.of(waits_for).since_ms;
+        let age_ms = since_ms.map_or(0, |since_ms| (now_ms - since_ms).max(0));
+        oldest.with(
+            &[("waits_for", waits_for.as_str())],
+            age_ms as f64 / 1_000.0,
+        );
     }
 }

@@ -39,20 +39,24 @@ impl Process {
         }
     }
 
-    pub(super) fn tell_service_manager(&mut self, low_disk: Option<String>) {
+    /// Tells the service manager, and whoever probes.
+    pub(super) fn tell_how_it_is(&mut self, low_disk: Option<String>) {
         if self.supervisor.is_draining() {
             self.service_manager.stops();
         }
-        let status = match (self.waits_for(), low_disk) {
-            _ if self.supervisor.is_draining() => "drains".to_owned(),
-            (Some(waits_for), _) => format!("waits: {waits_for}"),
+        let holds = match (self.waits_for(), low_disk) {
+            _ if self.supervisor.is_draining() => Some("drains".to_owned()),
+            (Some(waits_for), _) => Some(format!("waits: {waits_for}")),
             (None, _) if !self.supervisor.has_lease(boot_ms()) => {
-                "waits: the dispatcher is silent".to_owned()
+                Some("waits: the dispatcher is silent".to_owned())
             }
-            (None, Some(low_disk)) => format!("holds: {low_disk}"),
-            (None, None) => format!("workers: {}", self.workers.len()),
+            (None, low_disk) => low_disk.map(|low_disk| format!("holds: {low_disk}")),
         };
-        self.service_manager.turns(|| status);
+        let workers = self.workers.len();
+        let status = holds.clone();
+        self.service_manager
+            .turns(|| status.unwrap_or_else(|| format!("workers: {workers}")));
+        self.health.note_turn(holds);
     }
 
     /// What it waits for before it can work, in words.

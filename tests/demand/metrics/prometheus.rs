@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use webfill_test_needs::needs;
 
 use super::{DISPATCHER, SUPERVISOR, crawl_two_sites, fleet_with_figures, text};
 use crate::clients::try_http_at;
-use crate::fleet::{Fleet, wait_for};
+use crate::fleet::{Fleet, request_with, wait_for};
 
 const PORT: u16 = 9090;
 
@@ -48,6 +48,11 @@ impl Drop for Prometheus {
 impl Prometheus {
     /// With the configuration that is delivered; only, it asks more often, and at our addresses.
     fn start(fleet: &Fleet) -> Prometheus {
+        Prometheus::start_with(fleet, &[])
+    }
+
+    /// With rules in which these texts are replaced, because a test has no time for their patience.
+    fn start_with(fleet: &Fleet, replaced: &[(&str, &str)]) -> Prometheus {
         let host = &fleet.host;
         let config = fs::read_to_string(repository("deploy/monitoring/prometheus.yml"));
         let config = config.expect("it is delivered").replace("15s", "1s");
@@ -56,7 +61,12 @@ impl Prometheus {
         let config = config.replace("\"127.0.0.1:946", &format!("\"{host}:946"));
         let file = fleet.work.write("prometheus.yml", config);
         let rules = repository("deploy/monitoring/webfill.rules.yml");
-        fs::copy(rules, fleet.work.path("webfill.rules.yml")).expect("a copy");
+        let mut rules = fs::read_to_string(rules).expect("they are delivered");
+        for (text, other) in replaced {
+            assert!(rules.contains(text), "{text}");
+            rules = rules.replace(text, other);
+        }
+        fleet.work.write("webfill.rules.yml", rules);
         let child = Command::new(repository(".cache/prometheus/prometheus"))
             .arg(format!("--config.file={}", file.display()))
             .arg(format!(
@@ -120,6 +130,7 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alarms_and_dashboard_name() {
     let fleet = fleet_with_figures();
     let prometheus = Prometheus::start(&fleet);
     crawl_two_sites(&fleet);
+    fleet.back_up();
     for port in [DISPATCHER, SUPERVISOR] {
         let page = fleet.work.write("page", text(&fleet, port));
         let mut check = promtool(&["check", "metrics"]);
@@ -164,6 +175,41 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alarms_and_dashboard_name() {
     }
 }
 
+/// What no figure told before: both by what a real fleet serves.
+#[needs(prometheus)]
+#[test]
+fn a_lane_that_nobody_serves_and_a_crash_loop_raise_their_alarms() {
+    let mut fleet = fleet_with_figures();
+    let lane = "{waits_for=\"lane\"} > 600\n        for: 1m";
+    let at_once = "{waits_for=\"lane\"} > 2\n        for: 0s";
+    let prometheus = Prometheus::start_with(&fleet, &[(lane, at_once)]);
+    let fires = |alarm: &str| {
+        let alerts = format!("ALERTS{{alertname=\"{alarm}\", alertstate=\"firing\"}}");
+        !prometheus.query(&alerts).is_empty()
+    };
+    let scraped = |starts: f64| {
+        wait_for("it is scraped", || {
+            let told = prometheus.query("webfill_starts_total{job=\"webfill-dispatcher\"}");
+            (told == [starts]).then_some(())
+        });
+    };
+    scraped(1.0);
+    assert!(!fires("WebfillLaneUnserved") && !fires("WebfillRestarts"));
+    let scripts = json!({"spiderid": "browser"});
+    fleet.feed(&[request_with("http://scripts.example/", "scripts", scripts)]);
+    wait_for("the lane is missed", || {
+        fires("WebfillLaneUnserved").then_some(())
+    });
+    for starts in [2.0, 3.0, 4.0] {
+        fleet.kill_dispatcher();
+        fleet.start_dispatcher();
+        scraped(starts);
+    }
+    wait_for("the crash loop is noticed", || {
+        fires("WebfillRestarts").then_some(())
+    });
+}
+
 /// The expressions of all panels, as Grafana asks them.
 fn panels() -> Vec<String> {
     let file = fs::read_to_string(repository("deploy/monitoring/webfill.json"));
@@ -184,7 +230,7 @@ fn panels() -> Vec<String> {
 fn named_in(expression: &Value) -> Vec<String> {
     let expression = expression.as_str().expect("an expression");
     let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    let names = words.filter(|word| word.starts_with("webfill_"));
+    let names = words.filter(|word| word.starts_with("webfill_") || word.starts_with("process_"));
     names.map(str::to_owned).collect()
 }
 

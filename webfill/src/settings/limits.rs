@@ -20,6 +20,9 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     let metrics = &settings.metrics;
     metrics.dispatcher_address().map_err(Fault::usage)?;
     metrics.supervisor_address().map_err(Fault::usage)?;
+    let probes = &settings.probes;
+    probes.dispatcher_address().map_err(Fault::usage)?;
+    probes.supervisor_address().map_err(Fault::usage)?;
     settings.watches.check().map_err(Fault::usage)?;
     settings.notices.check().map_err(Fault::usage)?;
     settings.retries.check().map_err(Fault::usage)?;
@@ -237,6 +240,8 @@ mod tests {
             ("dispatcher", "http", "\"0.0.0.0:8080\""),
             ("metrics", "dispatcher", "\"0.0.0.0:9464\""),
             ("metrics", "supervisor", "\"9464\""),
+            ("probes", "dispatcher", "\"0.0.0.0:8081\""),
+            ("probes", "supervisor", "\"localhost\""),
             ("supervisor", "queue_url_bytes", "100"),
             ("supervisor", "workers", "1000"),
             ("retention", "pages_days", "36501"),

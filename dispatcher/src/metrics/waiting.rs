@@ -1,0 +1,449 @@
+//! What queued tasks wait for, and since when: counted in the frontier's file beside the loop, crawl by crawl.
+//!
+//! A crawl that is held as a whole costs one row. Of any other each of its sites is looked at, and all that the crawl
+//! has queued there counts for what holds the site. What the file does not say (which lanes are served, which
+//! applications are at a limit) is what the loop published last.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use webfill_wire::Lane;
+
+/// Sites that are looked at in one transaction.
+const SLICE: i64 = 5_000;
+
+/// For so many crawls it is remembered since when they wait; what further ones wait for counts from now.
+const MOST_REMEMBERED: usize = 20_000;
+
+/// What a queued task waits for: a closed list, each with the name of its series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum WaitsFor {
+    /// No supervisor is connected that serves the lane of its crawl.
+    Lane,
+    /// Its crawl, its application or its site has fetched as many pages as it may.
+    Limit,
+    /// Its crawl is paused, its site is blocked by hand, or the dispatcher hands nothing out.
+    Pause,
+    /// Its site backs off, or it has failed and is tried again later.
+    Backoff,
+    /// The delay of its site, or the pace of its application.
+    Delay,
+    /// It could be fetched, but the store takes no writes.
+    Store,
+    /// It could be fetched: it waits for a supervisor with room.
+    Turn,
+}
+
+impl WaitsFor {
+    pub(super) const ALL: [WaitsFor; 7] = [
+        WaitsFor::Lane,
+        WaitsFor::Limit,
+        WaitsFor::Pause,
+        WaitsFor::Backoff,
+        WaitsFor::Delay,
+        WaitsFor::Store,
+        WaitsFor::Turn,
+    ];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            WaitsFor::Lane => "lane",
+            WaitsFor::Limit => "limit",
+            WaitsFor::Pause => "pause",
+            WaitsFor::Backoff => "backoff",
+            WaitsFor::Delay => "delay",
+            WaitsFor::Store => "store",
+            WaitsFor::Turn => "turn",
+        }
+    }
+}
+
+/// What the file does not say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conditions {
+    /// Lanes whose pages a connected supervisor fetches.
+    pub(crate) serves_http: bool,
+    pub(crate) serves_browser: bool,
+    /// Nothing is handed out at all.
+    pub(crate) is_held: bool,
+    pub(crate) is_store_away: bool,
+    /// Applications whose crawls wait because all their pages are spent.
+    pub(crate) spent: BTreeSet<String>,
+    /// Applications whose crawls wait for their pace, or for one of their sites.
+    pub(crate) paced: BTreeSet<String>,
+}
+
+impl Conditions {
+    fn serves(&self, lane: Lane) -> bool {
+        self.serves_browser || (lane == Lane::Http && self.serves_http)
+    }
+}
+
+/// The tasks that wait for the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) tasks: u64,
+    /// Since when nothing else holds the one that has waited longest.
+    pub(super) since_ms: Option<i64>,
+}
+
+/// What all queued tasks wait for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct WaitTotals {
+    by: HashMap<WaitsFor, Waiting>,
+    /// Since when a crawl has waited for the same, without a pause.
+    since: Since,
+}
+
+pub(super) type Since = HashMap<(i64, WaitsFor), i64>;
+
+impl WaitTotals {
+    pub(super) fn of(&self, waits_for: WaitsFor) -> Waiting {
+        self.by.get(&waits_for).copied().unwrap_or_default()
+    }
+
+    /// What the next walk has to know of this one.
+    pub(super) fn take_since(&mut self) -> Since {
+        std::mem::take(&mut self.since)
+    }
+
+    /// `since_ms`: since when nothing else holds them; `None`: what they wait for ends by itself, at a known time.
+    fn add(&mut self, waits_for: WaitsFor, tasks: u64, since_ms: Option<i64>) {
+        let waiting = self.by.entry(waits_for).or_default();
+        waiting.tasks += tasks;
+        waiting.since_ms = waiting.since_ms.into_iter().chain(since_ms).min();
+    }
+}
+
+/// Counts one crawl, or a part of it.
+pub(super) struct Counter<'c> {
+    pub(super) db: &'c Connection,
+    pub(super) conditions: &'c Conditions,
+    /// As the last walk has left it.
+    pub(super) before: &'c Since,
+    pub(super) now_ms: i64,
+}
+
+/// A crawl with something queued.
+struct Queue {
+    crawl: i64,
+    app: String,
+    tasks: u64,
+    is_paused: bool,
+    /// It was stopped or has expired: its queue is being closed.
+    is_over: bool,
+    lane: Lane,
+    is_at_limit: bool,
+}
+
+/// What a crawl has queued at a site.
+struct AtSite {
+    site: i64,
+    tasks: u64,
+    /// All of it waits to be tried again.
+    is_retried: bool,
+    has_lease: bool,
+    due_ms: i64,
+    block_until_ms: i64,
+    pages_left: Option<i64>,
+    rest_until_ms: i64,
+    rest_since_ms: Option<i64>,
+}
+
+impl Counter<'_> {
+    /// Adds a slice. `after`: the crawl to go on with, and its last site that was counted. Returns the next such
+    /// position, or `None` at the end.
+    pub(super) fn count(
+        &self,
+        after: (i64, i64),
+        sum: &mut WaitTotals,
+    ) -> Result<Option<(i64, i64)>> {
+        let Some(queue) = self.next_queue(after.0)? else {
+            return Ok(None);
+        };
+        let is_next = (queue.crawl + 1, 0);
+        if queue.is_over || queue.tasks == 0 {
+            return Ok(Some(is_next));
+        }
+        if let Some(waits_for) = self.holds_all_of(&queue) {
+            let since_ms = self.since(&queue, waits_for, sum);
+            sum.add(waits_for, queue.tasks, Some(since_ms));
+            return Ok(Some(is_next));
+        }
+        let last_site = if queue.crawl == after.0 { after.1 } else { 0 };
+        let sites = self.sites_of(queue.crawl, last_site)?;
+        for site in &sites {
+            self.add_site(&queue, site, sum);
+        }
+        Ok(match sites.last() {
+            Some(last) if sites.len() as i64 == SLICE => Some((queue.crawl, last.site)),
+            _ => Some(is_next),
+        })
+    }
+
+    fn next_queue(&self, from: i64) -> Result<Option<Queue>> {
+        let sql = "SELECT id, app_id, queued, paused, ended NOT NULL, json_extract(spec, '$.lane'),
+                       coalesce(pages + leased >= json_extract(spec, '$.max_pages'), 0)
+                   FROM crawls INDEXED BY crawls_unfinished
+                   WHERE queued + leased > 0 AND id >= ?1 ORDER BY id LIMIT 1";
+        let read = |row: &Row<'_>| {
+            let lane: Option<String> = row.get(5)?;
+            Ok(Queue {
+                crawl: row.get(0)?,
+                app: row.get(1)?,
+                tasks: row.get::<_, i64>(2)? as u64,
+                is_paused: row.get(3)?,
+                is_over: row.get(4)?,
+                lane: lane
+                    .and_then(|lane| lane.parse().ok())
+                    .unwrap_or(Lane::Http),
+                is_at_limit: row.get(6)?,
+            })
+        };
+        let mut select = self.db.prepare_cached(sql)?;
+        select.query_row([from], read).optional()
+    }
+
+    fn holds_all_of(&self, queue: &Queue) -> Option<WaitsFor> {
+        let conditions = self.conditions;
+        if queue.is_paused || conditions.is_held {
+            Some(WaitsFor::Pause)
+        } else if !conditions.serves(queue.lane) {
+            Some(WaitsFor::Lane)
+        } else if queue.is_at_limit || conditions.spent.contains(&queue.app) {
+            Some(WaitsFor::Limit)
+        } else if conditions.paced.contains(&queue.app) {
+            Some(WaitsFor::Delay)
+        } else {
+            None
+        }
+    }
+
+    fn sites_of(&self, crawl: i64, after: i64) -> Result<Vec<AtSite>> {
+        let sql = "SELECT sites.id, crawl_sites.queued, due_at_ms, block_until_ms, pages_left, rest_until_ms, since_ms,
+                       crawl_sites.top_priority = 0 AND EXISTS (
+                           SELECT 1 FROM task_rows INDEXED BY tasks_to_retry_at
+                           WHERE task_rows.site = sites.id AND task_rows.crawl = ?1
+                               AND state = 0 AND not_before_ms > 0),
+                       in_window = 1 AND EXISTS (
+                           SELECT 1 FROM task_rows INDEXED BY tasks_leased
+                           WHERE task_rows.site = sites.id AND state = 1)
+                   FROM crawl_sites INDEXED BY crawl_sites_queued
+                   JOIN sites ON sites.id = crawl_sites.site
+                   LEFT JOIN site_states ON site_states.site = sites.id
+                   WHERE crawl_sites.crawl = ?1 AND crawl_sites.queued > 0 AND crawl_sites.site > ?2
+                   ORDER BY crawl_sites.site LIMIT ?3";
+        let mut select = self.db.prepare_cached(sql)?;
+        let sites = select.query_map(params![crawl, after, SLICE], |row| {
+            Ok(AtSite {
+                site: row.get(0)?,
+                tasks: row.get::<_, i64>(1)? as u64,
+                due_ms: row.get(2)?,
+                block_until_ms: row.get(3)?,
+                pages_left: row.get(4)?,
+                rest_until_ms: row.get(5)?,
+                rest_since_ms: row.get(6)?,
+                is_retried: row.get(7)?,
+                has_lease: row.get(8)?,
+            })
+        })?;
+        sites.collect()
+    }
+
+    fn add_site(&self, queue: &Queue, site: &AtSite, sum: &mut WaitTotals) {
+        let now_ms = self.now_ms;
+        let waits_for = if site.pages_left == Some(0) {
+            WaitsFor::Limit
+        } else if site.block_until_ms > now_ms {
+            WaitsFor::Pause
+        } else if site.rest_until_ms > now_ms || site.is_retried {
+            WaitsFor::Backoff
+        } else if site.due_ms > now_ms || site.has_lease {
+            WaitsFor::Delay
+        } else if self.conditions.is_store_away {
+            WaitsFor::Store
+        } else {
+            WaitsFor::Turn
+        };
+        let since_ms = match waits_for {
+            WaitsFor::Delay => None,
+            WaitsFor::Backoff => site.rest_since_ms,
+            // Until it was due, its delay held it.
+            _ => Some(self.since(queue, waits_for, sum).max(site.due_ms)),
+        };
+        sum.add(waits_for, site.tasks, since_ms);
+    }
+
+    /// Since when a crawl has waited for this, as far as this process has seen it.
+    fn since(&self, queue: &Queue, waits_for: WaitsFor, sum: &mut WaitTotals) -> i64 {
+        let key = (queue.crawl, waits_for);
+        let before_ms = self.before.get(&key).copied().unwrap_or(self.now_ms);
+        if sum.since.len() < MOST_REMEMBERED || sum.since.contains_key(&key) {
+            return *sum.since.entry(key).or_insert(before_ms);
+        }
+        before_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::{FILE_NAME, Frontier, FrontierConfig};
+
+    const NOW_MS: i64 = 100_000;
+
+    fn frontier(rows: &str) -> (tempfile::TempDir, Connection) {
+        let folder = tempfile::tempdir().unwrap();
+        Frontier::open(folder.path(), FrontierConfig::default(), 0).unwrap();
+        let db = Connection::open(folder.path().join(FILE_NAME)).unwrap();
+        db.execute_batch(rows).unwrap();
+        (folder, db)
+    }
+
+    fn served() -> Conditions {
+        Conditions {
+            serves_http: true,
+            ..Conditions::default()
+        }
+    }
+
+    /// One walk through all of it.
+    fn walk(db: &Connection, conditions: &Conditions, before: &Since, now_ms: i64) -> WaitTotals {
+        let counter = Counter {
+            db,
+            conditions,
+            before,
+            now_ms,
+        };
+        let (mut sum, mut after) = (WaitTotals::default(), (0, 0));
+        while let Some(next) = counter.count(after, &mut sum).unwrap() {
+            assert!(next > after, "it goes on");
+            after = next;
+        }
+        sum
+    }
+
+    /// How many tasks wait for what, without what none waits for.
+    fn told(sum: &WaitTotals) -> Vec<(&'static str, u64)> {
+        let all = WaitsFor::ALL.into_iter();
+        all.map(|waits_for| (waits_for.as_str(), sum.of(waits_for).tasks))
+            .filter(|(_, tasks)| *tasks > 0)
+            .collect()
+    }
+
+    /// A crawl with 3 tasks at one site; each line changes one thing.
+    #[test]
+    fn each_queued_task_is_counted_by_what_holds_it() {
+        let spent = Conditions {
+            spent: BTreeSet::from(["a".into()]),
+            ..served()
+        };
+        let paced = Conditions {
+            paced: BTreeSet::from(["a".into()]),
+            ..served()
+        };
+        let held = Conditions {
+            is_held: true,
+            ..served()
+        };
+        let away = Conditions {
+            is_store_away: true,
+            ..served()
+        };
+        let browser = Conditions {
+            serves_browser: true,
+            ..Conditions::default()
+        };
+        let retried = "UPDATE crawl_sites SET top_priority = 0;
+             INSERT INTO task_rows (crawl, site, priority, depth, rank, url, not_before_ms)
+                 VALUES (1, 1, 50, 0, 0, 'u', 200000);";
+        let leased = "UPDATE sites SET in_window = 1;
+             INSERT INTO task_rows (crawl, site, priority, depth, rank, url, state)
+                 VALUES (1, 1, 50, 0, 0, 'u', 1);";
+        let scripts = "UPDATE crawls SET spec = '{\"lane\": \"browser\"}'";
+        let limited = "UPDATE crawls SET spec = '{\"max_pages\": 5}', pages = 4, leased = 1";
+        let resting = "UPDATE sites SET rest_until_ms = 100001;
+             INSERT INTO site_states (site, reason, failures, rest_index, since_ms, url, sign)
+                 VALUES (1, 'dns', 0, 0, 40000, '', '');";
+        for (change, conditions, expected) in [
+            ("", served(), "turn"),
+            ("", away.clone(), "store"),
+            ("", spent.clone(), "limit"),
+            ("", paced, "delay"),
+            ("", held, "pause"),
+            ("", Conditions::default(), "lane"),
+            ("", browser.clone(), "turn"),
+            (scripts, served(), "lane"),
+            (scripts, browser, "turn"),
+            ("UPDATE crawls SET paused = 1", served(), "pause"),
+            ("UPDATE crawls SET ended = 'stopped'", served(), ""),
+            (limited, served(), "limit"),
+            ("UPDATE sites SET pages_left = 0", served(), "limit"),
+            ("UPDATE sites SET pages_left = 1", served(), "turn"),
+            (
+                "UPDATE sites SET block_until_ms = 100001",
+                served(),
+                "pause",
+            ),
+            ("UPDATE sites SET block_until_ms = 100000", served(), "turn"),
+            (resting, away, "backoff"),
+            (retried, served(), "backoff"),
+            ("UPDATE sites SET due_at_ms = 100001", served(), "delay"),
+            (leased, served(), "delay"),
+        ] {
+            let (_folder, db) = frontier(
+                "INSERT INTO crawls (app_id, crawl_id, spec, queued) VALUES ('a', '1', '{}', 3);
+                 INSERT INTO sites (id, name, top_priority, queued) VALUES (1, 'a', 50, 3);
+                 INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (1, 1, 3, 3, 50);",
+            );
+            db.execute_batch(change).unwrap();
+            let sum = walk(&db, &conditions, &Since::new(), NOW_MS);
+            let expected: Vec<_> = [(expected, 3)]
+                .into_iter()
+                .filter(|(name, _)| !name.is_empty())
+                .collect();
+            assert_eq!(told(&sum), expected, "{change}, {conditions:?}");
+        }
+    }
+
+    #[test]
+    fn the_age_is_that_of_the_crawl_that_has_waited_longest_without_a_pause() {
+        let (_folder, db) = frontier(
+            "INSERT INTO crawls (app_id, crawl_id, spec, queued) VALUES
+                 ('a', '1', '{\"lane\": \"browser\"}', 3), ('a', '2', '{}', 1);
+             INSERT INTO sites (id, name, top_priority, queued) VALUES (1, 'a', 50, 1);
+             INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (2, 1, 1, 1, 50);",
+        );
+        let mut since = Since::new();
+        let mut next = |conditions: &Conditions, now_ms: i64| {
+            let mut sum = walk(&db, conditions, &since, now_ms);
+            since = sum.take_since();
+            let since_ms = |waits_for| sum.of(waits_for).since_ms;
+            (since_ms(WaitsFor::Lane), since_ms(WaitsFor::Turn))
+        };
+        assert_eq!(next(&served(), 1_000), (Some(1_000), Some(1_000)));
+        assert_eq!(next(&served(), 9_000), (Some(1_000), Some(1_000)));
+        let browser = Conditions {
+            serves_browser: true,
+            ..served()
+        };
+        assert_eq!(next(&browser, 10_000).0, None, "somebody serves it");
+        assert_eq!(next(&served(), 20_000).0, Some(20_000), "it begins anew");
+        db.execute_batch("UPDATE sites SET due_at_ms = 25000")
+            .unwrap();
+        assert_eq!(next(&served(), 30_000), (Some(20_000), Some(25_000)));
+    }
+
+    #[test]
+    fn a_crawl_with_many_sites_is_counted_in_slices() {
+        let (_folder, db) = frontier(
+            "INSERT INTO crawls (app_id, crawl_id, spec, queued) VALUES ('a', '1', '{}', 12001), ('a', '2', '{}', 1);
+             WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 12001)
+                 INSERT INTO sites (id, name, top_priority, queued) SELECT n, n, 50, 1 FROM n;
+             INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) SELECT 1, id, 1, 1, 50 FROM sites;
+             INSERT INTO crawl_sites (crawl, site, accepted, queued, top_priority) VALUES (2, 7, 1, 1, 50);",
+        );
+        let sum = walk(&db, &served(), &Since::new(), NOW_MS);
+        assert_eq!(told(&sum), [("turn", 12_002)]);
+    }
+}

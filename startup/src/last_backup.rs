@@ -1,0 +1,45 @@
+//! When a state folder was last backed up: the command that copies it notes it there, and the dispatcher shows it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::Path;
+
+use crate::whole_file::write_whole;
+
+/// The file in the state folder; it holds milliseconds since the epoch.
+const FILE: &str = "last_backup";
+
+/// Notes that a backup that was begun at this time is complete. The note belongs to the owner of the folder, also
+/// if root has made the backup: a dispatcher trusts no file of another user.
+pub fn note_backup(state: &Path, begun_ms: i64) -> io::Result<()> {
+    let (file, unowned) = (state.join(FILE), state.join("last_backup.new"));
+    write_whole(&unowned, begun_ms.to_string().as_bytes())?;
+    let (folder, written) = (fs::metadata(state)?, fs::metadata(&unowned)?);
+    if (folder.uid(), folder.gid()) != (written.uid(), written.gid()) {
+        chown(&unowned, Some(folder.uid()), Some(folder.gid()))?;
+    }
+    fs::rename(&unowned, &file)
+}
+
+/// When the last backup was begun; `None`: none was made.
+pub fn last_backup_ms(state: &Path) -> Option<i64> {
+    let text = fs::read_to_string(state.join(FILE)).ok()?;
+    text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_backup_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(last_backup_ms(folder.path()), None);
+        for at_ms in [1_700_000_000_000, 1_700_000_600_000] {
+            note_backup(folder.path(), at_ms).unwrap();
+            assert_eq!(last_backup_ms(folder.path()), Some(at_ms));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,38 @@
+//! How often a role was started on its state folder: figures show it, because a process that ends again and again
+//! may never live long enough for anybody to see it start.
+
+use std::fs;
+use std::path::Path;
+
+use crate::whole_file::write_whole;
+
+/// Counts this start of a role; how many there have been, this one included. What cannot be written is not counted
+/// for the next one: a full disk keeps no process from its work.
+pub fn count_start(state: &Path, role: &str) -> u64 {
+    let file = state.join(format!("{role}.starts"));
+    let before = fs::read_to_string(&file).ok();
+    let before: u64 = before
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0);
+    let starts = before.saturating_add(1);
+    if let Err(error) = write_whole(&file, starts.to_string().as_bytes()) {
+        tracing::warn!(event = "start_not_counted", file = %file.display(), %error, "this start is not counted");
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_start_counts_one_more_whatever_is_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = |role| count_start(folder.path(), role);
+        assert_eq!((count("dispatcher"), count("dispatcher")), (1, 2));
+        assert_eq!(count("supervisor"), 1, "each role counts for itself");
+        fs::write(folder.path().join("dispatcher.starts"), "many").unwrap();
+        assert_eq!(count("dispatcher"), 1);
+        assert_eq!(count_start(&folder.path().join("none"), "dispatcher"), 1);
+    }
+}

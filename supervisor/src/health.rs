@@ -1,0 +1,82 @@
+//! What the probes of a supervisor are answered: whether its loop turns, and whether it fetches.
+//!
+//! The loop notes how it is at each check; the thread that answers probes reads that, whatever the loop does.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use webfill_metrics::Probe;
+
+/// The loop checks ten times a second. One that has not for so long is stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
+/// Shared by the loop and the thread that answers.
+#[derive(Clone)]
+pub(crate) struct Health(Arc<Mutex<Noted>>);
+
+struct Noted {
+    /// When the loop last turned, or was about to begin.
+    at: Instant,
+    /// Why nothing is fetched, in words.
+    holds: Option<String>,
+}
+
+impl Health {
+    pub(crate) fn new() -> Health {
+        Health(Arc::new(Mutex::new(Noted {
+            at: Instant::now(),
+            holds: Some("it starts".into()),
+        })))
+    }
+
+    /// Answers probes from now on. What cannot be probed crawls all the same.
+    pub(crate) fn serve(&self, address: SocketAddr) {
+        let health = self.clone();
+        let serving = webfill_metrics::serve_probes(address, "probes.supervisor", move |probe| {
+            health.faults(probe, Instant::now())
+        });
+        if let Err(fault) = serving {
+            tracing::error!(event = "probes_not_served", error = %fault, "no probes are answered");
+        }
+    }
+
+    /// The loop turns. `holds`: why nothing is fetched.
+    pub(crate) fn note_turn(&self, holds: Option<String>) {
+        let noted = Noted {
+            at: Instant::now(),
+            holds,
+        };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = noted;
+    }
+
+    fn faults(&self, probe: Probe, now: Instant) -> Vec<String> {
+        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let silent = now.duration_since(noted.at);
+        let stuck = (silent > STUCK_AFTER)
+            .then(|| format!("the loop has been stuck for {} s", silent.as_secs()));
+        let holds = noted.holds.clone().filter(|_| probe == Probe::Readiness);
+        stuck.into_iter().chain(holds).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_waits_is_alive_and_not_ready_and_one_that_is_stuck_is_neither() {
+        let health = Health::new();
+        let now = || health.0.lock().unwrap().at;
+        let counts = |later: Duration| {
+            let count = |probe| health.faults(probe, now() + later).len();
+            (count(Probe::Health), count(Probe::Readiness))
+        };
+        assert_eq!(counts(Duration::ZERO), (0, 1), "it starts");
+        health.note_turn(Some("the dispatcher is silent".into()));
+        assert_eq!(counts(Duration::ZERO), (0, 1));
+        health.note_turn(None);
+        assert_eq!(counts(STUCK_AFTER), (0, 0));
+        assert_eq!(counts(STUCK_AFTER * 2), (1, 1));
+    }
+}

@@ -1,0 +1,77 @@
+//! What is told of processes and of their machine: since when they run, how often they were started, what they use,
+//! how much room there is, and when the last backup was made.
+
+use webfill_tests::Signal;
+
+use super::{DISPATCHER, SUPERVISOR, fleet_with_figures, scrape};
+use crate::fleet::{epoch_seconds, wait_for};
+
+#[test]
+fn each_process_tells_when_it_began_and_what_it_uses() {
+    let fleet = fleet_with_figures();
+    let now_s = epoch_seconds() as f64;
+    for (port, labels) in [
+        (DISPATCHER, "process=\"dispatcher\""),
+        (SUPERVISOR, "process=\"supervisor\",worker=\"\""),
+        (SUPERVISOR, "process=\"worker\",worker=\"0\""),
+    ] {
+        let told = wait_for("the process is told of", || {
+            let told = scrape(&fleet, port);
+            told.get(&format!("process_start_time_seconds{{{labels}}}"))?;
+            Some(told)
+        });
+        let of = |name: &str| told.of(&format!("{name}{{{labels}}}"));
+        let began_s = of("process_start_time_seconds");
+        assert!(
+            (now_s - 600.0..now_s + 5.0).contains(&began_s),
+            "{labels}: {began_s}"
+        );
+        assert!(of("process_cpu_seconds_total") >= 0.0);
+        assert!(of("process_open_fds") > 5.0);
+        assert!(of("process_max_fds") >= of("process_open_fds"));
+        assert!(of("webfill_process_resident_memory_bytes") > 1e6);
+        assert_eq!(told.of("webfill_starts_total"), 1.0);
+        assert!(told.sum("webfill_disk_size_bytes{") > told.sum("webfill_disk_free_bytes{"));
+        assert!(told.sum("webfill_disk_free_bytes{") > 0.0);
+    }
+}
+
+#[test]
+fn starts_are_counted_on_though_nobody_has_scraped_between_them() {
+    let mut fleet = fleet_with_figures();
+    let began =
+        |told: &super::Scraped| told.of("process_start_time_seconds{process=\"dispatcher\"}");
+    let before = scrape(&fleet, DISPATCHER);
+    for _ in 0..3 {
+        fleet.kill_dispatcher();
+        fleet.start_dispatcher();
+    }
+    let after = scrape(&fleet, DISPATCHER);
+    assert_eq!(after.of("webfill_starts_total"), 4.0);
+    assert!(began(&after) > began(&before));
+    // Of a supervisor, too; a worker that dies is counted apart.
+    let worker = fleet.supervisor().of_role("worker").remove(0);
+    worker.signal(Signal::KILL);
+    wait_for("the death is told", || {
+        let told = scrape(&fleet, SUPERVISOR);
+        (told.get("webfill_worker_deaths_total") == Some(1.0)).then_some(())
+    });
+    assert_eq!(scrape(&fleet, SUPERVISOR).of("webfill_starts_total"), 1.0);
+}
+
+#[test]
+fn the_time_of_the_last_backup_is_told_and_outlives_the_dispatcher() {
+    let mut fleet = fleet_with_figures();
+    let told = |fleet: &_| scrape(fleet, DISPATCHER).of("webfill_last_backup_timestamp_seconds");
+    assert_eq!(told(&fleet), 0.0, "none was made");
+    let before_s = epoch_seconds() as f64;
+    fleet.back_up();
+    let made_s = told(&fleet);
+    assert!(
+        (before_s - 1.0..before_s + 60.0).contains(&made_s),
+        "{made_s}"
+    );
+    fleet.kill_dispatcher();
+    fleet.start_dispatcher();
+    assert_eq!(told(&fleet), made_s);
+}

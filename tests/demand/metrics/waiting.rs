@@ -1,0 +1,129 @@
+//! What queued tasks wait for, and since when, in figures.
+
+use serde_json::{Value, json};
+use webfill_tests::site::{page, status};
+
+use super::{DISPATCHER, Scraped, fleet_with_figures, scrape};
+use crate::fleet::{APP, Fleet, request, request_with, wait_for};
+
+const REASONS: [&str; 7] = [
+    "lane", "limit", "pause", "backoff", "delay", "store", "turn",
+];
+
+fn tasks(told: &Scraped, reason: &str) -> Option<f64> {
+    told.get(&format!("webfill_queued_tasks{{waits_for=\"{reason}\"}}"))
+}
+
+fn age_s(told: &Scraped, reason: &str) -> f64 {
+    told.of(&format!(
+        "webfill_queued_oldest_due_seconds{{waits_for=\"{reason}\"}}"
+    ))
+}
+
+/// Waits until so many tasks wait for each of these, and nothing for anything else.
+fn wait_until_waiting(fleet: &Fleet, expected: &[(&str, f64)]) -> Scraped {
+    wait_for("what is queued is counted by what it waits for", || {
+        let told = scrape(fleet, DISPATCHER);
+        let is_told = REASONS.iter().all(|reason| {
+            let wanted = expected.iter().find(|(name, _)| name == reason);
+            tasks(&told, reason) == Some(wanted.map_or(0.0, |(_, tasks)| *tasks))
+        });
+        is_told.then_some(told)
+    })
+}
+
+fn urls(host: &str, number: usize) -> Vec<String> {
+    let url = |page| format!("http://{host}/{page}");
+    (0..number).map(url).collect()
+}
+
+fn requests(host: &str, number: usize, crawl: &str, more: &Value) -> Vec<Value> {
+    let urls = urls(host, number).into_iter();
+    urls.map(|url| request_with(&url, crawl, more.clone()))
+        .collect()
+}
+
+#[test]
+fn what_is_queued_is_counted_by_what_it_waits_for_with_its_age() {
+    let fleet = fleet_with_figures();
+    for host in ["limited.example", "slow.example", "by-hand.example"] {
+        fleet.web.site(host).otherwise(|_| page("T").into());
+    }
+    wait_until_waiting(&fleet, &[]);
+    // A lane that nobody serves, a pause, a limit, a block by hand, a long delay.
+    fleet.feed(&requests(
+        "scripts.example",
+        5,
+        "scripts",
+        &json!({"spiderid": "browser"}),
+    ));
+    wait_until_waiting(&fleet, &[("lane", 5.0)]);
+    fleet
+        .run(&["site", "limited.example", "--limit", "1"])
+        .expect(0);
+    fleet
+        .run(&["site", "slow.example", "--delay", "600"])
+        .expect(0);
+    fleet
+        .run(&["site", "by-hand.example", "--block-until", "1d"])
+        .expect(0);
+    fleet.feed(&requests("limited.example", 3, "limited", &json!({})));
+    fleet.feed(&requests("slow.example", 4, "slow", &json!({})));
+    fleet.feed(&requests("by-hand.example", 7, "by-hand", &json!({})));
+    let told = wait_for("each waits for its own", || {
+        let told = scrape(&fleet, DISPATCHER);
+        let waits = REASONS.map(|reason| tasks(&told, reason));
+        // One page of the limited site is fetched; of the slow one, the first, and the next is out until its delay is over.
+        let [lane, limit, pause, backoff, delay, store, turn] = waits;
+        let is_told = (lane, limit, pause) == (Some(5.0), Some(2.0), Some(7.0))
+            && [backoff, store, turn] == [Some(0.0); 3]
+            && delay.is_some_and(|delay| (2.0..=3.0).contains(&delay))
+            && age_s(&told, "lane") > age_s(&told, "limit");
+        is_told.then_some(told)
+    });
+    assert_eq!(age_s(&told, "delay"), 0.0, "its time has not come");
+    // It grows, and is of this reason alone.
+    wait_for("the age grows", || {
+        let now = scrape(&fleet, DISPATCHER);
+        (age_s(&now, "lane") > age_s(&told, "lane") + 2.0).then_some(())
+    });
+    assert_eq!(age_s(&told, "turn"), 0.0);
+}
+
+#[test]
+fn what_is_paused_and_what_nobody_can_take_are_told_apart() {
+    let mut fleet = fleet_with_figures();
+    fleet.web.site("a.example").otherwise(|_| page("T").into());
+    fleet.feed(&[request("http://a.example/first", "done")]);
+    fleet.wait_until_done("done");
+    fleet.drain_supervisor("one");
+    fleet.feed(&requests("a.example", 6, "queued", &json!({})));
+    let told = wait_until_waiting(&fleet, &[("lane", 6.0)]);
+    assert_eq!(told.of("webfill_tasks{state=\"queued\"}"), 6.0);
+    fleet.run(&["pause", APP, "queued"]).expect(0);
+    wait_until_waiting(&fleet, &[("pause", 6.0)]);
+    fleet.run(&["resume", APP, "queued"]).expect(0);
+    fleet.add_supervisor("two");
+    fleet.wait_until_done("queued");
+    wait_until_waiting(&fleet, &[]);
+}
+
+#[test]
+fn sites_in_trouble_back_off_in_the_figures() {
+    let mut fleet = Fleet::unstarted(&[("RESTS_BLOCKED", "3600")]);
+    let at = format!("{}:{DISPATCHER}", fleet.host);
+    fleet.set("METRICS_DISPATCHER", &at);
+    fleet.start_dispatcher();
+    fleet.add_supervisor("one");
+    fleet
+        .web
+        .site("blocks.example")
+        .otherwise(|_| status(403).into());
+    fleet.feed(&requests("blocks.example", 9, "c", &json!({})));
+    let told = wait_for("the site backs off", || {
+        let told = scrape(&fleet, DISPATCHER);
+        (tasks(&told, "backoff")? >= 7.0).then_some(told)
+    });
+    assert!(age_s(&told, "backoff") > 0.0);
+    assert_eq!(age_s(&told, "turn"), 0.0);
+}
