@@ -92,7 +92,7 @@ pub use self::answers::{
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
-pub use self::file_alone::tasks_in_file;
+pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::forgiving::Standing;
 pub use self::on_demand::{AppTally, FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::pruning::{Detached, PruneWalk};
@@ -165,9 +165,9 @@ pub struct Frontier {
     excluded: ExcludedSites,
     retries: Retries,
     rests: Rests,
-    holding: Holding,
     /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
     wall_ahead_ms: i64,
+    holding: Holding,
     limited_applications: LimitedApplications,
     lanes: Lanes,
     /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
@@ -226,8 +226,8 @@ impl Frontier {
             excluded: config.excluded,
             retries,
             rests,
-            holding,
             wall_ahead_ms: 0,
+            holding,
             limited_applications,
             lanes: Lanes::default(),
             last_turn,
@@ -263,7 +263,6 @@ impl Frontier {
         &self.ended
     }
 
-    /// Sets the time that the next commit notes.
     /// By how much the wall clock is ahead of the caller's from now on.
     pub(crate) fn set_wall_ahead(&mut self, ahead_ms: i64) {
         self.wall_ahead_ms = ahead_ms;
@@ -273,6 +272,7 @@ impl Frontier {
         now_ms.saturating_add(self.wall_ahead_ms)
     }
 
+    /// Sets the time that the next commit notes.
     pub fn set_now(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
     }

@@ -68,10 +68,10 @@ EOF
 
 judge_offline() {
     local said unit
-    said=$(in_machine sh -c 'systemd-analyze verify --man=no /lib/systemd/system/webfill-*.service' 2>&1) ||
+    said=$(in_machine sh -c 'systemd-analyze verify --man=no /lib/systemd/system/webfill-*.service /lib/systemd/system/webfill-*.timer' 2>&1) ||
         fail "systemd-analyze verify: $said"
     [ -z "$said" ] || fail "systemd-analyze verify says: $said"
-    for unit in "webfill-dispatcher 15" "webfill-supervisor@ 15" "webfill-browser@ 20"; do
+    for unit in "webfill-dispatcher 15" "webfill-supervisor@ 15" "webfill-browser@ 20" "webfill-backup 15" "webfill-prune 15"; do
         # shellcheck disable=SC2086 # the unit and its threshold
         set -- $unit
         said=$(in_machine systemd-analyze security --offline=true --no-pager --threshold="$2" \

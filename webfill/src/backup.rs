@@ -1,22 +1,33 @@
 //! `webfill backup`: copies of the dispatcher's file and of the store, while the fleet is at work.
 
+mod rotation;
+
 use std::fs::{DirBuilder, Permissions};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use webfill_dispatcher::frontier::{FILE_NAME, Frontier};
+use webfill_startup::last_backup::note_backup;
 use webfill_startup::state::no_folder;
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::StoreUri;
 
+use self::rotation::Rotation;
 use crate::settings::Settings;
 
 #[derive(Debug, Args)]
 pub struct BackupOptions {
     /// The folder that the copies are put into; it is created
     pub folder: PathBuf,
+    /// Put each backup into a folder of its own in FOLDER, and remove all but the last N
+    #[arg(long, value_name = "N")]
+    pub keep: Option<NonZeroUsize>,
+    /// Beside these keep the first backup of each of the last N days
+    #[arg(long, value_name = "N", requires = "keep", default_value_t = 0)]
+    pub keep_days: usize,
     /// Settings file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -31,28 +42,75 @@ pub struct BackupOptions {
     pub cache: Option<String>,
 }
 
-/// The dispatcher's file is copied first: a task that is done there has its page in every later copy of
-/// the store.
+/// What is copied.
+struct Sources {
+    state: PathBuf,
+    store: StoreUri,
+    /// If it is not the store.
+    cache: Option<StoreUri>,
+}
+
 pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
     let mut settings = Settings::load(options.config.as_deref())?;
     settings.state = options.state.unwrap_or(settings.state);
     settings.store = options.store.unwrap_or(settings.store);
     settings.cache = options.cache.or(settings.cache);
     settings.validate()?;
-    require_frontier(&settings.state)?;
     let store = settings.store_uri()?;
-    let cache = settings.cache_uri()?.filter(|cache| *cache != store);
-    for uri in std::iter::once(&store).chain(&cache) {
-        require(uri)?;
+    let sources = Sources {
+        cache: settings.cache_uri()?.filter(|cache| *cache != store),
+        state: settings.state,
+        store,
+    };
+    sources.require()?;
+    let begun_ms = now_ms();
+    match options.keep {
+        None => {
+            create(&options.folder)?;
+            sources.copy_to(&options.folder, begun_ms)?;
+        }
+        Some(keep) => {
+            let rotation = Rotation {
+                folder: &options.folder,
+                keep: keep.get(),
+                keep_days: options.keep_days,
+            };
+            rotation.add(begun_ms, |folder| {
+                create(folder)?;
+                sources.copy_to(folder, begun_ms)
+            })?;
+        }
     }
-    create(&options.folder)?;
-    let copy = Frontier::back_up(&settings.state, &options.folder, now_ms());
-    println!("{}", copy.map_err(Fault::error)?.display());
-    back_up_store("store", &store, &options.folder)?;
-    if let Some(cache) = cache {
-        back_up_store("cache", &cache, &options.folder)?;
+    if let Err(error) = note_backup(&sources.state, begun_ms) {
+        let state = sources.state.display();
+        eprintln!(
+            "webfill: the backup is complete, but its time cannot be noted in {state}: {error}"
+        );
     }
     Ok(ExitStatus::Done)
+}
+
+impl Sources {
+    /// What is mistyped is found before anything is copied, so that the same folder can be named again.
+    fn require(&self) -> Result<(), Fault> {
+        require_frontier(&self.state)?;
+        for uri in std::iter::once(&self.store).chain(&self.cache) {
+            require(uri)?;
+        }
+        Ok(())
+    }
+
+    /// The dispatcher's file is copied first: a task that is done there has its page in every later copy of
+    /// the store.
+    fn copy_to(&self, folder: &Path, begun_ms: i64) -> Result<(), Fault> {
+        let copy = Frontier::back_up(&self.state, folder, begun_ms);
+        println!("{}", copy.map_err(Fault::error)?.display());
+        back_up_store("store", &self.store, folder)?;
+        if let Some(cache) = &self.cache {
+            back_up_store("cache", cache, folder)?;
+        }
+        Ok(())
+    }
 }
 
 /// Refuses a folder without a dispatcher's file, or one that cannot be looked into.
@@ -69,7 +127,6 @@ pub fn require_frontier(state: &Path) -> Result<(), Fault> {
     }
 }
 
-/// A mistyped store is found before anything is copied, so that the same folder can be named again.
 fn require(uri: &StoreUri) -> Result<(), Fault> {
     match uri {
         StoreUri::Sqlite(file) if !file.is_file() => Err(Fault::usage(format!(

@@ -28,26 +28,39 @@ pub fn tasks_in_file(
     if !path.exists() {
         return Ok(None);
     }
-    let cannot = |error: &dyn std::fmt::Display| {
-        Fault::error(format!("cannot read {}: {error}", path.display()))
-    };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(&path, flags).map_err(|error| cannot(&error))?;
-    match schema::is_current(&db) {
-        Ok(true) => {}
-        Err(error) if error.sqlite_error_code() != Some(ErrorCode::NotADatabase) => {
-            return Err(cannot(&error));
-        }
-        _ => {
-            return Err(cannot(
-                &"it is of another version of webfill, or not webfill's",
-            ));
-        }
-    }
     let named = (app_id, crawl_id);
-    tell_tasks(&db, url, named, now_ms)
+    tell_tasks(&open(&path)?, url, named, now_ms)
         .map(Some)
-        .map_err(|error| cannot(&error))
+        .map_err(|error| cannot_read(&path, &error))
+}
+
+/// The applications that have crawls in a state folder, whose file must be there.
+pub fn applications_in_file(state: &Path) -> std::result::Result<Vec<String>, Fault> {
+    let path = state.join(FILE_NAME);
+    let db = open(&path)?;
+    let sql = "SELECT DISTINCT app_id FROM crawls WHERE app_id <> '' ORDER BY app_id";
+    db.prepare(sql)
+        .and_then(|mut select| select.query_map([], |row| row.get(0))?.collect())
+        .map_err(|error| cannot_read(&path, &error))
+}
+
+fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Fault {
+    Fault::error(format!("cannot read {}: {error}", path.display()))
+}
+
+fn open(path: &Path) -> std::result::Result<Connection, Fault> {
+    let cannot = |error: &dyn std::fmt::Display| cannot_read(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags).map_err(|error| cannot(&error))?;
+    match schema::is_current(&db) {
+        Ok(true) => Ok(db),
+        Err(error) if error.sqlite_error_code() != Some(ErrorCode::NotADatabase) => {
+            Err(cannot(&error))
+        }
+        _ => Err(cannot(
+            &"it is of another version of webfill, or not webfill's",
+        )),
+    }
 }
 
 fn tell_tasks(

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde_json::{Value, json};
-use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
+use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError, applications_in_file};
 use webfill_startup::state::StateFolder;
 use webfill_startup::{ExitStatus, Fault};
 
@@ -16,16 +16,21 @@ use super::prune_store::prune_store;
 use super::table::{counted, visible};
 use crate::backup::require_frontier;
 use crate::cli::age;
+use crate::settings::Settings;
 
 #[derive(Debug, Args)]
 #[command(override_usage = "\
     webfill prune APPID CRAWLID [OPTIONS]\n       \
     webfill prune APPID --older-than DURATION [OPTIONS]\n       \
+    webfill prune --all --older-than DURATION [OPTIONS]\n       \
     webfill prune --store URI --older-than DURATION [--json]")]
 pub struct PruneOptions {
     /// The application's id; that of `webfill crawl` is `local`
-    #[arg(value_name = "APPID", required_unless_present = "store")]
+    #[arg(value_name = "APPID", required_unless_present_any = ["store", "all"])]
     pub app_id: Option<String>,
+    /// The crawls of all applications that are old enough; beside the dispatcher, whose file names them
+    #[arg(long, requires = "older_than", conflicts_with_all = ["app_id", "crawl_id", "state", "store"])]
+    pub all: bool,
     /// The crawl's id; without it, all crawls of the application that are old enough
     #[arg(value_name = "CRAWLID", required_unless_present = "older_than")]
     pub crawl_id: Option<String>,
@@ -59,8 +64,20 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
                 format!("{pages} and {entries} of their log dropped, and {samples} of pages")
             })
         }
-        (None, app_id) => prune_crawls(&options, app_id.as_deref().unwrap_or_default()),
+        (None, None) => prune_all_applications(&options),
+        (None, Some(app_id)) => prune_crawls(&options, app_id),
     }
+}
+
+/// One after the other. What is more than the dispatcher drops at once is left for the next time.
+fn prune_all_applications(options: &PruneOptions) -> Result<ExitStatus, Fault> {
+    let settings = Settings::load(options.connection.config.as_deref())?;
+    require_frontier(&settings.state)?;
+    let applications = applications_in_file(&settings.state)?;
+    for app_id in &applications {
+        prune_crawls(options, app_id)?;
+    }
+    Ok(ExitStatus::Done)
 }
 
 fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Fault> {
