@@ -23,6 +23,7 @@ mod node;
 mod page;
 mod parse;
 mod serialize;
+mod shell;
 mod sink;
 mod sketch;
 mod tokenizer;
@@ -33,6 +34,7 @@ pub use css::{Selector, SelectorError, check_selector};
 pub use document::Document;
 pub use limits::{Limits, Truncation};
 pub use node::{AttributeRef, NodeRef};
+pub use shell::Shell;
 /// Panics if the HTML tokenizer and html5ever's own read `page` differently.
 #[cfg(feature = "compare")]
 #[doc(hidden)]

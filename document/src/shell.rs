@@ -1,0 +1,280 @@
+//! Empty shells: pages whose text their scripts make.
+//!
+//! A shell shows little text, runs scripts, and has a *root*, the element that an application draws in: one
+//! with an id that frameworks use, an element of the application's own making (`<shop-app>`), or, on a page that
+//! shows next to nothing, any empty element with an id. Where that is in doubt, the answer is no: a page that is
+//! not taken for a shell is read as its server sent it.
+
+use crate::document::Document;
+use crate::node::NodeRef;
+
+/// A page with a root shows fewer characters than this: a header and a footer may come from the server.
+const LITTLE_TEXT: usize = 400;
+
+/// A page whose root is only an empty element with an id shows fewer, if it says that it needs scripts.
+const LITTLE_WITHOUT_SCRIPTS: usize = 80;
+
+/// The same if it does not say so.
+const NEXT_TO_NOTHING: usize = 24;
+
+/// What a root may show before it is drawn in: "Loading, please wait".
+const TEXT_OF_ROOT: usize = 80;
+
+/// A longer id is not named.
+const MOST_ID_BYTES: usize = 60;
+
+/// Nodes that are looked at, at most. A longer page is no shell.
+const MOST_NODES: usize = 2_000;
+
+/// Ids of roots, as the generators of frameworks write them.
+const ROOT_IDS: &[&str] = &[
+    "root",
+    "app",
+    "__next",
+    "__nuxt",
+    "__layout",
+    "___gatsby",
+    "svelte",
+    "q-app",
+    "ember-app",
+    "ext-viewport",
+    "swagger-ui",
+    "redoc",
+    "main-app",
+    "application",
+    "mount",
+    "spa",
+    "outlet",
+];
+
+/// Words at the end of a root's id: `react-root`, `shop_app`, `appMount`.
+const ROOT_ENDINGS: &[&str] = &["app", "root", "mount", "outlet", "spa"];
+
+/// Ids of empty elements that third parties fill beside a page's own text.
+const NOT_ROOTS: &[&str] = &["fb-root", "overlay-root", "modal-root", "portal-root"];
+
+/// Attributes by which an application's root is marked.
+const ROOT_MARKS: &[&str] = &[
+    "ng-app",
+    "data-ng-app",
+    "ng-view",
+    "ui-view",
+    "data-reactroot",
+];
+
+/// Their content is not shown. (`noscript` is not shown where scripts run.)
+const NOT_SHOWN: &[&str] = &["script", "style", "template", "noscript", "title", "head"];
+
+/// What a page may consist of instead of text.
+const CONTENT: &[&str] = &[
+    "img", "picture", "video", "audio", "iframe", "frameset", "embed", "object", "textarea",
+    "select", "table",
+];
+
+/// Elements that can be a root.
+const CONTAINERS: &[&str] = &["div", "main", "section", "article", "body"];
+
+/// What shows that a page is an empty shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shell {
+    /// Characters of text that it shows, without white space.
+    pub characters: usize,
+    /// Scripts that run.
+    pub scripts: usize,
+    /// The element that is drawn in, such as `#root`.
+    pub root: String,
+}
+
+/// What was found on the way.
+#[derive(Default)]
+struct Found {
+    nodes: usize,
+    characters: usize,
+    scripts: usize,
+    root: Option<String>,
+    /// An empty element with an id: a root, if the page shows next to nothing.
+    empty: Option<String>,
+    has_content: bool,
+    wants_scripts: bool,
+    refreshes: bool,
+}
+
+impl Document {
+    /// What shows that this page is an empty shell, if it is one.
+    pub fn shell(&self) -> Option<Shell> {
+        if !self.is_html {
+            return None;
+        }
+        let mut found = Found::default();
+        found.visit(self.root());
+        if found.nodes > MOST_NODES || found.scripts == 0 || found.refreshes {
+            return None;
+        }
+        Some(Shell {
+            characters: found.characters,
+            scripts: found.scripts,
+            root: found.root()?,
+        })
+    }
+}
+
+impl Found {
+    /// The page's root, if it shows as little as a shell with such a root does.
+    fn root(self) -> Option<String> {
+        if self.root.is_some() && self.characters < LITTLE_TEXT {
+            return self.root;
+        }
+        let most = match self.wants_scripts {
+            true => LITTLE_WITHOUT_SCRIPTS,
+            false => NEXT_TO_NOTHING,
+        };
+        if self.characters >= most || self.has_content {
+            return None;
+        }
+        let body = || (self.characters == 0 || self.wants_scripts).then(|| "body".to_owned());
+        self.empty.or_else(body)
+    }
+
+    fn visit(&mut self, node: NodeRef<'_>) {
+        for child in node.children() {
+            self.nodes += 1;
+            if self.nodes > MOST_NODES || self.characters >= LITTLE_TEXT {
+                return;
+            }
+            if child.is_text() {
+                self.characters += shown(child.text());
+            } else if let Some(tag) = child.tag() {
+                self.visit_element(child, tag);
+            }
+        }
+    }
+
+    fn visit_element(&mut self, element: NodeRef<'_>, tag: &str) {
+        match tag {
+            "script" => self.scripts += usize::from(is_run(element)),
+            "noscript" => self.wants_scripts |= asks_for_scripts(element.text()),
+            "meta" => {
+                let equivalent = element.attribute("http-equiv").unwrap_or_default();
+                self.refreshes |= equivalent.trim().eq_ignore_ascii_case("refresh");
+            }
+            "input" => {
+                let kind = element.attribute("type").unwrap_or_default();
+                self.has_content |= !kind.eq_ignore_ascii_case("hidden");
+            }
+            _ => self.has_content |= CONTENT.contains(&tag),
+        }
+        // The head has scripts and meta elements; the text in it is not shown.
+        if tag == "head" {
+            let before = self.characters;
+            self.visit(element);
+            self.characters = before;
+        } else if !NOT_SHOWN.contains(&tag) {
+            self.note_root(element, tag);
+            self.visit(element);
+        }
+    }
+
+    fn note_root(&mut self, element: NodeRef<'_>, tag: &str) {
+        let is_own = is_own_element(element, tag);
+        if !is_own && !CONTAINERS.contains(&tag) && element.attribute("id").is_none() {
+            return;
+        }
+        let id = element.attribute("id").unwrap_or_default();
+        let is_marked = ROOT_MARKS
+            .iter()
+            .any(|mark| element.attribute(mark).is_some());
+        let is_root = is_own || is_marked || (CONTAINERS.contains(&tag) && is_root_id(id));
+        let text = || shown_in(element, TEXT_OF_ROOT);
+        let name = || match id.len() {
+            1..=MOST_ID_BYTES => format!("#{id}"),
+            _ => tag.to_owned(),
+        };
+        if is_root && self.root.is_none() && text() < TEXT_OF_ROOT {
+            self.root = Some(name());
+        }
+        let is_container = CONTAINERS.contains(&tag) && !id.is_empty();
+        if is_container && self.empty.is_none() && !is_foreign(id) && text() == 0 {
+            self.empty = Some(name());
+        }
+    }
+}
+
+/// Whether an element is one of the page's own making in which a part of the page is drawn: no icon in a text, no
+/// banner over it.
+fn is_own_element(element: NodeRef<'_>, tag: &str) -> bool {
+    let is_small = ["-icon", "-banner", "-consent", "-widget", "-button"]
+        .iter()
+        .any(|end| tag.ends_with(end));
+    let parent = element.parent().and_then(NodeRef::tag).unwrap_or_default();
+    tag.contains('-') && !is_small && (CONTAINERS.contains(&parent) || parent.contains('-'))
+}
+
+/// Whether a script runs: data in it does not, and one that is only for browsers without modules neither.
+fn is_run(script: NodeRef<'_>) -> bool {
+    let kind = script.attribute("type").unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let runs = [
+        "",
+        "module",
+        "text/javascript",
+        "application/javascript",
+        "text/babel",
+    ];
+    runs.iter().any(|run| run.eq_ignore_ascii_case(kind))
+}
+
+fn is_root_id(id: &str) -> bool {
+    if ROOT_IDS.contains(&id) {
+        return true;
+    }
+    if is_foreign(id) {
+        return false;
+    }
+    let ends = |ending: &&str| {
+        let before = id.len().checked_sub(ending.len());
+        let before = before.filter(|at| *at > 0 && id.is_char_boundary(*at));
+        before.is_some_and(|at| {
+            let is_apart =
+                id[..at].ends_with(['-', '_']) || id[at..].starts_with(|c: char| c.is_uppercase());
+            is_apart && id[at..].eq_ignore_ascii_case(ending)
+        })
+    };
+    id.starts_with("app-") || id.starts_with("app_") || ROOT_ENDINGS.iter().any(ends)
+}
+
+fn is_foreign(id: &str) -> bool {
+    NOT_ROOTS.contains(&id)
+        || ["google", "gtm", "ad-", "ads", "cookie"]
+            .iter()
+            .any(|word| id.starts_with(word))
+}
+
+/// Whether what a page says without scripts is that it needs them.
+fn asks_for_scripts(text: &str) -> bool {
+    text.to_lowercase().contains("javascript")
+}
+
+fn shown(text: &str) -> usize {
+    text.chars()
+        .filter(|character| !character.is_whitespace())
+        .count()
+}
+
+/// Characters that an element shows; not counted beyond `limit`.
+fn shown_in(element: NodeRef<'_>, limit: usize) -> usize {
+    let mut characters = 0;
+    let mut waiting: Vec<NodeRef<'_>> = element.children().collect();
+    let mut looked_at = 0;
+    while let Some(node) = waiting.pop() {
+        looked_at += 1;
+        if characters >= limit || looked_at > MOST_NODES {
+            return limit;
+        }
+        if node.is_text() {
+            characters += shown(node.text());
+        } else if node.tag().is_some_and(|tag| !NOT_SHOWN.contains(&tag)) {
+            waiting.extend(node.children());
+        }
+    }
+    characters
+}
