@@ -46,6 +46,7 @@ fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
         mapped_links: true,
         all_links: true,
         feeds: true,
+        shell: true,
         deadline: Some(Instant::now() + DEADLINE),
     };
     let Ok(extraction) = engine.extract(page, wants) else {

@@ -174,6 +174,10 @@ impl Engine {
             run.set_subject("all links".to_owned());
             extraction.all_links = all_links(run)?;
         }
+        let is_read = run.page.is_parsed() || wants.all_links;
+        if wants.shell && is_read && run.page.kind() == PageKind::Html {
+            extraction.shell = run.page.tree().and_then(Document::shell);
+        }
         if wants.feeds && run.page.kind() == PageKind::Html {
             // What was extracted before is not lost by it.
             match run.check_time() {

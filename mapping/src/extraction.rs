@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use webfill_document::Shell;
 use webfill_urls::Url;
 
 /// The format of a page.
@@ -37,6 +38,8 @@ pub struct Wants {
     pub all_links: bool,
     /// The feeds that the page names.
     pub feeds: bool,
+    /// Whether the page is an empty shell, if its tree is read at all.
+    pub shell: bool,
     /// The deadline of the extraction.
     pub deadline: Option<Instant>,
 }
@@ -51,6 +54,9 @@ pub struct Extraction {
     /// Of which layout the page is, see [`webfill_document::Document::sketch`]; `None` where no mapping matched,
     /// and where nothing of the page's tree was asked for.
     pub template: Option<String>,
+    /// What shows that the page is an empty shell, if that was asked for and it is one.
+    #[serde(skip)]
+    pub shell: Option<Shell>,
     /// A text, a number, or a list of them where the field has `multiple`; fields without a value
     /// are not there.
     pub fields: Map<String, Value>,

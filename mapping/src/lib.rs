@@ -64,9 +64,11 @@ pub use extraction::{ExtractError, Extraction, Metadatum, PageInput, PageKind, W
 pub use fault::{Fault, LoadErrors, nearest_first};
 pub use limits::Limits;
 pub use manual::processors_manual;
+pub use mapping::PageLane;
 pub use schema::schema;
 pub use set::{MappingIndex, MappingSet};
 pub use source::Source;
 pub use trace::{
     FieldTrace, FoundMatch, FoundNode, Reading, StepTrace, Trace, UrlParserTrace, Values,
 };
+pub use webfill_document::Shell;

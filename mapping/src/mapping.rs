@@ -16,8 +16,24 @@ pub(crate) struct Mapping {
     /// See [`crate::Extraction`].
     pub(crate) version: String,
     pub(crate) description: Option<String>,
+    pub(crate) lane: Option<PageLane>,
     pub(crate) url_parsers: Vec<Chain>,
     pub(crate) fields: Vec<Field>,
+}
+
+/// In which lane a mapping wants its pages to be read, whatever their crawl's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageLane {
+    /// As the server sends them.
+    Http,
+    /// When their scripts have run, in a browser.
+    Browser,
+}
+
+impl PageLane {
+    /// The names that mapping files use.
+    pub(crate) const NAMES: [(&'static str, PageLane); 2] =
+        [("http", PageLane::Http), ("browser", PageLane::Browser)];
 }
 
 /// One field. Its value is that of the first alternative that yields one.
@@ -59,6 +75,7 @@ pub(crate) const MAPPING_KEYS: &[Key] = &[
     optional("$schema"),
     required("name"),
     optional("description"),
+    optional("lane"),
     required("url_patterns"),
     optional("url_parsers"),
     optional("fields"),
@@ -95,6 +112,7 @@ pub(crate) fn read_mapping(
     let name = read_name(&object, is_mapping_name, MAPPING_NAME, reader);
     reader.text_of(&object, "$schema");
     let description = reader.text_of(&object, "description").map(str::to_owned);
+    let lane = read_lane(&object, reader);
     let url_patterns = read_url_patterns(&object, reader);
     let url_parsers = reader
         .list_of(&object, "url_parsers")
@@ -106,10 +124,22 @@ pub(crate) fn read_mapping(
         name: name?,
         version: reader.version(),
         description,
+        lane,
         url_parsers,
         fields,
     };
     Some((mapping, url_patterns))
+}
+
+fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
+    let text = reader.text_of(object, "lane")?;
+    let named = PageLane::NAMES.iter().find(|(name, _)| *name == text);
+    if named.is_none() {
+        let path = object.get("lane").map_or_else(String::new, |at| at.path);
+        let message = format!("{} is no lane: it is `http` or `browser`", quoted(text));
+        reader.fault(&path, message);
+    }
+    named.map(|(_, lane)| *lane)
 }
 
 fn read_name(

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalogue::{self, Entry, Kind, Parameter, Presence};
 use crate::mapping::{
-    FIELD_KEYS, FIELD_NAME, MAPPING_KEYS, MAPPING_NAME, STEP_KEYS, URL_PARSER_KEYS,
+    FIELD_KEYS, FIELD_NAME, MAPPING_KEYS, MAPPING_NAME, PageLane, STEP_KEYS, URL_PARSER_KEYS,
     URL_PATTERN_KEYS,
 };
 use crate::reader::Key;
@@ -73,6 +73,10 @@ fn mapping() -> Value {
             "pattern": MAPPING_NAME,
             "maxLength": 100,
             "description": "What commands and logs call the mapping; unique.",
+        }),
+        "lane" => json!({
+            "enum": PageLane::NAMES.map(|(name, _)| name),
+            "description": "`browser`: the pages are read when their scripts have run, also in a crawl of the lane `http`; `http`: never. Left out: a page that is empty without its scripts is tried in a browser.",
         }),
         "url_patterns" => json!({
             "type": "array",

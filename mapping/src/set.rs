@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use crate::fault::{Fault, LoadErrors, quoted};
-use crate::mapping::{Mapping, read_mapping};
+use crate::mapping::{Mapping, PageLane, read_mapping};
 use crate::reader::{At, Reader};
 use crate::selectors::Selectors;
 use crate::source::{self, Source};
@@ -173,6 +173,11 @@ impl MappingSet {
     /// The mapping's description.
     pub fn description(&self, index: MappingIndex) -> Option<&str> {
         self.mapping(index).description.as_deref()
+    }
+
+    /// The lane that the mapping asks for.
+    pub fn lane(&self, index: MappingIndex) -> Option<PageLane> {
+        self.mapping(index).lane
     }
 
     /// The names of the fields of one mapping, as it lists them.

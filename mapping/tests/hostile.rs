@@ -121,6 +121,7 @@ fn survive(name: &str, kind: PageKind, text: &str) {
         mapped_links: true,
         all_links: true,
         feeds: true,
+        shell: true,
         deadline: Some(start + DEADLINE),
     };
     let result = engine.extract(page, wants);

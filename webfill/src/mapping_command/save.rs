@@ -71,6 +71,7 @@ pub fn wants() -> Wants {
         mapped_links: true,
         all_links: false,
         feeds: false,
+        shell: false,
         deadline: Some(Instant::now() + PAGE_TIME),
     }
 }

@@ -153,6 +153,7 @@ impl Trial {
             mapped_links: true,
             all_links: false,
             feeds: false,
+            shell: false,
             deadline: Some(Instant::now() + PAGE_TIME),
         };
         let extraction = page.extract(&self.engine, index, wants);
