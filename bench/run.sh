@@ -3,14 +3,14 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     bench/run.sh tools        fetches them and ends
-#     bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | browse | small | real | pace | memory | mongodb | demand | dead | durability | journey | desk | names]...
+#     bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | browse | small | real | pace | memory | mongodb | demand | dead | durability | journey | desk | names | scripts]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/.."
-wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart browse small real pace memory mongodb demand dead durability journey desk names}
+wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart browse small real pace memory mongodb demand dead durability journey desk names scripts}
 cache=.cache
 missed=0
 
@@ -59,6 +59,11 @@ changes() {
     cargo test --locked -q -p webfill-changes --test made_pages -- --nocapture
 }
 
+# Of made sites; the test has the limits.
+scripts() {
+    cargo test --locked -q -p webfill-tests --test crawls -- of_twenty_sites --nocapture
+}
+
 conditions
 mkdir -p "$cache"
 bench/extraction/fetch-pages "$cache/pages"
@@ -101,6 +106,13 @@ if wants blocks; then
     run "$programs/blocks" "$cache/pages" $manuals
 fi
 if wants changes; then run changes; fi
+if wants scripts; then
+    if command -v chromium >/dev/null; then
+        run scripts
+    else
+        echo "scripts: left out, the package chromium is not installed"
+    fi
+fi
 if wants learning; then run "$programs/learning"; fi
 if wants redesign; then run "$programs/redesign"; fi
 if wants frontier; then run "$programs/frontier"; fi

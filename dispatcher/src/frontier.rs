@@ -32,6 +32,7 @@ use self::lanes::Lanes;
 use self::names::Names;
 use self::rests::Rests;
 use self::retries::Retries;
+use self::scripts::ScriptedSites;
 use crate::application_limits::ApplicationLimits;
 use crate::excluded_sites::ExcludedSites;
 use crate::rest_table::RestTable;
@@ -74,6 +75,7 @@ mod rests;
 mod retries;
 mod rules;
 mod schema;
+mod scripts;
 mod site_states;
 mod stored_urls;
 mod task_reports;
@@ -170,6 +172,7 @@ pub struct Frontier {
     holding: Holding,
     limited_applications: LimitedApplications,
     lanes: Lanes,
+    scripted: ScriptedSites,
     /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
     /// order.
     last_turn: i64,
@@ -208,6 +211,7 @@ impl Frontier {
         let retries = Retries::open(&db, config.retries).map_err(fault)?;
         let rests = Rests::open(&db, config.rests).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;
+        let scripted = scripts::load(&db).map_err(fault)?;
         let limited_applications =
             LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
         let last_turn = recovery::last_turn(&db).map_err(fault)?;
@@ -229,7 +233,8 @@ impl Frontier {
             wall_ahead_ms: 0,
             holding,
             limited_applications,
-            lanes: Lanes::default(),
+            lanes: Lanes::of(&scripted),
+            scripted,
             last_turn,
             next_task,
             ended: BTreeMap::new(),

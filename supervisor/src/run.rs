@@ -320,7 +320,7 @@ impl Process {
         let blamed = self.crash_marker_of(worker_index);
         let worker = &mut self.workers[worker_index];
         worker
-            .start(&self.setup.config_file)
+            .start(&self.setup.config_file, self.setup.is_local)
             .map_err(|error| Fault::error(format!("cannot start a worker: {error}")))?;
         tracing::info!(
             event = "worker_started",

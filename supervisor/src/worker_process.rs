@@ -95,8 +95,8 @@ impl WorkerProcess {
     }
 
     /// Starts the next incarnation; its socket must be open by then.
-    pub fn start(&mut self, config_file: &Path) -> std::io::Result<()> {
-        let arguments = [
+    pub fn start(&mut self, config_file: &Path, is_local: bool) -> std::io::Result<()> {
+        let mut arguments = vec![
             "worker".to_owned(),
             "--config".to_owned(),
             config_file.display().to_string(),
@@ -105,6 +105,9 @@ impl WorkerProcess {
             "--incarnation".to_owned(),
             self.incarnation.to_string(),
         ];
+        if is_local {
+            arguments.push("--local".to_owned());
+        }
         self.process = Some(child::spawn(&arguments, Stdio::piped())?);
         self.start_at = None;
         self.last_message_at = Instant::now();

@@ -56,6 +56,7 @@ mod rests;
 mod retention;
 mod retrying;
 mod robots;
+mod scripted;
 mod seeds;
 mod settings;
 mod sitemaps;

@@ -41,6 +41,7 @@ mod rolling;
 mod rotation;
 mod same_requests;
 mod scrapy_cluster;
+mod scripted;
 mod service_manager;
 mod sitemaps;
 mod sites;

@@ -298,7 +298,7 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::written(&options.config)?;
     signals::ignore_interrupts_and_terminations();
     let name = format!("worker-{:03}", options.worker_index);
-    let has_browser = settings.has_browsers();
+    let browser_use = settings.browser_use(options.local);
     let _log = log::start(&settings.log_folder(), &name, &settings.log)?;
     log_fault(webfill_worker::run(WorkerSetup {
         worker_index: options.worker_index,
@@ -314,7 +314,8 @@ pub fn worker(options: WorkerOptions) -> Result<ExitStatus, Fault> {
         documents: settings.documents,
         keeps_samples: settings.retention.samples_mib > 0,
         bodies: settings.bodies,
-        browser: has_browser.then_some(settings.browser),
+        browser: settings.browser,
+        browser_use,
         fetch: settings.fetch,
     }))
 }

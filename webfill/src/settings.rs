@@ -23,7 +23,8 @@ use webfill_store::{BodiesConfig, DatasetName, RetentionConfig, StoreUri};
 use webfill_supervisor::SupervisorConfig;
 use webfill_wire::Lane;
 use webfill_worker::{
-    ArchiveConfig, BrowserConfig, DocumentsConfig, FetchConfig, PolitenessConfig, WorkerConfig,
+    ArchiveConfig, BrowserConfig, BrowserUse, DocumentsConfig, FetchConfig, PolitenessConfig,
+    WorkerConfig,
 };
 
 use self::file::SettingsFile;
@@ -64,7 +65,7 @@ pub struct Settings {
     pub documents: DocumentsConfig,
     /// How much is kept of the bodies of pages, in crawls that keep them.
     pub bodies: BodiesConfig,
-    /// The settings of the lane `browser`.
+    /// The browser, and which pages need it.
     pub browser: BrowserConfig,
     /// Which failed tasks are retried, and when.
     pub retries: RetryTable,
@@ -213,6 +214,17 @@ impl Settings {
                 std::thread::available_parallelism().map_or(1, |cores| cores.get().min(999) as u16)
             }
             workers => workers,
+        }
+    }
+
+    /// For which pages a worker has a browser. One of `webfill crawl` has it at hand, if this machine has one.
+    pub fn browser_use(&self, is_local: bool) -> BrowserUse {
+        match self.has_browsers() {
+            true => BrowserUse::Lane,
+            false if is_local && webfill_worker::check_browser(&self.browser).is_ok() => {
+                BrowserUse::AtHand
+            }
+            false => BrowserUse::None,
         }
     }
 

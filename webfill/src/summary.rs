@@ -1,6 +1,7 @@
 //! The summary of a crawl, as text for people and as JSON for programs.
 
 mod findings;
+mod scripts;
 mod seeds;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,7 @@ use webfill_store::{DatasetName, RecordCounts};
 use crate::shell;
 
 pub use findings::{FieldsByMapping, Findings};
+pub use scripts::Scripts;
 pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 
 /// The dispatcher's counters of a crawl.
@@ -44,6 +46,8 @@ pub struct Counters {
     pub sites: u64,
     pub outcomes: BTreeMap<String, u64>,
     pub skipped: BTreeMap<String, u64>,
+    #[serde(default)]
+    pub scripts: Scripts,
 }
 
 impl Counters {
@@ -186,6 +190,7 @@ impl Summary {
             "sites": counters.sites,
             "resting": counters.resting,
             "cut_off_since": counters.cut_off.as_ref().map(|found| found.since_ms as f64 / 1_000.0),
+            "scripts": counters.scripts.json(),
             "broken_seeds": self.broken_seeds.json(),
             "repeated_seeds": self.repeated_seeds.json(),
             "written_back": self.written_back.as_ref().map(|written| {
@@ -269,6 +274,7 @@ impl Summary {
                 let _ = writeln!(text, "            {}", site.text());
             }
         }
+        counters.scripts.write(&mut text);
         if let Some(retried) = self.retried {
             let _ = writeln!(text, "  retried   {retried} ended URLs queued again");
         }
@@ -305,6 +311,11 @@ pub fn printable(name: &str) -> String {
         .collect::<String>()
         .escape_debug()
         .to_string()
+}
+
+/// A text without line breaks and control characters.
+fn printable_text(text: &str) -> String {
+    text.escape_debug().to_string()
 }
 
 /// Counts as one line.

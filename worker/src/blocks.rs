@@ -110,5 +110,11 @@ pub fn is_short(body: &str) -> bool {
     body.len() <= BEGINNING_BYTES && scan::visible(body, SHORT_CHARACTERS) < SHORT_CHARACTERS
 }
 
+/// Whether the beginning of an HTML body shows fewer characters than this.
+pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
+    let beginning = &body[..body.floor_char_boundary(BEGINNING_BYTES)];
+    scan::visible(beginning, characters) < characters
+}
+
 #[cfg(test)]
 mod tests;

@@ -56,6 +56,12 @@ pub struct BrowserConfig {
     pub memory_mib: u32,
     /// Pages after which the browser is replaced, because its memory grows.
     pub pages: u32,
+    /// Pages of crawls in the lane `http` that say nothing without their scripts are tried in the browser.
+    pub auto: bool,
+    /// Sites (registrable domains) whose pages are all rendered, whatever their crawl's lane.
+    pub sites: Vec<String>,
+    /// Sites of which nothing is rendered in crawls of the lane `http`.
+    pub not_sites: Vec<String>,
 }
 
 impl Default for BrowserConfig {
@@ -69,6 +75,9 @@ impl Default for BrowserConfig {
             max_requests: 64,
             memory_mib: 1_024,
             pages: 500,
+            auto: true,
+            sites: Vec::new(),
+            not_sites: Vec::new(),
         }
     }
 }

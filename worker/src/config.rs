@@ -33,6 +33,18 @@ impl Default for WorkerConfig {
     }
 }
 
+/// For which pages a worker has a browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrowserUse {
+    /// It has none.
+    None,
+    /// For pages of crawls in the lane `http` that say nothing without their scripts. Without a browser that
+    /// starts they are kept as they came.
+    AtHand,
+    /// For all lanes. Without a browser that starts the worker is of no use.
+    Lane,
+}
+
 /// Everything that one worker process needs.
 #[derive(Debug, Clone)]
 pub struct WorkerSetup {
@@ -57,8 +69,8 @@ pub struct WorkerSetup {
     pub keeps_samples: bool,
     /// How much is kept of bodies, in crawls that keep them.
     pub bodies: BodiesConfig,
-    /// In the lane `browser`.
-    pub browser: Option<BrowserConfig>,
+    pub browser: BrowserConfig,
+    pub browser_use: BrowserUse,
 }
 
 /// The endpoint at which a supervisor binds the socket for a worker's tasks. It differs for each

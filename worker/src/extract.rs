@@ -17,6 +17,7 @@ use webfill_reader::Status;
 use webfill_urls::Url;
 use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
 
+use crate::blocks;
 use crate::charset::{self, Kind};
 use crate::crash_marker::CrashMarker;
 use crate::documents::{ReadDocument, is_readable};
@@ -24,6 +25,7 @@ use crate::kept_body;
 use crate::look;
 use crate::memory::{Memory, Share};
 use crate::sampler::Sampler;
+use crate::scripts::{self, Unread};
 use crate::sitemaps;
 use crate::task_result::TaskResult;
 
@@ -43,10 +45,27 @@ pub struct FetchedPage {
     pub document: Option<Box<ReadDocument>>,
     /// The body is not what the server sent, but the document after its scripts ran: HTML in UTF-8.
     pub is_rendered: bool,
+    /// If it says nothing without its scripts, its body goes back with the result ([`TaskResult::unread`]).
+    pub is_candidate: bool,
     /// Who gets the result, if that is not the saver.
     pub answer: Option<oneshot::Sender<TaskResult>>,
     /// The body's share of the worker's memory.
     pub memory: Share,
+}
+
+impl FetchedPage {
+    /// A page without a body yet, to be read in another form than it was.
+    pub fn to_read_again(result: TaskResult, memory: Share) -> FetchedPage {
+        FetchedPage {
+            result,
+            body: Vec::new(),
+            document: None,
+            is_rendered: false,
+            is_candidate: false,
+            answer: None,
+            memory,
+        }
+    }
 }
 
 /// The stack of the thread. The limits on documents and mappings bound the recursion well below it.
@@ -54,6 +73,9 @@ pub(crate) const STACK_BYTES: usize = 16 << 20;
 
 /// Links taken from one page; further ones are dropped, which is logged.
 const MAX_LINKS: usize = 50_000;
+
+/// A page that shows as many characters, white space aside, is no empty shell.
+const SHELL_CHARACTERS: usize = 400;
 
 /// Bytes of the links taken from one page, so that they fit into a message and a store's entry.
 const MAX_LINKS_BYTES: usize = 8 << 20;
@@ -182,6 +204,7 @@ pub(crate) fn extract(
         body,
         document,
         is_rendered,
+        is_candidate,
         answer: _,
         mut memory,
     } = page;
@@ -238,13 +261,31 @@ pub(crate) fn extract(
         kind: page_kind(kind),
         text: &text,
     };
-    let extracted = engine.extract(input, wants(&result, page_deadline));
+    let mut wanted = wants(&result, page_deadline);
+    // Most pages show more at their beginning, and are not searched for a root.
+    wanted.shell = is_candidate && blocks::shows_fewer_than(&text, SHELL_CHARACTERS);
+    let extracted = engine.extract(input, wanted);
+    let shell = extracted.as_ref().ok().and_then(|read| read.shell.clone());
     let is_read = extracted.is_ok();
     let mut result = with_extracted(result, extracted);
     if is_read {
         let sampler = keeping.and_then(|keeping| keeping.sampler.as_mut());
         result.sample = sampler.and_then(|sampler| sampler.sample(&result, &text));
         result.look = look::of_page(&result, kind, &text, engine.document_limits());
+    }
+    drop(text);
+    if is_candidate
+        && is_read
+        && let Some((kind, seen)) = scripts::unread_kind(&result, engine.set(), shell.as_ref())
+    {
+        memory.set(body.capacity());
+        result.unread = Some(Unread {
+            kind,
+            seen,
+            body,
+            memory,
+        });
+        return result;
     }
     drop(memory);
     result
@@ -298,6 +339,7 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         all_links: follows && result.crawl.follow == Follow::All,
         feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
+        shell: false,
         deadline: Some(Instant::now() + page_deadline),
     }
 }

@@ -42,6 +42,7 @@ use crate::permits::{Denied, Permit};
 use crate::politeness::{Answered, ClockOwner, PolitenessConfig};
 use crate::resolve::Resolver;
 use crate::robots::{RobotsFiles, Rules};
+use crate::scripts::{Rendering, ScriptedPages};
 use crate::shared_clock::SharedClock;
 use crate::sites::{Sites, Turn};
 use crate::stored_pages::StoredPages;
@@ -59,6 +60,7 @@ mod document;
 mod giving_back;
 mod rendering;
 mod robots_fetch;
+mod scripted;
 mod second_fetch;
 mod sitemaps;
 mod steps;
@@ -95,8 +97,10 @@ pub struct Journey {
     pub kept_body_bytes: usize,
     /// If documents are read.
     pub documents: Option<Documents>,
-    /// In the lane `browser`.
     pub browser: Option<Browser>,
+    pub scripted_pages: RefCell<ScriptedPages>,
+    /// Without its browser this worker is of no use.
+    pub needs_browser: bool,
     /// Told of faults that end this process.
     pub broken: mpsc::Sender<Fault>,
     /// For the bodies of answers.
@@ -150,12 +154,15 @@ impl Journey {
         if let Some(outcome) = task.given_up {
             return self.end_refused(site, task, crawl, outcome, None).await;
         }
-        let browser = self.browser_for(&crawl);
+        let (rendering, browser) = self.rendering_of(&crawl, &task.url, site);
         if browser.is_none() && crawl.lane == Lane::Browser {
             // Nor does this.
             return self.return_task(site, &task, None);
         }
-        let is_first_look = self.is_first_look(&task, &crawl).await;
+        let is_rendered = rendering == Rendering::Always && browser.is_some();
+        let takes_tab = is_rendered
+            || (rendering == Rendering::IfUnread && self.scripted_pages.borrow().has_filled(site));
+        let is_first_look = !is_rendered && self.is_first_look(&task, &crawl).await;
         // The requests for robots.txt and the page share one look-up.
         let _name = self.resolver.hold(&url);
         if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
@@ -179,15 +186,16 @@ impl Journey {
             return self.end_with_sitemaps(site, task, crawl, named).await;
         }
         // A page without a version has to come whole, or there would never be one.
-        let condition = match is_first_look {
+        let condition = match is_first_look || is_rendered {
             true => conditional::Condition::default(),
             false => self.condition(&task, &crawl).await,
         };
-        let place = match browser {
+        let tabs = browser.filter(|_| takes_tab);
+        let place = match tabs {
             Some(browser) => self.take_tab(browser, turn, site, &url, permit).await,
             None => None,
         };
-        if browser.is_some() && place.is_none() {
+        if tabs.is_some() && place.is_none() {
             return self.return_task(site, &task, Some(delay));
         }
         let Some(mut slot) = self.take_turn(turn, site, &url, permit).await else {
@@ -228,15 +236,29 @@ impl Journey {
                 Ok(page) => page,
                 Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
             };
-        } else if let Some(browser) = browser.filter(|_| is_rendered_in_browser(&page)) {
+        } else if let Some(browser) =
+            browser.filter(|_| is_rendered && is_rendered_in_browser(&page))
+        {
             slot = None;
             page = match self.render(browser, page, &url, request, permit).await {
                 Ok(page) => page,
                 Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
             };
         }
+        if rendering == Rendering::Always && browser.is_none() {
+            self.note_no_browser(&mut page);
+        }
+        page.is_candidate = self.is_candidate(&page, rendering);
         if is_first_look {
-            return self.look_twice(page, slot, &url, permit).await;
+            return self
+                .look_twice(page, (slot, place), &url, request, permit)
+                .await;
+        }
+        if page.is_candidate {
+            let waiting = (slot, place);
+            return self
+                .read_and_render(page, waiting, &url, request, permit)
+                .await;
         }
         self.hand_on(page).await;
         drop((slot, place));
@@ -326,6 +348,7 @@ impl Journey {
             body: fetched.body,
             document: None,
             is_rendered: false,
+            is_candidate: false,
             answer: None,
             memory,
         }

@@ -38,6 +38,7 @@ pub mod robots_rules;
 mod run;
 mod sampler;
 mod save;
+mod scripts;
 mod shared_cache;
 mod shared_clock;
 mod single;
@@ -53,7 +54,7 @@ pub use archive::{
 };
 pub use browser::{BrowserConfig, check as check_browser};
 pub use client::check as check_fetch;
-pub use config::{WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
+pub use config::{BrowserUse, WorkerConfig, WorkerSetup, outcomes_endpoint, tasks_endpoint};
 pub use crash_marker::{path as crash_marker_path, read as read_crash_marker};
 pub use documents::{
     DocumentsConfig, ReadDocument, check as check_documents, is_document,

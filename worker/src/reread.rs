@@ -86,6 +86,7 @@ impl PageReader {
             body: page.body,
             document: None,
             is_rendered: page.is_rendered,
+            is_candidate: false,
             answer: None,
             memory: self.memory.take(0).await,
         };

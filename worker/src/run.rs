@@ -30,7 +30,7 @@ use self::supervisor_messages::Worker;
 use crate::archive::{self, Archive};
 use crate::browser::Browser;
 use crate::client;
-use crate::config::{WorkerSetup, outcomes_endpoint, tasks_endpoint};
+use crate::config::{BrowserUse, WorkerSetup, outcomes_endpoint, tasks_endpoint};
 use crate::crash_marker::{self, CrashMarker};
 use crate::documents::Documents;
 use crate::extract::{self, ExtractionMemory, PageTimer, Work};
@@ -45,6 +45,7 @@ use crate::resolve::Resolver;
 use crate::robots::RobotsFiles;
 use crate::sampler::Sampler;
 use crate::save::Saver;
+use crate::scripts::ScriptedPages;
 use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;
 use crate::sites::Sites;
@@ -226,11 +227,11 @@ fn journey(
     let clients = client::build(&setup.fetch, &setup.politeness, &resolver)?;
     let (reporter, told) = (reporter.clone(), reporter.clone());
     let reservations = SharedClock::new(Arc::clone(&cache), longest_request(&setup.fetch));
-    let browser = setup.browser.clone().map(|config| {
+    let browser = (setup.browser_use != BrowserUse::None).then(|| {
         let folder = setup
             .sockets
             .join(format!("browser-{}", setup.worker_index));
-        Browser::new(config, folder, setup.fetch.max_body_bytes)
+        Browser::new(setup.browser.clone(), folder, setup.fetch.max_body_bytes)
     });
     let documents = Documents::new(setup.documents.clone());
     let mut fetcher = Fetcher::new(clients, resolver.clone(), setup.fetch.clone());
@@ -262,6 +263,8 @@ fn journey(
         kept_body_bytes: setup.bodies.max_body_bytes(),
         documents,
         browser,
+        scripted_pages: RefCell::new(ScriptedPages::new(&setup.browser)),
+        needs_browser: setup.browser_use == BrowserUse::Lane,
         broken,
         bodies: room.bodies,
         held: room.held,

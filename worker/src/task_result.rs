@@ -19,6 +19,7 @@ use crate::memory::Share;
 use crate::now::{millis_rounded_up, now_ms};
 use crate::politeness::Answer;
 use crate::response_headers;
+use crate::scripts::Unread;
 
 /// See the module.
 #[derive(Debug)]
@@ -65,6 +66,8 @@ pub struct TaskResult {
     pub delay: Option<Duration>,
     /// See [`TaskDone`].
     pub evidence: Option<Evidence>,
+    /// If the page says nothing without its scripts: what is needed to try it in the browser.
+    pub unread: Option<Unread>,
     /// Its share of the worker's memory, from the extraction until it is saved.
     pub memory: Option<Share>,
 }
@@ -102,7 +105,23 @@ impl TaskResult {
             next_start: None,
             delay: None,
             evidence: None,
+            unread: None,
             memory: None,
+        }
+    }
+
+    /// The result of the same request, to be read in another form of the page.
+    pub fn to_read_again(&self) -> TaskResult {
+        TaskResult {
+            status_code: self.status_code,
+            content_type: self.content_type.clone(),
+            body_bytes: self.body_bytes,
+            headers: self.headers.clone(),
+            started_at_ms: self.started_at_ms,
+            elapsed: self.elapsed,
+            next_start: self.next_start,
+            delay: self.delay,
+            ..TaskResult::unfetched(self.task.clone(), Arc::clone(&self.crawl), Outcome::Ok)
         }
     }
 

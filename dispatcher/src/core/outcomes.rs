@@ -63,6 +63,15 @@ impl Core {
                 self.end_lease(done, now_ms)?;
                 return Ok(false);
             }
+            Completion::HandedOn => {
+                self.log_end(
+                    done,
+                    "handed_on",
+                    "it says nothing without its scripts, and goes to a browser",
+                )?;
+                self.end_lease(done, now_ms)?;
+                return Ok(false);
+            }
             Completion::SiteRests(turn) => {
                 self.counters.retried += 1;
                 self.log_end(done, "put_back", "its site rests, it is queued again")?;

@@ -172,6 +172,8 @@ pub enum Completion {
     Stale,
     /// The task is queued again and waits for its retry.
     WillRetry,
+    /// The page says nothing without its scripts: the task is queued again, for a browser.
+    HandedOn,
     /// The failure is the site's, which rests: the task is queued again.
     SiteRests(Turn),
     Counted(CompletionTally),

@@ -47,6 +47,10 @@ impl Frontier {
                 }
                 Disposition::Own | Disposition::Ends => {}
             }
+            if frontier.note_scripts(&task, report, now_ms)? {
+                frontier.queue_again(&task, report.task, task.priority, now_ms + 1)?;
+                return Ok(Completion::HandedOn);
+            }
             frontier.close(
                 task.crawl,
                 report.task,

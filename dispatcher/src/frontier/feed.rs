@@ -423,7 +423,7 @@ impl FeedBatch<'_> {
                 let turn = Turn {
                     priority,
                     crawl: self.key,
-                    lane: self.crawl.spec.lane,
+                    lane: self.lanes.at(*site, self.crawl.spec.lane),
                 };
                 self.tally.woken.push(Woken { site: *site, turn });
             }

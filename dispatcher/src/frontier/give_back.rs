@@ -51,7 +51,7 @@ impl Frontier {
             sites::count_queued_of(&frontier.db, site, crawl, 1, held.priority)?;
             sites::count_queued(&frontier.db, site, 1, held.priority)?;
             let (priority, crawl) = (held.priority, held.crawl);
-            let turn = frontier.turn(NextCrawl { priority, crawl })?;
+            let turn = frontier.turn(site, NextCrawl { priority, crawl })?;
             Ok(GivenBack::Requeued(turn))
         })
     }

@@ -259,7 +259,7 @@ impl Frontier {
                     let turn = Turn {
                         priority,
                         crawl,
-                        lane,
+                        lane: frontier.lanes.at(*site, lane),
                     };
                     woken.push(Woken { site: *site, turn });
                 }

@@ -9,8 +9,9 @@ use rusqlite::Result;
 use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Lane};
 
-use super::answers::{SiteDue, Turn};
+use super::answers::{SiteDue, SiteId, Turn};
 use super::crawls::Crawl;
+use super::scripts::{ScriptedSites, want_browser};
 use super::sites::{NextCrawl, SiteRow};
 use super::{Frontier, FrontierError};
 
@@ -21,9 +22,36 @@ pub(super) struct Lanes {
     browsers: bool,
     /// Crawls that were held back because none is.
     waiting: BTreeSet<CrawlKey>,
+    /// Sites with pages that want a browser, whatever their crawl's lane (see [`scripts`](super::scripts)).
+    scripted: BTreeSet<SiteId>,
 }
 
 impl Lanes {
+    /// After a start, with the sites of which something is known.
+    pub(super) fn of(scripted: &ScriptedSites) -> Lanes {
+        let wanting = scripted.iter().filter(|(_, kinds)| want_browser(kinds));
+        Lanes {
+            scripted: wanting.map(|(site, _)| *site).collect(),
+            ..Lanes::default()
+        }
+    }
+
+    /// Sets whether pages of a site want a browser. Returns whether that was unknown.
+    pub(super) fn set_scripted(&mut self, site: SiteId, is_scripted: bool) -> bool {
+        match is_scripted {
+            true => self.scripted.insert(site),
+            false => self.scripted.remove(&site),
+        }
+    }
+
+    /// The lane that tasks of a crawl need at a site. Only a crawl waits for a lane that nobody serves, no page.
+    pub(super) fn at(&self, site: SiteId, of_crawl: Lane) -> Lane {
+        match self.browsers && self.scripted.contains(&site) {
+            true => Lane::Browser,
+            false => of_crawl,
+        }
+    }
+
     pub(super) fn has_browsers(&self) -> bool {
         self.browsers
     }
@@ -52,6 +80,11 @@ impl Frontier {
     /// Sets whether a supervisor with browsers is connected. If so, releases the crawls that
     /// waited.
     pub fn set_browsers(&mut self, browsers: bool) {
+        if self.lanes.browsers != browsers {
+            // The turns of their sites need another lane from now on.
+            let scripted = self.lanes.scripted.iter();
+            self.holding.changed_sites.extend(scripted);
+        }
         self.lanes.browsers = browsers;
         if browsers {
             for crawl in std::mem::take(&mut self.lanes.waiting) {
@@ -71,9 +104,9 @@ impl Frontier {
         Ok(unserved.map(|crawl| crawl.spec.lane))
     }
 
-    pub(super) fn turn(&self, next: NextCrawl) -> Result<Turn> {
+    pub(super) fn turn(&self, site: SiteId, next: NextCrawl) -> Result<Turn> {
         let NextCrawl { priority, crawl } = next;
-        let lane = self.lane_of(crawl)?;
+        let lane = self.lanes.at(site, self.lane_of(crawl)?);
         Ok(Turn {
             priority,
             crawl,
@@ -95,7 +128,7 @@ impl Frontier {
                 site.next = Some(Turn {
                     priority,
                     crawl,
-                    lane,
+                    lane: self.lanes.at(site.id, lane),
                 });
             }
             due.push(site);

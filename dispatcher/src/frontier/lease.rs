@@ -103,7 +103,7 @@ impl Frontier {
             frontier.spend_site_pages(site, &run.handed_out)?;
             let taken = (handed_out + run.closed) as u64;
             let (left, next) = sites::count_taken(&frontier.db, site, taken)?;
-            let next = next.map(|next| frontier.turn(next)).transpose()?;
+            let next = next.map(|next| frontier.turn(site, next)).transpose()?;
             Ok(LeaseBatch {
                 tasks: run.handed_out,
                 left: if next.is_some() { left } else { 0 },
@@ -119,6 +119,7 @@ impl Frontier {
         let mut turns = Vec::new();
         for turn in sites::turns(&self.db, site, MOST_CRAWLS)? {
             let lane = self.known_crawl(turn.crawl)?.spec.lane;
+            let lane = self.lanes.at(site, lane);
             let task = least_tried(&self.db, site, turn)?.pop();
             turns.push((task.map_or(0, |task| task.deliveries), lane, turn));
         }
@@ -155,7 +156,8 @@ impl Frontier {
             run.passed += 1;
             return sites::hold(&self.db, site, turn.crawl);
         }
-        if !lanes::can_serve(lane, self.known_crawl(turn.crawl)?.spec.lane) {
+        let of_crawl = self.known_crawl(turn.crawl)?.spec.lane;
+        if !lanes::can_serve(lane, self.lanes.at(site, of_crawl)) {
             run.is_another_lanes_turn = true;
             return Ok(());
         }

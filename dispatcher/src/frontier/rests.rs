@@ -271,7 +271,7 @@ impl Frontier {
         sites::count_queued(&self.db, task.site, 1, priority)?;
         self.note_lease_over(task.crawl, task.site, false);
         let crawl = task.crawl;
-        self.turn(NextCrawl { priority, crawl })
+        self.turn(task.site, NextCrawl { priority, crawl })
     }
 
     /// Which tasks of a site may be handed out. When only new tasks are left of a site that was given

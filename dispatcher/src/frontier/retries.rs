@@ -63,7 +63,7 @@ impl Frontier {
                 sites::count_queued_of(&frontier.db, task.site, task.crawl, 0, task.priority)?;
                 if sites::count_queued(&frontier.db, task.site, 0, task.priority)? {
                     let (site, crawl, priority) = (task.site, task.crawl, task.priority);
-                    let turn = frontier.turn(NextCrawl { priority, crawl })?;
+                    let turn = frontier.turn(site, NextCrawl { priority, crawl })?;
                     woken.push(Woken { site, turn });
                 }
             }

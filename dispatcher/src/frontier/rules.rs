@@ -50,6 +50,7 @@ impl Frontier {
             update.execute(params![site, default_delay_ms])?;
             drop(update);
             frontier.forget_rest(site)?;
+            frontier.forget_scripts(site)?;
             frontier.keep_rule(site, &SiteRule::default())
         })
     }

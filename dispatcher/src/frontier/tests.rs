@@ -24,6 +24,7 @@ mod pruning;
 mod reopening;
 mod resting;
 mod retrying;
+mod scripts;
 mod serving_records;
 mod sharing;
 mod sitemaps;
@@ -135,7 +136,7 @@ impl Fixture {
     fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> CompletionTally {
         match self.frontier.complete(report, now_ms).unwrap() {
             Completion::Counted(tally) => tally,
-            Completion::WillRetry | Completion::SiteRests(_) => {
+            Completion::WillRetry | Completion::HandedOn | Completion::SiteRests(_) => {
                 panic!("to be tried again: {report:?}")
             }
             Completion::Stale => panic!("stale: {report:?}"),

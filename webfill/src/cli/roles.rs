@@ -100,6 +100,8 @@ pub struct WorkerOptions {
     pub worker_index: u16,
     #[arg(long)]
     pub incarnation: u32,
+    #[arg(long)]
+    pub local: bool,
 }
 
 /// The limits of the process, see `webfill_reader::Limits`.

@@ -30,12 +30,31 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     for (app, limits) in &settings.applications {
         limits.check(app).map_err(Fault::usage)?;
     }
+    check_sites("browser.sites", &settings.browser.sites)?;
+    check_sites("browser.not_sites", &settings.browser.not_sites)?;
     log::check(&settings.log)?;
     match &settings.politeness.contact {
         Some(contact) => check_contact(contact)
             .map_err(|wrong| Fault::usage(format!("politeness.contact = \"{contact}\": {wrong}"))),
         None => Ok(()),
     }
+}
+
+/// Sites are compared with those that tasks carry.
+fn check_sites(key: &str, sites: &[String]) -> Result<(), Fault> {
+    for named in sites {
+        let url = webfill_urls::canonical(&format!("http://{named}/"), None).ok();
+        let site = url.map(|url| webfill_urls::site(&url));
+        if site.as_ref() != Some(named) {
+            let hint = site
+                .map(|site| format!(": write `{site}`"))
+                .unwrap_or_default();
+            return Err(Fault::usage(format!(
+                "{key}: `{named}` is no site, which is a registrable domain or an address{hint}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn check_seconds(settings: &Settings) -> Result<(), Fault> {

@@ -1,4 +1,5 @@
-//! Rendering: a page of a crawl in the lane `browser` is opened in Chromium before its extraction.
+//! Rendering: a page of a crawl in the lane `browser`, or one that a mapping, a setting or its emptiness sends there
+//! ([`scripted`](super::scripted)), is opened in Chromium before its extraction.
 //!
 //! The subresources that its scripts request (scripts, data) are fetched here, one after another, and
 //! each is a request to the site like the page itself: robots.txt, the site's clock and the gate
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use webfill_startup::Fault;
 use webfill_urls::Url;
-use webfill_wire::{Lane, Outcome, Task};
+use webfill_wire::{Outcome, Task};
 
 use super::{Journey, Request};
 use crate::block_outcome;
@@ -40,12 +41,6 @@ const MAX_DELIVERIES: u32 = 8;
 pub(super) struct GivenBack(pub Box<Task>);
 
 impl Journey {
-    /// The browser, if the crawl is in the lane `browser`.
-    pub(super) fn browser_for(&self, crawl: &Crawl) -> Option<&Browser> {
-        let browser = self.browser.as_ref();
-        browser.filter(|_| crawl.lane == Lane::Browser)
-    }
-
     /// Waits until the site's clock allows a request and the page's name is looked up, then for a tab,
     /// which bounds the bodies that wait to be rendered. `None` if the task is recalled.
     pub(super) async fn take_tab<'a>(
@@ -58,6 +53,15 @@ impl Journey {
     ) -> Option<FetchSlot<'a>> {
         self.wait_for(turn, site, permit).await;
         self.look_up(url, permit).await;
+        self.wait_for_tab(browser, permit).await
+    }
+
+    /// Waits for a tab. `None` if the task is recalled.
+    pub(super) async fn wait_for_tab<'a>(
+        &self,
+        browser: &'a Browser,
+        permit: &Permit,
+    ) -> Option<FetchSlot<'a>> {
         let mut tab = std::pin::pin!(browser.take_tab(permit.priority()));
         while !self.is_called_back(permit) {
             tokio::select! {
@@ -116,6 +120,8 @@ impl Journey {
                 page.body = text.into_bytes();
                 page.memory.set(page.body.capacity());
                 page.is_rendered = true;
+                // What its scripts make of it may change though the page has not.
+                page.result.validators = None;
                 Ok(page)
             }
             Ok(Rendered::MovedTo(target)) => {
@@ -181,6 +187,15 @@ impl Journey {
                 ))
             }
             RenderError::Read(ReadError::BrowserGone | ReadError::Denied) => {
+                Err(GivenBack(page.result.task.into()))
+            }
+            RenderError::NoBrowser(why) if !self.needs_browser => {
+                tracing::warn!(
+                    event = "no_browser",
+                    why,
+                    "the browser does not start: pages that need it are kept as they come"
+                );
+                self.scripted_pages.borrow_mut().note_broken(why);
                 Err(GivenBack(page.result.task.into()))
             }
             RenderError::NoBrowser(why) => {

@@ -17,6 +17,7 @@ use super::{Journey, Request};
 use crate::crawl::Crawl;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::PageRequest;
+use crate::fetch_slots::FetchSlot;
 use crate::look;
 use crate::now::Now;
 use crate::permission::Permission;
@@ -42,8 +43,9 @@ impl Journey {
     pub(super) async fn look_twice(
         &self,
         page: FetchedPage,
-        slot: Option<TakenTurn<'_>>,
+        (slot, place): (Option<TakenTurn<'_>>, Option<FetchSlot<'_>>),
         url: &Url,
+        request: Request,
         permit: &Permit,
     ) {
         if !has_text(&page) {
@@ -51,11 +53,24 @@ impl Journey {
         }
         // Without room for its result, which is hardly longer, the first fetch has to do.
         let Some(mut held) = self.held.try_take(page.body.len()) else {
-            return self.hand_on(page).await;
+            let waiting = (slot, place);
+            return match page.is_candidate {
+                true => {
+                    self.read_and_render(page, waiting, url, request, permit)
+                        .await
+                }
+                false => self.hand_on(page).await,
+            };
         };
         let Some(mut first) = self.read(page, slot).await else {
             return;
         };
+        if let Some(unread) = first.unread.take() {
+            drop(held);
+            return self
+                .render_unread(first, unread, place, (url, request, permit))
+                .await;
+        }
         held.set(first.memory_bytes());
         if first.mapping.is_none() && first.look.is_some() {
             if let Some(second) = self.fetch_again(&first, url, permit).await {
@@ -68,7 +83,11 @@ impl Journey {
     }
 
     /// Has a page read by the extraction thread. `None` if this process ends.
-    async fn read(&self, mut page: FetchedPage, slot: Option<TakenTurn<'_>>) -> Option<TaskResult> {
+    pub(super) async fn read(
+        &self,
+        mut page: FetchedPage,
+        slot: Option<TakenTurn<'_>>,
+    ) -> Option<TaskResult> {
         let (answer, read) = oneshot::channel();
         page.answer = Some(answer);
         // The channel closes only after the last runner is done.

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use webfill_api::{Batch, CrawlSpec, RequestParser};
 use webfill_store::UNNAMED_DATASET;
-use webfill_wire::CrawlKey;
+use webfill_wire::{CrawlKey, Finding};
 
 use super::feeding::FedBatch;
 use super::sites::add_state;
@@ -21,6 +21,9 @@ const SITES_OF_ONE_PAUSE: u64 = 10_000;
 
 /// At most this many of them are told.
 const RESTS_TOLD: usize = 5;
+
+/// At most this many sites of which something is known about scripts are told.
+const SCRIPTED_TOLD: usize = 10;
 
 /// The sites that rest, as they were looked at last.
 #[derive(Debug, Default)]
@@ -278,6 +281,12 @@ impl Core {
             answer["paused"] = shortage.as_str().into();
         }
         answer["quiet_s"] = self.quiet_s(now_ms).into();
+        for finding in [Finding::Wanted, Finding::Filled] {
+            let (sites, first) = self
+                .frontier
+                .scripted_sites(crawls, finding, SCRIPTED_TOLD)?;
+            answer["scripts"][finding.as_str()] = json!({"sites": sites, "first": first});
+        }
         Ok(answer)
     }
 

@@ -71,6 +71,10 @@ impl Core {
         });
         let report = self.frontier.site_report(&action.site)?;
         add_state(&mut answer, report.as_ref(), now_ms);
+        let scripts = self.frontier.scripts_of(&action.site)?;
+        if !scripts.is_empty() {
+            answer["scripts"] = scripts.into();
+        }
         if let Some(uuid) = &action.uuid {
             answer["uuid"] = uuid.as_str().into();
         }

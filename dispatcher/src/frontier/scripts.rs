@@ -1,0 +1,234 @@
+//! Kinds of pages that say nothing without their scripts, by site: what workers have found out about them
+//! ([`ScriptsReport`]), with the evidence. It is kept in `meta`, a row for each such site.
+//!
+//! A page whose worker had no browser is *handed on* to one that has: its task is queued again, and its site's tasks
+//! go to supervisors of the lane `browser` from then on, whose workers render what is unread and nothing else. That
+//! ends when they have found that a browser does not help. While no supervisor of the lane is connected, nothing is
+//! handed on, and nothing waits for one: the pages stay as they came.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use webfill_health::is_similar;
+use webfill_wire::{CrawlKey, Finding, ScriptsReport, TaskDone};
+
+use super::answers::SiteId;
+use super::give_back::HeldTask;
+use super::{Frontier, FrontierError};
+
+/// What the names of the rows begin with; the site's id follows.
+const PREFIX: &str = "scripts/";
+
+/// Kinds of one site that are told apart.
+const MOST_KINDS: usize = 16;
+
+/// Sites that are remembered; pages of others stay as they came.
+const MOST_SITES: usize = 50_000;
+
+/// Texts of reports are cut to this many bytes.
+const MOST_BYTES: usize = 300;
+
+/// A kind of pages of a site.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct ScriptedKind {
+    mapping: String,
+    layout: String,
+    /// The name of a [`Finding`].
+    finding: String,
+    /// How many pages wanted a browser where there was none.
+    pages: u64,
+    /// The page that was reported last, what was seen of it, when, and in which crawl.
+    url: String,
+    seen: String,
+    at_ms: i64,
+    crawl: CrawlKey,
+}
+
+/// By site.
+pub(super) type ScriptedSites = BTreeMap<SiteId, Vec<ScriptedKind>>;
+
+/// What is known of all sites.
+pub(super) fn load(db: &Connection) -> Result<ScriptedSites> {
+    let sql = "SELECT name, value FROM meta WHERE name >= 'scripts/' AND name < 'scripts0'";
+    let mut select = db.prepare(sql)?;
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut sites = ScriptedSites::new();
+    for row in rows {
+        let (name, value): (String, String) = row?;
+        let site = name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
+        // A row that a later release has written in another way is found out again.
+        if let (Some(site), Ok(kinds)) = (site, serde_json::from_str(&value)) {
+            sites.insert(SiteId(site), kinds);
+        }
+    }
+    Ok(sites)
+}
+
+impl ScriptedKind {
+    fn is(&self, finding: Finding) -> bool {
+        self.finding == finding.as_str()
+    }
+
+    fn is_of(&self, report: &ScriptsReport) -> bool {
+        self.mapping == report.mapping && is_similar(&self.layout, &report.layout)
+    }
+
+    /// For people and programs.
+    fn told(&self) -> Value {
+        json!({
+            "finding": self.finding,
+            "mapping": (!self.mapping.is_empty()).then_some(&self.mapping),
+            "pages": self.pages,
+            "url": self.url,
+            "seen": self.seen,
+            "at": self.at_ms as f64 / 1_000.0,
+        })
+    }
+}
+
+impl Frontier {
+    /// Keeps what an outcome tells of scripts. Returns whether its page is handed on to a browser.
+    pub(super) fn note_scripts(
+        &mut self,
+        task: &HeldTask,
+        report: &TaskDone,
+        now_ms: i64,
+    ) -> Result<bool> {
+        let Some(found) = ScriptsReport::of(report) else {
+            return Ok(false);
+        };
+        let url = report
+            .evidence
+            .as_ref()
+            .map_or("", |evidence| &evidence.url);
+        if !self.keep_kind(task, &found, url, now_ms) {
+            return Ok(false);
+        }
+        self.store_scripts(task.site)?;
+        let is_over = self.known_crawl(task.crawl)?.ending(now_ms).is_some();
+        Ok(found.finding == Finding::Wanted && self.lanes.has_browsers() && !is_over)
+    }
+
+    /// False if nothing was learned: the kind is known to gain nothing, or there are too many.
+    fn keep_kind(
+        &mut self,
+        task: &HeldTask,
+        found: &ScriptsReport,
+        url: &str,
+        now_ms: i64,
+    ) -> bool {
+        if self.scripted.len() >= MOST_SITES && !self.scripted.contains_key(&task.site) {
+            return false;
+        }
+        let kinds = self.scripted.entry(task.site).or_default();
+        let index = match kinds.iter().position(|kind| kind.is_of(found)) {
+            Some(index) => index,
+            None if kinds.len() >= MOST_KINDS => return false,
+            None => {
+                kinds.push(ScriptedKind {
+                    mapping: cut(&found.mapping),
+                    layout: cut(&found.layout),
+                    finding: found.finding.as_str().to_owned(),
+                    pages: 0,
+                    url: String::new(),
+                    seen: String::new(),
+                    at_ms: 0,
+                    crawl: task.crawl,
+                });
+                kinds.len() - 1
+            }
+        };
+        let kind = &mut kinds[index];
+        let is_wanted = found.finding == Finding::Wanted;
+        if is_wanted && kind.is(Finding::Empty) {
+            return false;
+        }
+        kind.pages += u64::from(is_wanted);
+        (kind.at_ms, kind.crawl) = (now_ms, task.crawl);
+        // That a browser is lacking says less than what one has shown.
+        if !is_wanted || kind.is(Finding::Wanted) {
+            found.finding.as_str().clone_into(&mut kind.finding);
+            (kind.url, kind.seen) = (cut(url), cut(&found.seen));
+        }
+        true
+    }
+
+    fn store_scripts(&mut self, site: SiteId) -> Result<()> {
+        let kinds = self.scripted.get(&site).map_or(&[][..], Vec::as_slice);
+        let needs_browser = want_browser(kinds);
+        // A list of plain texts and numbers is always JSON.
+        let value = serde_json::to_string(kinds).unwrap_or_default();
+        let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
+        let name = format!("{PREFIX}{}", site.0);
+        self.db.prepare_cached(sql)?.execute(params![name, value])?;
+        if self.lanes.set_scripted(site, needs_browser) {
+            self.holding.changed_sites.push(site);
+        }
+        Ok(())
+    }
+
+    /// Forgets what is known of a site's scripts.
+    pub(super) fn forget_scripts(&mut self, site: SiteId) -> Result<()> {
+        if self.scripted.remove(&site).is_none() {
+            return Ok(());
+        }
+        let name = format!("{PREFIX}{}", site.0);
+        let sql = "DELETE FROM meta WHERE name = ?1";
+        self.db.prepare_cached(sql)?.execute([name])?;
+        self.lanes.set_scripted(site, false);
+        Ok(())
+    }
+
+    /// What is known of the scripts of a site's pages, by the site's name.
+    pub fn scripts_of(&mut self, name: &str) -> std::result::Result<Vec<Value>, FrontierError> {
+        self.guarded("read what is known of a site's scripts", |frontier| {
+            let sql = "SELECT id FROM sites WHERE name = ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
+            let kinds = site.and_then(|site| frontier.scripted.get(&site));
+            Ok(kinds
+                .into_iter()
+                .flatten()
+                .map(ScriptedKind::told)
+                .collect())
+        })
+    }
+
+    /// The sites of which these crawls have found something out about scripts, up to `most`, and how many there
+    /// are: those that want a browser, or those whose pages scripts have filled.
+    pub fn scripted_sites(
+        &mut self,
+        crawls: &[CrawlKey],
+        finding: Finding,
+        most: usize,
+    ) -> std::result::Result<(u64, Vec<Value>), FrontierError> {
+        self.guarded("read what is known of scripts", |frontier| {
+            let (mut sites, mut first) = (0, Vec::new());
+            let is_asked = |kind: &&ScriptedKind| kind.is(finding) && crawls.contains(&kind.crawl);
+            for (site, kinds) in &frontier.scripted {
+                let Some(kind) = kinds.iter().find(is_asked) else {
+                    continue;
+                };
+                sites += 1;
+                if first.len() < most {
+                    let mut told = kind.told();
+                    let name = super::site_states::site_name(&frontier.db, *site)?;
+                    told["site"] = name.into();
+                    first.push(told);
+                }
+            }
+            Ok((sites, first))
+        })
+    }
+}
+
+/// Whether a browser helps some of the kinds, as far as is known.
+pub(super) fn want_browser(kinds: &[ScriptedKind]) -> bool {
+    kinds.iter().any(|kind| !kind.is(Finding::Empty))
+}
+
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(MOST_BYTES)].to_owned()
+}

@@ -1,0 +1,131 @@
+//! Pages that say nothing without their scripts, beside others.
+
+use webfill_wire::{Finding, ScriptsReport};
+
+use super::*;
+
+fn finding(task: &Leased, finding: Finding, layout: &str) -> TaskDone {
+    let found = ScriptsReport {
+        finding,
+        mapping: "shop".into(),
+        layout: layout.into(),
+        seen: "an empty shell".into(),
+    };
+    TaskDone {
+        evidence: Some(found.into_evidence(&task.url, Some(200))),
+        ..report(task)
+    }
+}
+
+fn lease(fixture: &mut Fixture, lane: Lane) -> LeaseBatch {
+    let site = fixture.frontier.next_sites(i64::MAX, 10).unwrap().remove(0);
+    let batch = fixture.frontier.lease(site.id, 1, lane, 0).unwrap();
+    fixture.frontier.return_site(site.id, &site.clock).unwrap();
+    batch
+}
+
+fn complete(fixture: &mut Fixture, report: &TaskDone) -> Completion {
+    let completion = fixture.frontier.complete(report, 0).unwrap();
+    fixture.frontier.requeue_due_retries(1_000).unwrap();
+    fixture.assert_conserved();
+    completion
+}
+
+#[test]
+fn a_page_is_handed_on_to_a_browser_and_ends_there_once() {
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let wanted = finding(&first, Finding::Wanted, "#app");
+    assert_eq!(complete(&mut fixture, &wanted), Completion::HandedOn);
+    assert_eq!(complete(&mut fixture, &wanted), Completion::Stale);
+    assert_eq!(fixture.status().queued, 2);
+
+    let batch = lease(&mut fixture, Lane::Http);
+    assert!(batch.tasks.is_empty(), "they are for a browser now");
+    assert_eq!(batch.next.map(|turn| turn.lane), Some(Lane::Browser));
+    for _ in 0..2 {
+        let task = lease(&mut fixture, Lane::Browser).tasks.remove(0);
+        let filled = finding(&task, Finding::Filled, "#app");
+        let completion = complete(&mut fixture, &filled);
+        assert!(matches!(completion, Completion::Counted(_)));
+    }
+    let status = fixture.status();
+    assert_eq!((status.queued, status.done, status.pages), (0, 2, 2));
+    let known = fixture.frontier.scripts_of("a.org").unwrap();
+    assert_eq!((known.len(), &known[0]["finding"]), (1, &"filled".into()));
+    assert_eq!(known[0]["pages"], 1, "one had no browser");
+}
+
+#[test]
+fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let wanted = finding(&first, Finding::Wanted, "#app");
+    assert!(matches!(
+        complete(&mut fixture, &wanted),
+        Completion::Counted(_)
+    ));
+
+    fixture.frontier.set_browsers(true);
+    assert!(lease(&mut fixture, Lane::Http).tasks.is_empty());
+    fixture.frontier.take_changed_sites().unwrap();
+    fixture.frontier.set_browsers(false);
+    let changed = fixture.frontier.take_changed_sites().unwrap();
+    assert_eq!(changed[0].next.map(|turn| turn.lane), Some(Lane::Http));
+    let second = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let wanted = finding(&second, Finding::Wanted, "#app");
+    assert!(matches!(
+        complete(&mut fixture, &wanted),
+        Completion::Counted(_)
+    ));
+    let crawls = [fixture.crawl];
+    let told = fixture.frontier.scripted_sites(&crawls, Finding::Wanted, 5);
+    let (sites, first) = told.unwrap();
+    assert_eq!(
+        (sites, &first[0]["site"], &first[0]["pages"]),
+        (1, &"a.org".into(), &2.into())
+    );
+}
+
+#[test]
+fn a_kind_that_a_browser_does_not_help_goes_back() {
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
+    let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let wanted = finding(&first, Finding::Wanted, "#app");
+    complete(&mut fixture, &wanted);
+    let again = lease(&mut fixture, Lane::Browser).tasks.remove(0);
+    complete(&mut fixture, &finding(&again, Finding::Empty, "#app"));
+    let second = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let wanted = finding(&second, Finding::Wanted, "#app");
+    assert!(matches!(
+        complete(&mut fixture, &wanted),
+        Completion::Counted(_)
+    ));
+    let third = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let other = finding(&third, Finding::Wanted, "#another");
+    assert_eq!(complete(&mut fixture, &other), Completion::HandedOn);
+}
+
+#[test]
+fn what_is_known_survives_a_restart_until_it_is_forgotten() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    complete(&mut fixture, &finding(&first, Finding::Wanted, "#app"));
+    fixture.frontier.commit().unwrap();
+    drop(fixture.frontier);
+    let mut frontier = Frontier::open(fixture.dir.path(), FrontierConfig::default(), 0).unwrap();
+    frontier.set_browsers(true);
+    let site = frontier.next_sites(i64::MAX, 10).unwrap().remove(0);
+    assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Browser));
+    assert_eq!(frontier.scripts_of("a.org").unwrap().len(), 1);
+    frontier.forget_site("a.org", 1_000).unwrap();
+    assert!(frontier.scripts_of("a.org").unwrap().is_empty());
+    let site = frontier.site(site.id).unwrap().unwrap();
+    assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
+}

@@ -1,0 +1,336 @@
+//! Crawls of the lane `http` in which some pages say nothing without their scripts. What is rendered is seen in the
+//! site's access log: only a browser asks for a page's script.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Site, Web, document, page};
+use webfill_tests::workplace::{Workplace, profile_mapping};
+
+/// The delay of [`Workplace::crawl`].
+const DELAY: Duration = Duration::from_millis(200);
+
+/// A page of a site that an application makes: without its scripts there is nothing but their place.
+const SHELL: &str = "<!doctype html><html><head><title>Shop</title></head><body>
+    <noscript>You need to enable JavaScript to run this app.</noscript>
+    <div id=root></div><script src=/app.js></script></body></html>";
+
+/// What makes it a page. The data of `/people/N` is at `/data/N.json`.
+const APP: &str = "const id = location.pathname.split('/').pop();
+    fetch('/data/' + id + '.json').then(answer => answer.json()).then(data => {
+        document.getElementById('root').innerHTML =
+            `<h1>${data.title}</h1><p class=name>${data.name}</p><a rel=me href='${data.next}'>next</a>`;
+    });";
+
+/// A crawl in the lane `http`, on a machine with a browser. The tests run as root, where Chromium's sandbox does
+/// not work.
+fn crawl(work: &Workplace, web: &Web) -> Run {
+    work.crawl(web)
+        .env("WEBFILL_BROWSER_SANDBOX", "false")
+        .instead("--workers", "1")
+        .time_limit(Duration::from_secs(240))
+}
+
+fn html(text: impl Into<String>) -> Page {
+    document("text/html", text.into())
+}
+
+/// `people` pages that scripts make, each with a link to the next.
+fn serve_application(site: &Site, people: usize) {
+    site.serve("/app.js", document("text/javascript", APP));
+    for n in 1..=people {
+        let data = json!({
+            "title": format!("Person {n}"), "name": format!("Ada the {n}th"),
+            "next": format!("/people/{}", n % people + 1),
+        });
+        site.serve(&format!("/people/{n}"), html(SHELL));
+        let path = format!("/data/{n}.json");
+        site.serve(&path, document("application/json", data.to_string()));
+    }
+}
+
+/// The same people, made by the server; a script counts who reads.
+fn serve_pages(site: &Site, people: usize) {
+    for n in 1..=people {
+        let next = n % people + 1;
+        let text = format!(
+            "<body><h1>Person {n}</h1><p class=name>Ada the {n}th</p><a rel=me href='/people/{next}'>next</a>
+            <div id=root></div><script src=/app.js></script></body>"
+        );
+        site.serve(&format!("/people/{n}"), html(text));
+    }
+    site.serve("/app.js", document("text/javascript", "fetch('/count')"));
+}
+
+/// How often a browser has asked for something of the site.
+fn rendered(site: &Site) -> usize {
+    let visits = site.visits();
+    visits
+        .paths()
+        .iter()
+        .filter(|path| !path.contains("/people/") && !path.ends_with("robots.txt"))
+        .count()
+}
+
+fn assert_filled(work: &Workplace, site: &Site, people: usize) {
+    let pages = work.stored().pages();
+    for n in 1..=people {
+        let page = &pages[&site.url(&format!("/people/{n}"))];
+        let expected = json!({"title": format!("Person {n}"), "name": format!("Ada the {n}th")});
+        let fields = Value::from(page.fields.clone());
+        assert_eq!(
+            (&*page.outcome, fields),
+            ("ok", expected),
+            "{} {n}",
+            site.url("")
+        );
+    }
+}
+
+#[needs(chromium)]
+#[test]
+fn pages_that_scripts_make_are_rendered_and_no_others() {
+    let web = Web::start();
+    let (made, served) = (web.site("made.example"), web.site("served.example"));
+    serve_application(&made, 4);
+    serve_pages(&served, 4);
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .args([
+            "--depth",
+            "4",
+            &made.url("/people/1"),
+            &served.url("/people/1"),
+        ])
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.outcome("ok"), 8, "{}", summary.json);
+    assert_eq!(
+        summary.tasks(),
+        8,
+        "each page is counted once: {}",
+        summary.json
+    );
+    assert_eq!(summary.fields(), 16);
+    assert_filled(&work, &made, 4);
+    assert_filled(&work, &served, 4);
+    assert_eq!(rendered(&served), 0, "{:?}", served.visits().counts());
+    let visits = made.visits();
+    visits.assert_polite(DELAY);
+    let counts = visits.counts();
+    for n in 1..=4 {
+        assert_eq!(counts[&format!("made.example/people/{n}")], 1, "{counts:?}");
+        assert_eq!(
+            counts[&format!("made.example/data/{n}.json")],
+            1,
+            "{counts:?}"
+        );
+    }
+    let told = &summary.json["scripts"]["rendered"];
+    assert_eq!(
+        (&told["sites"], &told["first"][0]["site"]),
+        (&json!(1), &json!("made.example"))
+    );
+    let seen = told["first"][0]["seen"].as_str().unwrap();
+    assert!(
+        seen.contains("#root") && seen.contains("scripts fill title, name"),
+        "{seen}"
+    );
+    assert_eq!(summary.json["scripts"]["needs_browser"]["sites"], 0);
+}
+
+#[needs(chromium)]
+#[test]
+fn pages_that_say_nothing_in_a_browser_either_are_tried_on_a_sample() {
+    let web = Web::start();
+    let site = web.site("mute.example");
+    let text = "<body><p>A text in which the mapping finds nothing at all.</p><script src=/app.js></script></body>";
+    for n in 1..=8 {
+        site.serve(&format!("/people/{n}"), html(text));
+    }
+    let counting = "fetch('/count/' + location.pathname.split('/').pop())";
+    site.serve("/app.js", document("text/javascript", counting));
+    site.serve("/shell", html(SHELL));
+    let work = Workplace::new();
+    let urls = (1..=8).map(|n| site.url(&format!("/people/{n}")));
+    let run = crawl(&work, &web)
+        .args(["--depth", "0"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 8);
+    let tried = site
+        .visits()
+        .paths()
+        .iter()
+        .filter(|path| path.contains("/count/"))
+        .count();
+    assert_eq!(tried, 3, "{:?}", site.visits().counts());
+    site.visits().assert_polite(DELAY);
+    let scripts = &run.summary().json["scripts"];
+    assert_eq!(
+        (
+            &scripts["rendered"]["sites"],
+            &scripts["needs_browser"]["sites"]
+        ),
+        (&json!(0), &json!(0))
+    );
+}
+
+#[needs(chromium)]
+#[test]
+fn a_mapping_or_a_setting_decides_before_what_is_seen() {
+    let web = Web::start();
+    let names = [
+        "mapped.example",
+        "never.example",
+        "rule.example",
+        "not.example",
+        "off.example",
+    ];
+    let sites = names.map(|name| web.site(name));
+    for site in &sites {
+        serve_application(site, 1);
+    }
+    let run = |work: &Workplace, auto: &str, sites: &[&Site]| {
+        let urls = sites.iter().map(|site| site.url("/people/1"));
+        crawl(work, &web)
+            .args(["--depth", "0"])
+            .args(urls)
+            .env("WEBFILL_BROWSER_AUTO", auto)
+            .env("WEBFILL_BROWSER_SITES", "rule.example")
+            .env("WEBFILL_BROWSER_NOT_SITES", "not.example")
+            .finish()
+            .expect(0);
+    };
+    let work = Workplace::new();
+    let with_lane = |name: &str, host: &str, lane: &str| {
+        let mut mapping = profile_mapping();
+        mapping["name"] = name.into();
+        mapping["lane"] = lane.into();
+        mapping["url_patterns"] = json!([{"type": "host", "pattern": host}]);
+        mapping
+    };
+    work.write_json(
+        "mappings/a.json",
+        &with_lane("a", "mapped.example", "browser"),
+    );
+    work.write_json("mappings/b.json", &with_lane("b", "never.example", "http"));
+    let [mapped, never, rule, not, off] = &sites;
+    run(&work, "true", &[mapped, never, rule, not]);
+    for site in [mapped, rule] {
+        assert_filled(&work, site, 1);
+    }
+    for site in [never, not] {
+        assert_eq!(rendered(site), 0);
+        assert!(
+            work.stored().pages()[&site.url("/people/1")]
+                .fields
+                .is_empty()
+        );
+    }
+    let switched_off = Workplace::new();
+    run(&switched_off, "false", &[off, rule]);
+    assert_eq!(rendered(off), 0);
+    assert_filled(&switched_off, rule, 1);
+}
+
+#[test]
+fn without_a_browser_the_summary_says_which_sites_need_one() {
+    let web = Web::start();
+    let (made, served) = (web.site("made.example"), web.site("served.example"));
+    serve_application(&made, 3);
+    serve_pages(&served, 3);
+    let work = Workplace::new();
+    let urls = (1..=3).flat_map(|n| [&made, &served].map(|site| site.url(&format!("/people/{n}"))));
+    let run = work
+        .crawl(&web)
+        .env("WEBFILL_BROWSER_COMMAND", "/no/such/browser")
+        .args(["--depth", "0"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(
+        (summary.outcome("ok"), summary.tasks()),
+        (6, 6),
+        "{}",
+        summary.json
+    );
+    assert_eq!(rendered(&made), 0);
+    let told = &summary.json["scripts"]["needs_browser"];
+    assert_eq!(
+        (&told["sites"], &told["first"][0]["site"]),
+        (&json!(1), &json!("made.example"))
+    );
+    assert_filled(&work, &served, 3);
+}
+
+#[needs(chromium)]
+#[test]
+fn a_browser_that_does_not_start_loses_no_page() {
+    let web = Web::start();
+    let site = web.site("made.example");
+    serve_application(&site, 3);
+    let work = Workplace::new();
+    let urls = (1..=3).map(|n| site.url(&format!("/people/{n}")));
+    let run = crawl(&work, &web)
+        .env("WEBFILL_BROWSER_COMMAND", "/bin/false")
+        .args(["--depth", "0"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 3, "{}", run.summary().json);
+    assert_eq!(run.summary().json["scripts"]["needs_browser"]["sites"], 1);
+}
+
+/// `bench/run.sh scripts` prints its figures.
+#[needs(chromium)]
+#[test]
+fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
+    const PEOPLE: usize = 6;
+    const SAMPLE: usize = 3;
+    let web = Web::start();
+    let made: Vec<Site> = (0..6)
+        .map(|n| web.site(&format!("made{n}.example")))
+        .collect();
+    let served: Vec<Site> = (0..14)
+        .map(|n| web.site(&format!("served{n}.example")))
+        .collect();
+    for site in &made {
+        serve_application(site, PEOPLE);
+    }
+    for (n, site) in served.iter().enumerate() {
+        serve_pages(site, PEOPLE);
+        if n % 2 == 0 {
+            // Of a kind that says nothing anywhere.
+            site.serve("/people/7", page("").html("<script src=/app.js></script>"));
+        }
+    }
+    let work = Workplace::new();
+    let all = made.iter().chain(&served);
+    let urls = all.flat_map(|site| (1..=PEOPLE + 1).map(|n| site.url(&format!("/people/{n}"))));
+    let run = crawl(&work, &web)
+        .args(["--depth", "0"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    for site in made.iter().chain(&served) {
+        assert_filled(&work, site, PEOPLE);
+        site.visits().assert_polite(DELAY);
+    }
+    let asked: Vec<usize> = served.iter().map(rendered).collect();
+    // A page that is rendered asks for its script once an hour, and for the count that it makes.
+    assert!(asked.iter().all(|asked| *asked <= 1 + SAMPLE), "{asked:?}");
+    let values = run.summary().fields();
+    println!(
+        "scripts: {values} values of {} pages; requests of a browser at the 14 sites: {}, at the 6: {}",
+        run.summary().outcome("ok"),
+        asked.iter().sum::<usize>(),
+        made.iter().map(rendered).sum::<usize>(),
+    );
+    assert_eq!(values as usize, 20 * PEOPLE * 2);
+}

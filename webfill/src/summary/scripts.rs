@@ -1,0 +1,112 @@
+//! What the summary says of pages that say nothing without their scripts.
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::printable_text;
+
+/// What the crawl has found out about scripts.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Scripts {
+    /// Sites whose pages say nothing without their scripts, and there was no browser.
+    #[serde(default)]
+    pub wanted: ScriptedSites,
+    /// Sites whose pages scripts have filled.
+    #[serde(default)]
+    pub filled: ScriptedSites,
+}
+
+/// How many sites there are, and the first of them.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ScriptedSites {
+    pub sites: u64,
+    pub first: Vec<ScriptedSite>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct ScriptedSite {
+    pub site: String,
+    pub url: String,
+    pub seen: String,
+}
+
+impl Scripts {
+    pub fn json(&self) -> Value {
+        let told = |sites: &ScriptedSites| {
+            let first = sites.first.iter();
+            let first: Vec<Value> = first
+                .map(|site| json!({"site": site.site, "url": site.url, "seen": site.seen}))
+                .collect();
+            json!({"sites": sites.sites, "first": first})
+        };
+        json!({"needs_browser": told(&self.wanted), "rendered": told(&self.filled)})
+    }
+
+    pub fn write(&self, text: &mut String) {
+        if self.filled.sites > 0 {
+            let sites = sites(self.filled.sites);
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "  browser   read pages of {sites} when their scripts had run"
+            );
+            write_first(&self.filled, text);
+        }
+        if self.wanted.sites > 0 {
+            let sites = sites(self.wanted.sites);
+            let _ = writeln!(
+                text,
+                "  browser   needed for {sites}: install Chromium and give this command again with --refresh-after 0s"
+            );
+            write_first(&self.wanted, text);
+        }
+    }
+}
+
+fn sites(count: u64) -> String {
+    let noun = if count == 1 { "site" } else { "sites" };
+    format!("{count} {noun}")
+}
+
+fn write_first(sites: &ScriptedSites, text: &mut String) {
+    for site in &sites.first {
+        let seen = printable_text(&site.seen);
+        let _ = writeln!(text, "            {}: {seen} ({})", site.site, site.url);
+    }
+    let more = sites.sites.saturating_sub(sites.first.len() as u64);
+    if more > 0 {
+        let _ = writeln!(text, "            and {more} more");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_says_which_sites_need_a_browser_and_nothing_if_none_does() {
+        let mut text = String::new();
+        Scripts::default().write(&mut text);
+        assert_eq!(text, "");
+        let scripts = Scripts {
+            wanted: ScriptedSites {
+                sites: 2,
+                first: vec![ScriptedSite {
+                    site: "a.example".into(),
+                    url: "http://a.example/1".into(),
+                    seen: "an empty shell\u{1b}[2J".into(),
+                }],
+            },
+            ..Scripts::default()
+        };
+        scripts.write(&mut text);
+        assert!(text.contains("needed for 2 sites"), "{text}");
+        assert!(text.contains("a.example: an empty shell") && text.contains("and 1 more"));
+        assert!(
+            !text.contains('\u{1b}'),
+            "no escape sequence reaches a terminal"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! What a worker has found out about the scripts of a kind of pages: whether its pages say in a browser what they do
+//! not say without.
+//!
+//! It travels as the evidence of an outcome `ok`, which has none else: in [`Evidence::sign`], as words with tabs
+//! between them. Who knows nothing of it takes no notice.
+
+use crate::{Evidence, Outcome, TaskDone};
+
+const MARK: &str = "scripts";
+
+/// A kind of pages of one site, and what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptsReport {
+    pub finding: Finding,
+    /// The mapping of the pages; empty: none matches them.
+    pub mapping: String,
+    /// Of which layout they are as the server sends them: a sketch, or the root of a shell.
+    pub layout: String,
+    /// What was seen, for people.
+    pub seen: String,
+}
+
+/// What is known of a kind of pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Finding {
+    /// The page says nothing without its scripts, and the worker that has fetched it has no browser.
+    Wanted,
+    /// Their scripts fill them.
+    Filled,
+    /// Nor do they say anything in a browser.
+    Empty,
+}
+
+impl Finding {
+    const ALL: [Finding; 3] = [Finding::Wanted, Finding::Filled, Finding::Empty];
+
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Finding::Wanted => "wanted",
+            Finding::Filled => "filled",
+            Finding::Empty => "empty",
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<Finding> {
+        Finding::ALL
+            .into_iter()
+            .find(|finding| finding.as_str() == name)
+    }
+}
+
+impl ScriptsReport {
+    pub fn into_evidence(self, url: &str, status_code: Option<u16>) -> Evidence {
+        let words = [
+            MARK,
+            self.finding.as_str(),
+            &self.mapping,
+            &self.layout,
+            &self.seen,
+        ];
+        let words = words.map(|word| word.replace('\t', " "));
+        Evidence {
+            url: url.to_owned(),
+            status_code,
+            sign: words.join("\t"),
+            no_route: false,
+        }
+    }
+
+    /// What an outcome brings of it.
+    pub fn of(done: &TaskDone) -> Option<ScriptsReport> {
+        let evidence = done.evidence.as_ref();
+        let evidence = evidence.filter(|_| done.outcome == Outcome::Ok)?;
+        let mut words = evidence.sign.splitn(5, '\t').map(str::to_owned);
+        let mark = words.next().filter(|word| word == MARK);
+        let (_, finding) = (mark?, Finding::of_name(&words.next()?)?);
+        Some(ScriptsReport {
+            finding,
+            mapping: words.next()?,
+            layout: words.next()?,
+            seen: words.next()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Delivery, SiteClock};
+
+    fn done(outcome: Outcome, evidence: Option<Evidence>) -> TaskDone {
+        TaskDone {
+            task: 1,
+            delivery: Delivery::new(1, 1),
+            outcome,
+            status_code: Some(200),
+            body_bytes: 0,
+            fields: 0,
+            links: Vec::new(),
+            redirect: None,
+            resolved: Vec::new(),
+            clock: SiteClock::default(),
+            evidence,
+        }
+    }
+
+    #[test]
+    fn a_report_is_read_as_it_was_written_and_nothing_else_is_taken_for_one() {
+        for finding in Finding::ALL {
+            let report = ScriptsReport {
+                finding,
+                mapping: String::new(),
+                layout: "#root".into(),
+                seen: "a\tb".into(),
+            };
+            let evidence = report.clone().into_evidence("http://a.org/", Some(200));
+            let expected = ScriptsReport {
+                seen: "a b".into(),
+                ..report
+            };
+            let read = ScriptsReport::of(&done(Outcome::Ok, Some(evidence.clone())));
+            assert_eq!(read, Some(expected));
+            let failed = done(Outcome::Timeout, Some(evidence));
+            assert_eq!(ScriptsReport::of(&failed), None);
+        }
+        for sign in [
+            "",
+            "scripts",
+            "scripts\tnew\ta\tb\tc",
+            "the page answered 429",
+        ] {
+            let evidence = Evidence {
+                url: String::new(),
+                status_code: None,
+                sign: sign.into(),
+                no_route: false,
+            };
+            assert_eq!(ScriptsReport::of(&done(Outcome::Ok, Some(evidence))), None);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Unread pages ([`crate::scripts`]): a page of the lane `http` that says nothing without its scripts is rendered
+//! after it was read, if its kind is to be tried.
+//!
+//! It is the same task, and no further request for the page: the browser gets the body that was fetched. The result
+//! of the first reading waits meanwhile; one of the two is stored. If the page has to be given back in between, its
+//! task begins anew.
+
+use webfill_urls::Url;
+use webfill_wire::{Finding, Outcome};
+
+use super::rendering::{GivenBack, is_rendered_in_browser};
+use super::turns::TakenTurn;
+use super::{Journey, Request};
+use crate::browser::Browser;
+use crate::crawl::Crawl;
+use crate::extract::FetchedPage;
+use crate::fetch_slots::FetchSlot;
+use crate::permits::Permit;
+use crate::scripts::{self, PageKind, Rendering, Unread};
+use crate::sites::Turn;
+use crate::task_result::TaskResult;
+
+impl Journey {
+    /// Whether a page is rendered, and the browser for it, if there is one.
+    pub(super) fn rendering_of(
+        &self,
+        crawl: &Crawl,
+        url: &str,
+        site: &str,
+    ) -> (Rendering, Option<&Browser>) {
+        let mappings = self.mappings.borrow();
+        let lane = mappings.as_ref().and_then(|set| set.lane(set.find(url)?));
+        let pages = self.scripted_pages.borrow();
+        let rendering = pages.rendering(crawl.lane, lane, site);
+        let browser = self.browser.as_ref().filter(|_| !pages.is_broken());
+        (rendering, browser)
+    }
+
+    /// Whether the page is to be read with an eye to scripts.
+    pub(super) fn is_candidate(&self, page: &FetchedPage, rendering: Rendering) -> bool {
+        rendering == Rendering::IfUnread
+            && page.document.is_none()
+            && is_rendered_in_browser(page)
+            && scripts::has_scripts(&page.body)
+    }
+
+    /// A page that is always to be rendered, and no browser is here: it is kept as it came, and that is reported.
+    pub(super) fn note_no_browser(&self, page: &mut FetchedPage) {
+        if is_rendered_in_browser(page) {
+            let kind = PageKind {
+                mapping: String::new(),
+                layout: String::from("set"),
+            };
+            let seen = "a mapping or a setting wants a browser for it";
+            scripts::report(&mut page.result, Finding::Wanted, &kind, seen);
+        }
+    }
+
+    /// Reads a candidate, and renders it if it is unread and its kind is to be tried.
+    pub(super) async fn read_and_render(
+        &self,
+        page: FetchedPage,
+        (slot, place): (Option<TakenTurn<'_>>, Option<FetchSlot<'_>>),
+        url: &Url,
+        request: Request,
+        permit: &Permit,
+    ) {
+        let Some(mut first) = self.read(page, slot).await else {
+            return;
+        };
+        match first.unread.take() {
+            Some(unread) => {
+                self.render_unread(first, unread, place, (url, request, permit))
+                    .await
+            }
+            None => self.report(first).await,
+        }
+    }
+
+    pub(super) async fn render_unread(
+        &self,
+        mut first: TaskResult,
+        mut unread: Unread,
+        place: Option<FetchSlot<'_>>,
+        (url, request, permit): (&Url, Request, &Permit),
+    ) {
+        let site = first.task.site.clone();
+        if !self.scripted_pages.borrow().may_try(&site, &unread.kind) {
+            return self.report(first).await;
+        }
+        let is_broken = self.scripted_pages.borrow().is_broken();
+        let Some(browser) = self.browser.as_ref().filter(|_| !is_broken) else {
+            scripts::report(&mut first, Finding::Wanted, &unread.kind, &unread.seen);
+            // Where there is a browser one day, the page has to come whole.
+            first.validators = None;
+            return self.report(first).await;
+        };
+        let place = match place {
+            Some(place) => Some(place),
+            None => self.wait_with(&mut unread, browser, permit).await,
+        };
+        if place.is_none() {
+            return self.return_cut_short(&site, &first.task, request.delay);
+        }
+        let Unread {
+            kind,
+            seen,
+            body,
+            memory,
+        } = unread;
+        let page = FetchedPage {
+            body,
+            ..FetchedPage::to_read_again(first.to_read_again(), memory)
+        };
+        let second = match self.render(browser, page, url, request, permit).await {
+            Ok(page) if page.result.outcome == Outcome::Ok => self.read(page, None).await,
+            Ok(page) => Some(page.result),
+            Err(GivenBack(task)) => return self.return_cut_short(&site, &task, request.delay),
+        };
+        drop(place);
+        if let Some(second) = second {
+            self.report_better(first, second, (&kind, &*seen), request)
+                .await;
+        }
+    }
+
+    /// Waits for a tab while the body has a share of the memory for what is held, because those who have tabs may
+    /// wait for that for bodies. `None` if there is no room, or the task is called back.
+    async fn wait_with<'a>(
+        &self,
+        unread: &mut Unread,
+        browser: &'a Browser,
+        permit: &Permit,
+    ) -> Option<FetchSlot<'a>> {
+        let _held = self.held.try_take(unread.body.len())?;
+        drop(unread.memory.take());
+        self.wait_for_tab(browser, permit).await
+    }
+
+    /// Reports one of two results of a page: the browser's if that says more, or if the page's kind is one that
+    /// only scripts fill, so that its failures are not hidden.
+    async fn report_better(
+        &self,
+        mut first: TaskResult,
+        second: TaskResult,
+        (kind, seen): (&PageKind, &str),
+        request: Request,
+    ) {
+        let gain = match second.outcome {
+            Outcome::Ok => scripts::gain(&first, &second),
+            Outcome::Redirected => Some(String::from("its scripts lead to another page")),
+            _ => None,
+        };
+        let site = first.task.site.clone();
+        let found = self
+            .scripted_pages
+            .borrow_mut()
+            .note(&site, kind, gain.is_some());
+        let fills = self.scripted_pages.borrow().fills(&site, kind);
+        let is_failure = !matches!(second.outcome, Outcome::Ok | Outcome::Redirected);
+        let is_second =
+            gain.is_some() || second.outcome == Outcome::Blocked || (is_failure && fills);
+        // The scripts' requests have moved the site's clock.
+        let turn = Turn::Page(request.delay);
+        let next_start = self.sites.borrow().next_start(&site, turn);
+        if !is_second {
+            first.body_bytes = second.body_bytes;
+            first.elapsed = second.elapsed;
+        }
+        let mut better = if is_second { second } else { first };
+        better.next_start = next_start;
+        if let Some(finding) = found {
+            let seen = format!(
+                "{seen}; {}",
+                gain.as_deref()
+                    .unwrap_or("nor does it say anything in a browser")
+            );
+            tracing::info!(
+                event = "scripts_tried",
+                url = better.task.url,
+                crawl_id = better.crawl.crawl_id,
+                finding = finding.as_str(),
+                mapping = kind.mapping,
+                seen,
+                "a kind of pages was tried in the browser"
+            );
+            scripts::report(&mut better, finding, kind, &seen);
+        }
+        self.report(better).await;
+    }
+}

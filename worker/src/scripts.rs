@@ -1,0 +1,352 @@
+//! Pages that say nothing without their scripts, in crawls of the lane `http`: which of them are tried in the
+//! browser, and what came of it.
+//!
+//! A page is *unread* if scripts run on it, and it is an empty shell or its mapping reads nothing of it. Of each
+//! kind of unread pages of a site (one mapping, one layout) a sample is rendered. If that fills one of them, unread
+//! pages of the kind are rendered from then on, for as long as a good part of them gains by it; if it fills none,
+//! they are kept as they came. A page that says something as its server sends it is never rendered.
+//!
+//! All is in memory, and bounded; after a restart a worker tries again. What it finds out is reported with the
+//! outcome of the page ([`ScriptsReport`]), and kept by the dispatcher.
+
+use std::collections::HashMap;
+
+use webfill_health::is_similar;
+use webfill_mapping::{MappingSet, PageLane};
+use webfill_wire::{Evidence, Finding, Lane, ScriptsReport};
+
+use crate::browser::BrowserConfig;
+use crate::memory::Share;
+use crate::task_result::TaskResult;
+
+/// So many pages of a kind are rendered before it is known.
+const SAMPLE: u32 = 3;
+
+/// A kind is rendered as long as at least one in so many of its pages gains by it.
+const ONE_IN: u32 = 4;
+
+/// Kinds of one site that are told apart; pages of others are kept as they came.
+const MOST_KINDS: usize = 16;
+
+/// Sites that are remembered; then all are forgotten, and tried again.
+const MOST_SITES: usize = 20_000;
+
+/// A longer page is no candidate: it would not fit among those that wait for the browser.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Kinds of pages are told apart by this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageKind {
+    /// Empty: no mapping matches.
+    pub mapping: String,
+    /// Of the page as the server sent it: a sketch, or the root of a shell.
+    pub layout: String,
+}
+
+/// What is needed to try an unread page in the browser.
+#[derive(Debug)]
+pub struct Unread {
+    pub kind: PageKind,
+    /// Why it is held to be unread, for people.
+    pub seen: String,
+    pub body: Vec<u8>,
+    /// The body's share of the worker's memory.
+    pub memory: Share,
+}
+
+/// Whether a page is rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rendering {
+    Never,
+    Always,
+    IfUnread,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct ScriptedPages {
+    auto: bool,
+    sites: Vec<String>,
+    not_sites: Vec<String>,
+    known: HashMap<String, Vec<Tried>>,
+    /// Why the browser does not start.
+    broken: Option<String>,
+}
+
+/// What came of trying a kind of pages.
+#[derive(Debug)]
+struct Tried {
+    kind: PageKind,
+    rendered: u32,
+    filled: u32,
+}
+
+impl Tried {
+    fn is_open(&self) -> bool {
+        self.rendered < SAMPLE || self.filled.saturating_mul(ONE_IN) >= self.rendered
+    }
+}
+
+impl ScriptedPages {
+    pub fn new(config: &BrowserConfig) -> ScriptedPages {
+        ScriptedPages {
+            auto: config.auto,
+            sites: config.sites.clone(),
+            not_sites: config.not_sites.clone(),
+            known: HashMap::new(),
+            broken: None,
+        }
+    }
+
+    /// Whether a page is rendered, by what was set: a mapping's key, then a site's rule, then its crawl's lane.
+    pub fn rendering(&self, crawl: Lane, mapping: Option<PageLane>, site: &str) -> Rendering {
+        let names = |sites: &[String]| sites.iter().any(|named| named == site);
+        match (mapping, crawl) {
+            (Some(PageLane::Http), _) => Rendering::Never,
+            (Some(PageLane::Browser), _) | (None, Lane::Browser) => Rendering::Always,
+            _ if names(&self.not_sites) => Rendering::Never,
+            _ if names(&self.sites) => Rendering::Always,
+            _ if self.auto => Rendering::IfUnread,
+            _ => Rendering::Never,
+        }
+    }
+
+    /// Whether scripts have filled pages of this site.
+    pub fn has_filled(&self, site: &str) -> bool {
+        let mut kinds = self.known.get(site).into_iter().flatten();
+        kinds.any(|tried| tried.filled > 0 && tried.is_open())
+    }
+
+    /// Whether an unread page of this kind is rendered.
+    pub fn may_try(&self, site: &str, kind: &PageKind) -> bool {
+        let Some(kinds) = self.known.get(site) else {
+            return true;
+        };
+        match kinds.iter().find(|tried| is_same(&tried.kind, kind)) {
+            Some(tried) => tried.is_open(),
+            None => kinds.len() < MOST_KINDS,
+        }
+    }
+
+    /// Whether scripts have filled pages of this kind.
+    pub fn fills(&self, site: &str, kind: &PageKind) -> bool {
+        let mut kinds = self.known.get(site).into_iter().flatten();
+        kinds.any(|tried| tried.filled > 0 && is_same(&tried.kind, kind))
+    }
+
+    /// Takes note of what rendering an unread page has come to. Returns what is known of its kind by that, if it
+    /// was not known before.
+    pub fn note(&mut self, site: &str, kind: &PageKind, is_filled: bool) -> Option<Finding> {
+        if self.known.len() >= MOST_SITES && !self.known.contains_key(site) {
+            self.known.clear();
+        }
+        let kinds = self.known.entry(site.to_owned()).or_default();
+        let known = kinds.iter().position(|tried| is_same(&tried.kind, kind));
+        let index = known.unwrap_or_else(|| {
+            kinds.push(Tried {
+                kind: kind.clone(),
+                rendered: 0,
+                filled: 0,
+            });
+            kinds.len() - 1
+        });
+        let tried = &mut kinds[index];
+        tried.rendered = tried.rendered.saturating_add(1);
+        tried.filled += u32::from(is_filled);
+        match is_filled {
+            true if tried.filled == 1 => Some(Finding::Filled),
+            false if !tried.is_open() => Some(Finding::Empty),
+            _ => None,
+        }
+    }
+
+    /// The browser does not start: pages are kept as they came from now on.
+    pub fn note_broken(&mut self, why: String) {
+        self.broken = Some(why);
+    }
+
+    pub fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+}
+
+fn is_same(one: &PageKind, other: &PageKind) -> bool {
+    one.mapping == other.mapping && is_similar(&one.layout, &other.layout)
+}
+
+/// Whether a page may turn out to be unread: scripts run on it.
+pub fn has_scripts(body: &[u8]) -> bool {
+    let starts = |tag: &[u8]| memchr::memmem::find(body, tag).is_some();
+    body.len() <= MOST_BYTES && (starts(b"<script") || starts(b"<SCRIPT"))
+}
+
+/// Why a page is unread, and its kind; `None` if it says something.
+pub fn unread_kind(
+    result: &TaskResult,
+    mappings: &MappingSet,
+    shell: Option<&webfill_mapping::Shell>,
+) -> Option<(PageKind, String)> {
+    let name = result.mapping.as_deref().unwrap_or_default();
+    let index = mappings.by_name(name);
+    let fields = index.map_or(0, |index| mappings.fields_of(index).len());
+    let lacks_all = match fields {
+        0 => result.links.is_empty(),
+        _ => result.fields.is_empty(),
+    };
+    let lacks_something = lacks_all || result.fields.len() < fields;
+    let root = shell.filter(|_| lacks_something).map(|shell| &*shell.root);
+    let layout = result.template.as_deref().or(root).unwrap_or_default();
+    let seen = match shell.filter(|_| lacks_something) {
+        Some(shell) => format!(
+            "an empty shell: {} characters of text, scripts: {}, root {}",
+            shell.characters, shell.scripts, shell.root
+        ),
+        None if index.is_some() && lacks_all => format!("mapping {name} reads nothing of it"),
+        None => return None,
+    };
+    let kind = PageKind {
+        mapping: name.to_owned(),
+        layout: layout.to_owned(),
+    };
+    Some((kind, seen))
+}
+
+/// What the browser has added to a page, for people; `None` if nothing.
+pub fn gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
+    let new = after.fields.keys();
+    let new: Vec<&str> = new
+        .filter(|name| !before.fields.contains_key(*name))
+        .map(String::as_str)
+        .collect();
+    if !new.is_empty() {
+        return Some(format!("scripts fill {}", new.join(", ")));
+    }
+    if before.links.is_empty() && !after.links.is_empty() {
+        return Some(format!("scripts bring {} links", after.links.len()));
+    }
+    None
+}
+
+/// Reports with a page's outcome what is known of its kind. Pages that failed have evidence of their own.
+pub fn report(result: &mut TaskResult, finding: Finding, kind: &PageKind, seen: &str) {
+    if result.evidence.is_some() {
+        return;
+    }
+    let report = ScriptsReport {
+        finding,
+        mapping: kind.mapping.clone(),
+        layout: kind.layout.clone(),
+        seen: seen.to_owned(),
+    };
+    let evidence: Evidence = report.into_evidence(&result.task.url, result.status_code);
+    result.evidence = Some(evidence);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(config: BrowserConfig) -> ScriptedPages {
+        ScriptedPages::new(&config)
+    }
+
+    fn kind(layout: &str) -> PageKind {
+        PageKind {
+            mapping: "shop".into(),
+            layout: layout.into(),
+        }
+    }
+
+    #[test]
+    fn a_mapping_decides_before_a_site_and_a_site_before_the_crawl() {
+        use Rendering::{Always, IfUnread, Never};
+        let config = BrowserConfig {
+            sites: vec!["yes.example".into()],
+            not_sites: vec!["no.example".into()],
+            ..BrowserConfig::default()
+        };
+        let off = pages(BrowserConfig {
+            auto: false,
+            ..config.clone()
+        });
+        let auto = pages(config);
+        let (http, browser) = (Some(PageLane::Http), Some(PageLane::Browser));
+        for (crawl, mapping, site, with_auto, without) in [
+            (Lane::Http, None, "a.example", IfUnread, Never),
+            (Lane::Http, None, "yes.example", Always, Always),
+            (Lane::Http, None, "no.example", Never, Never),
+            (Lane::Http, browser, "no.example", Always, Always),
+            (Lane::Http, browser, "a.example", Always, Always),
+            (Lane::Http, http, "yes.example", Never, Never),
+            (Lane::Browser, None, "a.example", Always, Always),
+            (Lane::Browser, None, "no.example", Always, Always),
+            (Lane::Browser, http, "a.example", Never, Never),
+        ] {
+            let case = format!("{crawl:?} {mapping:?} {site}");
+            assert_eq!(auto.rendering(crawl, mapping, site), with_auto, "{case}");
+            assert_eq!(off.rendering(crawl, mapping, site), without, "{case}, off");
+        }
+    }
+
+    #[test]
+    fn a_kind_that_gains_nothing_is_tried_on_a_sample() {
+        let mut pages = pages(BrowserConfig::default());
+        let one = kind("#app");
+        for n in 1..=SAMPLE {
+            assert!(pages.may_try("a.example", &one));
+            let known = pages.note("a.example", &one, false);
+            assert_eq!(known, (n == SAMPLE).then_some(Finding::Empty));
+        }
+        assert!(!pages.may_try("a.example", &one));
+        assert!(pages.may_try("a.example", &kind("#other")));
+        assert!(pages.may_try("b.example", &one));
+    }
+
+    #[test]
+    fn a_kind_that_is_filled_is_rendered_as_long_as_that_fills_it() {
+        let mut pages = pages(BrowserConfig::default());
+        let one = kind("#app");
+        assert_eq!(pages.note("a.example", &one, true), Some(Finding::Filled));
+        assert_eq!(pages.note("a.example", &one, true), None);
+        assert!(pages.has_filled("a.example") && pages.fills("a.example", &one));
+        let mut wasted = 0;
+        while pages.may_try("a.example", &one) {
+            wasted += 1;
+            pages.note("a.example", &one, false);
+        }
+        assert_eq!(wasted, 2 * (ONE_IN - 1) + 1);
+        assert!(!pages.has_filled("a.example"));
+    }
+
+    #[test]
+    fn layouts_that_resemble_each_other_are_of_one_kind() {
+        let mut pages = pages(BrowserConfig::default());
+        pages.note("a.example", &kind("aaaaaaaa"), true);
+        assert!(pages.fills("a.example", &kind("aaaaaa00")));
+        assert!(!pages.fills("a.example", &kind("bbbbbbbb")));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut pages = pages(BrowserConfig::default());
+        for n in 0..2 * MOST_KINDS {
+            let layout = kind(&"x".repeat(n + 1));
+            if pages.may_try("a.example", &layout) {
+                pages.note("a.example", &layout, false);
+            }
+        }
+        assert!(pages.known["a.example"].len() <= MOST_KINDS);
+        for n in 0..=MOST_SITES {
+            pages.note(&format!("{n}.example"), &kind("#app"), false);
+        }
+        assert!(pages.known.len() <= MOST_SITES);
+    }
+
+    #[test]
+    fn only_pages_with_scripts_are_candidates() {
+        assert!(has_scripts(b"<p><script>1</script>") && has_scripts(b"<SCRIPT SRC=x>"));
+        assert!(!has_scripts(b"<p>script</p>") && !has_scripts(b""));
+        let long = format!("<script></script>{}", " ".repeat(MOST_BYTES));
+        assert!(!has_scripts(long.as_bytes()));
+    }
+}
