@@ -3,7 +3,7 @@
 use webfill_document::{Document, Limits};
 
 /// Name and page.
-type Case = (&'static str, &'static str, &'static str);
+type Case = (&'static str, &'static str);
 
 const SHELLS: &[Case] = &[
     (
