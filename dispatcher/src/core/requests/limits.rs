@@ -16,7 +16,7 @@ pub(super) struct Limit {
     name: String,
     unit: &'static str,
     most: f64,
-    /// `None`: it is a pace.
+    /// `None`: it is a pace, or counted for each site.
     used: Option<u64>,
     raised_by: &'static str,
 }
@@ -49,9 +49,11 @@ impl Core {
         let spec = self.frontier.spec(crawl)?;
         let app = spec.app_id.clone();
         let own = of_crawl(spec, status.pages + status.leased);
+        let of_sites = of_each_site(spec);
         let of_application = self.frontier.application_use(&app);
         let shared = of_application.map(|used| of_application_in_words(&app, &used));
-        Ok(own.into_iter().chain(shared.unwrap_or_default()).collect())
+        let own = own.into_iter().chain(of_sites);
+        Ok(own.chain(shared.unwrap_or_default()).collect())
     }
 
     /// The limits of an application that its crawls wait for; none if no crawl waits.
@@ -89,6 +91,17 @@ pub(super) fn of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
             true => "a greater one in its watch raises it, from the next run on",
             false => "the same command with a greater one goes on with what is queued",
         },
+    })
+}
+
+/// That of the crawl at each site. What goes beyond it is skipped, for `budget`.
+fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
+    Some(Limit {
+        name: "domain_max_pages".into(),
+        unit: "URLs of each site",
+        most: spec.domain_max_pages? as f64,
+        used: None,
+        raised_by: "a request of the crawl with a greater one raises it; links that are skipped for `budget` are beyond it",
     })
 }
 
@@ -168,7 +181,15 @@ mod tests {
     #[test]
     fn a_crawl_without_a_limit_has_none() {
         let mut spec = CrawlSpec::new("a", "c");
-        assert!(of_crawl(&spec, 5).is_none());
+        assert!(of_crawl(&spec, 5).is_none() && of_each_site(&spec).is_none());
+        spec.domain_max_pages = Some(3);
+        let limit = of_each_site(&spec).unwrap();
+        assert!(!limit.is_full());
+        let text = limit.in_words();
+        assert!(
+            text.starts_with("3 URLs of each site (domain_max_pages): "),
+            "{text}"
+        );
         spec.max_pages = Some(7);
         let told = of_crawl(&spec, 5).unwrap().told();
         assert_eq!((&told["most"], &told["used"]), (&json!(7.0), &json!(5)));
