@@ -99,7 +99,7 @@ said=$(modes /etc/webfill/dispatcher.env /etc/webfill/certs/{dispatcher.key,disp
 expected='600 root:root /etc/webfill/dispatcher.env
 400 webfill-dispatcher:webfill /etc/webfill/certs/dispatcher.key
 644 webfill-dispatcher:webfill /etc/webfill/certs/dispatcher.pub
-644 webfill-dispatcher:webfill /etc/webfill/certs/allowed'
+644 webfill-dispatcher:webfill-dispatcher /etc/webfill/certs/allowed'
 [ "$said" = "$expected" ] || fail "modes: $said"
 at vm-01
 said=$(modes /etc/webfill/supervisor-vm-01.env /etc/webfill/certs/{supervisor.key,supervisor.pub,dispatcher.pub})
@@ -111,4 +111,10 @@ expected='600 root:root /etc/webfill/supervisor-vm-01.env
 
 step "they are a fleet, behind their firewalls"
 judge_fleet
+
+step "its operator has a key"
+at dispatcher
+# shellcheck disable=SC2016 # it is for the shell in the machine
+said=$(in_machine sh -c 'export $(cat /etc/webfill/operator.env) && webfill status' 2>&1) || fail "webfill status: $said"
+[[ $said == *vm-01* ]] || fail "it has no supervisor: $said"
 echo "cloud-init: passed after $SECONDS s"
