@@ -32,7 +32,7 @@ use self::lanes::Lanes;
 use self::names::Names;
 use self::rests::Rests;
 use self::retries::Retries;
-use self::scripts::ScriptedSites;
+use self::scripts::{ScriptedSites, UnfitMappings};
 use crate::application_limits::ApplicationLimits;
 use crate::excluded_sites::ExcludedSites;
 use crate::rest_table::RestTable;
@@ -173,6 +173,7 @@ pub struct Frontier {
     limited_applications: LimitedApplications,
     lanes: Lanes,
     scripted: ScriptedSites,
+    unfit_mappings: UnfitMappings,
     /// The number of the last turn that a crawl had at a site; turns are numbered in ascending
     /// order.
     last_turn: i64,
@@ -235,6 +236,7 @@ impl Frontier {
             limited_applications,
             lanes: Lanes::of(&scripted),
             scripted,
+            unfit_mappings: UnfitMappings::new(),
             last_turn,
             next_task,
             ended: BTreeMap::new(),

@@ -97,3 +97,26 @@ fn without_a_browser_in_the_fleet_a_page_is_kept_as_it_came() {
     assert_eq!(site["scripts"][0]["finding"], "wanted", "{site}");
     assert_eq!(site["scripts"][0]["pages"], 3, "{site}");
 }
+
+#[needs(chromium)]
+#[test]
+fn pages_wait_for_no_browser_that_has_left() {
+    let mut fleet = Fleet::start();
+    fleet.add_supervisor_with("two", &BROWSER);
+    let made = fleet.web.site("made.example");
+    serve_application(&made, 4);
+    let url = |n: usize| made.url(&format!("/{n}"));
+    fleet.feed(&[request(&url(0), "first")]);
+    fleet.wait_until_done("first");
+    assert_eq!(fleet.work.stored().pages()[&url(0)].fields["title"], "/0");
+    fleet.drain_supervisor("two");
+    let later: Vec<_> = (1..4).map(|n| request(&url(n), "later")).collect();
+    fleet.feed(&later);
+    fleet.wait_until_done("later");
+    let pages = fleet.work.stored().pages();
+    for n in 1..4 {
+        let page = &pages[&url(n)];
+        assert_eq!((&*page.outcome, page.fields.len()), ("ok", 0), "{n}");
+    }
+    made.visits().assert_polite(DELAY);
+}

@@ -7,11 +7,15 @@
 use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "scripts";
+const SHELL: &str = "shell";
+const PAGE: &str = "page";
 
 /// A kind of pages of one site, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptsReport {
     pub finding: Finding,
+    /// They are empty shells; if not, it is only their mapping that reads nothing.
+    pub is_shell: bool,
     /// The mapping of the pages; empty: none matches them.
     pub mapping: String,
     /// Of which layout they are as the server sends them: a sketch, or the root of a shell.
@@ -55,6 +59,7 @@ impl ScriptsReport {
         let words = [
             MARK,
             self.finding.as_str(),
+            if self.is_shell { SHELL } else { PAGE },
             &self.mapping,
             &self.layout,
             &self.seen,
@@ -72,11 +77,12 @@ impl ScriptsReport {
     pub fn of(done: &TaskDone) -> Option<ScriptsReport> {
         let evidence = done.evidence.as_ref();
         let evidence = evidence.filter(|_| done.outcome == Outcome::Ok)?;
-        let mut words = evidence.sign.splitn(5, '\t').map(str::to_owned);
+        let mut words = evidence.sign.splitn(6, '\t').map(str::to_owned);
         let mark = words.next().filter(|word| word == MARK);
         let (_, finding) = (mark?, Finding::of_name(&words.next()?)?);
         Some(ScriptsReport {
             finding,
+            is_shell: words.next()? == SHELL,
             mapping: words.next()?,
             layout: words.next()?,
             seen: words.next()?,
@@ -110,6 +116,7 @@ mod tests {
         for finding in Finding::ALL {
             let report = ScriptsReport {
                 finding,
+                is_shell: finding == Finding::Wanted,
                 mapping: String::new(),
                 layout: "#root".into(),
                 seen: "a\tb".into(),
@@ -127,7 +134,7 @@ mod tests {
         for sign in [
             "",
             "scripts",
-            "scripts\tnew\ta\tb\tc",
+            "scripts\tnew\ta\tb\tc\td",
             "the page answered 429",
         ] {
             let evidence = Evidence {

@@ -276,11 +276,13 @@ pub(crate) fn extract(
     drop(text);
     if is_candidate
         && is_read
-        && let Some((kind, seen)) = scripts::unread_kind(&result, engine.set(), shell.as_ref())
+        && let Some((kind, is_shell, seen)) =
+            scripts::unread_kind(&result, engine.set(), shell.as_ref())
     {
         memory.set(body.capacity());
         result.unread = Some(Unread {
             kind,
+            is_shell,
             seen,
             body,
             memory,

@@ -25,6 +25,13 @@ const SAMPLE: u32 = 3;
 /// A kind is rendered as long as at least one in so many of its pages gains by it.
 const ONE_IN: u32 = 4;
 
+/// So many pages of a site are rendered in vain before it is known to say nothing in a browser either.
+const MOST_IN_VAIN: u32 = 2 * SAMPLE;
+
+/// So many pages of a mapping that are no shells are rendered in vain, one after another and at any sites, before it
+/// is known that the mapping does not fit them, and their scripts are not to blame.
+const MOST_UNFIT: u32 = 12;
+
 /// Kinds of one site that are told apart; pages of others are kept as they came.
 const MOST_KINDS: usize = 16;
 
@@ -47,6 +54,8 @@ pub struct PageKind {
 #[derive(Debug)]
 pub struct Unread {
     pub kind: PageKind,
+    /// It is an empty shell; if not, it is only its mapping that reads nothing.
+    pub is_shell: bool,
     /// Why it is held to be unread, for people.
     pub seen: String,
     pub body: Vec<u8>,
@@ -69,6 +78,8 @@ pub struct ScriptedPages {
     sites: Vec<String>,
     not_sites: Vec<String>,
     known: HashMap<String, Vec<Tried>>,
+    /// By mapping: how many pages that are no shells were rendered in vain, one after another.
+    unfit: HashMap<String, u32>,
     /// Why the browser does not start.
     broken: Option<String>,
 }
@@ -94,6 +105,7 @@ impl ScriptedPages {
             sites: config.sites.clone(),
             not_sites: config.not_sites.clone(),
             known: HashMap::new(),
+            unfit: HashMap::new(),
             broken: None,
         }
     }
@@ -117,15 +129,27 @@ impl ScriptedPages {
         kinds.any(|tried| tried.filled > 0 && tried.is_open())
     }
 
-    /// Whether an unread page of this kind is rendered.
-    pub fn may_try(&self, site: &str, kind: &PageKind) -> bool {
-        let Some(kinds) = self.known.get(site) else {
-            return true;
-        };
-        match kinds.iter().find(|tried| is_same(&tried.kind, kind)) {
-            Some(tried) => tried.is_open(),
-            None => kinds.len() < MOST_KINDS,
+    /// Whether an unread page is rendered.
+    pub fn may_try(&self, site: &str, kind: &PageKind, is_shell: bool) -> bool {
+        let kinds = self.known.get(site).map_or(&[][..], Vec::as_slice);
+        let known = kinds.iter().find(|tried| is_same(&tried.kind, kind));
+        if let Some(tried) = known.filter(|tried| tried.filled > 0) {
+            return tried.is_open();
         }
+        let unfit = self.unfit.get(&kind.mapping).copied().unwrap_or(0);
+        if !is_shell && unfit >= MOST_UNFIT {
+            return false;
+        }
+        let is_filled = kinds.iter().any(|tried| tried.filled > 0);
+        let in_vain: u32 = kinds.iter().map(|tried| tried.rendered).sum();
+        let has_room = kinds.len() < MOST_KINDS && (is_filled || in_vain < MOST_IN_VAIN);
+        known.map_or(has_room, Tried::is_open)
+    }
+
+    /// Whether a page of this kind was rendered.
+    pub fn knows(&self, site: &str, kind: &PageKind) -> bool {
+        let mut kinds = self.known.get(site).into_iter().flatten();
+        kinds.any(|tried| is_same(&tried.kind, kind))
     }
 
     /// Whether scripts have filled pages of this kind.
@@ -136,7 +160,21 @@ impl ScriptedPages {
 
     /// Takes note of what rendering an unread page has come to. Returns what is known of its kind by that, if it
     /// was not known before.
-    pub fn note(&mut self, site: &str, kind: &PageKind, is_filled: bool) -> Option<Finding> {
+    pub fn note(
+        &mut self,
+        site: &str,
+        kind: &PageKind,
+        is_shell: bool,
+        is_filled: bool,
+    ) -> Option<Finding> {
+        if !is_shell {
+            let unfit = self.unfit.entry(kind.mapping.clone()).or_default();
+            *unfit = if is_filled {
+                0
+            } else {
+                unfit.saturating_add(1)
+            };
+        }
         if self.known.len() >= MOST_SITES && !self.known.contains_key(site) {
             self.known.clear();
         }
@@ -180,12 +218,12 @@ pub fn has_scripts(body: &[u8]) -> bool {
     body.len() <= MOST_BYTES && (starts(b"<script") || starts(b"<SCRIPT"))
 }
 
-/// Why a page is unread, and its kind; `None` if it says something.
+/// The kind of an unread page, whether it is a shell, and why it is unread; `None` if it says something.
 pub fn unread_kind(
     result: &TaskResult,
     mappings: &MappingSet,
     shell: Option<&webfill_mapping::Shell>,
-) -> Option<(PageKind, String)> {
+) -> Option<(PageKind, bool, String)> {
     let name = result.mapping.as_deref().unwrap_or_default();
     let index = mappings.by_name(name);
     let fields = index.map_or(0, |index| mappings.fields_of(index).len());
@@ -194,9 +232,10 @@ pub fn unread_kind(
         _ => result.fields.is_empty(),
     };
     let lacks_something = lacks_all || result.fields.len() < fields;
-    let root = shell.filter(|_| lacks_something).map(|shell| &*shell.root);
+    let shell = shell.filter(|_| lacks_something);
+    let root = shell.map(|shell| &*shell.root);
     let layout = result.template.as_deref().or(root).unwrap_or_default();
-    let seen = match shell.filter(|_| lacks_something) {
+    let seen = match shell {
         Some(shell) => format!(
             "an empty shell: {} characters of text, scripts: {}, root {}",
             shell.characters, shell.scripts, shell.root
@@ -208,7 +247,7 @@ pub fn unread_kind(
         mapping: name.to_owned(),
         layout: layout.to_owned(),
     };
-    Some((kind, seen))
+    Some((kind, shell.is_some(), seen))
 }
 
 /// What the browser has added to a page, for people; `None` if nothing.
@@ -228,12 +267,18 @@ pub fn gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
 }
 
 /// Reports with a page's outcome what is known of its kind. Pages that failed have evidence of their own.
-pub fn report(result: &mut TaskResult, finding: Finding, kind: &PageKind, seen: &str) {
+pub fn report(
+    result: &mut TaskResult,
+    finding: Finding,
+    (kind, is_shell): (&PageKind, bool),
+    seen: &str,
+) {
     if result.evidence.is_some() {
         return;
     }
     let report = ScriptsReport {
         finding,
+        is_shell,
         mapping: kind.mapping.clone(),
         layout: kind.layout.clone(),
         seen: seen.to_owned(),
@@ -293,26 +338,29 @@ mod tests {
         let mut pages = pages(BrowserConfig::default());
         let one = kind("#app");
         for n in 1..=SAMPLE {
-            assert!(pages.may_try("a.example", &one));
-            let known = pages.note("a.example", &one, false);
+            assert!(pages.may_try("a.example", &one, true));
+            let known = pages.note("a.example", &one, true, false);
             assert_eq!(known, (n == SAMPLE).then_some(Finding::Empty));
         }
-        assert!(!pages.may_try("a.example", &one));
-        assert!(pages.may_try("a.example", &kind("#other")));
-        assert!(pages.may_try("b.example", &one));
+        assert!(!pages.may_try("a.example", &one, true));
+        assert!(pages.may_try("a.example", &kind("#other"), true));
+        assert!(pages.may_try("b.example", &one, true));
     }
 
     #[test]
     fn a_kind_that_is_filled_is_rendered_as_long_as_that_fills_it() {
         let mut pages = pages(BrowserConfig::default());
         let one = kind("#app");
-        assert_eq!(pages.note("a.example", &one, true), Some(Finding::Filled));
-        assert_eq!(pages.note("a.example", &one, true), None);
+        assert_eq!(
+            pages.note("a.example", &one, true, true),
+            Some(Finding::Filled)
+        );
+        assert_eq!(pages.note("a.example", &one, true, true), None);
         assert!(pages.has_filled("a.example") && pages.fills("a.example", &one));
         let mut wasted = 0;
-        while pages.may_try("a.example", &one) {
+        while pages.may_try("a.example", &one, true) {
             wasted += 1;
-            pages.note("a.example", &one, false);
+            pages.note("a.example", &one, true, false);
         }
         assert_eq!(wasted, 2 * (ONE_IN - 1) + 1);
         assert!(!pages.has_filled("a.example"));
@@ -321,7 +369,7 @@ mod tests {
     #[test]
     fn layouts_that_resemble_each_other_are_of_one_kind() {
         let mut pages = pages(BrowserConfig::default());
-        pages.note("a.example", &kind("aaaaaaaa"), true);
+        pages.note("a.example", &kind("aaaaaaaa"), true, true);
         assert!(pages.fills("a.example", &kind("aaaaaa00")));
         assert!(!pages.fills("a.example", &kind("bbbbbbbb")));
     }
@@ -331,15 +379,50 @@ mod tests {
         let mut pages = pages(BrowserConfig::default());
         for n in 0..2 * MOST_KINDS {
             let layout = kind(&"x".repeat(n + 1));
-            if pages.may_try("a.example", &layout) {
-                pages.note("a.example", &layout, false);
+            if pages.may_try("a.example", &layout, true) {
+                pages.note("a.example", &layout, true, false);
             }
         }
         assert!(pages.known["a.example"].len() <= MOST_KINDS);
         for n in 0..=MOST_SITES {
-            pages.note(&format!("{n}.example"), &kind("#app"), false);
+            pages.note(&format!("{n}.example"), &kind("#app"), true, false);
         }
         assert!(pages.known.len() <= MOST_SITES);
+    }
+
+    #[test]
+    fn a_site_where_nothing_is_filled_is_soon_left_alone() {
+        let mut pages = pages(BrowserConfig::default());
+        let mut rendered = 0;
+        for n in 0..MOST_KINDS {
+            let layout = kind(&"x".repeat(n + 1));
+            while pages.may_try("a.example", &layout, true) {
+                rendered += 1;
+                pages.note("a.example", &layout, true, false);
+            }
+        }
+        assert_eq!(rendered, MOST_IN_VAIN);
+        assert!(pages.may_try("b.example", &kind("#app"), true));
+    }
+
+    #[test]
+    fn a_mapping_that_fits_no_page_is_not_tried_at_every_site() {
+        let mut pages = pages(BrowserConfig::default());
+        let mut rendered = 0;
+        for n in 0..100 {
+            let site = format!("{n}.example");
+            if pages.may_try(&site, &kind("aaaaaaaa"), false) {
+                rendered += 1;
+                pages.note(&site, &kind("aaaaaaaa"), false, false);
+            }
+        }
+        assert_eq!(rendered, MOST_UNFIT);
+        assert!(
+            pages.may_try("a.example", &kind("#app"), true),
+            "a shell is"
+        );
+        pages.note("a.example", &kind("aaaaaaaa"), false, true);
+        assert!(pages.may_try("b.example", &kind("aaaaaaaa"), false));
     }
 
     #[test]

@@ -27,6 +27,10 @@ const MOST_KINDS: usize = 16;
 /// Sites that are remembered; pages of others stay as they came.
 const MOST_SITES: usize = 50_000;
 
+/// Where browsers did not help with so many kinds of a mapping's pages in a row, its pages are not handed on any
+/// more, except shells: the mapping does not fit them.
+const MOST_UNFIT: u32 = 12;
+
 /// Texts of reports are cut to this many bytes.
 const MOST_BYTES: usize = 300;
 
@@ -37,6 +41,9 @@ pub(super) struct ScriptedKind {
     layout: String,
     /// The name of a [`Finding`].
     finding: String,
+    /// They are empty shells; if not, it is only their mapping that reads nothing.
+    #[serde(default)]
+    is_shell: bool,
     /// How many pages wanted a browser where there was none.
     pages: u64,
     /// The page that was reported last, what was seen of it, when, and in which crawl.
@@ -48,6 +55,9 @@ pub(super) struct ScriptedKind {
 
 /// By site.
 pub(super) type ScriptedSites = BTreeMap<SiteId, Vec<ScriptedKind>>;
+
+/// By mapping: with how many kinds of pages that are no shells browsers did not help, one after another.
+pub(super) type UnfitMappings = BTreeMap<String, u32>;
 
 /// What is known of all sites.
 pub(super) fn load(db: &Connection) -> Result<ScriptedSites> {
@@ -122,6 +132,11 @@ impl Frontier {
         if self.scripted.len() >= MOST_SITES && !self.scripted.contains_key(&task.site) {
             return false;
         }
+        let is_wanted = found.finding == Finding::Wanted;
+        let unfit = self.unfit_mappings.get(&found.mapping).copied();
+        if is_wanted && !found.is_shell && unfit.unwrap_or(0) >= MOST_UNFIT {
+            return false;
+        }
         let kinds = self.scripted.entry(task.site).or_default();
         let index = match kinds.iter().position(|kind| kind.is_of(found)) {
             Some(index) => index,
@@ -130,7 +145,8 @@ impl Frontier {
                 kinds.push(ScriptedKind {
                     mapping: cut(&found.mapping),
                     layout: cut(&found.layout),
-                    finding: found.finding.as_str().to_owned(),
+                    finding: Finding::Wanted.as_str().to_owned(),
+                    is_shell: found.is_shell,
                     pages: 0,
                     url: String::new(),
                     seen: String::new(),
@@ -141,9 +157,16 @@ impl Frontier {
             }
         };
         let kind = &mut kinds[index];
-        let is_wanted = found.finding == Finding::Wanted;
         if is_wanted && kind.is(Finding::Empty) {
             return false;
+        }
+        if !is_wanted && !found.is_shell {
+            let unfit = self.unfit_mappings.entry(cut(&found.mapping)).or_default();
+            *unfit = match found.finding {
+                Finding::Empty if !kind.is(Finding::Empty) => unfit.saturating_add(1),
+                Finding::Filled => 0,
+                _ => *unfit,
+            };
         }
         kind.pages += u64::from(is_wanted);
         (kind.at_ms, kind.crawl) = (now_ms, task.crawl);
@@ -197,16 +220,21 @@ impl Frontier {
     }
 
     /// The sites of which these crawls have found something out about scripts, up to `most`, and how many there
-    /// are: those that want a browser, or those whose pages scripts have filled.
+    /// are: those that want a browser, because their pages are shells or perhaps, or those whose pages scripts have
+    /// filled.
     pub fn scripted_sites(
         &mut self,
         crawls: &[CrawlKey],
-        finding: Finding,
+        (finding, is_shell): (Finding, Option<bool>),
         most: usize,
     ) -> std::result::Result<(u64, Vec<Value>), FrontierError> {
         self.guarded("read what is known of scripts", |frontier| {
             let (mut sites, mut first) = (0, Vec::new());
-            let is_asked = |kind: &&ScriptedKind| kind.is(finding) && crawls.contains(&kind.crawl);
+            let is_asked = |kind: &&ScriptedKind| {
+                kind.is(finding)
+                    && is_shell.is_none_or(|asked| asked == kind.is_shell)
+                    && crawls.contains(&kind.crawl)
+            };
             for (site, kinds) in &frontier.scripted {
                 let Some(kind) = kinds.iter().find(is_asked) else {
                     continue;

@@ -13,6 +13,9 @@ pub struct Scripts {
     /// Sites whose pages say nothing without their scripts, and there was no browser.
     #[serde(default)]
     pub wanted: ScriptedSites,
+    /// Sites with pages that run scripts and of which their mapping reads nothing, and there was no browser.
+    #[serde(default)]
+    pub perhaps: ScriptedSites,
     /// Sites whose pages scripts have filled.
     #[serde(default)]
     pub filled: ScriptedSites,
@@ -41,7 +44,11 @@ impl Scripts {
                 .collect();
             json!({"sites": sites.sites, "first": first})
         };
-        json!({"needs_browser": told(&self.wanted), "rendered": told(&self.filled)})
+        json!({
+            "needs_browser": told(&self.wanted),
+            "may_need_browser": told(&self.perhaps),
+            "rendered": told(&self.filled),
+        })
     }
 
     pub fn write(&self, text: &mut String) {
@@ -61,6 +68,13 @@ impl Scripts {
                 "  browser   needed for {sites}: install Chromium and give this command again with --refresh-after 0s"
             );
             write_first(&self.wanted, text);
+        }
+        if self.perhaps.sites > 0 {
+            let sites = sites(self.perhaps.sites);
+            let _ = writeln!(
+                text,
+                "  browser   may help at {sites}: scripts run on pages of which a mapping reads nothing"
+            );
         }
     }
 }

@@ -52,7 +52,7 @@ impl Journey {
                 layout: String::from("set"),
             };
             let seen = "a mapping or a setting wants a browser for it";
-            scripts::report(&mut page.result, Finding::Wanted, &kind, seen);
+            scripts::report(&mut page.result, Finding::Wanted, (&kind, true), seen);
         }
     }
 
@@ -85,12 +85,18 @@ impl Journey {
         (url, request, permit): (&Url, Request, &Permit),
     ) {
         let site = first.task.site.clone();
-        if !self.scripted_pages.borrow().may_try(&site, &unread.kind) {
+        let (kind, is_shell) = (&unread.kind, unread.is_shell);
+        if !self.scripted_pages.borrow().may_try(&site, kind, is_shell) {
+            // Whoever has handed it on is to know that nothing comes of it.
+            if self.browser.is_some() && !self.scripted_pages.borrow().knows(&site, kind) {
+                let seen = format!("{}; not tried, as others like it were in vain", unread.seen);
+                scripts::report(&mut first, Finding::Empty, (kind, is_shell), &seen);
+            }
             return self.report(first).await;
         }
         let is_broken = self.scripted_pages.borrow().is_broken();
         let Some(browser) = self.browser.as_ref().filter(|_| !is_broken) else {
-            scripts::report(&mut first, Finding::Wanted, &unread.kind, &unread.seen);
+            scripts::report(&mut first, Finding::Wanted, (kind, is_shell), &unread.seen);
             // Where there is a browser one day, the page has to come whole.
             first.validators = None;
             return self.report(first).await;
@@ -102,12 +108,7 @@ impl Journey {
         if place.is_none() {
             return self.return_cut_short(&site, &first.task, request.delay);
         }
-        let Unread {
-            kind,
-            seen,
-            body,
-            memory,
-        } = unread;
+        let (body, memory) = (std::mem::take(&mut unread.body), unread.memory.take());
         let page = FetchedPage {
             body,
             ..FetchedPage::to_read_again(first.to_read_again(), memory)
@@ -119,8 +120,7 @@ impl Journey {
         };
         drop(place);
         if let Some(second) = second {
-            self.report_better(first, second, (&kind, &*seen), request)
-                .await;
+            self.report_better(first, second, &unread, request).await;
         }
     }
 
@@ -143,9 +143,15 @@ impl Journey {
         &self,
         mut first: TaskResult,
         second: TaskResult,
-        (kind, seen): (&PageKind, &str),
+        unread: &Unread,
         request: Request,
     ) {
+        let Unread {
+            kind,
+            is_shell,
+            seen,
+            ..
+        } = unread;
         let gain = match second.outcome {
             Outcome::Ok => scripts::gain(&first, &second),
             Outcome::Redirected => Some(String::from("its scripts lead to another page")),
@@ -155,7 +161,7 @@ impl Journey {
         let found = self
             .scripted_pages
             .borrow_mut()
-            .note(&site, kind, gain.is_some());
+            .note(&site, kind, *is_shell, gain.is_some());
         let fills = self.scripted_pages.borrow().fills(&site, kind);
         let is_failure = !matches!(second.outcome, Outcome::Ok | Outcome::Redirected);
         let is_second =
@@ -184,7 +190,7 @@ impl Journey {
                 seen,
                 "a kind of pages was tried in the browser"
             );
-            scripts::report(&mut better, finding, kind, &seen);
+            scripts::report(&mut better, finding, (kind, *is_shell), &seen);
         }
         self.report(better).await;
     }

@@ -281,11 +281,14 @@ impl Core {
             answer["paused"] = shortage.as_str().into();
         }
         answer["quiet_s"] = self.quiet_s(now_ms).into();
-        for finding in [Finding::Wanted, Finding::Filled] {
-            let (sites, first) = self
-                .frontier
-                .scripted_sites(crawls, finding, SCRIPTED_TOLD)?;
-            answer["scripts"][finding.as_str()] = json!({"sites": sites, "first": first});
+        for (name, finding, is_shell) in [
+            ("wanted", Finding::Wanted, Some(true)),
+            ("perhaps", Finding::Wanted, Some(false)),
+            ("filled", Finding::Filled, None),
+        ] {
+            let asked = (finding, is_shell);
+            let (sites, first) = self.frontier.scripted_sites(crawls, asked, SCRIPTED_TOLD)?;
+            answer["scripts"][name] = json!({"sites": sites, "first": first});
         }
         Ok(answer)
     }

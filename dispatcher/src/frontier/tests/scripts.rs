@@ -7,6 +7,7 @@ use super::*;
 fn finding(task: &Leased, finding: Finding, layout: &str) -> TaskDone {
     let found = ScriptsReport {
         finding,
+        is_shell: layout.starts_with('#'),
         mapping: "shop".into(),
         layout: layout.into(),
         seen: "an empty shell".into(),
@@ -82,7 +83,9 @@ fn nothing_is_handed_on_where_there_is_no_browser_and_nothing_waits_for_one() {
         Completion::Counted(_)
     ));
     let crawls = [fixture.crawl];
-    let told = fixture.frontier.scripted_sites(&crawls, Finding::Wanted, 5);
+    let told = fixture
+        .frontier
+        .scripted_sites(&crawls, (Finding::Wanted, Some(true)), 5);
     let (sites, first) = told.unwrap();
     assert_eq!(
         (sites, &first[0]["site"], &first[0]["pages"]),
@@ -128,4 +131,26 @@ fn what_is_known_survives_a_restart_until_it_is_forgotten() {
     assert!(frontier.scripts_of("a.org").unwrap().is_empty());
     let site = frontier.site(site.id).unwrap().unwrap();
     assert_eq!(site.next.map(|turn| turn.lane), Some(Lane::Http));
+}
+
+#[test]
+fn a_mapping_that_fits_no_page_is_not_handed_on_at_every_site() {
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    let mut handed_on = 0;
+    for n in 0..20 {
+        fixture.feed(&[&format!("http://{n}.org/")]);
+        let task = lease(&mut fixture, Lane::Http).tasks.remove(0);
+        let wanted = finding(&task, Finding::Wanted, "aaaaaaaa");
+        if complete(&mut fixture, &wanted) == Completion::HandedOn {
+            handed_on += 1;
+            let again = lease(&mut fixture, Lane::Browser).tasks.remove(0);
+            complete(&mut fixture, &finding(&again, Finding::Empty, "aaaaaaaa"));
+        }
+    }
+    assert_eq!(handed_on, 12);
+    fixture.feed(&["http://shell.org/"]);
+    let task = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let wanted = finding(&task, Finding::Wanted, "#app");
+    assert_eq!(complete(&mut fixture, &wanted), Completion::HandedOn);
 }
