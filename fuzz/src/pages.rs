@@ -48,6 +48,7 @@ fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
         feeds: true,
         shell: true,
         deadline: Some(Instant::now() + DEADLINE),
+        ..Wants::default()
     };
     let Ok(extraction) = engine.extract(page, wants) else {
         return;

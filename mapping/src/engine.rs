@@ -103,7 +103,7 @@ impl Engine {
         page: PageInput<'_>,
         wants: Wants,
     ) -> Result<Extraction, ExtractError> {
-        let page = Page::new(page, &self.limits, wants.deadline);
+        let page = Page::new(page, &self.limits, wants.deadline).in_encoding(wants.encoding);
         self.extract_page(mapping, &page, wants)
     }
 
@@ -190,7 +190,7 @@ impl Engine {
 }
 
 fn feeds(run: &Run<'_>) -> Vec<String> {
-    let mut links = Links::new(run.page.base(), MAX_FEEDS);
+    let mut links = Links::new(run.page, run.page.base(), MAX_FEEDS);
     if let Some(document) = run.page.tree() {
         document.feeds().for_each(|href| links.add(href));
     }
@@ -271,7 +271,7 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     if mapping.url_parsers.is_empty() {
         return Ok(Vec::new());
     }
-    let mut links = Links::new(run.page.base(), run.limits.links);
+    let mut links = Links::new(run.page, run.page.base(), run.limits.links);
     for (number, parser) in mapping.url_parsers.iter().enumerate() {
         run.set_subject(format!("url_parsers[{number}]"));
         for item in parser.run(run, &mut Unwatched)? {
@@ -292,14 +292,12 @@ fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
             run.warn("the end of the page was not searched for links");
         }
         let own = run.page.url();
-        let base = scan
-            .base
-            .and_then(|href| canonical(href.trim(), Some(own)).ok());
-        let mut links = Links::new(base.as_ref().unwrap_or(own), run.limits.links);
+        let base = scan.base.and_then(|href| canonical(&href, Some(own)).ok());
+        let mut links = Links::new(run.page, base.as_ref().unwrap_or(own), run.limits.links);
         scan.hrefs.iter().for_each(|href| links.add(href));
         return Ok(links.finish(run));
     }
-    let mut links = Links::new(run.page.base(), run.limits.links);
+    let mut links = Links::new(run.page, run.page.base(), run.limits.links);
     if let Some(document) = run.page.tree() {
         document.links().for_each(|href| links.add(href));
     }
@@ -308,6 +306,7 @@ fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
 
 /// Collects links, absolute and canonical, without duplicates.
 pub(crate) struct Links<'b> {
+    page: &'b Page<'b>,
     base: &'b Url,
     most: usize,
     found: Vec<String>,
@@ -316,8 +315,9 @@ pub(crate) struct Links<'b> {
 }
 
 impl<'b> Links<'b> {
-    pub(crate) fn new(base: &'b Url, most: usize) -> Links<'b> {
+    pub(crate) fn new(page: &'b Page<'b>, base: &'b Url, most: usize) -> Links<'b> {
         Links {
+            page,
             base,
             most,
             found: Vec::new(),
@@ -328,8 +328,9 @@ impl<'b> Links<'b> {
 
     /// Adds a link as it is written on the page.
     pub(crate) fn add(&mut self, text: &str) {
-        let text = text.trim();
-        let link = match canonical(text, Some(self.base)) {
+        // No more than browsers strip (URL Standard, 4.4): other blanks belong to the URL.
+        let text = text.trim_matches(|c| c <= ' ');
+        let link = match self.page.joined(text, self.base) {
             Ok(url) => String::from(url),
             // Kept as written, because the dispatcher counts refused links; except what cannot be a
             // link at all.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use webfill_document::Shell;
-use webfill_urls::Url;
+use webfill_urls::{Encoding, Url};
 
 /// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -42,6 +42,9 @@ pub struct Wants {
     pub shell: bool,
     /// The deadline of the extraction.
     pub deadline: Option<Instant>,
+    /// The encoding in which the page came, and in which browsers send the queries of its links; UTF-8 if it is
+    /// left out.
+    pub encoding: Option<&'static Encoding>,
 }
 
 /// The result of an extraction.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use typed_arena::Arena;
 use webfill_document::{Document, Limits as DocumentLimits};
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Encoding, Url, UrlRefusal, canonical, canonical_on_page};
 
 use crate::extraction::{Metadatum, PageInput, PageKind};
 use crate::json_query;
@@ -29,6 +29,7 @@ pub(crate) struct Page<'a> {
     memory_used: Cell<usize>,
     limits: &'a Limits,
     deadline: Option<Instant>,
+    encoding: Option<&'static Encoding>,
 }
 
 impl<'a> Page<'a> {
@@ -44,7 +45,13 @@ impl<'a> Page<'a> {
             memory_used: Cell::new(0),
             limits,
             deadline,
+            encoding: None,
         }
+    }
+
+    /// The encoding in which the page came, if it is known.
+    pub(crate) fn in_encoding(self, encoding: Option<&'static Encoding>) -> Self {
+        Page { encoding, ..self }
     }
 
     /// The page is a document: there are metadata, and its text is all that it has.
@@ -146,9 +153,18 @@ impl<'a> Page<'a> {
     pub(crate) fn base(&self) -> &Url {
         self.base.get_or_init(|| {
             let href = self.tree().and_then(Document::base_href);
-            href.and_then(|href| canonical(href.trim(), Some(self.input.url)).ok())
+            // Browsers join it in UTF-8, whatever the page is in.
+            href.and_then(|href| canonical(href, Some(self.input.url)).ok())
                 .unwrap_or_else(|| self.input.url.clone())
         })
+    }
+
+    /// A link as a browser joins it with a base on this page.
+    pub(crate) fn joined(&self, link: &str, base: &Url) -> Result<Url, UrlRefusal> {
+        match self.encoding {
+            Some(encoding) => canonical_on_page(link, base, encoding),
+            None => canonical(link, Some(base)),
+        }
     }
 
     /// The JSON of a JSON page, or of all data scripts of an HTML page.

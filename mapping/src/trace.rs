@@ -179,7 +179,7 @@ fn trace_field(field: &Field, run: &Run<'_>) -> FieldTrace {
 fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
     run.set_subject(format!("url_parsers[{number}]"));
     let mut steps = Steps::default();
-    let mut links = Links::new(run.page.base(), run.limits.links);
+    let mut links = Links::new(run.page, run.page.base(), run.limits.links);
     if let Ok(items) = chain.run(run, &mut steps) {
         items.iter().for_each(|item| links.add(&run.text(item)));
     }

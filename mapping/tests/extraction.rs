@@ -42,8 +42,7 @@ fn extract(engine: &Engine, kind: PageKind, text: &str) -> Extraction {
         mapped_links: true,
         all_links: true,
         feeds: true,
-        shell: false,
-        deadline: None,
+        ..Wants::default()
     };
     engine
         .extract(

@@ -123,6 +123,7 @@ fn survive(name: &str, kind: PageKind, text: &str) {
         feeds: true,
         shell: true,
         deadline: Some(start + DEADLINE),
+        ..Wants::default()
     };
     let result = engine.extract(page, wants);
     let took = start.elapsed();

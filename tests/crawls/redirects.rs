@@ -160,3 +160,34 @@ fn a_record_travels_along() {
         .expect(0);
     assert_eq!(work.stored().record("1").fields["name"], "Ada");
 }
+
+#[test]
+fn a_target_in_another_encoding_is_asked_for_as_it_was_sent() {
+    let web = Web::start();
+    let site = web.site("old.example");
+    let moved = |target: &[u8]| {
+        let head = [
+            b"HTTP/1.1 302 Found\r\ncontent-length: 0\r\nlocation: ",
+            target,
+            b"\r\n\r\n",
+        ];
+        script().send(head.concat())
+    };
+    site.serve("/latin", moved(b"/gr\xf6\xdfe?q=\xf6"));
+    site.serve("/utf-8", moved("/größe?q=ö".as_bytes()));
+    let targets = ["/gr%F6%DFe?q=%F6", "/gr%C3%B6%C3%9Fe?q=%C3%B6"];
+    for target in targets {
+        site.serve(target, page("T"));
+    }
+    let work = Workplace::new();
+    let urls = ["/latin", "/utf-8"].map(|path| site.url(path));
+    work.crawl(&web).args(urls).finish().expect(0);
+    let outcomes = work.stored().outcomes();
+    for target in targets {
+        assert_eq!(
+            outcomes.get(&site.url(target)).map(String::as_str),
+            Some("ok"),
+            "{outcomes:?}"
+        );
+    }
+}

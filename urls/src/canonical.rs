@@ -3,7 +3,7 @@
 
 use url::{ParseError, Url};
 
-use crate::{normalised_escapes, ports};
+use crate::{Encoding, normalised_escapes, ports, queries};
 
 /// The longest canonical URL, in bytes; longer ones are refused.
 pub const MAX_URL_BYTES: usize = 4096;
@@ -57,7 +57,7 @@ impl UrlRefusal {
 /// resolves dot segments, drops a default port and turns every spelling of an
 /// IP address into the address. On top of that: no fragment, no user name or
 /// password, no trailing dot on the host, escapes in the path normalised (see
-/// [`normalised_escapes`]). The query is kept as the parser leaves it, since
+/// [`normalised_escapes`]), and `^` and `|` escaped there, as by browsers. The query is kept as the parser leaves it, since
 /// servers may tell any two spellings apart.
 ///
 /// # Errors
@@ -77,13 +77,44 @@ pub fn canonical(text: &str, base: Option<&Url>) -> Result<Url, UrlRefusal> {
     }
     let mut url = Url::options()
         .base_url(base)
-        .parse(text)
+        .parse(base.map_or(text, |_| without_more_slashes(text)))
         .map_err(|error| UrlRefusal::invalid(text, why_unparsed(error)))?;
     if !is_crawlable(url.scheme()) {
         return Err(UrlRefusal::unsupported(text, url.scheme()));
     }
     normalise(&mut url).map_err(|reason| UrlRefusal::invalid(text, reason))?;
     Ok(url)
+}
+
+/// The same of a link on a page in `encoding`, in which browsers send the query of such a link.
+///
+/// # Errors
+///
+/// As [`canonical`].
+pub fn canonical_on_page(
+    text: &str,
+    base: &Url,
+    encoding: &'static Encoding,
+) -> Result<Url, UrlRefusal> {
+    let is_short = text.len() <= MAX_TEXT_BYTES;
+    match is_short
+        .then(|| queries::in_encoding(text, encoding))
+        .flatten()
+    {
+        Some(text) => canonical(&text, Some(base)),
+        None => canonical(text, Some(base)),
+    }
+}
+
+/// A link without the slashes beyond the first two that it begins with: the URL Standard ignores them before
+/// the host of an http URL, our parser only behind a scheme.
+fn without_more_slashes(text: &str) -> &str {
+    let link = text.trim_start_matches(|c: char| c <= ' ');
+    let slashes = link.bytes().take_while(|b| matches!(b, b'/' | b'\\'));
+    match slashes.count() {
+        0..=2 => text,
+        count => &link[count - 2..],
+    }
 }
 
 const TOO_LONG: &str = "longer than 4096 bytes";
@@ -118,6 +149,10 @@ fn normalise(url: &mut Url) -> Result<(), &'static str> {
         url.set_password(None).expect(HTTP_TAKES_THEM);
     }
     if let Some(path) = normalised_escapes(url.path()) {
+        url.set_path(&path);
+    }
+    if url.path().contains(['^', '|']) {
+        let path = url.path().replace('^', "%5E").replace('|', "%7C");
         url.set_path(&path);
     }
     drop_trailing_dot(url)?;

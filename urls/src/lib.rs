@@ -7,9 +7,11 @@ mod canonical;
 mod escapes;
 mod hashes;
 pub mod ports;
+mod queries;
 mod site;
 
-pub use canonical::{MAX_URL_BYTES, UrlRefusal, canonical};
+pub use canonical::{MAX_URL_BYTES, UrlRefusal, canonical, canonical_on_page};
+pub use encoding_rs::Encoding;
 pub use escapes::normalised_escapes;
 pub use hashes::{content_hash, page_hash};
 pub use site::{origin, provider, site};

@@ -21,8 +21,12 @@ const LATE_PRESCAN_BYTES: usize = 64 << 10;
 /// The text of a body. Invalid bytes become U+FFFD. Borrowed from the body if
 /// that is valid UTF-8 already.
 pub fn decode<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind) -> Cow<'a, str> {
+    decode_from(body, encoding_of(body, content_type, kind))
+}
+
+/// The same of a body whose encoding is known.
+pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
     let mark = Encoding::for_bom(body).map_or(0, |(_, length)| length);
-    let encoding = encoding_of(body, content_type, kind);
     encoding.decode_without_bom_handling(&body[mark..]).0
 }
 

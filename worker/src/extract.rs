@@ -238,13 +238,21 @@ pub(crate) fn extract(
     {
         result.kept_body = kept_body::of(&body, is_rendered, keeping.body_bytes);
     }
-    let (kind, text) = match is_rendered {
-        true => (Kind::Html, String::from_utf8_lossy(&body)),
+    let content_type = result.content_type.as_deref();
+    let (kind, encoding) = match is_rendered {
+        // Of the body in which the page came, only what its head has said is left.
+        true => (
+            Kind::Html,
+            charset::encoding_of(b"", content_type, Kind::Html),
+        ),
         false => {
-            let kind = charset::media_type(result.content_type.as_deref(), &body);
-            let text = charset::decode(&body, result.content_type.as_deref(), kind);
-            (kind, text)
+            let kind = charset::media_type(content_type, &body);
+            (kind, charset::encoding_of(&body, content_type, kind))
         }
+    };
+    let text = match is_rendered {
+        true => String::from_utf8_lossy(&body),
+        false => charset::decode_from(&body, encoding),
     };
     if result.crawl.body && text.len() <= MAX_STORED_TEXT_BYTES {
         result.body = Some(text.as_ref().into());
@@ -264,6 +272,7 @@ pub(crate) fn extract(
     let mut wanted = wants(&result, page_deadline);
     // Most pages show more at their beginning, and are not searched for a root.
     wanted.shell = is_candidate && blocks::shows_fewer_than(&text, SHELL_CHARACTERS);
+    wanted.encoding = Some(encoding);
     let extracted = engine.extract(input, wanted);
     let shell = extracted.as_ref().ok().and_then(|read| read.shell.clone());
     let is_read = extracted.is_ok();
@@ -343,6 +352,7 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
         feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
         shell: false,
         deadline: Some(Instant::now() + page_deadline),
+        encoding: None,
     }
 }
 

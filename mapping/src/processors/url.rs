@@ -1,7 +1,5 @@
 //! `url`: makes links absolute and canonical.
 
-use webfill_urls::canonical;
-
 use crate::catalogue::{Entry, Example, Family, Input};
 use crate::item::Item;
 use crate::run::{OutOfTime, Processor, Run};
@@ -29,7 +27,8 @@ impl Processor for AbsoluteUrl {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let base = run.page.base();
         run.map_texts(items, |text| {
-            canonical(text.trim(), Some(base))
+            run.page
+                .joined(text.trim(), base)
                 .ok()
                 .map(|url| url.to_string())
         })

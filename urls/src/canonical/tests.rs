@@ -39,6 +39,7 @@ fn two_spellings_of_one_url_have_one_form() {
         ),
         ("https://example.com/é x", "https://example.com/%C3%A9%20x"),
         ("https:\\\\example.com\\a", "https://example.com/a"),
+        ("https://example.com/a^b|c?^|", "https://example.com/a%5Eb%7Cc?^|"),
         ("https://bücher.example/", "https://xn--bcher-kva.example/"),
         ("https://a_b.example.com/", "https://a_b.example.com/"),
     ] {
@@ -69,6 +70,8 @@ fn a_link_is_read_on_its_page() {
         ("#top", "https://example.com/shop/list?page=2"),
         ("", "https://example.com/shop/list?page=2"),
         ("//other.example/x", "https://other.example/x"),
+        ("///other.example/x", "https://other.example/x"),
+        (" \\/\\/other.example", "https://other.example/"),
         ("http://other.example", "http://other.example/"),
     ] {
         assert_eq!(

@@ -73,6 +73,7 @@ pub fn wants() -> Wants {
         feeds: false,
         shell: false,
         deadline: Some(Instant::now() + PAGE_TIME),
+        ..Wants::default()
     }
 }
 

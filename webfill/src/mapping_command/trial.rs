@@ -155,6 +155,7 @@ impl Trial {
             feeds: false,
             shell: false,
             deadline: Some(Instant::now() + PAGE_TIME),
+            ..Wants::default()
         };
         let extraction = page.extract(&self.engine, index, wants);
         extraction.map_err(Fault::error)

@@ -1,5 +1,6 @@
 //! Reads headers of a response.
 
+use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -7,6 +8,20 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 /// A header as text; bytes outside ASCII are taken as UTF-8 where that is valid.
 pub(super) fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     Some(lossy(headers.get(name)?))
+}
+
+/// A header that is a URL. Bytes outside ASCII are escaped as they came, in whatever encoding, as browsers do.
+pub(super) fn url(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let mut url = String::new();
+    for byte in headers.get(name)?.as_bytes() {
+        if byte.is_ascii() {
+            url.push(char::from(*byte));
+        } else {
+            // A string takes everything.
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+    Some(url)
 }
 
 /// A header that may come several times, as one list (RFC 9110, 5.3).
@@ -37,7 +52,7 @@ pub fn retry_after(value: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::CONTENT_TYPE;
+    use reqwest::header::{CONTENT_TYPE, LOCATION};
 
     use super::*;
 
@@ -50,6 +65,20 @@ mod tests {
         }
         let expected = Some("text/html; charset=a, text/html");
         assert_eq!(list(&headers, CONTENT_TYPE).as_deref(), expected);
+    }
+
+    #[test]
+    fn the_bytes_of_a_url_are_escaped_in_the_encoding_in_which_they_came() {
+        for (sent, expected) in [
+            (&b"/a?b=c"[..], "/a?b=c"),
+            ("/größe?q=ö".as_bytes(), "/gr%C3%B6%C3%9Fe?q=%C3%B6"),
+            (b"/gr\xf6\xdfe?q=\xf6", "/gr%F6%DFe?q=%F6"),
+            (b"/%C3%B6 x", "/%C3%B6 x"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(LOCATION, HeaderValue::from_bytes(sent).unwrap());
+            assert_eq!(url(&headers, LOCATION).as_deref(), Some(expected));
+        }
     }
 
     #[test]

@@ -1,0 +1,87 @@
+//! Queries of links on pages that are not in UTF-8: by the URL Standard they are sent in the encoding of
+//! their page ("percent-encode after encoding"). The rest of a URL is in UTF-8 everywhere.
+
+use std::fmt::Write;
+
+use encoding_rs::{EncoderResult, Encoding, UTF_8};
+
+/// A link whose query is escaped as in a page of this encoding; `None` if it is no other than in UTF-8.
+pub(crate) fn in_encoding(text: &str, encoding: &'static Encoding) -> Option<String> {
+    let encoding = encoding.output_encoding();
+    let end = text.find('#').unwrap_or(text.len());
+    let start = text[..end].find('?')? + 1;
+    if encoding == UTF_8 || text[start..end].is_ascii() {
+        return None;
+    }
+    let mut escaped = String::with_capacity(2 * text.len());
+    escaped.push_str(&text[..start]);
+    escape(&text[start..end], encoding, &mut escaped);
+    escaped.push_str(&text[end..]);
+    Some(escaped)
+}
+
+/// Escapes what the parser of a URL would escape after it, and leaves it the rest.
+fn escape(query: &str, encoding: &'static Encoding, escaped: &mut String) {
+    let mut encoder = encoding.new_encoder();
+    let mut rest = query;
+    let mut bytes = [0; 512];
+    loop {
+        let (result, read, written) =
+            encoder.encode_from_utf8_without_replacement(rest, &mut bytes, true);
+        rest = &rest[read..];
+        for byte in &bytes[..written] {
+            match byte {
+                // They are dropped wherever they are in a URL.
+                b'\t' | b'\n' | b'\r' => escaped.push(char::from(*byte)),
+                0..=b' ' | b'"' | b'#' | b'<' | b'>' | b'\'' | 0x7f.. => {
+                    // A string takes everything.
+                    let _ = write!(escaped, "%{byte:02X}");
+                }
+                _ => escaped.push(char::from(*byte)),
+            }
+        }
+        match result {
+            EncoderResult::InputEmpty => return,
+            EncoderResult::OutputFull => {}
+            // The encoding has no such character: its reference in HTML is sent.
+            EncoderResult::Unmappable(character) => {
+                let _ = write!(escaped, "%26%23{}%3B", u32::from(character));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use encoding_rs::{
+        EUC_JP, GB18030, ISO_2022_JP, SHIFT_JIS, UTF_16LE, WINDOWS_1251, WINDOWS_1252,
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_query_is_in_the_encoding_of_its_page() {
+        for (text, encoding, expected) in [
+            ("/a?q=é", WINDOWS_1252, Some("/a?q=%E9")),
+            ("/é?q=é#é", WINDOWS_1252, Some("/é?q=%E9#é")),
+            ("?q=привет", WINDOWS_1251, Some("?q=%EF%F0%E8%E2%E5%F2")),
+            ("?q=日本", SHIFT_JIS, Some("?q=%93%FA%96{")),
+            ("?q=日本", EUC_JP, Some("?q=%C6%FC%CB%DC")),
+            ("?q=日本", ISO_2022_JP, Some("?q=%1B$BF|K\\%1B(B")),
+            ("?q=中文", GB18030, Some("?q=%D6%D0%CE%C4")),
+            ("?q=日&r=é", WINDOWS_1252, Some("?q=%26%2326085%3B&r=%E9")),
+            ("?q=é \"x\"\tb", WINDOWS_1252, Some("?q=%E9%20%22x%22\tb")),
+            ("?a?é", WINDOWS_1252, Some("?a?%E9")),
+            ("/é", WINDOWS_1252, None),
+            ("/é?q=e", WINDOWS_1252, None),
+            ("#?é", WINDOWS_1252, None),
+            ("?q=é", UTF_8, None),
+            ("?q=é", UTF_16LE, None),
+        ] {
+            assert_eq!(in_encoding(text, encoding).as_deref(), expected, "{text}");
+        }
+        let long = format!("?{}", "é".repeat(2_000));
+        let expected = format!("?{}", "%E9".repeat(2_000));
+        assert_eq!(in_encoding(&long, WINDOWS_1252), Some(expected));
+    }
+}
