@@ -24,7 +24,7 @@ use crate::fetch::Fetched;
 use crate::now::Now;
 use crate::permits::Denied;
 use crate::politeness::Answer;
-use crate::robots_rules::RobotsRules;
+use crate::robots_rules::{self, RobotsRules};
 
 /// A robots.txt is fetched again after this long.
 const LIFETIME: Duration = Duration::from_secs(3_600);
@@ -179,7 +179,7 @@ pub struct RobotsResponse {
 impl RobotsResponse {
     /// Whether it says what is allowed, or leads on to what does.
     fn is_usable(&self) -> bool {
-        has_rules(self.status)
+        has_rules(self.status, &self.body)
     }
 }
 
@@ -355,6 +355,7 @@ fn unreachable_outcome(outcome: Outcome) -> Outcome {
 fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
     let sign = match (response.error, response.status) {
         (Some(error), _) => error,
+        (None, Some(200..=299)) => String::from("robots.txt is no text that can be read"),
         (None, Some(status)) => format!("robots.txt answered {status}"),
         (None, None) => String::from("robots.txt was not answered"),
     };
@@ -369,15 +370,25 @@ fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
 /// RFC 9309 2.3.1: a file is parsed, 4xx (and an endless redirect) allows everything, anything else
 /// allows nothing.
 fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
+    if !has_rules(entry.status, &entry.body) {
+        return None;
+    }
     let file = match entry.status {
         Some(200..=299) => entry.body.as_slice(),
-        status => has_rules(status).then_some(b"".as_slice())?,
+        _ => b"",
     };
     Some(Rc::new(RobotsRules::parse(file, AGENT_TOKEN)))
 }
 
-fn has_rules(status: Option<u16>) -> bool {
-    matches!(status, Some(200..=499))
+/// Whether an answer says what is allowed. That a server was busy does not (408, 429; Google reads them so,
+/// too), and neither does a file that cannot be decoded: as it stands, it would allow everything.
+fn has_rules(status: Option<u16>, body: &[u8]) -> bool {
+    match status {
+        Some(200..=299) => robots_rules::is_text(body),
+        Some(408 | 429) => false,
+        Some(300..=499) => true,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod pattern;
 use webfill_urls::{Url, normalised_escapes};
 
 use hints::Hints;
+pub use lines::is_text;
 use lines::{RuleLine, Selected};
 use pattern::{Pattern, comparable_path};
 

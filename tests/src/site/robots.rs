@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::encodings::{brotli, deflate, gzip, zstd};
 use super::{Reply, Site, document, page, redirect, script, status};
 
 /// An odd robots.txt, on the host `NAME.example`.
@@ -83,6 +84,81 @@ fn text(body: impl Into<bytes::Bytes>) -> super::Page {
 
 /// All of them.
 pub fn odd_robots() -> Vec<OddRobots> {
+    let mut files = odd_files();
+    files.extend(coded_files());
+    files.extend(odd_heads());
+    files
+}
+
+/// Files in every coding, however it is written. What cannot be decoded is unreachable: as it stands, it would
+/// allow everything.
+fn coded_files() -> Vec<OddRobots> {
+    let rules = RULES.as_bytes();
+    let coded = |coding: &str, body: Vec<u8>| text(body).header("content-encoding", coding);
+    let members = [gzip(&rules[..14]), gzip(&rules[14..])].concat();
+    let mut wrong_sum = gzip(rules);
+    let at = wrong_sum.len() - 8;
+    wrong_sum[at] ^= 1;
+    vec![
+        readable("robots-gzip", coded("gzip", gzip(rules))),
+        readable("robots-gzip-upper", coded("GZIP", gzip(rules))),
+        readable("robots-gzip-mixed", coded("Gzip", gzip(rules))),
+        readable("robots-x-gzip", coded("x-gzip", gzip(rules))),
+        readable("robots-gzip-twice", coded("gzip, gzip", gzip(&gzip(rules)))),
+        readable("robots-gzip-members", coded("gzip", members)),
+        readable("robots-deflate", coded("Deflate", deflate(rules))),
+        readable("robots-br", coded("BR", brotli(rules))),
+        readable("robots-zstd", coded("zstd", zstd(rules))),
+        readable("robots-identity", coded("Identity", rules.to_vec())),
+        readable("robots-no-coding", coded("", rules.to_vec())),
+        readable("robots-charset-as-coding", coded("utf-8", rules.to_vec())),
+        unreachable("robots-unknown-coding", coded("compress", gzip(rules))),
+        unreachable(
+            "robots-unknown-after-gzip",
+            coded("gzip, what", gzip(rules)),
+        ),
+        unreachable("robots-plain-called-gzip", coded("gzip", rules.to_vec())),
+        unreachable("robots-gzip-wrong-sum", coded("gzip", wrong_sum)),
+        unreachable("robots-gzip-cut", coded("gzip", gzip(rules)[..20].to_vec())),
+        unreachable("robots-gzip-undeclared", text(gzip(rules))),
+        unreachable("robots-zstd-undeclared", text(zstd(rules))),
+        unreachable("robots-br-undeclared", text(brotli(BINARY.as_bytes()))),
+        unreachable(
+            "robots-gzip-called-identity",
+            coded("identity", gzip(rules)),
+        ),
+        unreachable("robots-image", text(&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..])),
+    ]
+}
+
+/// Rules that brotli compresses to bytes of which some are no text.
+const BINARY: &str =
+    "User-agent: *\nDisallow: /closed\nUser-agent: *\nDisallow: /closed\nCrawl-delay: 1\n";
+
+/// Files behind lines that are no headers, and with statuses that say nothing of a file.
+fn odd_heads() -> Vec<OddRobots> {
+    let behind = |lines: &str| {
+        script().send(format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n{lines}\r\n{RULES}"
+        ))
+    };
+    let many: String = (0..300)
+        .map(|number| format!("x-{number}: y\r\n"))
+        .collect();
+    vec![
+        readable("robots-blank-before-colon", behind("X-Powered-By : x\r\n")),
+        readable("robots-folded-header", behind("X-Long: a\r\n b\r\n")),
+        readable(
+            "robots-stray-line",
+            behind("PHP Warning:  some module is loaded already\r\n"),
+        ),
+        readable("robots-many-headers", behind(&many)),
+        unreachable("robots-408", status(408)),
+        unreachable("robots-429", status(429)),
+    ]
+}
+
+fn odd_files() -> Vec<OddRobots> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n";
     let comment = "# nothing to see here\n".repeat(1_000);
     let utf_16: Vec<u8> = RULES.encode_utf16().flat_map(u16::to_le_bytes).collect();

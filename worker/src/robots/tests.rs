@@ -122,3 +122,41 @@ fn an_older_file_of_the_cache_does_not_replace_a_later_one() {
     let last = later(now, day - Duration::from_millis(1));
     assert!(files.fall_back(ORIGIN, last).is_some());
 }
+
+#[test]
+fn an_answer_that_says_nothing_of_a_file_allows_nothing() {
+    let rules = b"User-agent: *\nDisallow: /\n".as_slice();
+    for (status, body, has_rules) in [
+        (200, rules, true),
+        (200, b"", true),
+        (206, rules, true),
+        (200, b"<html>no such page</html>", true),
+        (200, b"\0\0\nUser-agent: *\nDisallow: /\n", true),
+        (200, b"\xff\xfeU\0s\0e\0r\0", true),
+        (200, b"\x1f\x8b\x08\0\0\0\0\0\0\x03", false),
+        (200, b"\x28\xb5\x2f\xfd\x04\0", false),
+        (200, b"PK\x03\x04\x14\0", false),
+        (200, b"\x1b\x35\0\x20\x8c\xd3\x1d\xf3", false),
+        (200, b"GIF89a\x01\0\x01\0", false),
+        (302, b"", true),
+        (401, b"", true),
+        (404, b"\x1f\x8b", true),
+        (408, b"", false),
+        (410, b"", true),
+        (429, b"", false),
+        (500, rules, false),
+        (503, b"", false),
+    ] {
+        let mut fetch = RobotsFetch::new(ORIGIN);
+        let mut answer = response(status, None);
+        answer.body = body.to_vec();
+        fetch.answered(Ok(answer));
+        let found = fetch.finish(Now::read());
+        assert_eq!(
+            matches!(found, RobotsAnswer::Files(_)),
+            has_rules,
+            "{status} {}",
+            body.escape_ascii()
+        );
+    }
+}

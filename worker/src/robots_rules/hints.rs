@@ -43,6 +43,7 @@ fn read_by(
     // One by one, since it reads the first of several, and the longest counts.
     for delay in selected.crawl_delays.iter().take(MAX_DELAYS) {
         let delay_s = read(&file("Crawl-delay: ", &[delay]))?.delay;
+        let delay_s = delay_s.or_else(|| number_of_seconds(delay));
         hints.crawl_delay_ms = hints.crawl_delay_ms.max(delay_s.and_then(milliseconds));
     }
     if !selected.sitemaps.is_empty() {
@@ -62,6 +63,26 @@ fn file(key: &str, values: &[&[u8]]) -> Vec<u8> {
         file.push(b'\n');
     }
     file
+}
+
+/// A delay in the other ways in which people write it: `60s`, `30 seconds`, `1,5`, `"2"`, `2 min`.
+fn number_of_seconds(value: &[u8]) -> Option<f32> {
+    let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let value = value.trim_start_matches(|c: char| c.is_whitespace() || "\"'=:".contains(c));
+    let end = value.find(|c: char| !(c.is_ascii_digit() || ".,".contains(c)));
+    let (number, unit) = value.split_at(end.unwrap_or(value.len()));
+    let number = number.trim_end_matches(['.', ',']).replace(',', ".");
+    let unit = unit.trim_start();
+    let unit = &unit[..unit
+        .find(|c: char| !c.is_alphabetic())
+        .unwrap_or(unit.len())];
+    let factor = match unit {
+        "ms" | "msec" | "msecs" | "milliseconds" => 0.001,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hour" | "hours" => 3600.0,
+        _ => 1.0,
+    };
+    Some(number.parse::<f32>().ok()? * factor)
 }
 
 /// `None` if the value is not a duration: negative, infinite, or not a number.
@@ -90,6 +111,49 @@ mod tests {
         assert!(read_by(&selected, |_| panic!("as on some real file")).is_err());
         assert!(read_by(&selected, |_| Err(Unreadable)).is_err());
         assert_eq!(read(&selected).unwrap().crawl_delay_ms, Some(7_000));
+    }
+
+    #[test]
+    fn a_delay_is_read_however_it_is_written() {
+        for (value, expected) in [
+            ("60", Some(60_000)),
+            ("60s", Some(60_000)),
+            ("60S", Some(60_000)),
+            ("60 sec.", Some(60_000)),
+            ("30 seconds", Some(30_000)),
+            ("30 seconds between requests", Some(30_000)),
+            ("1.5", Some(1_500)),
+            ("1,5", Some(1_500)),
+            ("1,5 s", Some(1_500)),
+            ("\"2\"", Some(2_000)),
+            ("'2'", Some(2_000)),
+            ("= 2", Some(2_000)),
+            ("10;", Some(10_000)),
+            ("10.", Some(10_000)),
+            ("10,", Some(10_000)),
+            ("500ms", Some(500)),
+            ("2 min", Some(120_000)),
+            ("2 minutes", Some(120_000)),
+            ("1h", Some(3_600_000)),
+            ("48 hours", Some(86_400_000)),
+            ("5-10", Some(5_000)),
+            ("1.2.3", None),
+            ("-1", None),
+            ("- 1", None),
+            ("seconds", None),
+            ("none", None),
+            ("inf", None),
+            ("NaN", None),
+            (".", None),
+            ("", None),
+        ] {
+            let selected = Selected {
+                crawl_delays: vec![value.as_bytes()],
+                ..Selected::default()
+            };
+            let hints = read(&selected).unwrap();
+            assert_eq!(hints.crawl_delay_ms, expected, "{value}");
+        }
     }
 
     #[test]

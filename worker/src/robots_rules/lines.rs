@@ -51,6 +51,32 @@ pub(super) fn readable_text(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(utf16.decode_with_bom_removal(bytes).0.into_owned().into())
 }
 
+/// With what files begin that are compressed: by gzip, zstd, zip, bzip2 and xz.
+const PACKED: [&[u8]; 5] = [
+    b"\x1f\x8b",
+    b"\x28\xb5\x2f\xfd",
+    b"PK\x03\x04",
+    b"BZh",
+    b"\xfd7zXZ",
+];
+
+/// Whether a file is text, which may have bytes in it that are none. Something else, such as a file that is
+/// compressed and does not say so, has no line that means anything.
+pub fn is_text(bytes: &[u8]) -> bool {
+    if PACKED.iter().any(|magic| bytes.starts_with(magic)) {
+        return false;
+    }
+    let text = readable_text(bytes);
+    // The binary data bytes of the MIME Sniffing Standard.
+    let is_binary = |b: &u8| matches!(b, 0..=8 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f);
+    if !text.iter().any(is_binary) {
+        return true;
+    }
+    let text = text.to_ascii_lowercase();
+    let has = |key: &str| memchr::memmem::find(&text, key.as_bytes()).is_some();
+    has("user-agent") || has("disallow")
+}
+
 /// Cut at the limit, without the line that the cut goes through: half a rule
 /// might allow what the whole one does not.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
