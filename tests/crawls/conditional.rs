@@ -13,12 +13,16 @@ use webfill_tests::workplace::Workplace;
 const LIST: &str = "http://people.example/list";
 const ADA: &str = "http://people.example/ada";
 
-/// As a server that compresses sends it.
+/// As Apache's `mod_deflate` sends it, which marks the tag of a page that it compresses.
 const ETAG: &str = "W/\"one-gzip\"";
+
+/// The tag that Apache compares, because it does so before it marks it.
+const UNMARKED: &str = "W/\"one\"";
 
 /// Answers 304 to who knows the page already.
 fn conditional(request: &Request, found: webfill_tests::site::Page) -> Reply {
-    match request.header("if-none-match") == Some(ETAG) {
+    let tags = request.header("if-none-match").unwrap_or_default();
+    match tags.split(", ").any(|tag| tag == UNMARKED) && tags.contains(ETAG) {
         true => status(304).header("ETag", ETAG).into(),
         false => found.header("ETag", ETAG).into(),
     }
@@ -145,7 +149,12 @@ fn a_page_that_has_changed_is_read() {
         .iter()
         .map(|visit| visit.header("if-none-match"))
         .collect();
-    assert_eq!(sent, [None, Some(ETAG)], "as it came");
+    let both = format!("{ETAG}, {UNMARKED}");
+    assert_eq!(
+        sent,
+        [None, Some(both.as_str())],
+        "as it came, and as it was"
+    );
 }
 
 #[test]

@@ -55,11 +55,28 @@ pub fn headers(
     let named = |name: HeaderName, value: &Option<String>| {
         value.clone().map(|value| (name.to_string(), value))
     };
+    let etags = validators.etag.as_deref().map(with_its_origin);
     let headers = [
-        named(IF_NONE_MATCH, &validators.etag),
+        named(IF_NONE_MATCH, &etags),
         named(IF_MODIFIED_SINCE, &validators.last_modified),
     ];
     headers.into_iter().flatten().collect()
+}
+
+/// What servers append to the tag of a page that they compress: Apache, nginx's brotli, Jetty.
+const OF_CODINGS: [&str; 6] = ["--gzip", "-gzip", "-br", "-zstd", "-deflate", ";gzip"];
+
+/// A tag, and the one that it was made of if a server has marked it as that of a compressed page. Apache's
+/// `mod_deflate` marks a tag after the server has compared it, so it never finds its own tag again.
+fn with_its_origin(etag: &str) -> String {
+    let opaque = etag.strip_suffix('"');
+    let mut origins = OF_CODINGS
+        .iter()
+        .filter_map(|mark| opaque?.strip_suffix(mark));
+    match origins.next().filter(|origin| !origin.ends_with('"')) {
+        Some(origin) => format!("{etag}, {origin}\""),
+        None => etag.to_owned(),
+    }
 }
 
 /// The validators of an answer, if it has any. Also of crawls that do not ask conditionally themselves: one
@@ -105,4 +122,27 @@ fn read_as(task: &Task, crawl: &Crawl, documents: Option<&Documents>) -> String 
         read_as.push_str(&documents.read_as());
     }
     read_as
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_that_was_marked_when_its_page_was_compressed_is_sent_as_it_was_before_too() {
+        for (etag, expected) in [
+            (r#""abc-gzip""#, r#""abc-gzip", "abc""#),
+            (r#"W/"abc-gzip""#, r#"W/"abc-gzip", W/"abc""#),
+            (r#""abc-br""#, r#""abc-br", "abc""#),
+            (r#""abc--gzip""#, r#""abc--gzip", "abc""#),
+            (r#""abc;gzip""#, r#""abc;gzip", "abc""#),
+            (r#""abc""#, r#""abc""#),
+            (r#""gzip""#, r#""gzip""#),
+            (r#""-gzip""#, r#""-gzip""#),
+            ("abc-gzip", "abc-gzip"),
+            (r#""a,b-gzip""#, r#""a,b-gzip", "a,b""#),
+        ] {
+            assert_eq!(with_its_origin(etag), expected);
+        }
+    }
 }
