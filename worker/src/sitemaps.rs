@@ -2,7 +2,8 @@
 //! sitemaps and sitemap indexes in XML, texts with a URL in each line, and feeds (RSS, Atom), each perhaps
 //! compressed by gzip.
 //!
-//! A sitemap is recognised by its content, whatever its name and its `Content-Type` say. It is foreign
+//! A sitemap is recognised by its content, whatever its name and its `Content-Type` say. In a text that
+//! robots.txt names as a sitemap (`is_named`), lines may be there that are no URLs. It is foreign
 //! input: bytes, entries and nesting are bounded, no entity that it declares is expanded, and where it is
 //! broken, what stands before is read.
 
@@ -11,9 +12,11 @@ use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 use webfill_urls::{MAX_URL_BYTES, Url, canonical};
-use webfill_wire::LinkKind;
+use webfill_wire::{Feature, LinkKind, Task};
 
 use crate::charset::{self, Kind};
+use crate::crawl::Crawl;
+use crate::robots::is_robots_txt;
 
 mod lines;
 mod xml;
@@ -56,17 +59,23 @@ pub fn may_be_sitemap(content_type: &str) -> bool {
 }
 
 /// Whether what has come of a body so far can become a sitemap.
-pub fn may_become_sitemap(beginning: &[u8]) -> bool {
+pub fn may_become_sitemap(beginning: &[u8], is_named: bool) -> bool {
     match beginning.len() < BEGINNING_BYTES {
         true => is_gzip(beginning) || !beginning.contains(&0) || has_mark_of_utf16(beginning),
-        false => is_sitemap(beginning),
+        false => is_sitemap(beginning, is_named),
     }
 }
 
+/// Whether robots.txt names the file of a task as a sitemap: it is the parent of what it names.
+pub fn is_named(task: &Task, crawl: &Crawl) -> bool {
+    let parent = task.parent.as_deref().and_then(|url| Url::parse(url).ok());
+    crawl.has(Feature::Sitemaps) && parent.is_some_and(|url| is_robots_txt(&url))
+}
+
 /// Whether a body is a sitemap, by its beginning.
-pub fn is_sitemap(body: &[u8]) -> bool {
+pub fn is_sitemap(body: &[u8], is_named: bool) -> bool {
     let beginning = beginning_of(body);
-    form_of(&text_of(&beginning, None)).is_some()
+    form_of(&text_of(&beginning, None), is_named).is_some()
 }
 
 /// Whether a body is one that gzip has compressed.
@@ -84,9 +93,10 @@ pub fn read(
     body: &[u8],
     content_type: Option<&str>,
     url: &Url,
+    is_named: bool,
     note_bytes: impl FnOnce(usize),
 ) -> Option<Sitemap> {
-    if !is_sitemap(body) {
+    if !is_sitemap(body, is_named) {
         return None;
     }
     let (bytes, is_cut) = decompressed(body);
@@ -95,7 +105,7 @@ pub fn read(
     }
     let text = text_of(&bytes, content_type);
     let mut found = Found::new(url);
-    match form_of(&text)? {
+    match form_of(&text, is_named)? {
         Form::Xml => xml::read(&text, &mut found),
         Form::Lines => lines::read(&text, &mut found),
     }
@@ -105,13 +115,13 @@ pub fn read(
     Some(found.sitemap)
 }
 
-fn form_of(text: &str) -> Option<Form> {
+fn form_of(text: &str, is_named: bool) -> Option<Form> {
     let beginning = &text[..text.floor_char_boundary(BEGINNING_BYTES)];
     if xml::is_sitemap(beginning) {
         return Some(Form::Xml);
     }
     let is_whole = beginning.len() == text.len() && text.len() < BEGINNING_BYTES;
-    lines::is_sitemap(beginning, is_whole).then_some(Form::Lines)
+    lines::is_sitemap(beginning, is_whole, is_named).then_some(Form::Lines)
 }
 
 fn text_of<'b>(bytes: &'b [u8], content_type: Option<&str>) -> Cow<'b, str> {
@@ -166,6 +176,15 @@ impl Found<'_> {
         }
     }
 
+    /// Counts an entry that is no URL; false when no more are taken.
+    fn leave_out(&mut self) -> bool {
+        self.sitemap.left_out += 1;
+        if self.sitemap.left_out == MAX_ENTRIES {
+            self.sitemap.cut = Some(format!("{MAX_ENTRIES} of its entries are no URLs"));
+        }
+        self.sitemap.left_out < MAX_ENTRIES
+    }
+
     /// Adds an entry; false when no more are taken.
     fn add(&mut self, text: &str) -> bool {
         let text = text.trim();
@@ -174,11 +193,7 @@ impl Found<'_> {
             false => None,
         };
         let Some(url) = url else {
-            self.sitemap.left_out += 1;
-            if self.sitemap.left_out == MAX_ENTRIES {
-                self.sitemap.cut = Some(format!("{MAX_ENTRIES} of its entries are no URLs"));
-            }
-            return self.sitemap.left_out < MAX_ENTRIES;
+            return self.leave_out();
         };
         self.bytes += url.as_str().len();
         if self.sitemap.urls.len() == MAX_ENTRIES || self.bytes > MAX_URLS_BYTES {

@@ -20,9 +20,20 @@ pub(super) fn read(
     deadline: Instant,
 ) -> bool {
     let held = body.len();
+    let is_named = sitemaps::is_named(&result.task, &result.crawl);
     let content_type = result.content_type.as_deref();
-    let sitemap = sitemaps::read(body, content_type, url, |more| memory.set(held + more));
+    let sitemap = sitemaps::read(body, content_type, url, is_named, |more| {
+        memory.set(held + more);
+    });
     let is_sitemap = sitemap.is_some();
+    if is_named && !is_sitemap {
+        tracing::warn!(
+            event = "sitemap_unknown",
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            "robots.txt names this file as a sitemap, but it is in no form of a sitemap: nothing of it is read"
+        );
+    }
     if let Some(sitemap) = sitemap {
         take(mappings, result, sitemap, deadline);
     }

@@ -43,7 +43,10 @@ pub(super) fn sitemaps_of(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<
 pub(super) fn is_sitemap(page: &FetchedPage) -> bool {
     page.result.crawl.has(Feature::Sitemaps)
         && page.result.outcome == Outcome::Ok
-        && sitemaps::is_sitemap(&page.body)
+        && sitemaps::is_sitemap(
+            &page.body,
+            sitemaps::is_named(&page.result.task, &page.result.crawl),
+        )
 }
 
 impl Journey {

@@ -2,26 +2,44 @@
 
 use super::Found;
 
-/// Whether every line is a URL. The last one may be cut, unless the text is whole.
-pub(super) fn is_sitemap(beginning: &str, is_whole: bool) -> bool {
-    let mut lines: Vec<&str> = beginning.lines().map(str::trim).collect();
+/// Whether every line is a URL, a comment or blank; of a text that is said to be a sitemap one URL is enough.
+/// The last line may be cut, unless the text is whole.
+pub(super) fn is_sitemap(beginning: &str, is_whole: bool, is_named: bool) -> bool {
+    let is_markup = beginning.trim_start().starts_with('<');
+    let mut lines: Vec<&str> = beginning.lines().collect();
     if !is_whole && lines.len() > 1 {
         lines.pop();
     }
-    lines.retain(|line| !line.is_empty());
-    !lines.is_empty() && lines.iter().all(|line| is_url(line))
+    let mut lines = lines.into_iter().filter_map(entry).peekable();
+    match is_named {
+        true => !is_markup && lines.any(is_url),
+        false => lines.peek().is_some() && lines.all(is_url),
+    }
 }
 
 pub(super) fn read(text: &str, found: &mut Found<'_>) {
-    let lines = text.lines().map(str::trim);
-    for line in lines.filter(|line| !line.is_empty()) {
-        if !found.add(line) {
+    for line in text.lines().filter_map(entry) {
+        let has_room = match is_url(line) {
+            true => found.add(line),
+            false => found.leave_out(),
+        };
+        if !has_room {
             return;
         }
     }
 }
 
+/// A line that says something.
+fn entry(line: &str) -> Option<&str> {
+    let line = line.trim();
+    (!line.is_empty() && !line.starts_with('#')).then_some(line)
+}
+
 fn is_url(line: &str) -> bool {
-    let begins_as_one = line.starts_with("http://") || line.starts_with("https://");
+    let begins_with = |scheme: &str| {
+        let beginning = line.as_bytes().get(..scheme.len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(scheme.as_bytes()))
+    };
+    let begins_as_one = begins_with("http://") || begins_with("https://");
     begins_as_one && !line.contains(char::is_whitespace)
 }

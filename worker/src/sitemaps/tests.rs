@@ -14,7 +14,7 @@ fn gzip(plain: &[u8]) -> Vec<u8> {
 }
 
 fn try_read(body: &[u8]) -> Option<Sitemap> {
-    read(body, None, &Url::parse(HERE).unwrap(), |_| {})
+    read(body, None, &Url::parse(HERE).unwrap(), false, |_| {})
 }
 
 fn urls(body: &[u8]) -> Vec<String> {
@@ -41,6 +41,36 @@ fn each_form_of_a_sitemap_is_read() {
     let text = "https://a.example/1?x=1&y=2\r\n\r\nhttps://a.example/2\n";
     assert_eq!(urls(text.as_bytes()), expected, "a text");
     assert_eq!(urls(&gzip(text.as_bytes())), expected, "a compressed text");
+}
+
+#[test]
+fn a_text_that_robots_txt_names_may_have_other_lines() {
+    let (a, b) = ("https://a.example/1", "https://a.example/2");
+    for (text, unnamed, named) in [
+        (format!("{a}\n{b}\n"), Some(0), Some(0)),
+        (format!("# pages\n{a}\n\n  # more\n{b}\n"), Some(0), Some(0)),
+        (format!("\u{feff}{a}\n{b}"), Some(0), Some(0)),
+        (format!("HTTPS{}\n{b}\n", &a[5..]), Some(0), Some(0)),
+        (format!("{a}\nwww.a.example/x\n{b}\n"), None, Some(1)),
+        (format!("URL\n{a}\n{b}\n/3\nsee {a}\n"), None, Some(3)),
+        (format!("{a}\n{b}\nftp://a.example/3\n"), None, Some(1)),
+        (format!("<ul>\n{a}\n{b}\n</ul>"), None, None),
+        (String::from("# nothing yet\n"), None, None),
+        (String::from("no URL\n"), None, None),
+    ] {
+        for (is_named, left_out) in [(false, unnamed), (true, named)] {
+            let read = read(
+                text.as_bytes(),
+                None,
+                &Url::parse(HERE).unwrap(),
+                is_named,
+                |_| {},
+            );
+            let sitemap = read.as_ref().map(|read| (read.urls.len(), read.left_out));
+            let expected = left_out.map(|left_out| (2, left_out));
+            assert_eq!(sitemap, expected, "{text:?}, named: {is_named}");
+        }
+    }
 }
 
 #[test]
@@ -161,16 +191,16 @@ fn entries_bytes_and_nesting_are_bounded() {
     assert!(bomb.len() < 1 << 20);
     let mut held = 0;
     let url = Url::parse(HERE).unwrap();
-    let sitemap = read(&bomb, None, &url, |bytes| held = bytes).unwrap();
+    let sitemap = read(&bomb, None, &url, false, |bytes| held = bytes).unwrap();
     assert!(sitemap.cut.is_some());
     assert_eq!(held, MAX_BYTES);
 }
 
 #[test]
 fn the_beginning_of_a_body_decides_whether_the_rest_is_read() {
-    assert!(may_become_sitemap(b"\x1f"));
-    assert!(may_become_sitemap(&gzip(b"<urlset>")));
-    assert!(may_become_sitemap(b"<?xml"));
-    assert!(!may_become_sitemap(b"PK\x03\x04\x00\x00"));
-    assert!(!may_become_sitemap(&vec![b'x'; BEGINNING_BYTES]));
+    assert!(may_become_sitemap(b"\x1f", false));
+    assert!(may_become_sitemap(&gzip(b"<urlset>"), false));
+    assert!(may_become_sitemap(b"<?xml", false));
+    assert!(!may_become_sitemap(b"PK\x03\x04\x00\x00", false));
+    assert!(!may_become_sitemap(&vec![b'x'; BEGINNING_BYTES], false));
 }
