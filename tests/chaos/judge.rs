@@ -72,7 +72,7 @@ fn impolite(host: &str, visits: &Visits, delay: Duration) -> Vec<String> {
         .iter()
         .map(|pair| format!("{host}: overlap of {pair}"))
         .collect();
-    let pages = visits.pages();
+    let pages = visits.turns().pages();
     for (gap, pair) in pages.gaps().iter().zip(pages.0.windows(2)) {
         if *gap < delay {
             let (first, second) = (&pair[0].path, &pair[1].path);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
 use webfill_tests::site::hostile::{HostilePage, hostile_pages};
-use webfill_tests::site::{ConnectionPolicy, Web, page, script};
+use webfill_tests::site::{ConnectionPolicy, Web, page, script, status};
 use webfill_tests::workplace::Workplace;
 
 const MIB: u64 = 1 << 20;
@@ -22,7 +22,10 @@ fn every_hostile_page_ends_in_its_outcome() {
             let pages = hostile_pages();
             let mut urls: Vec<String> = pages.iter().map(HostilePage::url).collect();
             for hostile in &pages {
-                web.site(&hostile.host()).serve("/", hostile.reply.clone());
+                let site = web.site(&hostile.host());
+                // Each page has a connection of its own, on which nothing is sent again.
+                site.serve("/robots.txt", status(404).header("connection", "close"));
+                site.serve("/", hostile.reply.clone());
             }
             let good = web.site("good.example");
             good.otherwise(|_| page("leaf").into());

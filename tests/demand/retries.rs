@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use webfill_tests::site::{Reply, page, script, status};
+use webfill_tests::site::{Reply, Site, page, script, status};
 
 use crate::fleet::{Fleet, request, request_with, wait_for};
 
@@ -35,6 +35,11 @@ fn fails_at_first(
     }
 }
 
+/// Has each page asked for on a new connection, where nothing is sent again at once.
+fn on_new_connections(site: &Site) {
+    site.serve("/robots.txt", status(404).header("connection", "close"));
+}
+
 /// The page document of a URL.
 fn document(fleet: &Fleet, url: &str) -> Value {
     let run = webfill_tests::run::Run::new(["export", "pages", "--store", &fleet.store_uri()]);
@@ -51,6 +56,7 @@ fn document(fleet: &Fleet, url: &str) -> Value {
 fn what_fails_for_a_while_is_fetched_in_the_end_and_its_attempts_are_told() {
     let fleet = started();
     let site = fleet.web.site("n.example");
+    on_new_connections(&site);
     site.serve_with("/", fails_at_first(2, script().reset()));
     fleet.feed(&[request("http://n.example/", "c")]);
     fleet.wait_until_done("c");
@@ -79,6 +85,7 @@ fn what_fails_for_a_while_is_fetched_in_the_end_and_its_attempts_are_told() {
 fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
     let fleet = started();
     let site = fleet.web.site("g.example");
+    on_new_connections(&site);
     site.serve_with("/gone", |_| script().reset().into());
     site.serve_with("/busy", |_| status(503).into());
     site.serve_with("/lost", |_| status(404).into());
@@ -92,7 +99,8 @@ fn after_the_last_attempt_it_is_given_up_with_the_outcome() {
         ("/lost", 1, "http_error", 0),
     ];
     for (path, attempts, outcome, tries) in expected {
-        assert_eq!(fleet.web.visits().of_path(path).len(), attempts, "{path}");
+        let visits = fleet.web.visits().turns().of_path(path);
+        assert_eq!(visits.len(), attempts, "{path}");
         let page = document(&fleet, &site.url(path));
         assert_eq!(page["outcome"], outcome, "{page}");
         let recorded = page["tries"].as_array().map_or(0, Vec::len);
@@ -150,6 +158,7 @@ fn a_time_out_goes_back_and_others_go_first() {
 fn what_waits_for_its_next_attempt_is_pending_and_can_be_stopped() {
     let fleet = Fleet::with_file("[retries]\nnetwork_error = [3600.0]\n");
     let site = fleet.web.site("w.example");
+    on_new_connections(&site);
     site.serve_with("/", |_| script().reset().into());
     fleet.feed(&[request("http://w.example/", "c")]);
     fleet
@@ -169,6 +178,7 @@ fn what_waits_for_its_next_attempt_is_pending_and_can_be_stopped() {
 fn attempts_outlast_a_restart() {
     let mut fleet = Fleet::with_file("[retries]\nnetwork_error = [1.0]\n");
     let site = fleet.web.site("o.example");
+    on_new_connections(&site);
     site.serve_with("/", fails_at_first(1, script().reset()));
     fleet.feed(&[request("http://o.example/", "c")]);
     fleet

@@ -15,6 +15,10 @@ use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 use crate::resolve::{ClientPart, Clients, Resolver};
 
+/// Of one answer, as curl takes them. The head's bytes are bounded by the client's read buffer (some
+/// 400 KiB).
+const MOST_HEADERS: usize = 5_000;
+
 /// Of a stream of HTTP/2.
 const WINDOW_BYTES: u32 = 256 << 10;
 
@@ -51,6 +55,11 @@ fn build_one(
         .connect_timeout(Duration::from_secs_f64(fetch.connect_timeout))
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(1)
+        // As browsers and curl read heads: what is no header is passed over.
+        .http1_allow_spaces_after_header_name_in_responses(true)
+        .http1_allow_obsolete_multiline_headers_in_responses(true)
+        .http1_ignore_invalid_headers_in_responses(true)
+        .http1_max_headers(MOST_HEADERS)
         // What a server may send ahead while a body waits for memory; the default is megabytes.
         .http2_initial_stream_window_size(WINDOW_BYTES)
         .http2_initial_connection_window_size(2 * WINDOW_BYTES);

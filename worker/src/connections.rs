@@ -5,11 +5,13 @@
 //! A crawl of few sites keeps all of its connections open. A crawl of many sends `Connection: close`
 //! to all further origins, which saves their servers idle connections, too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// An idle connection is closed after this long.
-pub const IDLE: Duration = Duration::from_secs(20);
+/// An idle connection is closed after this long: before common servers close it, which do so after 5 seconds
+/// or more. A request that crosses their end of it on the way would go into a dead connection.
+pub const IDLE: Duration = Duration::from_secs(4);
 
 /// Connections that a worker keeps open between requests.
 const MAX_KEPT_OPEN: usize = 16;
@@ -41,6 +43,41 @@ impl KeptOpenConnections {
     }
 }
 
+/// The most connections that are remembered; more than a worker has at a time, beside those of answers that
+/// came long ago.
+const MOST_REMEMBERED: usize = 256;
+
+/// The two ends of a connection, which no other one has at the same time.
+pub type Ends = (SocketAddr, SocketAddr);
+
+/// The connections that have brought an answer lately. A request that goes out on one of them may find that
+/// the server has closed it.
+#[derive(Debug, Default)]
+pub struct UsedConnections {
+    lately: VecDeque<Ends>,
+}
+
+impl UsedConnections {
+    /// Notes that a connection has brought an answer. Returns whether it had brought one before.
+    pub fn note_answer(&mut self, ends: Ends) -> bool {
+        let is_reused = self.is_known(ends);
+        if !is_reused {
+            self.lately.truncate(MOST_REMEMBERED - 1);
+            self.lately.push_front(ends);
+        }
+        is_reused
+    }
+
+    pub fn is_known(&self, ends: Ends) -> bool {
+        self.lately.contains(&ends)
+    }
+
+    /// Notes that a connection is closed: another one may have its ends.
+    pub fn forget(&mut self, ends: Ends) {
+        self.lately.retain(|known| *known != ends);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,12 +93,28 @@ mod tests {
             assert!(try_keep_open(&format!("http://{number}"), 0));
         }
         assert!(!try_keep_open("http://late", 1));
-        assert!(try_keep_open("http://0", 15), "it has its place already");
-        assert!(!try_keep_open("http://late", 20));
+        assert!(try_keep_open("http://0", 3), "it has its place already");
+        assert!(!try_keep_open("http://late", 4));
         assert!(
-            try_keep_open("http://late", 22),
+            try_keep_open("http://late", 6),
             "most have been idle by now"
         );
-        assert!(try_keep_open("http://0", 23), "it was asked since");
+        assert!(try_keep_open("http://0", 7), "it was asked since");
+    }
+
+    #[test]
+    fn a_connection_is_used_once_it_has_brought_an_answer_and_until_it_is_closed() {
+        let ends = |port| -> Ends { (([127, 0, 0, 1], port).into(), ([127, 0, 0, 1], 80).into()) };
+        let mut used = UsedConnections::default();
+        assert!(!used.is_known(ends(1)));
+        assert!(!used.note_answer(ends(1)));
+        assert!(used.note_answer(ends(1)) && used.is_known(ends(1)));
+        used.forget(ends(1));
+        assert!(!used.note_answer(ends(1)));
+        for port in 2..1_000 {
+            used.note_answer(ends(port));
+        }
+        assert!(!used.is_known(ends(1)) && used.is_known(ends(999)));
+        assert_eq!(used.lately.len(), MOST_REMEMBERED);
     }
 }

@@ -7,40 +7,39 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use http::response::Parts;
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HeaderMap, HeaderValue, USER_AGENT};
-use reqwest::{RequestBuilder, Response};
+use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
 use webfill_urls::{Url, origin};
 use webfill_wire::Outcome;
 
-use crate::archive::{Exchange, SentRequest};
+use crate::archive::Exchange;
 use crate::browser::SubresourceRequest;
 use crate::charset;
-use crate::connections::KeptOpenConnections;
+use crate::connections::{IDLE, KeptOpenConnections, UsedConnections};
 use crate::documents;
 use crate::fetch_error::FetchError;
 use crate::memory::Share;
-use crate::now::now_ms;
 use crate::permits::Denied;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
 use crate::sitemaps;
 
 mod body;
+mod coding;
 mod head;
 mod header;
 mod incoming;
 mod refusal;
 mod request;
 mod rule;
+mod sending;
 
 use body::{BodyLimits, NoBody};
 use head::outcome_of_head;
 pub use head::overloaded;
 pub use header::retry_after;
+use incoming::IncomingBody;
 pub(crate) use incoming::decode;
-use incoming::{ACCEPTED_CODINGS, IncomingBody, Kept};
 pub use request::PageRequest;
 use request::RequestSpec;
 use rule::BodyRule;
@@ -141,6 +140,7 @@ pub struct Fetcher {
     archived_agent: Option<String>,
     reads_documents: bool,
     connections: RefCell<KeptOpenConnections>,
+    used: RefCell<UsedConnections>,
 }
 
 /// An answer of which the head is there.
@@ -159,6 +159,7 @@ impl Fetcher {
             archived_agent: None,
             reads_documents: false,
             connections: RefCell::default(),
+            used: RefCell::default(),
         }
     }
 
@@ -184,6 +185,7 @@ impl Fetcher {
         let files = Files {
             documents: self.reads_documents,
             sitemaps: asked.sitemaps,
+            is_named_sitemap: asked.is_named_sitemap,
         };
         let spec = RequestSpec::page(asked).or_file(files);
         self.fetch(spec, memory).await
@@ -232,8 +234,7 @@ impl Fetcher {
         }
         let total = Duration::from_secs_f64(self.config.total_timeout);
         let deadline = tokio::time::Instant::now() + total;
-        // The page follows right after its robots.txt.
-        let stays = matches!(rule, BodyRule::Beginning { .. }) || self.try_keep_open(url, total);
+        let stays = self.keeps_open(&spec, total);
         let answering = self.answer(&spec, stays);
         let answered = match tokio::time::timeout_at(deadline, answering).await {
             Ok(Ok(answered)) => answered,
@@ -279,81 +280,13 @@ impl Fetcher {
         Ok(fetched)
     }
 
-    fn try_keep_open(&self, url: &Url, longest_request: Duration) -> bool {
+    /// Whether the connection may serve the next request, which the site's delay holds back for so long.
+    fn keeps_open(&self, spec: &RequestSpec<'_>, longest_request: Duration) -> bool {
+        let (now, is_soon) = (Instant::now(), spec.next_after < IDLE);
         let mut connections = self.connections.borrow_mut();
-        connections.try_keep_open(&origin(url), Instant::now(), longest_request)
-    }
-
-    /// Sends the request and waits for the head of the answer.
-    async fn answer(
-        &self,
-        spec: &RequestSpec<'_>,
-        connection_stays: bool,
-    ) -> Result<Received, Box<Fetched>> {
-        let failed = |error: reqwest::Error| {
-            let error = FetchError::from(error);
-            let mut fetched = Fetched::refused(error.outcome, error.reason);
-            fetched.no_route = error.no_route;
-            Box::new(fetched)
-        };
-        let (client, request) = self.request(spec, connection_stays).build_split();
-        let request = request.map_err(failed)?;
-        let archives = self.archived_agent.is_some();
-        let sent = archives.then(|| SentRequest::new(&request, now_ms()));
-        // The client bounds the connect; this bounds connect and answer together.
-        let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
-        let response = match timeout(limit, client.execute(request)).await {
-            Err(_) => return Err(Fetched::refused(Outcome::Timeout, "no answer in time").into()),
-            Ok(response) => response.map_err(failed)?,
-        };
-        if let Err(refusal) = self.resolver.judge_peer(response.remote_addr()) {
-            return Err(Fetched::refused(Outcome::UnsafeAddress, refusal).into());
-        }
-        let exchange = sent.map(|sent| self.exchange(spec, &sent, &response));
-        let kept = exchange
-            .is_some()
-            .then(|| Kept::new(self.most_bytes(spec.rule)));
-        let (head, body) = IncomingBody::of(response, kept).await;
-        Ok(Received {
-            head,
-            body,
-            exchange,
-        })
-    }
-
-    fn request(&self, spec: &RequestSpec<'_>, connection_stays: bool) -> RequestBuilder {
-        let mut request = self.clients.get(spec.url);
-        for (name, value) in spec.headers {
-            request = request.header(name, value);
-        }
-        if !spec.headers.iter().any(|(name, _)| name == ACCEPT.as_str()) {
-            request = request.header(ACCEPT, spec.accept);
-        }
-        request = request.header(ACCEPT_ENCODING, ACCEPTED_CODINGS);
-        if !connection_stays {
-            // HTTP/2 knows no such header, and its connections need little memory.
-            request = request.header(CONNECTION, "close");
-        }
-        let agent = spec.user_agent.or(self.archived_agent.as_deref());
-        match agent.and_then(|agent| HeaderValue::from_str(agent).ok()) {
-            Some(agent) => request.header(USER_AGENT, agent),
-            // The client sends its own.
-            None => request,
-        }
-    }
-
-    fn exchange(
-        &self,
-        spec: &RequestSpec<'_>,
-        sent: &SentRequest,
-        response: &Response,
-    ) -> Box<Exchange> {
-        let mut exchange = Exchange::begun(spec.url, sent, response);
-        if self.config.proxy.is_some() {
-            // It is the proxy's.
-            exchange.peer = None;
-        }
-        Box::new(exchange)
+        // The page follows right after its robots.txt.
+        matches!(spec.rule, BodyRule::Beginning { .. })
+            || is_soon && connections.try_keep_open(&origin(spec.url), now, longest_request)
     }
 
     fn body_limits(&self, rule: BodyRule, deadline: tokio::time::Instant) -> BodyLimits {
@@ -392,7 +325,7 @@ async fn read_body(
     let kind = charset::media_type(fetched.content_type.as_deref(), &body);
     let files = limits.rule.files();
     let is_file = files.documents && documents::is_document(fetched.content_type.as_deref(), &body)
-        || files.sitemaps && sitemaps::is_sitemap(&body);
+        || files.sitemaps && sitemaps::is_sitemap(&body, files.is_named_sitemap);
     if limits.rule.is_page() && !is_file && kind == charset::Kind::Unsupported && !body.is_empty() {
         let binary = FetchError::new(Outcome::UnsupportedType, "the body is binary");
         fetched.fail(binary);

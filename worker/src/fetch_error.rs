@@ -38,16 +38,6 @@ impl From<reqwest::Error> for FetchError {
     }
 }
 
-impl FetchError {
-    /// Of a body: the client's error, or that of a decoder.
-    pub fn of_body(error: Box<dyn Error + Send + Sync>) -> FetchError {
-        match error.downcast::<reqwest::Error>() {
-            Ok(error) => FetchError::from(*error),
-            Err(error) => of_causes(error.source(), error.to_string(), Outcome::NetworkError),
-        }
-    }
-}
-
 /// The first cause that tells an outcome, or else the innermost one.
 fn of_causes(
     mut next: Option<&(dyn Error + 'static)>,

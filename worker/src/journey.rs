@@ -209,6 +209,8 @@ impl Journey {
             user_agent: user_agent.as_deref(),
             conditions: &condition.headers,
             sitemaps: crawl.has(Feature::Sitemaps),
+            is_named_sitemap: crate::sitemaps::is_named(&task, &crawl),
+            next_after: delay,
         };
         let mut fetched = match self.gate.page(permit, asked, &mut slot.memory).await {
             Ok(fetched) => fetched,

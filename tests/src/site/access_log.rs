@@ -171,6 +171,26 @@ impl Visits {
         counts
     }
 
+    /// Without requests that a server has left without an answer on a connection that it had kept open, and that
+    /// came again on another one: a client may send these again at once (RFC 9112, 9.3.1), and no turn of its
+    /// own is needed for it.
+    pub fn turns(&self) -> Visits {
+        let is_swallowed = |index: usize, visit: &Visit| {
+            let is_reused = self.0[..index]
+                .iter()
+                .any(|earlier| earlier.connection == visit.connection);
+            let again = self.0[index + 1..]
+                .iter()
+                .find(|later| later.host == visit.host && later.path == visit.path);
+            visit.status.is_none()
+                && is_reused
+                && again.is_some_and(|again| again.connection != visit.connection)
+        };
+        let visits = self.0.iter().enumerate();
+        let kept = visits.filter(|(index, visit)| !is_swallowed(*index, visit));
+        Visits(kept.map(|(_, visit)| visit.clone()).collect())
+    }
+
     /// The time from the start of each request to the start of the next.
     pub fn gaps(&self) -> Vec<Duration> {
         let starts = self.0.windows(2);
@@ -210,7 +230,7 @@ impl Visits {
                     .iter()
                     .map(|pair| format!("{host}: overlap of {pair}")),
             );
-            let pages = visits.pages();
+            let pages = visits.turns().pages();
             for (gap, pair) in pages.gaps().iter().zip(pages.0.windows(2)) {
                 if *gap < delay {
                     faults.push(format!(

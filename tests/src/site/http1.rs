@@ -147,7 +147,7 @@ impl<S: Transport> Client<S> {
                     self.wait(every).await?;
                 },
                 Step::HoldOpen => self.wait(Duration::MAX).await?,
-                Step::Reset => return Ok(End::Reset),
+                Step::Reset | Step::Refuse => return Ok(End::Reset),
             }
         }
         Ok(End::Closed)

@@ -1,5 +1,5 @@
 //! HTTP/2 for clients that choose it by ALPN. Pages only: a script is answered by a stream reset,
-//! as its bytes have no meaning here.
+//! as its bytes have no meaning here; one that refuses says that the request was not processed.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::reply::{Page, Reply};
+use super::reply::{Page, Reply, Step};
 use super::{Connection, Request, Shared};
 
 /// Serves one connection until either side closes it.
@@ -69,8 +69,11 @@ fn read(request: &http::Request<h2::RecvStream>, connection: &Connection) -> Req
 async fn answer(reply: Reply, mut respond: SendResponse<Bytes>) -> Option<u64> {
     let page = match reply {
         Reply::Page(page) => page,
-        Reply::Script(_) => {
-            respond.send_reset(h2::Reason::INTERNAL_ERROR);
+        Reply::Script(script) => {
+            respond.send_reset(match script.steps.as_slice() {
+                [Step::Refuse] => h2::Reason::REFUSED_STREAM,
+                _ => h2::Reason::INTERNAL_ERROR,
+            });
             return None;
         }
     };

@@ -9,6 +9,7 @@ pub mod encodings;
 pub mod hostile;
 mod http1;
 mod http2;
+pub mod odd_answers;
 mod reply;
 pub mod robots;
 mod tls;

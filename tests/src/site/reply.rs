@@ -144,6 +144,8 @@ pub(super) enum Step {
     HoldOpen,
     /// A reset in place of an orderly end.
     Reset,
+    /// Of HTTP/2: the server says that it has not processed the request.
+    Refuse,
 }
 
 /// An empty script: the connection is closed without a byte.
@@ -186,6 +188,11 @@ impl Script {
 
     pub fn reset(self) -> Script {
         self.step(Step::Reset)
+    }
+
+    /// Refuses a request of HTTP/2 (RFC 9113, 8.7).
+    pub fn refuse(self) -> Script {
+        self.step(Step::Refuse)
     }
 }
 

@@ -46,7 +46,7 @@ impl Source {
     async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         match self {
             Source::Bodies(kept) => kept.next().await,
-            Source::Warc(archive) => archive.next().await,
+            Source::Warc(archive) => archive.next(),
             Source::Documents(kept) => kept.next().await,
         }
     }

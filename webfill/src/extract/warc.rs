@@ -58,11 +58,11 @@ impl Archive {
     }
 
     /// Some pages; none only at the end.
-    pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
+    pub fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while batch.len() < BATCH_PAGES && bytes < BATCH_BYTES {
-            let Some(answer) = self.next_answer().await? else {
+            let Some(answer) = self.next_answer()? else {
                 break;
             };
             let of_answer = self.candidates(answer);
@@ -73,10 +73,10 @@ impl Archive {
     }
 
     /// The next answer of all files, and then of all files once more if bodies are awaited.
-    async fn next_answer(&mut self) -> Result<Option<ArchivedAnswer>, Fault> {
+    fn next_answer(&mut self) -> Result<Option<ArchivedAnswer>, Fault> {
         loop {
             if let Some((path, reader)) = &mut self.open {
-                match reader.next().await {
+                match reader.next() {
                     Ok(Some(answer)) => return Ok(Some(answer)),
                     Ok(None) => {}
                     Err(error) if !self.is_second_pass => {

@@ -158,11 +158,9 @@ fn gather(
     if let Some(path) = &from.warc {
         let settings = Settings::load(options.web.config.as_deref())?;
         let mut archive = Archive::open(path, settings.fetch.max_body_bytes)?;
-        runtime.block_on(archive.urls(&mut |url| urls.add(url)))?;
+        archive.urls(&mut |url| urls.add(url))?;
         let records = read_records(&urls)?;
-        let pages = gather_with(&records, said, |gathering| {
-            runtime.block_on(archive.gather(gathering))
-        })?;
+        let pages = gather_with(&records, said, |gathering| archive.gather(gathering))?;
         return Ok((pages, records));
     }
     if let Some(crawl) = &from.crawl {

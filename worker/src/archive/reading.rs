@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION, TRANSFER_ENCODING};
+use reqwest::header::{CONTENT_TYPE, LOCATION, TRANSFER_ENCODING};
 
 use crate::fetch::decode;
 
@@ -82,14 +82,14 @@ impl WarcReader {
     /// # Errors
     ///
     /// The file is torn here, or is none; nothing more can be read of it.
-    pub async fn next(&mut self) -> io::Result<Option<ArchivedAnswer>> {
+    pub fn next(&mut self) -> io::Result<Option<ArchivedAnswer>> {
         loop {
             let Some(head) = read_record_head(&mut self.records)? else {
                 return Ok(None);
             };
             let answer = self.read_block(&head)?;
             if let Some(block) = answer
-                && let Some(answer) = answer_of(&head, block, self.max_body_bytes).await
+                && let Some(answer) = answer_of(&head, block, self.max_body_bytes)
             {
                 return Ok(Some(answer));
             }
@@ -170,7 +170,7 @@ fn field<'f>(fields: &'f [(String, String)], name: &str) -> Option<&'f str> {
     named.next().map(|(_, value)| value.as_str())
 }
 
-async fn answer_of(
+fn answer_of(
     head: &[(String, String)],
     mut block: Vec<u8>,
     max_body_bytes: usize,
@@ -185,7 +185,7 @@ async fn answer_of(
         (301 | 302 | 303 | 307 | 308, _) => ArchivedBody::Redirect(text(LOCATION)?),
         (status, _) if !(200..300).contains(&status) => return None,
         (_, Some("revisit")) => ArchivedBody::Elsewhere,
-        _ => ArchivedBody::Here(body_of(&headers, payload, max_body_bytes).await?),
+        _ => ArchivedBody::Here(body_of(&headers, payload, max_body_bytes)?),
     };
     Some(ArchivedAnswer {
         // Some programs put it into angle brackets.
@@ -215,7 +215,7 @@ fn http_head(head: &[u8]) -> Option<(u16, HeaderMap)> {
 }
 
 /// The body without its codings. `None` if they are not those that it has, or it is too long.
-async fn body_of(headers: &HeaderMap, payload: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
+fn body_of(headers: &HeaderMap, payload: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
     let is_chunked = headers
         .get(TRANSFER_ENCODING)
         .is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
@@ -224,7 +224,7 @@ async fn body_of(headers: &HeaderMap, payload: Vec<u8>, max_bytes: usize) -> Opt
         true => unchunked(&payload).unwrap_or(payload),
         false => payload,
     };
-    decode(headers.get(CONTENT_ENCODING), sent, max_bytes).await
+    decode(headers, sent, max_bytes)
 }
 
 /// A body out of its chunks.
@@ -266,13 +266,13 @@ mod tests {
         written
     }
 
-    async fn read(bytes: &[u8]) -> (Vec<ArchivedAnswer>, Option<io::Error>) {
+    fn read(bytes: &[u8]) -> (Vec<ArchivedAnswer>, Option<io::Error>) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
         let mut reader = WarcReader::open(file.path(), MOST).unwrap();
         let mut answers = Vec::new();
         loop {
-            match reader.next().await {
+            match reader.next() {
                 Ok(Some(answer)) => answers.push(answer),
                 Ok(None) => return (answers, None),
                 Err(error) => return (answers, Some(error)),
@@ -286,8 +286,8 @@ mod tests {
         member.finish().unwrap()
     }
 
-    #[tokio::test]
-    async fn bodies_come_without_their_codings() {
+    #[test]
+    fn bodies_come_without_their_codings() {
         let head = |more: &str| format!("HTTP/1.1 200 OK\r\n{more}\r\n");
         let chunked = b"5;x=y\r\nhello\r\n6\r\n world\r\n0\r\n\r\n";
         let coded = head("content-encoding: gzip\r\n");
@@ -306,7 +306,7 @@ mod tests {
             (coded, &packed),
             (both, &packed_chunks),
         ] {
-            let (answers, error) = read(&response("http://a.org/", &head, payload)).await;
+            let (answers, error) = read(&response("http://a.org/", &head, payload));
             assert!(error.is_none(), "{error:?}");
             assert_eq!(
                 answers[0].body,
@@ -316,25 +316,25 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_torn_end_is_told_and_what_is_before_it_is_read() {
+    #[test]
+    fn a_torn_end_is_told_and_what_is_before_it_is_read() {
         let head = "HTTP/1.1 200 OK\r\n\r\n";
         let [first, second] =
             ["http://a.org/1", "http://a.org/2"].map(|url| response(url, head, b"x"));
         for torn in [1, 10, second.len() / 2] {
             let bytes = [&first, &second[..torn]].concat();
-            let (answers, error) = read(&bytes).await;
+            let (answers, error) = read(&bytes);
             assert_eq!(answers.len(), 1, "{torn}");
             assert!(error.is_some(), "{torn}");
         }
         // A loss of power may leave zeros.
         let bytes = [first.as_slice(), &[0; 512]].concat();
-        let (answers, _) = read(&bytes).await;
+        let (answers, _) = read(&bytes);
         assert_eq!(answers.len(), 1);
     }
 
-    #[tokio::test]
-    async fn what_is_no_page_is_passed_over() {
+    #[test]
+    fn what_is_no_page_is_passed_over() {
         let long = vec![b'x'; MOST + 1];
         let bomb = gzip(&vec![b'x'; 2 * MOST]);
         let coded = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n";
@@ -346,20 +346,20 @@ mod tests {
             response("http://a.org/page", "HTTP/1.1 200 OK\r\n\r\n", b"x"),
         ]
         .concat();
-        let (answers, error) = read(&bytes).await;
+        let (answers, error) = read(&bytes);
         assert!(error.is_none(), "{error:?}");
         let urls: Vec<&str> = answers.iter().map(|answer| answer.url.as_str()).collect();
         assert_eq!(urls, ["http://a.org/page"]);
     }
 
-    #[tokio::test]
-    async fn records_that_are_not_compressed_are_read_as_well() {
+    #[test]
+    fn records_that_are_not_compressed_are_read_as_well() {
         let record = response("http://a.org/", "HTTP/1.1 200 OK\r\n\r\n", b"x");
         let mut plain = Vec::new();
         MultiGzDecoder::new(record.as_slice())
             .read_to_end(&mut plain)
             .unwrap();
-        let (answers, error) = read(&[plain.clone(), plain].concat()).await;
+        let (answers, error) = read(&[plain.clone(), plain].concat());
         assert!(error.is_none(), "{error:?}");
         assert_eq!(answers.len(), 2);
     }

@@ -41,8 +41,9 @@ impl BodyLimits {
     /// of their own, by their protocol; compressed ones are below that of pages.
     fn most_bytes(&self, body: &[u8], more: usize) -> usize {
         let is_over = body.len() + more > self.bytes;
-        let is_plain = is_over && self.rule.files().sitemaps && !sitemaps::is_gzip(body);
-        match is_plain && sitemaps::is_sitemap(body) {
+        let files = self.rule.files();
+        let is_plain = is_over && files.sitemaps && !sitemaps::is_gzip(body);
+        match is_plain && sitemaps::is_sitemap(body, files.is_named_sitemap) {
             true => self.bytes.max(sitemaps::MAX_BYTES),
             false => self.bytes,
         }
@@ -52,7 +53,7 @@ impl BodyLimits {
     fn may_become_file(&self, body: &[u8]) -> bool {
         let files = self.rule.files();
         files.documents && webfill_reader::is_candidate(body) != Some(false)
-            || files.sitemaps && sitemaps::may_become_sitemap(body)
+            || files.sitemaps && sitemaps::may_become_sitemap(body, files.is_named_sitemap)
     }
 }
 

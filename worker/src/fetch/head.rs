@@ -4,10 +4,11 @@
 use std::time::Instant;
 
 use http::response::Parts;
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use webfill_wire::Outcome;
 
-use super::header::{list, retry_after, text};
+use super::coding::{self, UnknownCoding};
+use super::header::{list, retry_after, text, url};
 use super::{BodyRule, Fetched};
 use crate::charset;
 use crate::documents;
@@ -20,12 +21,14 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
     let status = head.status.as_u16();
     let content_type = list(headers, CONTENT_TYPE);
     let redirect = match status {
-        301 | 302 | 303 | 307 | 308 => text(headers, LOCATION),
+        301 | 302 | 303 | 307 | 308 => url(headers, LOCATION),
         _ => None,
     };
     let (outcome, error) = match status {
-        200..=299 if rule.is_page() => outcome_of_type(headers, content_type.as_deref(), rule),
-        200..=299 => (Outcome::Ok, None),
+        200..=299 => match undecodable(headers, rule) {
+            Some(reason) => (Outcome::UnsupportedType, Some(reason)),
+            None => (outcome_of_type(content_type.as_deref(), rule), None),
+        },
         304 => (Outcome::NotModified, None),
         _ if redirect.is_some() => (Outcome::Redirected, None),
         _ => (Outcome::HttpError, None),
@@ -57,26 +60,26 @@ pub fn overloaded(headers: &HeaderMap) -> Answer {
     }
 }
 
-fn outcome_of_type(
-    headers: &HeaderMap,
-    content_type: Option<&str>,
-    rule: BodyRule,
-) -> (Outcome, Option<String>) {
-    // The header is taken away with each coding that is decoded.
-    if let Some(coding) = headers.get(CONTENT_ENCODING)
-        && coding.as_bytes() != b"identity"
-    {
-        let reason = format!("content coding {coding:?} is not understood");
-        return (Outcome::UnsupportedType, Some(reason));
+/// Why a body cannot be decoded; such a robots.txt might forbid anything. A browser judges what it has asked
+/// for by itself.
+fn undecodable(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
+    if let Some(name) = coding::transfer_coding_left(headers) {
+        return Some(format!("transfer coding {name:?} is not understood"));
     }
+    let unknown = coding::codings(headers).err();
+    let UnknownCoding(name) = unknown.filter(|_| rule != BodyRule::Subresource)?;
+    Some(format!("content coding {name:?} is not understood"))
+}
+
+fn outcome_of_type(content_type: Option<&str>, rule: BodyRule) -> Outcome {
     let files = rule.files();
     let is_worth_reading = content_type.is_none_or(|declared| {
         charset::is_supported_type(declared)
             || files.documents && documents::may_be_document(declared)
             || files.sitemaps && sitemaps::may_be_sitemap(declared)
     });
-    match is_worth_reading {
-        true => (Outcome::Ok, None),
-        false => (Outcome::UnsupportedType, None),
+    match is_worth_reading || !rule.is_page() {
+        true => Outcome::Ok,
+        false => Outcome::UnsupportedType,
     }
 }

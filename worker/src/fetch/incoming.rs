@@ -1,96 +1,108 @@
 //! The body of an answer while it comes in: decoded for whoever reads the page, and kept as it was
 //! sent for the archive.
 
-use std::convert::Infallible;
-use std::future::{Ready, poll_fn, ready};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http::response::Parts;
 use hyper::body::{Body, Frame, SizeHint};
 use reqwest::Response;
-use reqwest::header::{CONTENT_ENCODING, HeaderValue};
-use tower_http::decompression::{Decompression, DecompressionBody};
-use tower_service::Service;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 
+use super::coding::{self, Decoder};
 use crate::archive::Truncated;
 use crate::fetch_error::FetchError;
 
-/// The codings that are decoded, as a request names them.
-pub(super) const ACCEPTED_CODINGS: &str = "zstd,gzip,deflate,br";
-
 /// The body of an answer.
 pub(super) struct IncomingBody {
-    decoded: DecompressionBody<SentBody>,
+    sent: SentBody,
+    /// `None` if the body has no coding, or one that is not known.
+    decoder: Option<Decoder>,
 }
 
 impl IncomingBody {
-    /// Takes the body apart from its head, whose coding and length are those of the decoded body then.
-    /// `keep` is for the archive.
-    pub async fn of(response: Response, keep: Option<Kept>) -> (Parts, IncomingBody) {
-        let (head, body) = http::Response::from(response).into_parts();
-        let sent = http::Response::from_parts(head, SentBody { body, kept: keep });
-        let Ok(decoded) = Decompression::new(Unwrapped)
-            .call(http::Request::new(sent))
-            .await;
-        let (head, decoded) = decoded.into_parts();
-        (head, IncomingBody { decoded })
+    /// Takes the body apart from its head, whose coding and length are those of the decoded body then. A
+    /// coding that is not known stays in the head. `keep` is for the archive.
+    pub fn of(response: Response, keep: Option<Kept>) -> (Parts, IncomingBody) {
+        let (mut head, body) = http::Response::from(response).into_parts();
+        let decoder = match coding::codings(&head.headers) {
+            Ok(codings) => {
+                head.headers.remove(CONTENT_ENCODING);
+                Decoder::of(codings)
+            }
+            Err(_) => None,
+        };
+        if decoder.is_some() {
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        let sent = SentBody { body, kept: keep };
+        (head, IncomingBody { sent, decoder })
     }
 
     /// The next piece, decoded.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
-        next_data(&mut self.decoded)
-            .await
-            .map_err(FetchError::of_body)
+        let Some(decoder) = &mut self.decoder else {
+            return Ok(next_data(&mut self.sent).await?);
+        };
+        loop {
+            if let Some(piece) = decoder.next_piece()? {
+                return Ok(Some(piece));
+            }
+            match next_data(&mut self.sent).await? {
+                Some(sent) => decoder.add(sent),
+                None if decoder.is_at_end() => return Ok(None),
+                None => decoder.end(),
+            }
+        }
     }
 
     /// Keeps the next piece as it is sent. False at the end, or if nothing more is to be kept.
     pub async fn keep_chunk(&mut self) -> bool {
-        let sent = self.decoded.get_mut();
-        if sent.kept.as_ref().is_none_or(|kept| kept.is_complete) {
+        if self.sent.kept.as_ref().is_none_or(|kept| kept.is_complete) {
             return false;
         }
-        matches!(next_data(sent).await, Ok(Some(_)))
+        matches!(next_data(&mut self.sent).await, Ok(Some(_)))
     }
 
     /// The length of the decoded body, if it was declared.
     pub fn declared_bytes(&self) -> Option<usize> {
-        let exact = self.decoded.size_hint().exact()?;
+        if self.decoder.is_some() {
+            return None;
+        }
+        let exact = self.sent.size_hint().exact()?;
         usize::try_from(exact).ok()
     }
 
     /// The memory that is taken for the archive.
     pub fn kept_bytes(&self) -> usize {
-        let kept = self.decoded.get_ref().kept.as_ref();
+        let kept = self.sent.kept.as_ref();
         kept.map_or(0, |kept| kept.bytes.capacity())
     }
 
     /// What was kept for the archive.
     pub fn into_kept(mut self) -> Option<Kept> {
-        self.decoded.get_mut().kept.take()
+        self.sent.kept.take()
     }
 }
 
-/// Decodes a body that was kept as it was sent. `None` if it is not in this coding, or too long.
-pub(crate) async fn decode(
-    coding: Option<&HeaderValue>,
-    sent: Vec<u8>,
-    max_bytes: usize,
-) -> Option<Vec<u8>> {
-    let mut response = http::Response::new(reqwest::Body::from(sent));
-    if let Some(coding) = coding {
-        response
-            .headers_mut()
-            .insert(CONTENT_ENCODING, coding.clone());
-    }
-    let (_, mut incoming) = IncomingBody::of(response.into(), None).await;
+/// Decodes a body that was kept as it was sent. `None` if it is not in the codings that its headers name,
+/// or too long.
+pub(crate) fn decode(headers: &HeaderMap, sent: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
+    let codings = coding::codings(headers).ok()?;
+    let Some(mut decoder) = Decoder::of(codings) else {
+        return (sent.len() <= max_bytes).then_some(sent);
+    };
+    decoder.add(sent.into());
+    decoder.end();
     let mut body = Vec::new();
-    while let Some(chunk) = incoming.chunk().await.ok()? {
-        if body.len() + chunk.len() > max_bytes {
+    while let Some(piece) = decoder.next_piece().ok()? {
+        if body.len() + piece.len() > max_bytes {
             return None;
         }
-        body.extend_from_slice(&chunk);
+        body.extend_from_slice(&piece);
     }
     Some(body)
 }
@@ -199,23 +211,6 @@ where
     }
 }
 
-/// The service whose answers are decoded: a request's body is its answer.
-struct Unwrapped;
-
-impl Service<http::Request<http::Response<SentBody>>> for Unwrapped {
-    type Response = http::Response<SentBody>;
-    type Error = Infallible;
-    type Future = Ready<Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<http::Response<SentBody>>) -> Self::Future {
-        ready(Ok(request.into_body()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -228,13 +223,13 @@ mod tests {
         member.finish().unwrap()
     }
 
-    async fn incoming(body: Vec<u8>, most_bytes: usize) -> (Parts, IncomingBody) {
+    fn incoming(body: Vec<u8>, most_bytes: usize) -> (Parts, IncomingBody) {
         let response = http::Response::builder()
             .header("content-encoding", "gzip")
             .header("content-length", body.len())
             .body(reqwest::Body::from(body))
             .unwrap();
-        IncomingBody::of(response.into(), Some(Kept::new(most_bytes))).await
+        IncomingBody::of(response.into(), Some(Kept::new(most_bytes)))
     }
 
     async fn decoded(body: &mut IncomingBody) -> Result<Vec<u8>, FetchError> {
@@ -248,7 +243,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_decoded_and_kept_as_it_was_sent() {
         let sent = gzip(b"some text");
-        let (head, mut body) = incoming(sent.clone(), 1_000).await;
+        let (head, mut body) = incoming(sent.clone(), 1_000);
         assert!(!head.headers.contains_key("content-encoding"));
         assert!(!head.headers.contains_key("content-length"));
         assert_eq!(body.declared_bytes(), None);
@@ -260,7 +255,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_read_or_cannot_be_decoded_is_kept_as_well() {
         for sent in [gzip(b"some text"), b"not gzip at all".to_vec()] {
-            let (_, mut body) = incoming(sent.clone(), 1_000).await;
+            let (_, mut body) = incoming(sent.clone(), 1_000);
             let _ = body.chunk().await;
             while body.keep_chunk().await {}
             assert_eq!(body.into_kept().unwrap().into_payload(), (sent, None));
@@ -271,7 +266,7 @@ mod tests {
     async fn what_is_kept_is_cut_at_the_limit() {
         let sent = gzip(b"some text");
         for most_bytes in [0, 5, sent.len() - 1, sent.len()] {
-            let (_, mut body) = incoming(sent.clone(), most_bytes).await;
+            let (_, mut body) = incoming(sent.clone(), most_bytes);
             while body.keep_chunk().await {}
             let (kept, truncated) = body.into_kept().unwrap().into_payload();
             assert_eq!(kept, sent[..most_bytes]);
@@ -282,7 +277,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_was_not_waited_for_is_marked() {
-        let (_, body) = incoming(gzip(b"some text"), 1_000).await;
+        let (_, body) = incoming(gzip(b"some text"), 1_000);
         let (kept, truncated) = body.into_kept().unwrap().into_payload();
         assert_eq!((kept, truncated), (Vec::new(), Some(Truncated::Time)));
     }

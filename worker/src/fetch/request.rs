@@ -1,5 +1,7 @@
 //! What is asked for, and how.
 
+use std::time::Duration;
+
 use webfill_urls::Url;
 
 use super::rule::{BodyRule, Files};
@@ -20,6 +22,10 @@ pub struct PageRequest<'a> {
     pub conditions: &'a [(String, String)],
     /// It may be a sitemap.
     pub sitemaps: bool,
+    /// robots.txt says that it is one.
+    pub is_named_sitemap: bool,
+    /// The site's delay: the next request to it comes no sooner.
+    pub next_after: Duration,
 }
 
 impl<'a> PageRequest<'a> {
@@ -30,6 +36,8 @@ impl<'a> PageRequest<'a> {
             user_agent: None,
             conditions: &[],
             sitemaps: false,
+            is_named_sitemap: false,
+            next_after: Duration::ZERO,
         }
     }
 }
@@ -41,6 +49,7 @@ pub(super) struct RequestSpec<'a> {
     pub(super) accept: &'a str,
     pub(super) headers: &'a [(String, String)],
     pub(super) rule: BodyRule,
+    pub(super) next_after: Duration,
 }
 
 impl<'a> RequestSpec<'a> {
@@ -51,6 +60,7 @@ impl<'a> RequestSpec<'a> {
             accept: ACCEPTED,
             headers: asked.conditions,
             rule: BodyRule::Page(Files::default()),
+            next_after: asked.next_after,
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) enum BodyRule {
 pub struct Files {
     pub documents: bool,
     pub sitemaps: bool,
+    /// robots.txt says that it is one.
+    pub is_named_sitemap: bool,
 }
 
 impl BodyRule {

@@ -124,6 +124,8 @@ impl Journey {
             user_agent: first.crawl.useragent.as_deref(),
             conditions: &[],
             sitemaps: first.crawl.has(Feature::Sitemaps),
+            next_after: delay,
+            is_named_sitemap: crate::sitemaps::is_named(&first.task, &first.crawl),
         };
         let asked = self.gate.page(permit, asked, &mut slot.memory).await;
         // The page was requested, whatever has become of this request.

@@ -41,7 +41,7 @@ impl Archive {
     }
 
     /// Passes all URLs to `each`.
-    pub async fn urls(&mut self, each: &mut dyn FnMut(&str)) -> Result<(), Fault> {
+    pub fn urls(&mut self, each: &mut dyn FnMut(&str)) -> Result<(), Fault> {
         let (mut redirects, mut elsewhere) = (Redirects::default(), HashMap::new());
         let mut waiting = 0;
         let take = |url: Url, answer: ArchivedAnswer| {
@@ -56,13 +56,13 @@ impl Archive {
                 _ => {}
             }
         };
-        self.read(true, take).await?;
+        self.read(true, take)?;
         (self.redirects, self.elsewhere) = (redirects, elsewhere);
         Ok(())
     }
 
     /// After [`Archive::urls`].
-    pub async fn gather(&self, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
+    pub fn gather(&self, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
         let leading = self.redirects.by_target();
         let take = |url: Url, answer: ArchivedAnswer| {
             let ArchivedBody::Here(body) = answer.body else {
@@ -86,21 +86,17 @@ impl Archive {
                 }
             }
         };
-        self.read(false, take).await
+        self.read(false, take)
     }
 
     /// Passes all answers to `each`. What is torn is read up to there, and told if it is the first time.
-    async fn read(
-        &self,
-        is_first: bool,
-        mut each: impl FnMut(Url, ArchivedAnswer),
-    ) -> Result<(), Fault> {
+    fn read(&self, is_first: bool, mut each: impl FnMut(Url, ArchivedAnswer)) -> Result<(), Fault> {
         for path in &self.files {
             let shown = path.display();
             let mut reader = WarcReader::open(path, self.max_body_bytes)
                 .map_err(|error| Fault::error(format!("{shown}: cannot be read: {error}")))?;
             loop {
-                match reader.next().await {
+                match reader.next() {
                     Ok(Some(answer)) => {
                         if let Ok(url) = canonical(&answer.url, None) {
                             each(url, answer);

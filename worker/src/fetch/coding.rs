@@ -1,0 +1,348 @@
+//! Content codings (RFC 9110, 8.4): which an answer names, and their decoding, piece by piece.
+//!
+//! Names are compared without case, and are read as servers write them, not only as they should. A body
+//! may be coded more than once, and each coding may consist of several parts (members of gzip, frames of
+//! zstd). A body that does not come to the end of its coding is an error, never a part of a page.
+//!
+//! Bombs are bounded by who reads: a piece is small, and the windows of the decoders are limited.
+
+use std::cell::RefCell;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::rc::Rc;
+
+use brotli_decompressor::{BrotliDecoderParameter, Decompressor};
+use bytes::{Buf, Bytes};
+use encoding_rs::Encoding;
+use flate2::bufread::GzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
+use reqwest::header::{CONTENT_ENCODING, HeaderMap, TRANSFER_ENCODING};
+use webfill_wire::Outcome;
+
+use super::header::list;
+use crate::fetch_error::FetchError;
+
+/// The codings that are decoded, as a request names them.
+pub(super) const ACCEPTED_CODINGS: &str = "zstd,gzip,deflate,br";
+
+/// More codings of one body are not undone: each takes the memory of a window.
+const MOST_CODINGS: usize = 3;
+
+/// The most that is decoded at once.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// The largest window of zstd: 8 MiB (RFC 9659).
+const ZSTD_WINDOW_LOG: u32 = 23;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+/// The codings are not known, or too many.
+#[derive(Debug)]
+pub(super) struct UnknownCoding(pub String);
+
+/// The codings of a body, in the order in which they were applied.
+pub(super) fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, UnknownCoding> {
+    let mut codings = Vec::new();
+    let named = list(headers, CONTENT_ENCODING).unwrap_or_default();
+    for name in named.split(',') {
+        let name = name.trim().to_ascii_lowercase();
+        if !is_no_coding(&name) {
+            codings.push(of_name(&name).ok_or(UnknownCoding(name))?);
+        }
+    }
+    match codings.len() > MOST_CODINGS {
+        true => Err(UnknownCoding(format!("{} codings", codings.len()))),
+        false => Ok(codings),
+    }
+}
+
+/// A transfer coding that the client has not undone. It undoes chunks that were put around a body last.
+pub(super) fn transfer_coding_left(headers: &HeaderMap) -> Option<String> {
+    let named = list(headers, TRANSFER_ENCODING)?.to_ascii_lowercase();
+    let mut names = named
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    let is_chunked_last = named
+        .trim_end_matches([' ', '\t', ','])
+        .ends_with("chunked");
+    let is_undone = |name: &str| name == "identity" || name == "chunked" && is_chunked_last;
+    (!names.all(is_undone)).then_some(named)
+}
+
+fn of_name(name: &str) -> Option<Coding> {
+    match name {
+        "gzip" | "x-gzip" => Some(Coding::Gzip),
+        "deflate" | "x-deflate" => Some(Coding::Deflate),
+        "br" => Some(Coding::Brotli),
+        "zstd" => Some(Coding::Zstd),
+        _ => None,
+    }
+}
+
+/// Whether a name says that nothing was coded. Servers also put a charset here, or a value that belongs
+/// into `Content-Transfer-Encoding`; the body is as it is then.
+fn is_no_coding(name: &str) -> bool {
+    matches!(name, "" | "identity" | "none" | "7bit" | "8bit" | "binary")
+        || Encoding::for_label(name.as_bytes()).is_some()
+}
+
+/// Undoes the codings of a body.
+pub(super) struct Decoder {
+    input: Input,
+    decoded: Box<dyn Read>,
+    is_at_end: bool,
+}
+
+impl Decoder {
+    /// `None` if there is nothing to undo.
+    pub fn of(codings: Vec<Coding>) -> Option<Decoder> {
+        if codings.is_empty() {
+            return None;
+        }
+        let input = Input::default();
+        let mut decoded: Box<dyn Read> = Box::new(input.clone());
+        for coding in codings.into_iter().rev() {
+            decoded = undone(coding, BufReader::with_capacity(PIECE_BYTES, decoded));
+        }
+        Some(Decoder {
+            input,
+            decoded,
+            is_at_end: false,
+        })
+    }
+
+    /// Adds what has come of the body. What was there before has been decoded.
+    pub fn add(&mut self, sent: Bytes) {
+        let mut pending = self.input.pending.borrow_mut();
+        pending.has_begun |= !sent.is_empty();
+        pending.bytes = sent;
+    }
+
+    /// Nothing will be added.
+    pub fn end(&mut self) {
+        let mut pending = self.input.pending.borrow_mut();
+        pending.is_over = true;
+        // A body without a byte has no coding either.
+        self.is_at_end |= !pending.has_begun;
+    }
+
+    /// Whether the codings have come to their end.
+    pub fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// The next piece of what is there; `None` if more must come first, or at the end.
+    pub fn next_piece(&mut self) -> Result<Option<Bytes>, FetchError> {
+        if self.is_at_end {
+            return Ok(None);
+        }
+        let mut piece = vec![0; PIECE_BYTES];
+        match self.decoded.read(&mut piece) {
+            Ok(0) => {
+                self.is_at_end = true;
+                Ok(None)
+            }
+            Ok(length) => {
+                piece.truncate(length);
+                Ok(Some(piece.into()))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(error) => {
+                let reason = format!("the body is not in the coding that it declares: {error}");
+                Err(FetchError::new(Outcome::NetworkError, reason))
+            }
+        }
+    }
+}
+
+fn undone(coding: Coding, coded: BufReader<Box<dyn Read>>) -> Box<dyn Read> {
+    match coding {
+        Coding::Gzip => Box::new(Members::new(coded)),
+        Coding::Deflate => Box::new(Inflated::new(coded)),
+        Coding::Brotli => {
+            let mut decoder = Decompressor::new(coded, PIECE_BYTES);
+            // They are no part of `br` (RFC 7932), and up to 1 GiB large.
+            decoder.set_parameter(BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
+            Box::new(UpToEnd::of(decoder))
+        }
+        Coding::Zstd => match of_zstd(coded) {
+            Ok(decoder) => Box::new(UpToEnd::of(decoder)),
+            Err(error) => Box::new(Failed(Some(error))),
+        },
+    }
+}
+
+fn of_zstd<R: BufRead>(coded: R) -> io::Result<zstd::stream::read::Decoder<'static, R>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(coded)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+    Ok(decoder)
+}
+
+/// What has come of a body, and was not decoded yet.
+#[derive(Clone, Default)]
+struct Input {
+    pending: Rc<RefCell<Pending>>,
+}
+
+#[derive(Default)]
+struct Pending {
+    bytes: Bytes,
+    has_begun: bool,
+    is_over: bool,
+}
+
+impl Read for Input {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut pending = self.pending.borrow_mut();
+        if pending.bytes.is_empty() && !pending.is_over {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let length = into.len().min(pending.bytes.len());
+        pending.bytes.copy_to_slice(&mut into[..length]);
+        Ok(length)
+    }
+}
+
+/// The members of a gzip body, one after the other (RFC 1952, 2.2). Other bytes behind a member are left
+/// alone, as by browsers: servers pad bodies.
+struct Members<R> {
+    /// There is one except while it is replaced.
+    member: Option<GzDecoder<R>>,
+    is_at_end: bool,
+}
+
+/// With which a member begins.
+const GZIP: u8 = 0x1f;
+
+impl<R: BufRead> Members<R> {
+    fn new(coded: R) -> Members<R> {
+        Members {
+            member: Some(GzDecoder::new(coded)),
+            is_at_end: false,
+        }
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while !self.is_at_end {
+            let Some(member) = &mut self.member else {
+                break;
+            };
+            let length = member.read(into)?;
+            if length > 0 {
+                return Ok(length);
+            }
+            if member.get_mut().fill_buf()?.first() == Some(&GZIP) {
+                let next = self.member.take().map(GzDecoder::into_inner);
+                self.member = next.map(GzDecoder::new);
+            } else {
+                self.is_at_end = true;
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// `deflate`: in the zlib format (RFC 9110, 8.4.1.2), or without it, as some servers send it.
+struct Inflated<R> {
+    coded: R,
+    inflater: Option<Decompress>,
+    is_at_end: bool,
+}
+
+impl<R: BufRead> Inflated<R> {
+    fn new(coded: R) -> Inflated<R> {
+        Inflated {
+            coded,
+            inflater: None,
+            is_at_end: false,
+        }
+    }
+}
+
+impl<R: BufRead> Read for Inflated<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while !self.is_at_end {
+            let coded = self.coded.fill_buf()?;
+            let Some(first) = coded.first() else {
+                return Err(ErrorKind::UnexpectedEof.into());
+            };
+            // The method of compression (RFC 1950, 2.2), with which no plain block begins.
+            let has_zlib_header = first & 0x0f == 8;
+            let inflater = self
+                .inflater
+                .get_or_insert_with(|| Decompress::new(has_zlib_header));
+            let (read, written) = (inflater.total_in(), inflater.total_out());
+            let status = inflater.decompress(coded, into, FlushDecompress::None)?;
+            let read = (inflater.total_in() - read) as usize;
+            let written = (inflater.total_out() - written) as usize;
+            self.coded.consume(read);
+            self.is_at_end = status == Status::StreamEnd;
+            if written > 0 {
+                return Ok(written);
+            }
+            if read == 0 && !self.is_at_end {
+                return Err(ErrorKind::InvalidData.into());
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// A decoder that is not asked again once it is over. Some would then tell of bytes behind the end, or say
+/// after an error that all is well.
+struct UpToEnd<D> {
+    decoder: D,
+    over: Option<Over>,
+}
+
+#[derive(Clone, Copy)]
+enum Over {
+    AtEnd,
+    Broken,
+}
+
+impl<D: Read> UpToEnd<D> {
+    fn of(decoder: D) -> UpToEnd<D> {
+        UpToEnd {
+            decoder,
+            over: None,
+        }
+    }
+}
+
+impl<D: Read> Read for UpToEnd<D> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.over {
+            Some(Over::AtEnd) => return Ok(0),
+            Some(Over::Broken) => return Err(ErrorKind::InvalidData.into()),
+            None => {}
+        }
+        let read = self.decoder.read(into);
+        self.over = match &read {
+            Ok(0) => Some(Over::AtEnd),
+            Err(error) if error.kind() != ErrorKind::WouldBlock => Some(Over::Broken),
+            _ => None,
+        };
+        read
+    }
+}
+
+/// A decoder that could not be made.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(self.0.take().unwrap_or(ErrorKind::InvalidData.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

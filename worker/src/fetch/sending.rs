@@ -1,0 +1,220 @@
+//! Sends a request, and once more if the server did not get it.
+//!
+//! A server closes a connection that it has kept open whenever it likes. A request that crosses the end of
+//! the connection on the way is lost, and no fault of anyone: it is sent again at once, and once, on a new
+//! connection (RFC 9112, 9.3.1). That is no second turn at the site, because the server has not answered.
+//! It happens only if the connection had brought an answer before, and was closed before the head of this one
+//! was there (which is when browsers do it); a new connection that breaks is a failure of the site. Of HTTP/2 the same holds, and what the server says it has
+//! not processed is sent again as well (RFC 9113, 8.7).
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpInfo;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HeaderValue, USER_AGENT};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use tokio::time::timeout;
+use webfill_wire::Outcome;
+
+use super::coding::ACCEPTED_CODINGS;
+use super::incoming::{IncomingBody, Kept};
+use super::{Fetched, Fetcher, Received, RequestSpec};
+use crate::archive::{Exchange, SentRequest};
+use crate::connections::Ends;
+use crate::fetch_error::FetchError;
+use crate::now::now_ms;
+
+/// The head of an answer, and what was sent for it if that is archived.
+type Answered = (Response, Option<SentRequest>);
+
+/// Why there is no answer.
+struct NoAnswer {
+    fetched: Box<Fetched>,
+    /// The server has not processed the request, as far as can be known.
+    is_unprocessed: bool,
+}
+
+impl Fetcher {
+    /// Sends the request and waits for the head of the answer.
+    pub(super) async fn answer(
+        &self,
+        spec: &RequestSpec<'_>,
+        connection_stays: bool,
+    ) -> Result<Received, Box<Fetched>> {
+        let mut answered = self.send(spec, connection_stays).await;
+        if matches!(&answered, Err(failed) if failed.is_unprocessed) {
+            tracing::debug!(
+                event = "sent_again",
+                url = spec.url.as_str(),
+                "the server closed the connection before the request came"
+            );
+            answered = self.send(spec, connection_stays).await;
+        }
+        let (response, sent) = answered.map_err(|failed| failed.fetched)?;
+        if let Err(refusal) = self.resolver.judge_peer(response.remote_addr()) {
+            return Err(Fetched::refused(Outcome::UnsafeAddress, refusal).into());
+        }
+        let exchange = sent.map(|sent| self.exchange(spec, &sent, &response));
+        let kept = exchange
+            .is_some()
+            .then(|| Kept::new(self.most_bytes(spec.rule)));
+        let (head, body) = IncomingBody::of(response, kept);
+        Ok(Received {
+            head,
+            body,
+            exchange,
+        })
+    }
+
+    async fn send(
+        &self,
+        spec: &RequestSpec<'_>,
+        connection_stays: bool,
+    ) -> Result<Answered, NoAnswer> {
+        let (client, request) = self.request(spec, connection_stays).build_split();
+        let request = request.map_err(|error| self.failed(error))?;
+        let archives = self.archived_agent.is_some();
+        let sent = archives.then(|| SentRequest::new(&request, now_ms()));
+        // The client bounds the connect; this bounds connect and answer together.
+        let limit = Duration::from_secs_f64(self.config.connect_timeout + self.config.head_timeout);
+        let Ok(response) = timeout(limit, client.execute(request)).await else {
+            let late = Fetched::refused(Outcome::Timeout, "no answer in time");
+            return Err(NoAnswer::of(late, false));
+        };
+        let response = response.map_err(|error| self.failed(error))?;
+        let ends = response.extensions().get::<HttpInfo>().map(ends_of);
+        let is_reused = ends.is_some_and(|ends| self.used.borrow_mut().note_answer(ends));
+        // Sent to whoever may be listening before the server closes an idle connection (RFC 9110, 15.5.9).
+        if is_reused && response.status() == StatusCode::REQUEST_TIMEOUT && closes(&response) {
+            let late = Fetched::refused(Outcome::HttpError, "the server has closed the connection");
+            return Err(NoAnswer::of(late, true));
+        }
+        Ok((response, sent))
+    }
+
+    fn failed(&self, error: reqwest::Error) -> NoAnswer {
+        let ends = connection_of(&error);
+        let mut used = self.used.borrow_mut();
+        let is_reused = ends.is_some_and(|ends| used.is_known(ends));
+        if let Some(ends) = ends {
+            used.forget(ends);
+        }
+        let is_unprocessed = is_refused(&error) || is_reused && is_closed(&error);
+        let error = FetchError::from(error);
+        let mut fetched = Fetched::refused(error.outcome, error.reason);
+        fetched.no_route = error.no_route;
+        NoAnswer::of(fetched, is_unprocessed)
+    }
+
+    fn request(&self, spec: &RequestSpec<'_>, connection_stays: bool) -> RequestBuilder {
+        let mut request = self.clients.get(spec.url);
+        for (name, value) in spec.headers {
+            request = request.header(name, value);
+        }
+        if !spec.headers.iter().any(|(name, _)| name == ACCEPT.as_str()) {
+            request = request.header(ACCEPT, spec.accept);
+        }
+        request = request.header(ACCEPT_ENCODING, ACCEPTED_CODINGS);
+        if !connection_stays {
+            // HTTP/2 knows no such header, and its connections need little memory.
+            request = request.header(CONNECTION, "close");
+        }
+        let agent = spec.user_agent.or(self.archived_agent.as_deref());
+        match agent.and_then(|agent| HeaderValue::from_str(agent).ok()) {
+            Some(agent) => request.header(USER_AGENT, agent),
+            // The client sends its own.
+            None => request,
+        }
+    }
+
+    fn exchange(
+        &self,
+        spec: &RequestSpec<'_>,
+        sent: &SentRequest,
+        response: &Response,
+    ) -> Box<Exchange> {
+        let mut exchange = Exchange::begun(spec.url, sent, response);
+        if self.config.proxy.is_some() {
+            // It is the proxy's.
+            exchange.peer = None;
+        }
+        Box::new(exchange)
+    }
+}
+
+impl NoAnswer {
+    fn of(fetched: Fetched, is_unprocessed: bool) -> NoAnswer {
+        NoAnswer {
+            fetched: Box::new(fetched),
+            is_unprocessed,
+        }
+    }
+}
+
+fn ends_of(info: &HttpInfo) -> Ends {
+    (info.local_addr(), info.remote_addr())
+}
+
+fn closes(response: &Response) -> bool {
+    let values = response.headers().get_all(CONNECTION);
+    let mut values = values.iter().filter_map(|value| value.to_str().ok());
+    values.any(|value| value.trim().eq_ignore_ascii_case("close"))
+}
+
+/// The connection on which a request has failed.
+fn connection_of(error: &reqwest::Error) -> Option<Ends> {
+    let mut extensions = http::Extensions::new();
+    causes(error)
+        .find_map(|cause| cause.downcast_ref::<legacy::Error>()?.connect_info())?
+        .get_extras(&mut extensions);
+    extensions.get::<HttpInfo>().map(ends_of)
+}
+
+/// Whether the server says that it has not processed the request.
+fn is_refused(error: &(dyn Error + 'static)) -> bool {
+    causes(error)
+        .filter_map(|cause| cause.downcast_ref::<h2::Error>())
+        .any(|error| {
+            let refuses = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+            // Only requests above the last one that is processed fail with it.
+            let leaves = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+            error.is_remote() && (refuses || leaves)
+        })
+}
+
+/// Whether the connection was closed while the answer was waited for.
+fn is_closed(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|cause| {
+        if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+            return error.is_incomplete_message() || error.is_closed() || error.is_canceled();
+        }
+        if let Some(error) = cause.downcast_ref::<h2::Error>() {
+            return error.is_io() || error.is_remote() && error.is_go_away();
+        }
+        let kind = cause
+            .downcast_ref::<std::io::Error>()
+            .map(std::io::Error::kind);
+        matches!(
+            kind,
+            Some(
+                ErrorKind::ConnectionReset
+                    | ErrorKind::ConnectionAborted
+                    | ErrorKind::BrokenPipe
+                    | ErrorKind::NotConnected
+                    | ErrorKind::UnexpectedEof
+            )
+        )
+    })
+}
+
+/// An error and what has caused it, the innermost cause last.
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        next = error.source();
+        Some(error)
+    })
+}
