@@ -61,6 +61,8 @@ pub struct SiteEntry {
     pub last_start_ms: i64,
     /// The delay in force between two fetches.
     pub delay_ms: u64,
+    /// What the site accepts between two fetches, as its refusals have shown; `None`: none has.
+    pub accepted_ms: Option<u64>,
     /// No fetch before this time: `Retry-After` or a back-off.
     pub blocked_until_ms: Option<i64>,
     /// The worker that the site's tasks go to, as `SUPERVISOR/WORKER`, if the last request was its own.

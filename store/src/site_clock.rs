@@ -106,6 +106,7 @@ impl SiteClock {
             blocked_until_ms,
             owner,
             reserved_until_ms,
+            accepted_ms: None,
         })
     }
 }

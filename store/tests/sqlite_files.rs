@@ -200,6 +200,7 @@ async fn a_cache_of_its_own_is_kept_in_its_own_file() {
         blocked_until_ms: None,
         owner: None,
         reserved_until_ms: None,
+        accepted_ms: None,
     };
     opened.cache.put_sites(vec![entry]).await.unwrap();
     let sites = |name| {

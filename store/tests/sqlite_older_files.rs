@@ -426,3 +426,28 @@ async fn records_of_version_9_have_no_urls_and_it_may_go_on_writing() {
         "indexes follow what older processes write"
     );
 }
+
+#[tokio::test]
+async fn site_clocks_of_version_10_know_no_accepted_pace_and_it_may_go_on_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("webfill.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    create_frozen(&old, include_str!("../src/sqlite/schema/frozen/v10.sql"));
+    old.execute_batch(
+        "INSERT INTO changes VALUES ('s', 0, 0);
+        PRAGMA application_id = 0x7762666c;
+        PRAGMA user_version = 10;",
+    )
+    .unwrap();
+    let put = "INSERT INTO sites (_id, last_start, delay_ms, blocked_until, owner)
+        VALUES (?1, '2100-01-01T12:00:00.000Z', 1000, NULL, 'one')";
+    let mut put_by_old = old.prepare(put).unwrap();
+    put_by_old.execute(["a.example"]).unwrap();
+    let opened = open_file(&path).await;
+    put_by_old.execute(["b.example"]).unwrap();
+    for site in ["a.example", "b.example"] {
+        let found = opened.cache.site(site, 4_102_488_000_000).await.unwrap();
+        let entry = found.expect(site);
+        assert_eq!((entry.delay_ms, entry.accepted_ms), (1_000, None));
+    }
+}

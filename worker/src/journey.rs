@@ -335,7 +335,8 @@ impl Journey {
             .sites
             .borrow()
             .next_start(&site, Turn::Page(request.delay));
-        result.delay = Some(request.delay);
+        let spacing = self.sites.borrow().spacing(&site, request.delay);
+        result.delay = Some(spacing);
         result.validators = conditions::validators(&fetched, &result, self.documents.as_ref());
         let mut result = result.with_fetched(&mut fetched);
         self.figures.page_fetched(&result, request.started.instant);

@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::now::Now;
 
+pub use self::accepted_pace::AcceptedPace;
+
+mod accepted_pace;
+
 /// How polite the crawler is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -184,6 +188,7 @@ pub struct Clock {
     not_before: Option<Instant>,
     /// Requests in a row that were not served.
     failures: u32,
+    accepted: AcceptedPace,
 }
 
 /// A site that is overloaded or has no robots.txt to be had is left alone for at least this long, even
@@ -193,6 +198,9 @@ const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
 /// Failures in a row still count this long after the wait that they have led to.
 const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
 
+/// What a site accepts is remembered here for so long after its last request; then only the cache has it.
+const ACCEPTED_PACE_COUNTS_FOR: Duration = Duration::from_secs(600);
+
 /// The wait doubles with each failure in a row: up to 8 delays for a site that does not answer, so
 /// that a dead site with many URLs comes to an end; up to 64 delays for one that is overloaded.
 const MOST_DOUBLINGS_SILENT: u32 = 3;
@@ -201,20 +209,37 @@ const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 impl Clock {
     /// When the next request may start, if `delay` lies between two requests.
     pub fn next(&self, delay: Duration) -> Option<Instant> {
-        let paced = self.last.map(|last| last + delay);
+        let paced = self.last.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
+    }
+
+    /// What lies between two requests: the delay in force, or more if the site accepts less.
+    pub fn spacing(&self, delay: Duration) -> Duration {
+        delay.max(self.accepted.spacing())
+    }
+
+    pub fn accepted(&self) -> AcceptedPace {
+        self.accepted
+    }
+
+    /// Another worker, or an earlier run, has learnt what the site accepts.
+    pub fn accepts(&mut self, spacing: Duration) {
+        if !self.accepted.is_known() {
+            self.accepted = AcceptedPace::known(spacing);
+        }
     }
 
     /// When a page may follow the robots.txt that was answered last.
     pub fn next_after_robots(&self, delay: Duration) -> Option<Instant> {
-        let paced = self.last_page.map(|last| last + delay);
+        let paced = self.last_page.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
     }
 
-    /// Forgets `Retry-After`, back-off and holds; the delay stays.
+    /// Forgets `Retry-After`, back-off, holds and what the site accepts; the delay stays.
     pub fn forget_back_off(&mut self) {
         self.not_before = None;
         self.failures = 0;
+        self.accepted = AcceptedPace::default();
     }
 
     /// Another worker may have had a request to the site under way until `at`.
@@ -240,12 +265,14 @@ impl Clock {
         let wait = match request.answer {
             Answer::Served => {
                 self.failures = 0;
+                self.accepted.served(request.at);
                 Duration::ZERO
             }
             Answer::Redirect => Duration::ZERO,
             Answer::Silent => self.back_off(delay, MOST_DOUBLINGS_SILENT),
             Answer::NoRules => self.back_off(delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
             Answer::Overloaded { retry_after } => {
+                self.accepted.refused(delay, retry_after, request.at);
                 let base = delay.max(LEAST_BACK_OFF);
                 let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
                 // What the server asks for is a floor: a short wait does not end the doubling.
@@ -273,6 +300,7 @@ impl Clock {
     pub fn passes_at(&self, delay: Duration) -> Option<Instant> {
         let next = self.next(delay)?;
         Some(match self.failures {
+            _ if self.accepted.is_known() => next + ACCEPTED_PACE_COUNTS_FOR,
             0 => next,
             _ => next + FAILURES_COUNT_FOR,
         })

@@ -215,7 +215,13 @@ impl Sites {
     /// The site's clock under a delay, as the dispatcher is told of it.
     pub fn clock(&self, name: &str, delay: Duration, now: Now) -> SiteClock {
         let next = self.next_start(name, Turn::Page(delay));
-        site_clock(next, Some(delay), now)
+        site_clock(next, Some(self.spacing(name, delay)), now)
+    }
+
+    /// What lies between two requests of a site: the delay in force, or more if it accepts less.
+    pub fn spacing(&self, name: &str, delay: Duration) -> Duration {
+        let site = self.sites.get(name);
+        site.map_or(delay, |site| site.clock.spacing(delay))
     }
 
     /// The delay last in force.
@@ -251,7 +257,11 @@ impl Sites {
         let Some(site) = self.sites.get_mut(&entry.site) else {
             return;
         };
-        let paced = entry.last_start_ms.saturating_add_unsigned(entry.delay_ms);
+        if let Some(accepted_ms) = entry.accepted_ms {
+            site.clock.accepts(Duration::from_millis(accepted_ms));
+        }
+        let delay_ms = entry.delay_ms.max(entry.accepted_ms.unwrap_or(0));
+        let paced = entry.last_start_ms.saturating_add_unsigned(delay_ms);
         let until_ms = entry.blocked_until_ms.unwrap_or(paced).max(paced);
         // If the wall clock was set back, the last request seems to lie in the future; it was made
         // by now.
@@ -321,6 +331,8 @@ impl Sites {
                     .instant
                     .saturating_duration_since(last_start)
                     .as_millis() as i64;
+                let accepted = site.clock.accepted();
+                let accepted_ms = accepted.spacing().as_millis() as u64;
                 moved.push(SiteEntry {
                     site: name,
                     last_start_ms: now.wall_ms - ago_ms,
@@ -328,6 +340,7 @@ impl Sites {
                     blocked_until_ms: wait_ms.map(|wait_ms| now.wall_ms + wait_ms),
                     owner: site.is_owned.then(|| owner.to_owned()),
                     reserved_until_ms: None,
+                    accepted_ms: accepted.is_known().then_some(accepted_ms),
                 });
             }
         }

@@ -92,7 +92,12 @@ pub(super) async fn sites(
         let stored = found.get(site)?;
         let delay_ms = integer(stored, "delay_ms").unwrap_or(0).unsigned_abs();
         let owner = stored.get_str("owner").ok().map(str::to_owned);
-        site_clock(stored).entry(site, delay_ms, owner, now_ms)
+        let accepted_ms = integer(stored, "accepted_ms").map(i64::unsigned_abs);
+        let entry = site_clock(stored).entry(site, delay_ms, owner, now_ms)?;
+        Some(SiteEntry {
+            accepted_ms,
+            ..entry
+        })
     };
     Ok(sites.iter().map(entry).collect())
 }
@@ -134,7 +139,10 @@ fn site_statement(entry: &SiteEntry) -> RawDocumentBuf {
                     is_latest.clone(), clamped(entry.delay_ms), "$delay_ms",
                 ]},
                 "owner": {"$cond": [
-                    is_latest, {"$literal": or_null(entry.owner.as_deref())}, "$owner",
+                    is_latest.clone(), {"$literal": or_null(entry.owner.as_deref())}, "$owner",
+                ]},
+                "accepted_ms": {"$cond": [
+                    is_latest, or_null(entry.accepted_ms.map(clamped)), "$accepted_ms",
                 ]},
             }},
             {"$set": {"forget_at": forget_at()}},

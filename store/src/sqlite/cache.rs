@@ -84,13 +84,15 @@ WHERE excluded.fetched_at >= robots.fetched_at";
 
 /// All right-hand sides see the row as it was before.
 const UPSERT_SITE: &str = "
-INSERT INTO sites (_id, last_start, delay_ms, blocked_until, owner) VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO sites (_id, last_start, delay_ms, blocked_until, owner, accepted_ms)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (_id) DO UPDATE SET
     last_start = max(last_start, excluded.last_start),
     blocked_until = max(ifnull(blocked_until, excluded.blocked_until),
         ifnull(excluded.blocked_until, blocked_until)),
     delay_ms = iif(excluded.last_start >= last_start, excluded.delay_ms, delay_ms),
-    owner = iif(excluded.last_start >= last_start, excluded.owner, owner)";
+    owner = iif(excluded.last_start >= last_start, excluded.owner, owner),
+    accepted_ms = iif(excluded.last_start >= last_start, excluded.accepted_ms, accepted_ms)";
 
 /// The robots.txt files of origins, unless too old.
 pub(super) fn robots_of(
@@ -148,14 +150,19 @@ pub(super) fn put_robots(
 
 /// A site's clock, unless untouched for too long.
 pub(super) fn site(conn: &Connection, site: &str, now_ms: i64) -> Result<Option<SiteEntry>, Fault> {
-    let sql = "SELECT delay_ms, owner FROM sites WHERE _id = ?1";
+    let sql = "SELECT delay_ms, owner, accepted_ms FROM sites WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([site])?;
     let (Some(row), Some(clock)) = (rows.next()?, reservations::load(conn, site)?) else {
         return Ok(None);
     };
     let delay_ms = row.get::<_, i64>(0)?.unsigned_abs();
-    Ok(clock.entry(site, delay_ms, row.get(1)?, now_ms))
+    let accepted_ms: Option<i64> = row.get(2)?;
+    let entry = clock.entry(site, delay_ms, row.get(1)?, now_ms);
+    Ok(entry.map(|entry| SiteEntry {
+        accepted_ms: accepted_ms.map(i64::unsigned_abs),
+        ..entry
+    }))
 }
 
 /// Moves clocks forward.
@@ -168,6 +175,7 @@ pub(super) fn put_sites(conn: &Connection, entries: &[SiteEntry]) -> Result<(), 
             clamped(entry.delay_ms),
             entry.blocked_until_ms.map(iso_time),
             entry.owner,
+            entry.accepted_ms.map(clamped),
         ])?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use self::since_8::{ALTERNATIVES, CHANGES, URLS, VALIDATORS};
+use self::since_8::{ACCEPTED_PACE, ALTERNATIVES, CHANGES, URLS, VALIDATORS};
 use super::connection::{BUSY_FOR, Db};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
@@ -16,7 +16,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 10;
+const SCHEMA_VERSION: i32 = 11;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -369,6 +369,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             CHANGES,
             ALTERNATIVES,
             URLS,
+            ACCEPTED_PACE,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -415,7 +416,10 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
         if version < 9 {
             conn.execute_batch(ALTERNATIVES)?;
         }
-        conn.execute_batch(URLS)?;
+        if version < 10 {
+            conn.execute_batch(URLS)?;
+        }
+        conn.execute_batch(ACCEPTED_PACE)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

@@ -23,6 +23,7 @@ fn site(last_start_ms: i64) -> SiteEntry {
         blocked_until_ms: None,
         owner: Some(String::from("one")),
         reserved_until_ms: None,
+        accepted_ms: Some(400),
     }
 }
 

@@ -176,6 +176,7 @@ pub(crate) async fn reservations_and_clocks_that_were_put_respect_each_other(cli
         blocked_until_ms,
         owner: None,
         reserved_until_ms: None,
+        accepted_ms: None,
     };
     let entries = vec![
         entry("paced.example", None),

@@ -199,6 +199,7 @@ async fn the_server_purges_what_has_expired() {
         blocked_until_ms: None,
         owner: None,
         reserved_until_ms: None,
+        accepted_ms: None,
     };
     cache
         .put_sites(vec![site("old", 0), site("new", far_ms)])

@@ -13,8 +13,11 @@ use super::lookup_threads::Class;
 use super::names::Answer;
 use super::refusal::LookupError;
 
-/// A name that does not exist, or has no address.
-const NOT_FOUND_FOR: Duration = Duration::from_secs(60);
+/// A name that does not exist, or has no address. Shorter than the wait before a crawl looks it up once more.
+const NOT_FOUND_FOR: Duration = Duration::from_secs(4);
+
+/// The same, when that was the answer before, too.
+const NOT_FOUND_AGAIN_FOR: Duration = Duration::from_secs(60);
 
 /// A failure of a name server that was told at once.
 const FAILED_FOR: Duration = Duration::from_secs(10);
@@ -70,7 +73,12 @@ impl Memory {
             Err(why) => Arc::clone(why),
         };
         let is_missing = matches!(*why, LookupError::NotFound);
+        let was_missing = matches!(
+            self.entry(name),
+            Some(Entry::Failed { why, .. }) if matches!(**why, LookupError::NotFound)
+        );
         let holds_for = match (is_missing, is_slow) {
+            (true, _) if was_missing => NOT_FOUND_AGAIN_FOR,
             (true, _) => NOT_FOUND_FOR,
             (false, true) => UNANSWERED_FOR,
             (false, false) => FAILED_FOR,

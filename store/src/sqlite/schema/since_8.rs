@@ -49,3 +49,8 @@ ALTER TABLE pages ADD COLUMN alternatives TEXT; -- {field: number of the alterna
 pub(super) const URLS: &str = "
 ALTER TABLE records ADD COLUMN urls TEXT NOT NULL DEFAULT '[]'; -- [url]
 ";
+
+/// What version 11 added: what a site accepts between two requests, as its refusals have shown.
+pub(super) const ACCEPTED_PACE: &str = "
+ALTER TABLE sites ADD COLUMN accepted_ms INTEGER;
+";

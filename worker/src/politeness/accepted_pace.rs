@@ -1,0 +1,199 @@
+//! The pace that a site accepts, learnt from its refusals (429, 503): additive increase, multiplicative
+//! decrease, as TCP finds the rate of a path.
+//!
+//! A refusal doubles the time between two requests. Each answer that is none raises the rate a little
+//! again, up to just below the rate that was refused last, which is known to be too much. So a limiter is met after a
+//! few refusals, and not tried again and again. What is learnt only slows requests down: the delay in
+//! force always holds.
+
+use std::time::{Duration, Instant};
+
+/// What is assumed to have been refused of a site that was requested faster: a burst says little about
+/// the rate that it accepts.
+const FASTEST_REFUSED: Duration = Duration::from_millis(50);
+
+/// The longest time between two requests that is learnt where the server names no time. What slows a crawl
+/// down further may have other causes than its pace: a page that always answers 503.
+const SLOWEST: Duration = Duration::from_secs(4);
+
+/// The same where it names one (`Retry-After`): a request is welcome after that time.
+const SLOWEST_NAMED: Duration = Duration::from_secs(60);
+const FASTEST_NAMED: Duration = Duration::from_secs(1);
+
+/// Each answer raises the rate by this part of the rate that was refused.
+const STEPS: f64 = 200.0;
+
+/// For so long the rate stays below four fifths of what was refused.
+const REFUSAL_COUNTS_FOR: Duration = Duration::from_secs(3_600);
+
+/// See the module.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AcceptedPace {
+    /// The time between two requests; zero: nothing was learnt.
+    spacing: Duration,
+    /// The spacing that was refused last, and when.
+    refused: Option<(Duration, Instant)>,
+}
+
+impl AcceptedPace {
+    /// What was learnt before, by another worker or in another run.
+    pub fn known(spacing: Duration) -> AcceptedPace {
+        AcceptedPace {
+            spacing: spacing.min(SLOWEST_NAMED),
+            refused: None,
+        }
+    }
+
+    /// The time between two requests, beside the delay in force.
+    pub fn spacing(&self) -> Duration {
+        self.spacing
+    }
+
+    pub fn is_known(&self) -> bool {
+        !self.spacing.is_zero()
+    }
+
+    pub fn refused(&mut self, delay: Duration, retry_after: Option<Duration>, at: Instant) {
+        let slowest = match retry_after {
+            Some(named) => named.clamp(FASTEST_NAMED, SLOWEST_NAMED),
+            None => SLOWEST,
+        };
+        let refused = delay.max(self.spacing).max(FASTEST_REFUSED);
+        // What the server named before may have been longer.
+        self.spacing = (refused * 2).min(slowest).max(self.spacing);
+        self.refused = Some((refused, at));
+    }
+
+    pub fn served(&mut self, at: Instant) {
+        if self.spacing.is_zero() {
+            return;
+        }
+        let refused = self
+            .refused
+            .map_or(self.spacing / 2, |(spacing, _)| spacing);
+        let (spacing_s, refused_s) = (self.spacing.as_secs_f64(), refused.as_secs_f64());
+        let rate = 1.0 / spacing_s + 1.0 / (STEPS * refused_s);
+        let raised = Duration::from_secs_f64(1.0 / rate);
+        let least = match self.refused {
+            Some((refused, when)) if at < when + REFUSAL_COUNTS_FOR => refused * 5 / 4,
+            _ => Duration::ZERO,
+        };
+        self.spacing = raised.max(least).min(self.spacing);
+        if self.spacing < FASTEST_REFUSED {
+            *self = AcceptedPace::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that accepts so many requests a second, and so many at once.
+    struct TokenBucket {
+        per_second: f64,
+        burst: f64,
+        tokens: f64,
+        at: Instant,
+    }
+
+    impl TokenBucket {
+        fn accepts(&mut self, at: Instant) -> bool {
+            let since = at.duration_since(self.at).as_secs_f64();
+            self.tokens = (self.tokens + since * self.per_second).min(self.burst);
+            self.at = at;
+            let accepts = self.tokens >= 1.0;
+            self.tokens -= f64::from(u8::from(accepts));
+            accepts
+        }
+    }
+
+    /// Which of so many requests are refused, and the rate of the last half of them.
+    fn refusals(
+        per_second: f64,
+        burst: f64,
+        delay: Duration,
+        retry_after: Option<Duration>,
+        requests: usize,
+    ) -> (Vec<usize>, f64) {
+        let start = Instant::now();
+        let mut bucket = TokenBucket {
+            per_second,
+            burst,
+            tokens: burst,
+            at: start,
+        };
+        let mut pace = AcceptedPace::default();
+        let (mut at, mut half) = (start, start);
+        let mut refused = Vec::new();
+        for number in 0..requests {
+            if number == requests / 2 {
+                half = at;
+            }
+            let latency = Duration::from_millis(2);
+            let mut wait = Duration::ZERO;
+            if bucket.accepts(at) {
+                pace.served(at);
+            } else {
+                refused.push(number);
+                pace.refused(delay, retry_after, at);
+                wait = retry_after.unwrap_or(Duration::from_secs(1));
+            }
+            at += latency + wait.max(delay.max(pace.spacing()));
+        }
+        let rate = (requests / 2) as f64 / at.duration_since(half).as_secs_f64();
+        (refused, rate)
+    }
+
+    #[test]
+    fn a_limiter_is_met_after_a_few_refusals() {
+        let second = Some(Duration::from_secs(1));
+        for (per_second, burst, delay_ms, retry_after) in [
+            (5.0, 1.0, 0, None),
+            (5.0, 1.0, 0, second),
+            (5.0, 5.0, 0, second),
+            (5.0, 10.0, 50, None),
+            (5.0, 20.0, 0, second),
+            (2.0, 1.0, 0, None),
+            (1.0, 5.0, 200, second),
+            (10.0, 1.0, 0, second),
+            (0.5, 3.0, 100, None),
+        ] {
+            let what = format!("{per_second}/s, burst {burst}, delay {delay_ms} ms");
+            let delay = Duration::from_millis(delay_ms);
+            let (refused, rate) = refusals(per_second, burst, delay, retry_after, 2_000);
+            assert!(refused.len() <= 8, "{what}: {refused:?}");
+            assert!(
+                refused.iter().all(|number| *number < 400),
+                "{what}: {refused:?}"
+            );
+            assert!(rate > 0.6 * per_second, "{what}: {rate:.2}/s");
+        }
+    }
+
+    #[test]
+    fn a_site_whose_pages_fail_for_other_causes_is_slowed_down_within_bounds() {
+        let (mut pace, at) = (AcceptedPace::default(), Instant::now());
+        for number in 0..1_000 {
+            match number % 5 {
+                0 => pace.refused(Duration::ZERO, None, at),
+                _ => pace.served(at),
+            }
+        }
+        assert!(pace.spacing() <= SLOWEST);
+        pace.refused(Duration::ZERO, Some(Duration::from_secs(3_600)), at);
+        assert!(pace.spacing() <= SLOWEST_NAMED);
+    }
+
+    #[test]
+    fn what_was_learnt_is_forgotten_when_the_site_accepts_more() {
+        let (mut pace, at) = (AcceptedPace::default(), Instant::now());
+        pace.refused(Duration::ZERO, None, at);
+        assert!(pace.is_known());
+        let later = at + REFUSAL_COUNTS_FOR;
+        for _ in 0..1_000 {
+            pace.served(later);
+        }
+        assert!(!pace.is_known());
+    }
+}
