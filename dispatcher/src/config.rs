@@ -46,6 +46,9 @@ pub struct DispatcherConfig {
     /// A backup in the state folder is taken for what it is, as if `--restored` was given; other files are
     /// opened as ever.
     pub restored: bool,
+    /// How many seconds dead and failing sites are waited for before their URLs end in their outcome;
+    /// `None`: as long as the tables of retries and rests say.
+    pub patience: Option<f64>,
 }
 
 impl Default for DispatcherConfig {
@@ -62,6 +65,7 @@ impl Default for DispatcherConfig {
             lease: 10.0,
             exclude_sites: None,
             restored: false,
+            patience: None,
         }
     }
 }

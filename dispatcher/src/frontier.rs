@@ -35,6 +35,7 @@ use self::retries::Retries;
 use self::scripts::{ScriptedSites, UnfitMappings};
 use crate::application_limits::ApplicationLimits;
 use crate::excluded_sites::ExcludedSites;
+use crate::patience::Patience;
 use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 use crate::seen::Seen;
@@ -48,10 +49,12 @@ mod crawls;
 mod crawls_in_memory;
 mod epochs;
 mod error;
+mod failures;
 mod feed;
 mod file_alone;
 mod forgiving;
 mod give_back;
+mod giving_up;
 mod holding;
 mod journey_lines;
 mod known_links;
@@ -84,6 +87,7 @@ mod application_limits;
 mod sites;
 mod supervisors;
 mod unsaved_states;
+mod waiting;
 mod watches;
 
 pub use self::answers::{
@@ -94,6 +98,7 @@ pub use self::answers::{
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
+pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::forgiving::Standing;
 pub use self::on_demand::{AppTally, FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
@@ -106,6 +111,7 @@ pub use self::restore::{Backups, Restoring};
 pub use self::supervisors::SavedSupervisor;
 pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};
 pub use self::unsaved_states::UnsavedState;
+pub use self::waiting::WaitingSites;
 pub use self::watches::{KeptWatch, RunUnderWay};
 
 /// The frontier's file within the state folder.
@@ -125,6 +131,8 @@ pub struct FrontierConfig {
     pub retries: RetryTable,
     /// For how long sites in trouble rest.
     pub rests: RestTable,
+    /// How long what fails is waited for; `None`: as long as the tables say.
+    pub patience: Option<Patience>,
     /// The limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
     /// What is done if the file is a backup, or another copy that may be older than what the fleet has done.
@@ -146,6 +154,7 @@ impl Default for FrontierConfig {
             excluded: ExcludedSites::default(),
             retries: RetryTable::default(),
             rests: RestTable::default(),
+            patience: None,
             applications: BTreeMap::new(),
             restoring: None,
         }
@@ -209,8 +218,8 @@ impl Frontier {
         let origin = restore::check(&db, &path, config.restoring, now_ms)?;
         unsaved_states::note_all(&db).map_err(fault)?;
         let mut seen = Seen::open(&db, dir, config.seen_memory_bytes).map_err(fault)?;
-        let retries = Retries::open(&db, config.retries).map_err(fault)?;
-        let rests = Rests::open(&db, config.rests).map_err(fault)?;
+        let retries = Retries::open(&db, config.retries, config.patience).map_err(fault)?;
+        let rests = Rests::open(&db, config.rests, config.patience).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;
         let scripted = scripts::load(&db).map_err(fault)?;
         let limited_applications =

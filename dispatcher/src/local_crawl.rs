@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use webfill_api::{CrawlSpec, Refusal};
 use webfill_wire::CrawlKey;
 
-use crate::frontier::{CrawlStatus, FeedTally};
+use crate::frontier::{CrawlStatus, FeedTally, WaitingSites};
 
 /// A request of `webfill crawl`. Each may be repeated without harm, because an answer may be lost
 /// when the dispatcher dies.
@@ -45,12 +45,16 @@ pub enum LocalRequest {
     },
     /// All seeds are in: the crawl is finished when nothing is queued or leased any more.
     EndOfSeeds { crawl: CrawlKey },
-    /// The counters of crawls, added up, and whether all that is left of them rests for longer than
-    /// `max_rest_ms`.
+    /// The counters of crawls, added up, and whether nothing comes of what is left of them: see
+    /// [`Limits`]. Without limits, they are the last counters.
     CrawlStatus {
         crawls: Vec<CrawlKey>,
-        max_rest_ms: Option<u64>,
+        limits: Option<Limits>,
     },
+    /// URLs of crawls that have failed for good, a slice behind this place.
+    FailedUrls { crawls: Vec<CrawlKey>, after: i64 },
+    /// Records of crawls without a URL that could be had, the same way.
+    DeadRecords { crawls: Vec<CrawlKey>, after: i64 },
     /// What the feeder of a watch's run needs: the watch, its crawl, and how far its seeds are durable.
     TellRun { watch: String, run: u64 },
     /// Whether the run is over.
@@ -64,6 +68,17 @@ pub enum LocalRequest {
     /// Hand out no more tasks, and end. Answered with the last counters of the crawls when all
     /// leased tasks are back.
     End { crawls: Vec<CrawlKey> },
+}
+
+/// For how long a command waits.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// While everything that is left rests; `None`: until it does not, because the dispatcher has a
+    /// patience.
+    pub rests_ms: Option<u64>,
+    /// While this machine does not reach the web.
+    pub cut_off_ms: u64,
 }
 
 /// The dataset that the records of a command are of.
@@ -102,6 +117,8 @@ const ACTIONS: &[&str] = &[
     "feed_requests",
     "end_of_seeds",
     "crawl_status",
+    "failed_urls",
+    "dead_records",
     "tell_run",
     "tell_run_state",
     "count_run",
@@ -154,6 +171,8 @@ pub(crate) struct Rests {
     pub(crate) first: Vec<Value>,
     /// How long the slowest of the sites in memory takes at least, at its delay.
     pub(crate) least_time_left_ms: i64,
+    /// The sites of which nothing can be requested for a while.
+    pub(crate) waiting: WaitingSites,
     /// This machine does not reach the web: since when, and what was seen.
     pub(crate) cut_off: Option<Value>,
 }
@@ -174,6 +193,7 @@ pub(crate) fn status(
         "resting": rests.sites,
         "resting_first": rests.first,
         "least_time_left_ms": rests.least_time_left_ms,
+        "waiting": {"by": rests.waiting.by, "first_ms": rests.waiting.first_ms},
         "cut_off": rests.cut_off,
         "supervisors": supervisors,
         "fed_lines": status.fed_lines,

@@ -48,15 +48,9 @@ const LONGEST_WAIT: f64 = 2_592_000.0;
 const MOST_RETRIES: usize = 20;
 
 impl RetryTable {
-    /// How long to wait before the retry after a failure that follows `failed_attempts` others;
-    /// `None` if there is no retry.
-    pub fn wait_ms(
-        &self,
-        outcome: Outcome,
-        status: Option<u16>,
-        failed_attempts: usize,
-    ) -> Option<i64> {
-        let waits = match (outcome, status) {
+    /// The waits before the retries of a failure, in seconds; empty if it is not retried.
+    pub fn waits(&self, outcome: Outcome, status: Option<u16>) -> &[f64] {
+        match (outcome, status) {
             (Outcome::Timeout, _) => &self.timeout,
             (Outcome::NetworkError, _) => &self.network_error,
             (Outcome::DnsError, _) => &self.dns_error,
@@ -67,10 +61,8 @@ impl RetryTable {
             (Outcome::HttpError, Some(502)) => &self.http_502,
             (Outcome::HttpError, Some(503)) => &self.http_503,
             (Outcome::HttpError, Some(504)) => &self.http_504,
-            _ => return None,
-        };
-        let seconds = waits.get(failed_attempts)?;
-        Some((seconds * 1_000.0) as i64)
+            _ => &[],
+        }
     }
 
     /// What is wrong with it, for people.
@@ -107,18 +99,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_has_its_waits_and_then_no_retry() {
+    fn each_kind_has_its_waits() {
         let table = RetryTable {
             timeout: vec![1.5, 20.0],
             ..RetryTable::default()
         };
-        let waits =
-            [0, 1, 2].map(|failed_attempts| table.wait_ms(Outcome::Timeout, None, failed_attempts));
-        assert_eq!(waits, [Some(1_500), Some(20_000), None]);
-        let busy = table.wait_ms(Outcome::HttpError, Some(503), 0);
-        assert_eq!(busy, Some(60_000));
-        assert_eq!(table.wait_ms(Outcome::HttpError, Some(404), 0), None);
-        assert_eq!(table.wait_ms(Outcome::Ok, Some(200), 0), None);
+        assert_eq!(table.waits(Outcome::Timeout, None), [1.5, 20.0]);
+        let busy = table.waits(Outcome::HttpError, Some(503));
+        assert_eq!(busy, [60.0, 600.0, 3_600.0]);
+        assert!(table.waits(Outcome::HttpError, Some(404)).is_empty());
+        assert!(table.waits(Outcome::Ok, Some(200)).is_empty());
     }
 
     #[test]

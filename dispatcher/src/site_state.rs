@@ -113,6 +113,11 @@ impl SiteState {
         self.phase == Phase::Open && self.failures == 0 && self.rest_index == 0
     }
 
+    /// Whether a failure for this reason continues a run of failures.
+    pub fn is_failing_for(&self, reason: RestReason) -> bool {
+        self.phase != Phase::Open || (self.failures > 0 && self.reason == reason)
+    }
+
     /// An attempt was answered. Returns whether the state has changed.
     pub fn answered(&mut self, now_ms: i64) -> bool {
         match self.phase {

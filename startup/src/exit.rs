@@ -41,7 +41,9 @@ impl ExitStatus {
             ExitStatus::Error => "an error; of a crawl, also what --fail-on names",
             ExitStatus::Usage => "bad usage or configuration, found before anything was opened",
             ExitStatus::Interrupted => "interrupted; can be resumed",
-            ExitStatus::Limit => "a limit was reached (--max-pages, --max-time, --max-rest)",
+            ExitStatus::Limit => {
+                "a limit was reached (--max-pages, --max-time), or this machine does not reach the web"
+            }
             ExitStatus::Fatal => "a fatal fault such as a full disk; the state is intact",
         }
     }

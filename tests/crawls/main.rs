@@ -48,6 +48,7 @@ mod nights;
 mod notices;
 mod odd_answers;
 mod one_at_a_time;
+mod patience;
 mod politeness;
 mod progress_and_logs;
 mod proxies;

@@ -167,7 +167,7 @@ fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
 
 /// As a large search engine does: every page redirects to a captcha, which answers well.
 #[test]
-fn a_site_that_redirects_everything_to_a_captcha_rests_and_loses_nothing() {
+fn a_site_that_redirects_everything_to_a_captcha_rests_and_its_pages_end_as_blocked() {
     let web = Web::start();
     let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
     blocks.robots("");
@@ -186,11 +186,12 @@ fn a_site_that_redirects_everything_to_a_captcha_rests_and_loses_nothing() {
         .args(urls(&blocks, 30))
         .args(urls(&well, 30))
         .finish()
-        .expect(12);
+        .expect(0);
     let summary = run.summary();
+    // The second rest would last longer than the patience.
     let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome(code));
-    assert_eq!(counts, [30, 0, 0], "{}", summary.json);
-    assert_eq!(summary.json["queued"], 30, "no task ended");
+    assert_eq!(counts, [30, 30, 0], "{}", summary.json);
+    assert_eq!(summary.json["queued"], 0);
     assert_eq!(well.visits().pages().len(), 30);
     let asked = blocks.visits().pages();
     assert_eq!(asked.len(), 2, "one and the probe: {:?}", asked.paths());
@@ -199,7 +200,7 @@ fn a_site_that_redirects_everything_to_a_captcha_rests_and_loses_nothing() {
 }
 
 #[test]
-fn a_site_that_answers_429_for_ever_is_asked_less_and_less_and_loses_nothing() {
+fn a_site_that_answers_429_is_asked_less_and_less_and_its_pages_can_be_retried() {
     let web = Web::start();
     let site = web.site("busy.example");
     site.robots("");
@@ -212,13 +213,13 @@ fn a_site_that_answers_429_for_ever_is_asked_less_and_less_and_loses_nothing() {
     let work = Workplace::new();
     let crawl = || crawl(&work, &web).env("WEBFILL_RESTS_BUSY", "1,12");
     let run = crawl()
-        .args(["--max-rest", "8s"])
+        .args(["--patience", "8s"])
         .args(urls(&site, 20))
         .finish()
-        .expect(12);
+        .expect(0);
     let summary = run.summary();
-    assert_eq!(summary.outcome("http_error"), 0, "{}", summary.json);
-    assert_eq!(summary.json["queued"], 20, "{}", summary.json);
+    assert_eq!(summary.outcome("http_error"), 20, "{}", summary.json);
+    assert_eq!(summary.json["queued"], 0, "{}", summary.json);
     let gaps = site.visits().pages().gaps();
     let least = [1, 2, 4].map(Duration::from_secs);
     assert!(
@@ -227,14 +228,14 @@ fn a_site_that_answers_429_for_ever_is_asked_less_and_less_and_loses_nothing() {
     );
 
     busy.store(false, Ordering::SeqCst);
-    let run = crawl().args(["--max-rest", "1m"]).finish().expect(0);
+    let run = crawl().args(["--retry", "http_error"]).finish().expect(0);
     assert_eq!(run.summary().outcome("ok"), 20);
     assert_all_ok(&work, 20);
     assert_eq!(site.visits().pages().len(), 4 + 20, "each page once");
 }
 
 #[test]
-fn a_crawl_ends_with_the_words_how_to_go_on_when_all_that_is_left_rests() {
+fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again() {
     let web = Web::start();
     let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
     let refuses = Arc::new(AtomicBool::new(true));
@@ -251,10 +252,10 @@ fn a_crawl_ends_with_the_words_how_to_go_on_when_all_that_is_left_rests() {
     let run = crawl(&work, &web)
         .instead("--summary", "human")
         .env("WEBFILL_RESTS_BLOCKED", "3600")
-        .args(["--max-rest", "30m"])
+        .args(["--patience", "30m"])
         .args(&all)
         .finish()
-        .expect(12);
+        .expect(0);
     assert_eq!(well.visits().pages().len(), 30);
     assert_eq!(
         blocks.visits().pages().len(),
@@ -262,21 +263,16 @@ fn a_crawl_ends_with_the_words_how_to_go_on_when_all_that_is_left_rests() {
         "the fifth refusal is the last"
     );
     let text = &run.stdout;
-    for words in [
-        "blocks.example rests until",
-        "blocked, 12 queued",
-        "resume with the same command",
-    ] {
+    for words in ["7 blocked", "5 http_error"] {
         assert!(text.contains(words), "{words}: {text}");
     }
 
     refuses.store(false, Ordering::SeqCst);
-    let still_rests = crawl(&work, &web)
-        .env("WEBFILL_RESTS_BLOCKED", "3600")
-        .args(["--max-rest", "30m"])
-        .finish();
-    still_rests.expect(12);
-    assert_eq!(blocks.visits().pages().len(), 5, "over a restart");
+    let again = || crawl(&work, &web).env("WEBFILL_RESTS_BLOCKED", "3600");
+    again().finish().expect(0);
+    assert_eq!(blocks.visits().pages().len(), 5, "nothing is tried unasked");
+    let retried = again().args(["--retry", "blocked,http_error"]);
+    assert_eq!(retried.finish().expect(0).summary().outcome("ok"), 42);
 }
 
 #[test]

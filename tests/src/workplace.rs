@@ -75,7 +75,7 @@ impl Workplace {
     }
 
     /// `webfill crawl` that knows of no test web and may fetch from public addresses only. No site
-    /// rests, so that each failure is final at once, unless a test sets rests; and a crawl that has
+    /// rests and nothing is retried, so that each failure is final at once, unless a test sets rests or retries; and a crawl that has
     /// fetched nothing ends in 0, unless a test says otherwise.
     pub fn plain_crawl(&self) -> Run {
         let store = format!("sqlite:{}", self.path("store.db").display());
@@ -92,6 +92,13 @@ impl Workplace {
             .env("WEBFILL_RESTS_DNS", "")
             .env("WEBFILL_RESTS_BUSY", "")
             .env("WEBFILL_RESTS_BLOCKED", "")
+            .env("WEBFILL_RETRIES_TIMEOUT", "")
+            .env("WEBFILL_RETRIES_NETWORK_ERROR", "")
+            .env("WEBFILL_RETRIES_DNS_ERROR", "")
+            .env("WEBFILL_RETRIES_HTTP_429", "")
+            .env("WEBFILL_RETRIES_HTTP_502", "")
+            .env("WEBFILL_RETRIES_HTTP_503", "")
+            .env("WEBFILL_RETRIES_HTTP_504", "")
     }
 
     /// The path of a settings file under which a silent or slow server is given up on soon.

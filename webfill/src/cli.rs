@@ -10,12 +10,12 @@ use std::process::ExitCode;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use webfill_startup::ExitStatus;
 use webfill_store::DatasetName;
-use webfill_wire::{Follow, Lane, Outcome};
+use webfill_wire::{Follow, Lane};
 
 use crate::audit::AuditOptions;
 use crate::backup::BackupOptions;
 use crate::changes::ChangesOptions;
-use crate::crawl::{FailOn, WatchedRun};
+use crate::crawl::{FailOn, RetriedEnd, WatchedRun};
 use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
@@ -241,23 +241,26 @@ pub struct CrawlOptions {
     /// Crawl id; an id used before resumes that crawl [default: a fresh id]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub crawl: Option<String>,
-    /// First queue the crawl's tasks again that ended in these outcomes; separated by commas
+    /// First queue the crawl's tasks again that ended in these outcomes, or with these HTTP statuses; separated by commas
     #[arg(
         long,
         value_name = "OUTCOME",
         value_delimiter = ',',
         requires = "crawl"
     )]
-    pub retry: Vec<Outcome>,
+    pub retry: Vec<RetriedEnd>,
     /// Stop politely after so many pages
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
     /// Stop politely after this long: 90s, 15m, 2h, 1d
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub max_time: Option<std::time::Duration>,
-    /// End with 12 when all that is left rests for longer: 90s, 15m, 2h, 1d
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m", allow_hyphen_values = true)]
-    pub max_rest: std::time::Duration,
+    /// Wait so long for dead and failing sites, before their URLs end in their outcome: 90s, 15m, 6h [default: 2m]
+    #[arg(long, alias = "max-rest", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
+    pub patience: Option<std::time::Duration>,
+    /// At the end, list the records in this CSV file that are unreachable, each with its reason
+    #[arg(long, value_name = "FILE")]
+    pub dead: Option<PathBuf>,
     /// Fetch pages, and fields that they have filled, again after this long: 90s, 15m, 2h, 1d [default: never]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<std::time::Duration>,

@@ -7,6 +7,7 @@
 //! the same command with `--crawl ID` continues the crawl.
 
 mod claim;
+mod failures;
 mod feeding_run;
 mod findings;
 mod flags;
@@ -51,6 +52,7 @@ pub use flags::require_contact;
 pub use notices::RunNotices;
 use notices::ToldRun;
 use opened::{Opened, put_crawl_if_missing};
+pub use retry::RetriedEnd;
 use run_record::RunRecord;
 pub use run_record::{RunFile, WatchedRun};
 pub use verdict::FailOn;
@@ -93,6 +95,7 @@ impl Crawl {
     pub fn prepare(options: CrawlOptions) -> Result<Crawl, Fault> {
         let mut settings = Settings::load(options.config.as_deref())?;
         flags::apply_flags(&mut settings, &options);
+        flags::give_patience(&mut settings, &options);
         flags::give_watch_a_folder(&mut settings, &options);
         settings.validate()?;
         flags::require_work(&options, &settings)?;
@@ -226,7 +229,7 @@ impl Crawl {
         let crawls = vec![opened.crawl];
         let status = LocalRequest::CrawlStatus {
             crawls,
-            max_rest_ms: None,
+            limits: None,
         };
         let before: Counters = client.ask(&status, || fleet.restart_dead())?;
         runtime
@@ -247,7 +250,7 @@ impl Crawl {
                 .options
                 .max_time
                 .map(|limit| started + claim.waited() + limit),
-            max_rest: self.options.max_rest,
+            limits: flags::limits(&self.options),
             counters: Counters::default(),
             records: RecordCounts::default(),
             count_at: Instant::now(),
@@ -258,6 +261,10 @@ impl Crawl {
         let end = watch.wait_for_end(&mut client, &mut fleet, &mut feeding)?;
         watch.tell_end(end);
         let fed = feeding.stop()?;
+        let failures = match end {
+            End::Interrupted => None,
+            _ => watch.failures(self.options.dead.as_deref(), &mut client, &mut fleet)?,
+        };
         watch.drain(&mut client, &mut fleet)?;
         let written_back = watch.finish_writing_back()?;
         watch.progress.finish();
@@ -287,6 +294,7 @@ impl Crawl {
             written_back,
             unfillable: fed.unfillable,
             findings,
+            failures,
             elapsed: started.elapsed(),
             ended_early: end.reason(),
             store: self.settings.store_uri()?.to_string(),

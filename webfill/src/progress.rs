@@ -11,7 +11,7 @@ use webfill_store::RecordCounts;
 
 use crate::cli::ProgressStyle;
 use crate::demand::Tally;
-use crate::summary::{Counters, CutOff, RestingSite, format_duration};
+use crate::summary::{Counters, CutOff, format_duration};
 
 /// The first plain line tells early that all is well, or that a mistake was made.
 const PLAIN_FIRST: Duration = Duration::from_secs(5);
@@ -123,10 +123,7 @@ impl Progress {
         parts.push(format!("queued {}", counters.queued + counters.leased));
         parts.push(format!("sites {}", counters.sites));
         parts.extend(counters.cut_off.as_ref().map(CutOff::text));
-        if counters.resting > 1 {
-            parts.push(format!("{} sites rest", counters.resting));
-        }
-        parts.extend(counters.resting_first.first().map(RestingSite::text));
+        parts.extend(counters.waiting.text());
         format!("{}: {}", in_seconds(elapsed), parts.join(", "))
     }
 
@@ -252,6 +249,7 @@ fn bar_style() -> BarStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::Waiting;
 
     fn progress(samples: &[(u64, u64, u64)]) -> Progress {
         let start = Instant::now();
@@ -301,6 +299,14 @@ mod tests {
             queued: 40,
             ..Counters::default()
         };
+        let waiting = Waiting {
+            by: [("delay".into(), 2), ("robots".into(), 1)].into(),
+            first_ms: Some(1_767_225_600_000),
+        };
+        let waits = Counters {
+            waiting,
+            ..counters.clone()
+        };
         let records = RecordCounts {
             total: 10,
             resolved: 4,
@@ -310,6 +316,11 @@ mod tests {
         assert_eq!(
             line,
             "30 s: resolved 4/10, errors 0, about 20 s left, pages 60, 2.0/s, queued 40, sites 0"
+        );
+        let longer = shown.line(Duration::from_millis(30_700), &waits, records);
+        assert_eq!(
+            longer,
+            line + ", 3 sites wait until 2026-01-01T00:00:00Z (2 delay, 1 robots)"
         );
     }
 }

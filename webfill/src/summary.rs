@@ -1,5 +1,6 @@
 //! The summary of a crawl, as text for people and as JSON for programs.
 
+mod failures;
 mod findings;
 mod scripts;
 mod seeds;
@@ -15,6 +16,7 @@ use webfill_store::{DatasetName, RecordCounts};
 
 use crate::shell;
 
+pub use failures::{Failure, Failures};
 pub use findings::{FieldsByMapping, Findings};
 pub use scripts::Scripts;
 pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
@@ -31,6 +33,8 @@ pub struct Counters {
     pub resting_first: Vec<RestingSite>,
     /// How long the slowest site takes at least for what is queued of it, as far as sites are in memory.
     pub least_time_left_ms: u64,
+    /// The sites of which nothing can be requested for a while.
+    pub waiting: Waiting,
     /// Set while this machine does not reach the web.
     pub cut_off: Option<CutOff>,
     /// Why nothing is handed out for now: a disk is nearly full.
@@ -82,6 +86,36 @@ impl CutOff {
             utc(self.since_ms as f64 / 1_000.0),
             printable(&self.sign)
         )
+    }
+}
+
+/// The sites of which nothing can be requested for a while.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct Waiting {
+    /// How many, by what they wait for.
+    pub by: BTreeMap<String, u64>,
+    /// When the first of them is due.
+    pub first_ms: Option<i64>,
+}
+
+impl Waiting {
+    /// One short line for people; `None` if nothing waits.
+    pub fn text(&self) -> Option<String> {
+        const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
+        let sites: u64 = self.by.values().sum();
+        let until = match self.first_ms.filter(|_| sites > 0)? {
+            UNTIL_WOKEN_MS.. => String::from("until you wake them"),
+            first_ms => format!("until {}", utc(first_ms as f64 / 1_000.0)),
+        };
+        let verb = if sites == 1 {
+            "site waits"
+        } else {
+            "sites wait"
+        };
+        Some(format!(
+            "{sites} {verb} {until} ({})",
+            format_counts(&self.by)
+        ))
     }
 }
 
@@ -161,6 +195,8 @@ pub struct Summary {
     pub unfillable: BTreeSet<String>,
     /// `None` if it was not counted.
     pub findings: Option<Findings>,
+    /// What has failed for good; `None` if it was not counted.
+    pub failures: Option<Failures>,
     pub elapsed: Duration,
     /// Why the crawl ended early; `None` if it was finished.
     pub ended_early: Option<&'static str>,
@@ -180,12 +216,14 @@ impl Summary {
             "records": {
                 "total": self.records.total,
                 "resolved": self.records.resolved,
+                "unreachable": self.failures.as_ref().map(|failures| failures.dead_records),
                 "dataset": self.dataset.as_str(),
             },
             "fields": counters.fields,
             "links": counters.links,
             "bytes": counters.bytes,
             "elapsed_s": (self.elapsed.as_secs_f64() * 1_000.0).round() / 1_000.0,
+            "failed": self.failures.as_ref().map(Failures::json),
             "queued": counters.queued + counters.leased,
             "sites": counters.sites,
             "resting": counters.resting,
@@ -225,9 +263,17 @@ impl Summary {
             bytes(counters.bytes)
         );
         if self.records.total > 0 {
+            let dead = self
+                .failures
+                .as_ref()
+                .map_or(0, |failures| failures.dead_records);
+            let unreachable = match dead {
+                0 => String::new(),
+                dead => format!(", {dead} unreachable"),
+            };
             let _ = writeln!(
                 text,
-                "  records   {} of {} resolved; dataset {}",
+                "  records   {} of {} resolved{unreachable}; dataset {}",
                 self.records.resolved, self.records.total, self.dataset
             );
         }
@@ -247,6 +293,9 @@ impl Summary {
             ),
         }
         let _ = writeln!(text, "  outcomes  {}", format_counts(&counters.outcomes));
+        if let Some(failures) = &self.failures {
+            failures.write(&mut text);
+        }
         let _ = writeln!(
             text,
             "  links     {} found; skipped: {}",
@@ -292,12 +341,20 @@ impl Summary {
         self.broken_seeds.write(&mut text);
         self.repeated_seeds.write(&mut text);
         let _ = writeln!(text, "  kept in   {}", self.store);
+        let same_crawl = format!(
+            "the same command and --state {} --crawl {}",
+            shell::word(&self.state.display().to_string()),
+            shell::word(&self.crawl_id)
+        );
         if self.ended_early.is_some() {
+            let _ = writeln!(text, "resume with {same_crawl}");
+        }
+        let retry = self.failures.as_ref().map(Failures::retry);
+        if let Some(retry) = retry.filter(|retry| !retry.is_empty()) {
             let _ = writeln!(
                 text,
-                "resume with the same command and --state {} --crawl {}",
-                shell::word(&self.state.display().to_string()),
-                shell::word(&self.crawl_id)
+                "try what may come back again with {same_crawl} --retry {}",
+                retry.join(",")
             );
         }
         text

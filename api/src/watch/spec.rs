@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Watch;
 use crate::crawl_spec::CrawlSpec;
 
-/// As the default of `webfill crawl --max-rest`.
+/// As that of a run on one machine.
 const MAX_REST_MS: u64 = 600_000;
 
 /// As the default of `webfill crawl --depth`.

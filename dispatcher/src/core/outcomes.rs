@@ -133,7 +133,14 @@ impl Core {
     }
 
     fn end_lease(&mut self, done: &TaskDone, now_ms: i64) -> Result<(), FrontierError> {
-        if let Some((site, clock)) = self.dispatch.end_lease(done.task, done.clock, now_ms) {
+        let mut told = done.clock;
+        let site = self.dispatch.site_of(done.task);
+        if site.is_some_and(|site| self.frontier.ends_without_requests(site)) {
+            // What is queued need not wait until the site may be requested again, which its worker and the
+            // cache know.
+            told.next_in_ms = 0;
+        }
+        if let Some((site, clock)) = self.dispatch.end_lease(done.task, told, now_ms) {
             self.frontier.save_clock(site, &clock)?;
         }
         Ok(())
@@ -165,7 +172,9 @@ impl Core {
             self.wake(woken);
         }
         for rest in self.frontier.take_begun_rests() {
-            *self.counters.rests.entry(rest.reason).or_default() += 1;
+            if rest.until_ms.is_some() {
+                *self.counters.rests.entry(rest.reason).or_default() += 1;
+            }
             if let Some(holder) = self.dispatch.holder_of(rest.site) {
                 let scope = RecallScope {
                     site: Some(rest.name.clone()),
@@ -188,14 +197,18 @@ impl Core {
             sign,
             ..
         } = &rest.evidence;
+        let Some(until_ms) = rest.until_ms else {
+            tracing::warn!(event = "site_given_up", site = rest.name, reason = %rest.reason, url, status_code, sign, crawl_id, "a site is unreachable: its URLs end without a request");
+            return Ok(());
+        };
         if rest.reason != RestReason::Blocked {
-            tracing::info!(event = "site_rests", site = rest.name, reason = %rest.reason, until_ms = rest.until_ms, url, status_code, sign, crawl_id, "a site rests");
+            tracing::info!(event = "site_rests", site = rest.name, reason = %rest.reason, until_ms, url, status_code, sign, crawl_id, "a site rests");
             return Ok(());
         }
         tracing::warn!(
             event = "site_blocks",
             site = rest.name,
-            until_ms = rest.until_ms,
+            until_ms,
             url,
             status_code,
             sign,
@@ -208,7 +221,7 @@ impl Core {
             "crawlid": crawl_id,
             "site": rest.name,
             "reason": rest.reason,
-            "until": until_seconds(rest.until_ms),
+            "until": until_seconds(until_ms),
             "evidence": {"url": url, "status_code": status_code, "sign": sign},
         });
         self.notify(&app_id, &notice);

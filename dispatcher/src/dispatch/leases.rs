@@ -62,6 +62,11 @@ impl Dispatch {
         self.leases.insert(task, lease);
     }
 
+    /// The site of a leased task.
+    pub fn site_of(&self, task: TaskId) -> Option<SiteId> {
+        self.leases.get(&task).map(|lease| lease.site)
+    }
+
     pub(super) fn lease(&self, task: TaskId) -> Option<&Lease> {
         self.leases.get(&task)
     }

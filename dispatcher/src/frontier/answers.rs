@@ -192,7 +192,7 @@ pub struct CompletionTally {
     pub links: FeedTally,
 }
 
-/// A site has begun to rest.
+/// A site has begun to rest, or was given up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestBegun {
     pub site: SiteId,
@@ -200,8 +200,9 @@ pub struct RestBegun {
     /// The crawl of the task that met the failure.
     pub crawl: CrawlKey,
     pub reason: RestReason,
-    /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes it.
-    pub until_ms: i64,
+    /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes it. `None`: it was
+    /// given up.
+    pub until_ms: Option<i64>,
     pub evidence: Evidence,
 }
 

@@ -10,6 +10,7 @@ use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::answers::{LeaseBatch, Leased, SiteId, TaskId};
 use super::crawls::Crawl;
+use super::giving_up::{failed_host, host_of};
 use super::rests::Leasable;
 use super::schema::LEASED;
 use super::sites::NextCrawl;
@@ -293,16 +294,21 @@ struct QueuedTask {
 }
 
 /// The task that goes first after a rest: one that was not tried yet tells more about the site than
-/// one that has failed there. It is looked for among the first [`PROBES_LOOKED_AT`] of the crawl.
+/// one that has failed there, and one of another host more than one of the host that has failed last, which
+/// alone may be dead. It is looked for among the first [`PROBES_LOOKED_AT`] of the crawl.
 fn least_tried(db: &Connection, site: SiteId, turn: NextCrawl) -> Result<Vec<QueuedTask>> {
     let any = NextCrawl {
         priority: 0,
         ..turn
     };
     let queued = first_queued(db, site, any, i64::MAX, PROBES_LOOKED_AT)?;
+    let failed = failed_host(db, site)?;
     Ok(queued
         .into_iter()
-        .min_by_key(|task| task.deliveries)
+        .min_by_key(|task| {
+            let is_of_failed = failed.is_some() && host_of(&task.url) == failed;
+            (is_of_failed, task.deliveries)
+        })
         .into_iter()
         .collect())
 }

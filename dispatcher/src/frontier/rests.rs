@@ -15,13 +15,15 @@ use super::give_back::HeldTask;
 use super::site_states::{StoredState, has_answered, is_resting, read_reason, site_name};
 use super::sites::NextCrawl;
 use super::{Frontier, retries, sites};
+use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::rest_table::RestTable;
 use crate::site_state::{MOST_SUSPECTS, Phase, Sign, Verdict, outcome_of};
 
 /// The rest table, and the sites that have a state other than the default.
 #[derive(Debug)]
 pub(super) struct Rests {
-    table: RestTable,
+    pub(super) table: RestTable,
+    pub(super) patience: Option<Patience>,
     pub(super) known: HashSet<SiteId>,
     /// Sites that were given up: their tasks up to this one end with this outcome.
     pub(super) given_up: HashMap<SiteId, (TaskId, Outcome)>,
@@ -32,9 +34,14 @@ pub(super) struct Rests {
 }
 
 impl Rests {
-    pub(super) fn open(db: &Connection, table: RestTable) -> Result<Rests> {
+    pub(super) fn open(
+        db: &Connection,
+        table: RestTable,
+        patience: Option<Patience>,
+    ) -> Result<Rests> {
         let mut rests = Rests {
             table,
+            patience,
             known: HashSet::new(),
             given_up: HashMap::new(),
             begun: Vec::new(),
@@ -55,6 +62,19 @@ impl Rests {
 
     pub(super) fn set_table(&mut self, table: RestTable) {
         self.table = table;
+    }
+
+    /// How long a task waits that was tried `used` times before, while its site answers others; `None`: it is
+    /// not tried again.
+    fn wait_ms(&self, reason: RestReason, report: &TaskDone, used: usize) -> Option<i64> {
+        let waits = self.table.rests(reason);
+        let is_brief = self
+            .patience
+            .is_some_and(|patience| patience.is_shorter_than(waits));
+        if used > 0 && is_brief && is_no_such_name(report) {
+            return None;
+        }
+        nth_wait_ms(self.patience, waits, used)
     }
 }
 
@@ -164,14 +184,17 @@ impl Frontier {
         let before = stored.state;
         let has_answered = has_answered(&self.db, site)?;
         let table = &self.rests.table;
-        let verdict = stored
+        let mut verdict = stored
             .state
             .failed(reason, certain, has_answered, table, now_ms);
         if stored.state != before {
-            if before.phase == Phase::Open && before.reason != reason {
+            let goes_on = before.is_failing_for(reason);
+            if !goes_on {
+                stored.since_ms = now_ms;
                 stored.suspects.clear();
             }
-            self.keep_failure(task, report, before.phase, &mut stored, now_ms)?;
+            verdict = self.within_patience(task, report, before, &mut stored, verdict, now_ms)?;
+            self.keep_failure(task, report, before.phase, &mut stored)?;
         }
         self.dispose(task, report, reason, verdict, now_ms)
     }
@@ -183,7 +206,6 @@ impl Frontier {
         report: &TaskDone,
         before: Phase,
         stored: &mut StoredState,
-        now_ms: i64,
     ) -> Result<()> {
         let evidence = evidence_of(task, report);
         let site = task.site;
@@ -195,24 +217,27 @@ impl Frontier {
             Phase::Resting { .. } => self.rests.suspects.append(&mut stored.suspects),
             Phase::GivenUp => stored.suspects.clear(),
         }
-        let was_resting = before != Phase::Open;
-        self.insert_state(site, stored, &evidence, was_resting, now_ms)?;
+        self.insert_state(site, stored, &evidence)?;
         if stored.state.phase == before {
             return Ok(());
         }
         self.store_phase(site, stored.state.phase)?;
-        if let Phase::Resting { until_ms } = stored.state.phase {
-            let (name, reason, crawl) =
-                (site_name(&self.db, site)?, stored.state.reason, task.crawl);
-            self.rests.begun.push(RestBegun {
-                site,
-                name,
-                crawl,
-                reason,
-                until_ms,
-                evidence,
-            });
-        }
+        let until_ms = match stored.state.phase {
+            Phase::Open => return Ok(()),
+            Phase::Resting { until_ms } => Some(until_ms),
+            Phase::GivenUp => {
+                self.end_waits_for_retries(site)?;
+                None
+            }
+        };
+        self.rests.begun.push(RestBegun {
+            site,
+            name: site_name(&self.db, site)?,
+            crawl: task.crawl,
+            reason: stored.state.reason,
+            until_ms,
+            evidence,
+        });
         Ok(())
     }
 
@@ -237,9 +262,8 @@ impl Frontier {
         let used = retries::retries_used(&self.db, report.task)?;
         if verdict == Verdict::SiteRests {
             // A page that fails again and again while others of its site are answered.
-            let is_hopeless = used > self.rests.table.rests(reason).len()
-                && !self.rests_until_woken(task.site)?;
-            if is_hopeless {
+            let is_hopeless = self.is_hopeless(reason, report, used);
+            if is_hopeless && !self.rests_until_woken(task.site)? {
                 return Ok(Disposition::Ends);
             }
             self.note_try(report, now_ms)?;
@@ -247,12 +271,20 @@ impl Frontier {
                 .queue_at_resting_site(task, report.task)
                 .map(Disposition::SiteRests);
         }
-        let Some(wait_ms) = self.rests.table.rest_ms(reason, used) else {
+        let Some(wait_ms) = self.rests.wait_ms(reason, report, used) else {
             return Ok(Disposition::Ends);
         };
         self.note_try(report, now_ms)?;
         self.queue_again(task, report.task, task.priority, now_ms + wait_ms.max(1))?;
         Ok(Disposition::Waits)
+    }
+
+    fn is_hopeless(&self, reason: RestReason, report: &TaskDone, used: usize) -> bool {
+        if report.status_code == Some(429) && used < retries::MOST_RETRIES_OF_429 {
+            return false;
+        }
+        let rests = self.rests.table.rests(reason);
+        used > rests.len() || (used > 0 && self.rests.wait_ms(reason, report, used - 1).is_none())
     }
 
     fn note_try(&self, report: &TaskDone, now_ms: i64) -> Result<()> {
@@ -287,7 +319,9 @@ impl Frontier {
         let sql = "SELECT EXISTS (SELECT 1 FROM tasks WHERE site = ?1 AND state = 0
                        AND not_before_ms = 0 AND id <= ?2)";
         let mut select = self.db.prepare_cached(sql)?;
-        if select.query_row(params![site, last as i64], |row| row.get(0))? {
+        let is_left: bool = select.query_row(params![site, last as i64], |row| row.get(0))?;
+        // With a patience, the tasks that come later have none either.
+        if is_left || self.rests.patience.is_some() {
             return Ok(Leasable::GivenUp { last, outcome });
         }
         drop(select);

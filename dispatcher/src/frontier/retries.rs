@@ -10,6 +10,7 @@ use super::reopen::EndedTask;
 use super::schema::QUEUED;
 use super::sites::NextCrawl;
 use super::{Frontier, FrontierError, sites};
+use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::retry_table::RetryTable;
 
 /// By how much each failed attempt lowers the task's priority.
@@ -22,17 +23,50 @@ const SLICE: i64 = 500;
 /// task that is reopened again and again has more.
 const MOST_TOLD: i64 = 50;
 
+/// A page that answers 429 is retried at most so often, while its site answers others.
+pub(super) const MOST_RETRIES_OF_429: usize = 20;
+
 /// The retry table, and when the next retry is due.
 #[derive(Debug)]
 pub(super) struct Retries {
     table: RetryTable,
+    patience: Option<Patience>,
     next_ms: Option<i64>,
 }
 
 impl Retries {
-    pub(super) fn open(db: &Connection, table: RetryTable) -> Result<Retries> {
-        let next_ms = next_ms(db)?;
-        Ok(Retries { table, next_ms })
+    pub(super) fn open(
+        db: &Connection,
+        table: RetryTable,
+        patience: Option<Patience>,
+    ) -> Result<Retries> {
+        Ok(Retries {
+            table,
+            patience,
+            next_ms: next_ms(db)?,
+        })
+    }
+
+    /// Some are due now.
+    pub(super) fn set_due(&mut self) {
+        self.next_ms = Some(1);
+    }
+
+    /// How long to wait before a task is retried that was retried `used` times before; `None`: it is not.
+    fn wait_ms(&self, report: &TaskDone, used: usize) -> Option<i64> {
+        let waits = self.table.waits(report.outcome, report.status_code);
+        let nth = |index| nth_wait_ms(self.patience, waits, index);
+        let is_brief = self
+            .patience
+            .is_some_and(|patience| patience.is_shorter_than(waits));
+        if used > 0 && is_brief && is_no_such_name(report) {
+            return None;
+        }
+        // Too many requests: that says nothing about the page.
+        if report.status_code == Some(429) && used < MOST_RETRIES_OF_429 {
+            return (0..=used).rev().find_map(nth);
+        }
+        nth(used)
     }
 
     pub(super) fn set_table(&mut self, table: RetryTable) {
@@ -85,13 +119,18 @@ impl Frontier {
             return Ok(false);
         }
         let used = retries_used(&self.db, report.task)?;
-        let table = &self.retries.table;
-        let Some(wait_ms) = table.wait_ms(report.outcome, report.status_code, used) else {
+        let Some(wait_ms) = self.retries.wait_ms(report, used) else {
             return Ok(false);
         };
         let (outcome, status_code) = (report.outcome, report.status_code);
         note_try(&self.db, report.task, now_ms, outcome, status_code)?;
-        let priority = task.priority.saturating_sub(PRIORITY_LOST).max(1);
+        // Too many requests: the page itself is as good as the others.
+        let lost = if status_code == Some(429) {
+            0
+        } else {
+            PRIORITY_LOST
+        };
+        let priority = task.priority.saturating_sub(lost).max(1);
         self.queue_again(task, report.task, priority, now_ms + wait_ms.max(1))?;
         Ok(true)
     }

@@ -12,6 +12,8 @@ use crate::site_state::{Phase, SiteState, UNTIL_WOKEN_MS, outcome_of};
 /// A stored state.
 pub(super) struct StoredState {
     pub(super) state: SiteState,
+    /// When the current run of failures began; rests go on with it.
+    pub(super) since_ms: i64,
     /// Failed tasks of the current run of failures.
     pub(super) suspects: Vec<TaskId>,
 }
@@ -39,12 +41,14 @@ impl Frontier {
     }
 
     pub(super) fn site_state(&self, site: SiteId) -> Result<StoredState> {
-        let sql = "SELECT reason, failures, rest_index, given_up_to, suspects, rest_until_ms
+        let sql =
+            "SELECT reason, failures, rest_index, given_up_to, suspects, rest_until_ms, since_ms
                    FROM site_states JOIN sites ON id = site WHERE site = ?1";
         let mut select = self.db.prepare_cached(sql)?;
         let stored = select.query_row([site], read_state).optional()?;
         Ok(stored.unwrap_or(StoredState {
             state: SiteState::default(),
+            since_ms: 0,
             suspects: Vec::new(),
         }))
     }
@@ -54,25 +58,27 @@ impl Frontier {
         site: SiteId,
         stored: &StoredState,
         evidence: &Evidence,
-        was_resting: bool,
-        now_ms: i64,
     ) -> Result<()> {
         let sql = "INSERT INTO site_states
                        (site, reason, failures, rest_index, since_ms, url, status_code, sign)
                    VALUES (?1, '', 0, 0, ?2, ?3, ?4, ?5)
                    ON CONFLICT (site) DO UPDATE SET
-                       since_ms = iif(?6, since_ms, ?2), url = ?3, status_code = ?4, sign = ?5";
+                       since_ms = ?2, url = ?3, status_code = ?4, sign = ?5";
         let (url, status, sign) = (&evidence.url, evidence.status_code, &evidence.sign);
-        let values = params![site, now_ms, url, status, sign, was_resting];
+        let values = params![site, stored.since_ms, url, status, sign];
         self.db.prepare_cached(sql)?.execute(values)?;
         self.rests.known.insert(site);
         self.update_state(site, stored)
     }
 
     pub(super) fn update_state(&mut self, site: SiteId, stored: &StoredState) -> Result<()> {
-        let StoredState { state, suspects } = stored;
-        let given_up_to = match state.phase {
-            Phase::GivenUp => Some(self.last_task()?),
+        let StoredState {
+            state, suspects, ..
+        } = stored;
+        let given_up_to = match (state.phase, self.rests.patience) {
+            // With a patience, whatever comes later is given up, too.
+            (Phase::GivenUp, Some(_)) => Some(i64::MAX),
+            (Phase::GivenUp, None) => Some(self.last_task()?),
             _ => None,
         };
         let sql = "UPDATE site_states SET reason = ?2, failures = ?3, rest_index = ?4,
@@ -150,6 +156,7 @@ fn read_state(row: &Row<'_>) -> Result<StoredState> {
             failures: row.get(1)?,
             rest_index: row.get(2)?,
         },
+        since_ms: row.get(6)?,
         suspects: serde_json::from_str(&suspects).unwrap_or_default(),
     })
 }

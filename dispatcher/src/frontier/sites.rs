@@ -221,7 +221,10 @@ fn waiting_of(
 
 /// Visits the priorities of waiting sites from the highest down, until `visit` returns false. There
 /// are at most a hundred, each found by one index look-up.
-fn each_priority(db: &Connection, mut visit: impl FnMut(i64) -> Result<bool>) -> Result<()> {
+pub(super) fn each_priority(
+    db: &Connection,
+    mut visit: impl FnMut(i64) -> Result<bool>,
+) -> Result<()> {
     let sql = "SELECT max(top_priority) FROM sites
                WHERE top_priority > 0 AND in_window = 0 AND top_priority < ?1";
     let mut next = db.prepare_cached(sql)?;

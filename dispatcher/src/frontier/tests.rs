@@ -20,6 +20,7 @@ mod many_crawls;
 mod migrating;
 mod opening;
 mod orphans;
+mod patience;
 mod pruning;
 mod reopening;
 mod resting;

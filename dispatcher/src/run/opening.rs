@@ -10,6 +10,7 @@ use crate::core::{Core, CoreSettings};
 use crate::excluded_sites::ExcludedSites;
 use crate::frontier::{self, Frontier, FrontierConfig, FrontierError};
 use crate::mappings::Mappings;
+use crate::patience::Patience;
 
 pub(super) fn open(
     setup: &DispatcherSetup,
@@ -27,6 +28,10 @@ pub(super) fn open(
         excluded,
         retries: setup.retries.clone(),
         rests: setup.rests.clone(),
+        patience: setup.config.patience.map(|seconds| Patience {
+            ms: (seconds * 1_000.0) as i64,
+            default_delay_ms: setup.default_delay_ms,
+        }),
         applications: setup.applications.clone(),
         restoring: Some(setup.restoring),
     };

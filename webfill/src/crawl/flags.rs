@@ -1,7 +1,10 @@
 //! What a crawl's flags come to: settings, the crawl's specification, and what is missing.
 
+use std::time::Duration;
+
 use webfill_api::CrawlSpec;
 use webfill_api::scope::{ScopeError, denied_beside_documents};
+use webfill_dispatcher::local_crawl::Limits;
 use webfill_startup::Fault;
 use webfill_store::DatasetName;
 
@@ -49,6 +52,33 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
         &mut settings.dispatcher.exclude_sites,
         &options.exclude_sites,
     );
+}
+
+/// How long dead and failing sites are waited for, if nothing else is said.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long a run of a watch waits while everything that is left rests, and any crawl while this machine does
+/// not reach the web, which says nothing about sites.
+const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
+
+/// A run of a watch has no patience: as in a fleet, its sites rest as long as the tables say, and the next
+/// run goes on with them.
+pub fn give_patience(settings: &mut Settings, options: &CrawlOptions) {
+    let patience = &mut settings.dispatcher.patience;
+    *patience = match (&options.watched_run, options.patience) {
+        (Some(_), _) => None,
+        (None, Some(flag)) => Some(flag.as_secs_f64()),
+        (None, None) => Some(patience.unwrap_or(PATIENCE.as_secs_f64())),
+    };
+}
+
+pub fn limits(options: &CrawlOptions) -> Limits {
+    let standstill = options.patience.unwrap_or(LONGEST_STANDSTILL);
+    let standstill_ms = standstill.as_millis() as u64;
+    Limits {
+        rests_ms: options.watched_run.as_ref().map(|_| standstill_ms),
+        cut_off_ms: standstill_ms,
+    }
 }
 
 /// A watch that names no state folder has one of its own, so that several can run side by side.
@@ -124,6 +154,8 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         sitemaps: options.sitemaps,
         changes: options.changes,
         keep_bodies: options.keep_bodies,
+        // The next run of a watch looks at its pages again.
+        retry: options.watched_run.is_none(),
         ..CrawlSpec::new(&options.app, crawl_id)
     }
 }

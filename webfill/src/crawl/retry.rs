@@ -1,6 +1,9 @@
 //! `--retry`: ended tasks of the crawl are queued again, before the crawl goes on.
 
+use std::str::FromStr;
+
 use serde::Deserialize;
+use serde_json::Value;
 use webfill_api::CrawlSpec;
 use webfill_startup::Fault;
 use webfill_wire::Outcome;
@@ -9,31 +12,74 @@ use crate::control_client::ControlClient;
 use crate::demand::retry_action;
 use crate::fleet::Fleet;
 
+/// How tasks have ended that are queued again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetriedEnd {
+    Outcome(Outcome),
+    /// In `http_error`, with this status.
+    Status(u16),
+}
+
+impl FromStr for RetriedEnd {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RetriedEnd, String> {
+        match text.parse() {
+            Ok(status @ 100..=999) => Ok(RetriedEnd::Status(status)),
+            _ => text.parse().map(RetriedEnd::Outcome),
+        }
+    }
+}
+
 /// The answer of the dispatcher.
 #[derive(Deserialize)]
 struct Retried {
     total_requeued: u64,
 }
 
-/// Queues the crawl's tasks again that ended in one of these outcomes, if any are named. Returns
+/// Queues the crawl's tasks again that ended in one of these ways, if any are named. Returns
 /// how many tasks that were. The crawl is open and its seeds have not ended, so it does not finish
 /// before.
 pub(super) fn queue_ended_again(
-    outcomes: &[Outcome],
+    ends: &[RetriedEnd],
     spec: &CrawlSpec,
     client: &mut ControlClient,
     fleet: &mut Fleet,
 ) -> Result<Option<u64>, Fault> {
-    if outcomes.is_empty() {
+    if ends.is_empty() {
         return Ok(None);
     }
-    let action = retry_action(&spec.app_id, &spec.crawl_id, outcomes);
-    let retried: Retried = client.ask(&action, || fleet.restart_dead())?;
+    let mut requeued = 0;
+    for action in actions(ends, spec) {
+        let retried: Retried = client.ask(&action, || fleet.restart_dead())?;
+        requeued += retried.total_requeued;
+    }
     tracing::info!(
         event = "retried",
         crawl_id = spec.crawl_id,
-        requeued = retried.total_requeued,
+        requeued,
         "ended tasks are queued again"
     );
-    Ok(Some(retried.total_requeued))
+    Ok(Some(requeued))
+}
+
+/// One for the outcomes, and one for the statuses.
+fn actions(ends: &[RetriedEnd], spec: &CrawlSpec) -> Vec<Value> {
+    let (mut outcomes, mut statuses) = (Vec::new(), Vec::new());
+    for end in ends {
+        match end {
+            RetriedEnd::Outcome(outcome) => outcomes.push(*outcome),
+            RetriedEnd::Status(status) => statuses.push(*status),
+        }
+    }
+    let mut actions = Vec::new();
+    if !outcomes.is_empty() {
+        actions.push(retry_action(&spec.app_id, &spec.crawl_id, &outcomes));
+    }
+    if !statuses.is_empty() {
+        let mut action = retry_action(&spec.app_id, &spec.crawl_id, &[Outcome::HttpError]);
+        action["status"] = statuses.into();
+        actions.push(action);
+    }
+    actions
 }

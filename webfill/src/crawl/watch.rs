@@ -2,23 +2,25 @@
 //! limits, and drains the processes at the end.
 
 use std::cell::{Cell, RefCell};
+use std::path::Path;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_dispatcher::local_crawl::LocalRequest;
+use webfill_dispatcher::local_crawl::{Limits, LocalRequest};
 use webfill_startup::signals::{self, Asked};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{CrawlId, RecordCounts, Store};
 
 use super::claim::Hold;
+use super::failures;
 use super::write_back::WritingBack;
 use crate::control_client::ControlClient;
 use crate::feeding::{self, Crawls, Feeding};
 use crate::fleet::Fleet;
 use crate::progress::Progress;
-use crate::summary::{Counters, WrittenBack};
+use crate::summary::{Counters, Failures, WrittenBack};
 
 /// How often the crawl's status is asked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -57,9 +59,9 @@ impl Limit {
         match self {
             Limit::Pages => "reached --max-pages",
             Limit::Time => "reached --max-time",
-            Limit::Rests => "stopped: all that is left rests for longer than --max-rest",
+            Limit::Rests => "stopped: all that is left rests for longer than `max_rest`",
             Limit::CutOff => {
-                "stopped: this machine does not reach the web, for longer than --max-rest"
+                "stopped: this machine does not reach the web, for longer than --patience"
             }
         }
     }
@@ -93,8 +95,8 @@ pub struct Watch {
     pub runtime: Rc<tokio::runtime::Runtime>,
     pub progress: Progress,
     pub deadline: Option<Instant>,
-    /// The crawl ends when all that is left rests for longer.
-    pub max_rest: Duration,
+    /// The crawl ends when nothing has come of what is left for longer.
+    pub limits: Limits,
     pub counters: Counters,
     pub records: RecordCounts,
     pub count_at: Instant,
@@ -158,7 +160,7 @@ impl Watch {
     fn update(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
         let request = LocalRequest::CrawlStatus {
             crawls: self.crawls(),
-            max_rest_ms: Some(self.max_rest.as_millis() as u64),
+            limits: Some(self.limits),
         };
         let was_paused = self.counters.paused.is_some();
         let was_quiet = self.counters.quiet_s > 0;
@@ -238,6 +240,19 @@ impl Watch {
         self.progress.remark(&format!(
             "interrupted: {what} stored before the end; interrupt again to stop at once"
         ));
+    }
+
+    /// What has failed for good, unless nothing has.
+    pub fn failures(
+        &self,
+        file: Option<&Path>,
+        client: &mut ControlClient,
+        fleet: &mut Fleet,
+    ) -> Result<Option<Failures>, Fault> {
+        match self.counters.errors() > 0 || file.is_some() {
+            true => failures::read(&self.crawls(), file, client, fleet).map(Some),
+            false => Ok(Some(Failures::default())),
+        }
     }
 
     /// Lets the leased tasks end, and then the processes. A second signal stops them at once.

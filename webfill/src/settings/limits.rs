@@ -71,6 +71,13 @@ fn check_seconds(settings: &Settings) -> Result<(), Fault> {
             )));
         }
     }
+    if let Some(seconds) = settings.dispatcher.patience
+        && !(0.0..=YEAR_S).contains(&seconds)
+    {
+        return Err(Fault::usage(format!(
+            "dispatcher.patience = {seconds}: must be a number of seconds from 0 to {YEAR_S}"
+        )));
+    }
     let patience = [
         ("dispatcher.lease", settings.dispatcher.lease),
         ("worker.page_deadline", settings.worker.page_deadline),

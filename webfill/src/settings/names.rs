@@ -39,6 +39,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("dispatcher.lease", Kind::Number),
     ("dispatcher.exclude_sites", Kind::Text),
     ("dispatcher.restored", Kind::Switch),
+    ("dispatcher.patience", Kind::Number),
     ("watches.seeds_dir", Kind::Text),
     ("watches.records", Kind::List),
     ("notices.smtp", Kind::Text),

@@ -9,8 +9,8 @@ use webfill_wire::{CrawlKey, Finding};
 use super::feeding::FedBatch;
 use super::sites::add_state;
 use crate::core::Core;
-use crate::frontier::{Candidate, CrawlStatus, FrontierError};
-use crate::local_crawl::{self, ChosenDataset, LineRequest, LocalRequest, Rests, SeedUrl};
+use crate::frontier::{Candidate, CrawlStatus, FrontierError, WaitingSites};
+use crate::local_crawl::{self, ChosenDataset, Limits, LineRequest, LocalRequest, Rests, SeedUrl};
 
 /// How often the sites that rest are looked at.
 const LOOK_AT_RESTS_EVERY_MS: i64 = 1_000;
@@ -18,6 +18,9 @@ const LOOK_AT_RESTS_EVERY_MS: i64 = 1_000;
 /// For each time so many that rest, the pause is one longer: all of them are counted, which takes some ten
 /// milliseconds, and the loop waits.
 const SITES_OF_ONE_PAUSE: u64 = 10_000;
+
+/// What is due sooner is not said to wait.
+const SOON_MS: i64 = 5_000;
 
 /// At most this many of them are told.
 const RESTS_TOLD: usize = 5;
@@ -33,6 +36,8 @@ pub(in crate::core) struct RestsTold {
     sites: u64,
     first: Vec<Value>,
     least_time_left_ms: i64,
+    /// Of which nothing can be requested for a while.
+    waiting: WaitingSites,
 }
 
 impl Core {
@@ -61,10 +66,35 @@ impl Core {
                 self.frontier.end_seeds(crawl)?;
                 Ok(serde_json::json!({"accepted": 1}))
             }
-            LocalRequest::CrawlStatus {
-                crawls,
-                max_rest_ms,
-            } => self.crawl_status(&crawls, max_rest_ms, now_ms),
+            LocalRequest::CrawlStatus { crawls, limits } => {
+                self.crawl_status(&crawls, limits, now_ms)
+            }
+            LocalRequest::FailedUrls { crawls, after } => {
+                let (found, next) = self.frontier.failed_urls(&crawls, after)?;
+                let found = found.iter().map(|failed| {
+                    json!({
+                        "site": failed.site,
+                        "outcome": failed.outcome,
+                        "status_code": failed.status_code,
+                        "urls": failed.urls,
+                    })
+                });
+                Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
+            }
+            LocalRequest::DeadRecords { crawls, after } => {
+                let (found, next) = self.frontier.dead_records(&crawls, after)?;
+                let found = found.iter().map(|record| {
+                    json!({
+                        "name": record.name,
+                        "url": record.url,
+                        "outcome": record.outcome,
+                        "status_code": record.status_code,
+                        "site": record.site,
+                        "sign": record.sign,
+                    })
+                });
+                Ok(json!({"found": found.collect::<Vec<_>>(), "next": next}))
+            }
             LocalRequest::End { crawls } => self.crawl_status(&crawls, None, now_ms),
             LocalRequest::TellRun { watch, run } => self.tell_run(&watch, run),
             LocalRequest::TellRunState { watch, run } => Ok(self.tell_run_state(&watch, run)),
@@ -84,6 +114,8 @@ impl Core {
             return Ok(serde_json::json!({"error": {"path": path, "message": message}}));
         }
         let crawl = self.frontier.open_crawl(spec)?;
+        self.frontier.begin_patience(now_ms)?;
+        self.next_site_ms = Some(now_ms);
         self.dispatch.forget_crawl(crawl);
         self.register_crawl(crawl, now_ms)?;
         // Records refer to the crawl's document in the store.
@@ -237,7 +269,7 @@ impl Core {
     pub(in crate::core) fn crawl_status(
         &mut self,
         crawls: &[CrawlKey],
-        max_rest_ms: Option<u64>,
+        limits: Option<Limits>,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
         let mut total = CrawlStatus::default();
@@ -250,7 +282,7 @@ impl Core {
             let status = self.frontier.crawl_status(*crawl)?;
             let is_finished = self.crawls.is_finished(*crawl, &status);
             let is_limit_reached = self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
-            let is_over = is_finished || is_limit_reached || max_rest_ms.is_none();
+            let is_over = is_finished || is_limit_reached || limits.is_none();
             let goes_on = is_over && self.queue_orphans(*crawl, now_ms)?;
             let status = self.frontier.crawl_status(*crawl)?;
             finished &= is_finished && !goes_on;
@@ -261,18 +293,22 @@ impl Core {
         let may_rest = total.leased == 0 && seeds_ended;
         let cut_off = self.all_cut_off().cloned();
         let cut_off_ms = cut_off.as_ref().map_or(0, |found| now_ms - found.since_ms);
-        let all_until_ms = match max_rest_ms.filter(|_| may_rest) {
-            Some(max_rest_ms) if cut_off_ms > max_rest_ms as i64 => Some(now_ms),
-            Some(max_rest_ms) => self.all_rest_until(crawls, now_ms, max_rest_ms)?,
-            None => None,
+        let all_until_ms = match limits.filter(|_| may_rest) {
+            Some(limits) if cut_off_ms > limits.cut_off_ms as i64 => Some(now_ms),
+            Some(Limits {
+                rests_ms: Some(rests_ms),
+                ..
+            }) => self.all_rest_until(crawls, now_ms, rests_ms)?,
+            _ => None,
         };
-        let is_last = all_until_ms.is_some() || max_rest_ms.is_none();
+        let is_last = all_until_ms.is_some() || limits.is_none();
         self.look_at_rests(is_last, now_ms)?;
         let rests = Rests {
             all_until_ms,
             sites: self.rests_told.sites,
             first: self.rests_told.first.clone(),
             least_time_left_ms: self.rests_told.least_time_left_ms,
+            waiting: self.rests_told.waiting.clone(),
             cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
         };
         let supervisors = self.dispatch.supervisor_count();
@@ -304,7 +340,12 @@ impl Core {
             add_state(&mut told, Some(report), now_ms);
             told
         });
+        let soon_ms = now_ms + SOON_MS;
+        let mut waiting = self.frontier.waiting_sites(soon_ms)?;
+        let (delayed, first_ms) = self.dispatch.sites_delayed_until(soon_ms);
+        waiting.add("delay", delayed, first_ms);
         self.rests_told = RestsTold {
+            waiting,
             next_ms: now_ms + pause_ms(sites),
             sites,
             first: first.collect(),

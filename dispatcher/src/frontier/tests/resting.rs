@@ -58,7 +58,7 @@ fn a_resting_site_keeps_its_tasks_over_a_restart() {
     assert_eq!(begun.len(), 1);
     assert_eq!(
         (begun[0].name.as_str(), begun[0].until_ms),
-        ("a.org", 1_500)
+        ("a.org", Some(1_500))
     );
     assert_eq!(begun[0].evidence.status_code, Some(503));
     fixture.frontier.note_time(600).unwrap();

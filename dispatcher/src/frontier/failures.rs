@@ -1,0 +1,122 @@
+//! What has failed for good: URLs by outcome, status and site, and the records that are *unreachable*, because
+//! all that was tried for them has failed. Both are read in slices, so that a crawl of millions holds nothing up.
+
+use rusqlite::{Result, params};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::retries::read_outcome;
+use super::{Frontier, FrontierError};
+
+/// One call reads at most this many tasks, or records.
+const SLICE: i64 = 10_000;
+
+/// The outcomes of URLs that could not be had.
+const FAILED: &str = "('dns_error', 'network_error', 'tls_error', 'timeout', 'robots_unreachable',
+    'blocked', 'http_error')";
+
+/// URLs of a site that have failed in one way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedUrls {
+    pub site: String,
+    pub outcome: Outcome,
+    pub status_code: Option<u16>,
+    pub urls: u64,
+}
+
+/// A record without a URL that could be had.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeadRecord {
+    /// Its key in the store.
+    pub name: String,
+    /// The first URL that has failed, and how.
+    pub url: String,
+    pub outcome: Outcome,
+    pub status_code: Option<u16>,
+    pub site: String,
+    /// What was seen of the site, if it is in trouble.
+    pub sign: Option<String>,
+}
+
+/// A slice of a list, and where the next one begins.
+pub type Slice<T> = (Vec<T>, Option<i64>);
+
+impl Frontier {
+    /// What has failed among the tasks after this one.
+    pub fn failed_urls(
+        &mut self,
+        crawls: &[CrawlKey],
+        after: i64,
+    ) -> std::result::Result<Slice<FailedUrls>, FrontierError> {
+        self.guarded("list what has failed", |frontier| {
+            let sql = format!(
+                "SELECT sites.name, outcome, status_code, count(*)
+                 FROM task_rows JOIN sites ON sites.id = site
+                 WHERE task_rows.id > ?1 AND task_rows.id <= ?2 AND state = 2
+                     AND crawl IN (SELECT value FROM json_each(?3)) AND outcome IN {FAILED}
+                 GROUP BY site, outcome, status_code"
+            );
+            let (end, next) = frontier.slice_end("task_rows", after)?;
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            let found = select.query_map(params![after, end, json(crawls)], |row| {
+                Ok(FailedUrls {
+                    site: row.get(0)?,
+                    outcome: read_outcome(row, 1)?,
+                    status_code: row.get(2)?,
+                    urls: row.get::<_, i64>(3)? as u64,
+                })
+            })?;
+            Ok((found.collect::<Result<_>>()?, next))
+        })
+    }
+
+    /// Unreachable records among those after this one: unresolved, nothing of them waits, nothing was had,
+    /// and at least one URL has failed.
+    pub fn dead_records(
+        &mut self,
+        crawls: &[CrawlKey],
+        after: i64,
+    ) -> std::result::Result<Slice<DeadRecord>, FrontierError> {
+        self.guarded("list records without a URL that could be had", |frontier| {
+            let of_record = "FROM task_records JOIN task_rows AS tried ON tried.id = task
+                 WHERE record = records.id AND tried.crawl IN (SELECT value FROM json_each(?3))";
+            let sql = format!(
+                "SELECT records.name, tasks.url, tasks.outcome, tasks.status_code, sites.name,
+                     site_states.sign
+                 FROM records JOIN tasks ON tasks.id = (
+                     SELECT task {of_record} AND tried.outcome IN {FAILED} ORDER BY task LIMIT 1)
+                 JOIN sites ON sites.id = tasks.site
+                 LEFT JOIN site_states ON site_states.site = tasks.site
+                 WHERE records.id > ?1 AND records.id <= ?2 AND resolved = 0 AND NOT EXISTS (
+                     SELECT 1 {of_record}
+                     AND (tried.state <> 2 OR tried.outcome IN ('ok', 'not_modified')))
+                 ORDER BY records.id"
+            );
+            let (end, next) = frontier.slice_end("records", after)?;
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            let found = select.query_map(params![after, end, json(crawls)], |row| {
+                Ok(DeadRecord {
+                    name: row.get(0)?,
+                    url: row.get(1)?,
+                    outcome: read_outcome(row, 2)?,
+                    status_code: row.get(3)?,
+                    site: row.get(4)?,
+                    sign: row.get(5)?,
+                })
+            })?;
+            Ok((found.collect::<Result<_>>()?, next))
+        })
+    }
+
+    /// The last id of the slice after an id, and where the next one begins, if there is one.
+    fn slice_end(&self, table: &str, after: i64) -> Result<(i64, Option<i64>)> {
+        let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
+        let mut select = self.db.prepare_cached(&sql)?;
+        let last: i64 = select.query_row([], |row| row.get(0))?;
+        let end = after.saturating_add(SLICE);
+        Ok((end, (end < last).then_some(end)))
+    }
+}
+
+fn json(crawls: &[CrawlKey]) -> String {
+    serde_json::to_string(crawls).unwrap_or_default()
+}

@@ -1,0 +1,175 @@
+//! Giving sites up within the patience of a local crawl ([`patience`](crate::patience)): its rests are
+//! shortened, and when they are at their end the site's tasks end without a request, those that come
+//! later as well. The next command begins with its patience anew.
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use webfill_urls::Url;
+use webfill_wire::{RestReason, TaskDone};
+
+use super::answers::SiteId;
+use super::give_back::HeldTask;
+use super::site_states::{StoredState, has_answered};
+use super::{Frontier, FrontierError};
+use crate::patience::{Patience, is_no_such_name};
+use crate::site_state::{Phase, SiteState, Verdict};
+
+/// Among so many queued tasks of a site another host is looked for.
+const TASKS_LOOKED_AT: usize = 256;
+
+impl Frontier {
+    /// What follows from a failure if the patience is at its end, or shortens the site's rest.
+    pub(super) fn within_patience(
+        &self,
+        task: &HeldTask,
+        report: &TaskDone,
+        before: SiteState,
+        stored: &mut StoredState,
+        verdict: Verdict,
+        now_ms: i64,
+    ) -> Result<Verdict> {
+        let Some(patience) = self.rests.patience else {
+            return Ok(verdict);
+        };
+        let is_over = match stored.state.phase {
+            Phase::GivenUp => return Ok(verdict),
+            Phase::Open => {
+                let failures = Some(stored.state.failures);
+                patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
+            }
+            Phase::Resting { until_ms } => {
+                let was_probe = before.phase != Phase::Open;
+                let failures = (!was_probe).then_some(before.failures + 1);
+                let until_ms = match stored.state.reason {
+                    // It is not probed earlier than usual, because that might prolong the block.
+                    RestReason::Blocked => Some(until_ms).filter(|until_ms| {
+                        *until_ms <= stored.since_ms.saturating_add(patience.ms)
+                    }),
+                    _ => shortened(patience, stored, until_ms - now_ms, now_ms),
+                };
+                match until_ms {
+                    Some(until_ms) => stored.state.phase = Phase::Resting { until_ms },
+                    None => stored.state.phase = Phase::GivenUp,
+                }
+                stored.state.phase == Phase::GivenUp
+                    || patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
+                    || (was_probe && self.is_gone(patience, task, report)?)
+            }
+        };
+        if !is_over {
+            return Ok(verdict);
+        }
+        stored.state.phase = Phase::GivenUp;
+        Ok(Verdict::GivenUp)
+    }
+
+    /// Whether the name of a site that was never reached does not exist, at a second look. Another of its
+    /// hosts may.
+    fn is_gone(&self, patience: Patience, task: &HeldTask, report: &TaskDone) -> Result<bool> {
+        if !is_no_such_name(report)
+            || !patience.is_shorter_than(&self.rests.table.dns)
+            || has_answered(&self.db, task.site)?
+        {
+            return Ok(false);
+        }
+        let sql = "SELECT url FROM tasks WHERE site = ?1 AND state = 0 LIMIT ?2";
+        let mut select = self.db.prepare_cached(sql)?;
+        let mut rows = select.query(params![task.site, TASKS_LOOKED_AT as i64])?;
+        let host = host_of(&task.url);
+        while let Some(row) = rows.next()? {
+            let url: String = row.get(0)?;
+            if host_of(&url) != host {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tasks of a site that was given up need not wait for their retries, which would be without a request.
+    pub(super) fn end_waits_for_retries(&mut self, site: SiteId) -> Result<()> {
+        if self.rests.patience.is_none() {
+            return Ok(());
+        }
+        let sql = "UPDATE task_rows SET not_before_ms = 1
+                   WHERE site = ?1 AND state = 0 AND not_before_ms > 0";
+        let changed = self.db.prepare_cached(sql)?.execute([site])?;
+        if changed > 0 {
+            self.retries.set_due();
+        }
+        Ok(())
+    }
+
+    /// A command begins: sites that are in trouble since an earlier one are tried again, one task first,
+    /// and have all of the patience. A block lasts as long as it would have.
+    pub fn begin_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
+        let Some(patience) = self.rests.patience else {
+            return Ok(());
+        };
+        self.guarded("try sites in trouble again", |frontier| {
+            let sql = "SELECT site FROM site_states JOIN sites ON id = site
+                       WHERE given_up_to NOT NULL OR rest_until_ms > 0";
+            let mut select = frontier.db.prepare(sql)?;
+            let sites = select.query_map([], |row| row.get(0))?;
+            let sites: Vec<SiteId> = sites.collect::<Result<_>>()?;
+            drop(select);
+            for site in sites {
+                frontier.begin_patience_with(site, patience, now_ms)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn begin_patience_with(&mut self, site: SiteId, patience: Patience, now_ms: i64) -> Result<()> {
+        let mut stored = self.site_state(site)?;
+        let until_ms = match (stored.state.reason, stored.state.phase) {
+            (RestReason::Blocked, Phase::Resting { until_ms }) => until_ms.max(now_ms),
+            (RestReason::Blocked, _) => {
+                let index = stored.state.rest_index as usize;
+                let rest_ms = self.rests.table.rest_ms(RestReason::Blocked, index);
+                // Behind the list it was to rest until a person wakes it.
+                let rest_ms = rest_ms.unwrap_or(i64::MAX);
+                stored.since_ms.saturating_add(rest_ms).max(now_ms)
+            }
+            _ => now_ms,
+        };
+        if until_ms > now_ms.saturating_add(patience.ms) {
+            stored.state.phase = Phase::GivenUp;
+        } else {
+            stored.state.phase = Phase::Resting { until_ms };
+            stored.since_ms = now_ms;
+        }
+        if stored.state.reason != RestReason::Blocked {
+            stored.state.rest_index = 0;
+        }
+        self.store_phase(site, stored.state.phase)?;
+        let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
+        self.db
+            .prepare_cached(sql)?
+            .execute(params![site, stored.since_ms])?;
+        self.update_state(site, &stored)
+    }
+
+    /// Whether a site was given up by a crawl with a patience: nothing of it is requested any more.
+    pub fn ends_without_requests(&self, site: SiteId) -> bool {
+        self.rests.patience.is_some() && self.rests.given_up.contains_key(&site)
+    }
+}
+
+/// The end of a rest that a table ends after `table_ms`.
+fn shortened(patience: Patience, stored: &StoredState, table_ms: i64, now_ms: i64) -> Option<i64> {
+    let index = stored.state.rest_index as usize;
+    let wait_ms = patience.wait_ms(table_ms, index, stored.since_ms, now_ms)?;
+    Some(now_ms + wait_ms)
+}
+
+/// The host that a site has failed at last.
+pub(super) fn failed_host(db: &Connection, site: SiteId) -> Result<Option<String>> {
+    let sql = "SELECT url FROM site_states WHERE site = ?1";
+    let mut select = db.prepare_cached(sql)?;
+    let url: Option<String> = select.query_row([site], |row| row.get(0)).optional()?;
+    Ok(url.as_deref().and_then(host_of))
+}
+
+pub(super) fn host_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    url.host_str().map(str::to_owned)
+}

@@ -1,0 +1,188 @@
+//! Sites in trouble under the patience of a local crawl: two minutes.
+
+use super::*;
+use webfill_wire::Evidence;
+
+use crate::patience::Patience;
+
+fn fixture() -> Fixture {
+    let config = FrontierConfig {
+        patience: Some(Patience {
+            ms: 120_000,
+            default_delay_ms: 1_000,
+        }),
+        ..FrontierConfig::default()
+    };
+    fixture_of(config, |spec| spec.retry = true)
+}
+
+fn failed(task: &Leased, outcome: Outcome, status_code: Option<u16>, next_in_ms: u32) -> TaskDone {
+    TaskDone {
+        outcome,
+        status_code,
+        clock: SiteClock {
+            next_in_ms,
+            delay_ms: Some(1_000),
+        },
+        evidence: Some(Evidence {
+            url: task.url.clone(),
+            status_code,
+            sign: "it fails".into(),
+            no_route: false,
+        }),
+        ..report(task)
+    }
+}
+
+/// Lets each attempt end so, until nothing is left; returns the times of the attempts, in seconds.
+fn attempts(
+    fixture: &mut Fixture,
+    outcome: Outcome,
+    status_code: Option<u16>,
+    next_in_ms: u32,
+) -> Vec<i64> {
+    let mut at_s = Vec::new();
+    for now_s in 0..1_000 {
+        let now_ms = now_s * 1_000;
+        fixture.frontier.requeue_due_retries(now_ms).unwrap();
+        for site in fixture.frontier.next_sites(now_ms, 1_000).unwrap() {
+            let batch = fixture
+                .frontier
+                .lease(site.id, 1, Lane::Http, now_ms)
+                .unwrap();
+            for task in batch.tasks {
+                let done = match task.given_up {
+                    Some(outcome) => TaskDone {
+                        outcome,
+                        status_code: None,
+                        ..report(&task)
+                    },
+                    None => {
+                        at_s.push(now_s);
+                        failed(&task, outcome, status_code, next_in_ms)
+                    }
+                };
+                fixture.frontier.complete(&done, now_ms).unwrap();
+            }
+            fixture.frontier.return_site(site.id, &site.clock).unwrap();
+        }
+        if fixture.status().queued == 0 {
+            break;
+        }
+    }
+    assert_eq!(fixture.status().queued, 0);
+    fixture.assert_conserved();
+    at_s
+}
+
+#[test]
+fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
+    for (outcome, status, next_in_ms, expected) in [
+        (Outcome::RobotsUnreachable, None, 1_000, vec![0, 5, 30, 120]),
+        (Outcome::Timeout, None, 1_000, vec![0, 5, 30, 35, 60, 120]),
+        (
+            Outcome::HttpError,
+            Some(429),
+            1_000,
+            vec![0, 5, 30, 35, 60, 120],
+        ),
+        (Outcome::HttpError, Some(502), 1_000, vec![0, 5, 30]),
+        // A second look, by the word of the name server.
+        (Outcome::DnsError, None, 1_000, vec![0, 5]),
+        // It asks for an hour, or blocks for one.
+        (Outcome::HttpError, Some(503), 3_600_000, vec![0]),
+        (Outcome::RobotsUnreachable, None, 3_600_000, vec![0]),
+        (Outcome::Blocked, Some(403), 1_000, vec![0]),
+        // What mostly stays so.
+        (Outcome::HttpError, Some(404), 1_000, vec![0]),
+        (Outcome::TlsError, None, 1_000, vec![0]),
+    ] {
+        let mut fixture = fixture();
+        fixture.feed(&["http://a.org/1"]);
+        let at_s = attempts(&mut fixture, outcome, status, next_in_ms);
+        assert_eq!(at_s, expected, "{outcome} {status:?}");
+        assert_eq!(fixture.outcomes(), [(outcome, 1)]);
+    }
+}
+
+#[test]
+fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
+    attempts(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
+    fixture.feed(&["http://a.org/4"]);
+    let tried = attempts(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
+    assert!(tried.is_empty(), "{tried:?}");
+    assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 4)]);
+
+    // The next command tries it again.
+    fixture.frontier.begin_patience(1_000).unwrap();
+    fixture.feed(&["http://a.org/5"]);
+    let tried = attempts(&mut fixture, Outcome::RobotsUnreachable, None, 1_000);
+    assert_eq!(tried.len(), 4, "{tried:?}");
+}
+
+/// A site of two hosts, of which one is dead.
+#[test]
+fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
+    for outcome in [
+        Outcome::DnsError,
+        Outcome::NetworkError,
+        Outcome::RobotsUnreachable,
+    ] {
+        let mut fixture = fixture();
+        for number in 0..6 {
+            fixture.feed(&[&format!("http://gone.a.org/{number}")]);
+        }
+        fixture.feed(&["http://www.a.org/1", "http://www.a.org/2"]);
+        let mut has_answered = false;
+        for now_s in 0..3_000 {
+            let now_ms = now_s * 1_000;
+            fixture.frontier.requeue_due_retries(now_ms).unwrap();
+            for site in fixture.frontier.next_sites(now_ms, 10).unwrap() {
+                let batch = fixture
+                    .frontier
+                    .lease(site.id, 1, Lane::Http, now_ms)
+                    .unwrap();
+                for task in batch.tasks {
+                    assert_eq!(task.given_up, None, "{outcome} {}", task.url);
+                    let done = match task.url.contains("gone") {
+                        true => failed(&task, outcome, None, 1_000),
+                        false => report(&task),
+                    };
+                    has_answered |= done.outcome == Outcome::Ok;
+                    fixture.frontier.complete(&done, now_ms).unwrap();
+                }
+                let mut clock = site.clock.clone();
+                clock.delay_ms = has_answered.then_some(1_000);
+                fixture.frontier.return_site(site.id, &clock).unwrap();
+            }
+        }
+        assert_eq!(fixture.outcomes()[0], (Outcome::Ok, 2), "{outcome}");
+    }
+}
+
+#[test]
+fn a_block_lasts_over_the_next_command() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    attempts(&mut fixture, Outcome::Blocked, Some(403), 1_000);
+    for (now_ms, tries) in [(60_000, 0), (3_600_000, 1)] {
+        fixture.frontier.begin_patience(now_ms).unwrap();
+        fixture.feed(&[&format!("http://a.org/{now_ms}")]);
+        let mut tried = 0;
+        for site in fixture.frontier.next_sites(now_ms, 10).unwrap() {
+            let batch = fixture
+                .frontier
+                .lease(site.id, 9, Lane::Http, now_ms)
+                .unwrap();
+            for task in batch.tasks {
+                tried += usize::from(task.given_up.is_none());
+                let done = failed(&task, Outcome::Blocked, None, 1_000);
+                fixture.frontier.complete(&done, now_ms).unwrap();
+            }
+            fixture.frontier.return_site(site.id, &site.clock).unwrap();
+        }
+        assert_eq!(tried, tries, "{now_ms}");
+    }
+}

@@ -1,0 +1,71 @@
+//! The sites with queued tasks of which nothing can be requested for a while, and why: for people who look at a
+//! crawl that seems to stand still.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+
+use super::sites::each_priority;
+use super::{Frontier, FrontierError};
+
+/// At most this many tasks that wait to be tried again are looked at.
+const RETRIES_LOOKED_AT: i64 = 10_000;
+
+/// Sites that wait, by what they wait for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WaitingSites {
+    pub by: BTreeMap<String, u64>,
+    /// When the first of them is due; milliseconds since the epoch.
+    pub first_ms: Option<i64>,
+}
+
+impl WaitingSites {
+    pub fn add(&mut self, why: &str, sites: u64, first_ms: Option<i64>) {
+        let Some(first_ms) = first_ms.filter(|_| sites > 0) else {
+            return;
+        };
+        *self.by.entry(why.to_owned()).or_default() += sites;
+        let so_far = self.first_ms.unwrap_or(i64::MAX);
+        self.first_ms = Some(so_far.min(first_ms));
+    }
+}
+
+impl Frontier {
+    /// Sites outside the window that are not due before `ms`: they rest, wait for a retry, or keep a delay.
+    pub fn waiting_sites(&mut self, ms: i64) -> std::result::Result<WaitingSites, FrontierError> {
+        self.guarded("see what waits", |frontier| {
+            let mut waiting = WaitingSites::default();
+            let sql = "SELECT reason, count(*), min(rest_until_ms)
+                       FROM sites JOIN site_states ON site = sites.id
+                       WHERE rest_until_ms > ?1 AND rest_until_ms > 0 AND queued > 0
+                       GROUP BY reason";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let mut rows = select.query([ms])?;
+            while let Some(row) = rows.next()? {
+                let reason: String = row.get(0)?;
+                waiting.add(&reason, row.get::<_, i64>(1)? as u64, row.get(2)?);
+            }
+            let sql = "SELECT count(DISTINCT site), min(not_before_ms) FROM (
+                           SELECT site, not_before_ms FROM task_rows
+                           WHERE state = 0 AND not_before_ms > 0 AND not_before_ms > ?1
+                           ORDER BY not_before_ms LIMIT ?2)";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let (sites, first_ms) = select.query_row(params![ms, RETRIES_LOOKED_AT], |row| {
+                Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
+            })?;
+            waiting.add("retry", sites, first_ms);
+            each_priority(&frontier.db, |priority| {
+                let sql = "SELECT count(*), min(due_at_ms) FROM sites
+                           WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
+                               AND max(due_at_ms, block_until_ms, rest_until_ms) > ?2
+                               AND rest_until_ms <= ?2";
+                let mut select = frontier.db.prepare_cached(sql)?;
+                let (sites, first_ms): (i64, Option<i64>) = select
+                    .query_row(params![priority, ms], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                waiting.add("delay", sites as u64, first_ms);
+                Ok(true)
+            })?;
+            Ok(waiting)
+        })
+    }
+}

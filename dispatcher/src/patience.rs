@@ -1,0 +1,165 @@
+//! Patience: how long a dispatcher waits for what fails before the URLs end in their outcomes. A fleet
+//! has none by default, and waits as long as its tables of retries and rests say. `webfill crawl` always
+//! has one, because somebody waits for its end.
+//!
+//! The tables stay in force. Patience only shortens their waits, so that several tries fall within it: the
+//! first wait is at most [`FIRST_SHARE`] of it, each further one [`GROWTH`] times as long, and no wait
+//! goes beyond its end. A long patience leaves the tables as they are.
+
+use webfill_wire::{Outcome, SiteClock, TaskDone};
+
+/// With two minutes the waits are 5, 25 and 90 seconds.
+const FIRST_SHARE: i64 = 24;
+const GROWTH: i64 = 5;
+
+/// More than any patience has room for; keeps the product in range.
+const MOST_GROWTHS: u32 = 12;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    pub ms: i64,
+    /// The delay of a site whose own is not known yet.
+    pub default_delay_ms: u32,
+}
+
+impl Patience {
+    /// How long to wait for the try of this index, of something that fails since `since_ms`, where a
+    /// table says `table_ms`. `None`: the patience is at its end.
+    pub fn wait_ms(self, table_ms: i64, index: usize, since_ms: i64, now_ms: i64) -> Option<i64> {
+        let left_ms = since_ms.saturating_add(self.ms).saturating_sub(now_ms);
+        let wait_ms = table_ms.min(self.most_ms(index));
+        if wait_ms <= left_ms {
+            return Some(wait_ms);
+        }
+        // A last try right after the one before shows nothing new.
+        (left_ms > 0 && left_ms >= wait_ms / 4).then_some(left_ms)
+    }
+
+    /// The longest wait for the try of an index.
+    fn most_ms(self, index: usize) -> i64 {
+        let growths = u32::try_from(index).map_or(MOST_GROWTHS, |index| index.min(MOST_GROWTHS));
+        let first_ms = (self.ms / FIRST_SHARE).max(1);
+        first_ms.saturating_mul(GROWTH.pow(growths))
+    }
+
+    /// Whether a table's first wait is longer than all of the patience.
+    pub fn is_shorter_than(self, waits_s: &[f64]) -> bool {
+        waits_s
+            .first()
+            .is_some_and(|first| first * 1_000.0 > self.ms as f64)
+    }
+
+    /// Whether the next request of a site lies beyond the patience, because the server asks for that or
+    /// because the site is backed off from. `failures`: in a row, at a site that is open; `None` if the
+    /// attempt was the probe of one that rests.
+    pub fn is_exceeded_by(
+        self,
+        clock: SiteClock,
+        failures: Option<u32>,
+        since_ms: i64,
+        now_ms: i64,
+    ) -> bool {
+        let next_in_ms = i64::from(clock.next_in_ms);
+        if now_ms.saturating_add(next_in_ms) <= since_ms.saturating_add(self.ms) {
+            return false;
+        }
+        let Some(failures) = failures else {
+            return true;
+        };
+        // The crawler's own back-off doubles with each failure. What is longer was asked for.
+        let delay_ms = clock.delay_ms.unwrap_or(self.default_delay_ms).max(1_000);
+        next_in_ms > i64::from(delay_ms) << failures.min(6)
+    }
+}
+
+/// The wait before the retry of this index, by a list of waits and the patience, if there is one; `None` if
+/// there is no further retry. Only the waits count, not the time that a retry stands in the queue: it may
+/// be behind thousands of pages of its site.
+pub fn nth_wait_ms(patience: Option<Patience>, waits_s: &[f64], index: usize) -> Option<i64> {
+    let table_ms = |index: usize| waits_s.get(index).map(|seconds| (seconds * 1_000.0) as i64);
+    let Some(patience) = patience else {
+        return table_ms(index);
+    };
+    let mut waited_ms = 0;
+    for before in 0..index {
+        waited_ms += patience.wait_ms(table_ms(before)?, before, 0, waited_ms)?;
+    }
+    patience.wait_ms(table_ms(index)?, index, 0, waited_ms)
+}
+
+/// Whether a name server has answered that there is no such name.
+pub fn is_no_such_name(report: &TaskDone) -> bool {
+    report.outcome == Outcome::DnsError
+        && report
+            .evidence
+            .as_ref()
+            .is_some_and(|evidence| !evidence.no_route)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patience(seconds: i64) -> Patience {
+        Patience {
+            ms: seconds * 1_000,
+            default_delay_ms: 15_000,
+        }
+    }
+
+    fn waits(patience: Option<Patience>, table: &[f64]) -> Vec<i64> {
+        (0..)
+            .map_while(|index| nth_wait_ms(patience, table, index))
+            .collect()
+    }
+
+    #[test]
+    fn a_short_patience_compresses_a_table_and_a_long_one_leaves_it() {
+        let table = [60.0, 600.0, 3_600.0];
+        for (patience, expected) in [
+            (None, vec![60_000, 600_000, 3_600_000]),
+            (Some(patience(21_600)), vec![60_000, 600_000, 3_600_000]),
+            (Some(patience(120)), vec![5_000, 25_000, 90_000]),
+            (Some(patience(3)), vec![125, 625, 2_250]),
+            (Some(patience(600)), vec![25_000, 125_000, 450_000]),
+        ] {
+            assert_eq!(waits(patience, &table), expected, "{patience:?}");
+        }
+        assert_eq!(waits(Some(patience(120)), &[]), []);
+        assert_eq!(waits(Some(patience(120)), &[0.3, 0.3]), [300, 300]);
+        assert_eq!(waits(Some(patience(0)), &table), []);
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_patience() {
+        let patience = patience(120);
+        let left = |now_s: i64| patience.wait_ms(3_600_000, 2, 0, now_s * 1_000);
+        assert_eq!(left(30), Some(90_000));
+        assert_eq!(left(88), Some(32_000));
+        assert_eq!(left(89), None, "it would follow too soon");
+        assert_eq!(left(121), None);
+    }
+
+    #[test]
+    fn what_a_server_asks_for_is_told_from_our_own_back_off() {
+        let patience = patience(120);
+        let clock = |next_in_s: u32, delay_s: u32| SiteClock {
+            next_in_ms: next_in_s * 1_000,
+            delay_ms: Some(delay_s * 1_000),
+        };
+        for (clock, failures, exceeds) in [
+            (clock(3_600, 1), Some(1), true),
+            (clock(100, 1), Some(1), false),
+            // A site's own delay, and the doubled one.
+            (clock(3_600, 3_600), Some(1), false),
+            (clock(7_200, 3_600), Some(1), false),
+            (clock(10_000, 3_600), Some(1), true),
+            (clock(3_600, 3_600), None, true),
+            (clock(60, 15), None, false),
+        ] {
+            let found = patience.is_exceeded_by(clock, failures, 0, 0);
+            assert_eq!(found, exceeds, "{clock:?} {failures:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What has failed for good in a crawl that is over: counted for the summary, and the unreachable records
+//! listed in a file (`--dead`), each once.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use serde::Deserialize;
+use webfill_dispatcher::local_crawl::LocalRequest;
+use webfill_startup::Fault;
+use webfill_wire::Outcome;
+
+use crate::control_client::ControlClient;
+use crate::fleet::Fleet;
+use crate::summary::{Failure, Failures};
+
+/// A slice of a list.
+#[derive(Deserialize)]
+struct Slice<T> {
+    found: Vec<T>,
+    next: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct FailedUrls {
+    site: String,
+    outcome: Outcome,
+    status_code: Option<u16>,
+    urls: u64,
+}
+
+#[derive(Deserialize)]
+struct DeadRecord {
+    name: String,
+    url: String,
+    outcome: Outcome,
+    status_code: Option<u16>,
+    site: String,
+    sign: Option<String>,
+}
+
+/// Reads what has failed in these crawls.
+pub(super) fn read(
+    crawls: &[u32],
+    file: Option<&Path>,
+    client: &mut ControlClient,
+    fleet: &mut Fleet,
+) -> Result<Failures, Fault> {
+    let mut failures = Failures::default();
+    let mut sites = BTreeMap::new();
+    let request = |after| LocalRequest::FailedUrls {
+        crawls: crawls.to_vec(),
+        after,
+    };
+    each(client, fleet, request, |failed: FailedUrls| {
+        let failure = Failure::of(failed.outcome, failed.status_code);
+        *failures.by_kind.entry(failure.clone()).or_default() += failed.urls;
+        *sites.entry((failed.site, failure)).or_default() += failed.urls;
+        Ok(())
+    })?;
+    failures.count_sites(sites);
+    let mut list = file.map(DeadList::create).transpose()?;
+    let request = |after| LocalRequest::DeadRecords {
+        crawls: crawls.to_vec(),
+        after,
+    };
+    each(client, fleet, request, |record: DeadRecord| {
+        failures.dead_records += 1;
+        list.as_mut().map_or(Ok(()), |list| list.add(&record))
+    })?;
+    if let Some(list) = list {
+        list.finish()?;
+    }
+    Ok(failures)
+}
+
+/// Asks for slice after slice.
+fn each<T: for<'a> Deserialize<'a>>(
+    client: &mut ControlClient,
+    fleet: &mut Fleet,
+    request: impl Fn(i64) -> LocalRequest,
+    mut take: impl FnMut(T) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut after = Some(0);
+    while let Some(from) = after {
+        let slice: Slice<T> = client.ask(&request(from), || fleet.restart_dead())?;
+        slice.found.into_iter().try_for_each(&mut take)?;
+        after = slice.next;
+    }
+    Ok(())
+}
+
+/// The file of unreachable records.
+struct DeadList<'a> {
+    path: &'a Path,
+    out: csv::Writer<File>,
+}
+
+impl<'a> DeadList<'a> {
+    fn create(path: &'a Path) -> Result<DeadList<'a>, Fault> {
+        let out = csv::Writer::from_path(path).map_err(|error| cannot_write(path, &error))?;
+        let mut list = DeadList { path, out };
+        list.write(["id", "url", "outcome", "status_code", "site", "why"])?;
+        Ok(list)
+    }
+
+    fn add(&mut self, record: &DeadRecord) -> Result<(), Fault> {
+        // The key is the dataset and the id.
+        let id = record
+            .name
+            .split_once('/')
+            .map_or(&*record.name, |(_, id)| id);
+        let status = record.status_code.map(|status| status.to_string());
+        let why = match (&record.sign, record.status_code) {
+            (_, Some(status)) => format!("the page answered {status}"),
+            (Some(sign), None) => sign.clone(),
+            (None, None) => String::new(),
+        };
+        self.write([
+            id,
+            &record.url,
+            record.outcome.as_str(),
+            &status.unwrap_or_default(),
+            &record.site,
+            &why,
+        ])
+    }
+
+    fn write(&mut self, cells: [&str; 6]) -> Result<(), Fault> {
+        let written = self.out.write_record(cells);
+        written.map_err(|error| cannot_write(self.path, &error))
+    }
+
+    fn finish(mut self) -> Result<(), Fault> {
+        let path = self.path;
+        self.out.flush().map_err(|error| cannot_write(path, &error))
+    }
+}
+
+fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Fault {
+    Fault::error(format!("cannot write {} (--dead): {error}", path.display()))
+}

@@ -1,0 +1,158 @@
+//! What the summary says of URLs that have failed for good, and the command that tries again what may come
+//! back. Writing to a string cannot fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write};
+
+use serde_json::{Value, json};
+use webfill_wire::Outcome;
+
+/// At most this many sites are named.
+const SITES_NAMED: usize = 5;
+
+/// A way to fail.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Failure {
+    outcome: &'static str,
+    /// Of an `http_error`.
+    status_code: Option<u16>,
+}
+
+impl Failure {
+    pub fn of(outcome: Outcome, status_code: Option<u16>) -> Failure {
+        Failure {
+            outcome: outcome.as_str(),
+            status_code: status_code.filter(|_| outcome == Outcome::HttpError),
+        }
+    }
+
+    /// How `--retry` names it, if it may pass: a page that is missing mostly stays so.
+    fn retried_as(&self) -> Option<String> {
+        match self.status_code {
+            Some(403 | 408 | 425 | 429 | 500..) => Some(format!("{self}")),
+            Some(_) => None,
+            None => Some(self.outcome.to_owned()),
+        }
+    }
+}
+
+/// As `--retry` names it.
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status_code {
+            Some(status) => write!(out, "{status}"),
+            None => out.write_str(self.outcome),
+        }
+    }
+}
+
+/// What has failed for good.
+#[derive(Debug, Clone, Default)]
+pub struct Failures {
+    /// URLs by the way that they have failed in.
+    pub by_kind: BTreeMap<Failure, u64>,
+    /// Records without a URL that could be had.
+    pub dead_records: u64,
+    sites: u64,
+    /// Those with the most of these URLs.
+    first: Vec<(String, Failure, u64)>,
+}
+
+impl Failures {
+    /// Keeps the number of sites, and those with the most URLs that have failed.
+    pub fn count_sites(&mut self, urls: BTreeMap<(String, Failure), u64>) {
+        let names: BTreeSet<&str> = urls.keys().map(|(site, _)| site.as_str()).collect();
+        self.sites = names.len() as u64;
+        let mut most: Vec<_> = urls.into_iter().collect();
+        most.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        most.truncate(SITES_NAMED);
+        let named = most.into_iter();
+        self.first = named
+            .map(|((site, failure), urls)| (site, failure, urls))
+            .collect();
+    }
+
+    /// What `--retry` is given, to try again what may come back.
+    pub fn retry(&self) -> Vec<String> {
+        self.by_kind
+            .keys()
+            .filter_map(Failure::retried_as)
+            .collect()
+    }
+
+    fn urls(&self) -> u64 {
+        self.by_kind.values().sum()
+    }
+
+    pub fn write(&self, text: &mut String) {
+        if self.by_kind.is_empty() {
+            return;
+        }
+        let mut kinds: Vec<_> = self.by_kind.iter().collect();
+        kinds.sort_by_key(|(failure, urls)| (std::cmp::Reverse(**urls), (*failure).clone()));
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .map(|(failure, urls)| format!("{urls} {failure}"))
+            .collect();
+        let _ = writeln!(
+            text,
+            "  failed    {} {} at {} {}: {}",
+            self.urls(),
+            if self.urls() == 1 { "URL" } else { "URLs" },
+            self.sites,
+            if self.sites == 1 { "site" } else { "sites" },
+            kinds.join(", ")
+        );
+        for (site, failure, urls) in &self.first {
+            let _ = writeln!(text, "            {site}: {urls} {failure}");
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        let by_kind = self.by_kind.iter();
+        let by_kind: BTreeMap<String, u64> = by_kind
+            .map(|(failure, urls)| (failure.to_string(), *urls))
+            .collect();
+        json!({
+            "urls": self.urls(),
+            "sites": self.sites,
+            "by": by_kind,
+            "retry": self.retry(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_come_back_is_named_as_retry_takes_it() {
+        let mut failures = Failures::default();
+        for (outcome, status, urls) in [
+            (Outcome::DnsError, None, 3),
+            (Outcome::HttpError, Some(404), 9),
+            (Outcome::HttpError, Some(503), 1),
+            (Outcome::Blocked, Some(403), 2),
+        ] {
+            failures.by_kind.insert(Failure::of(outcome, status), urls);
+        }
+        assert_eq!(failures.retry(), ["blocked", "dns_error", "503"]);
+        let sites = [("a.org", 404, 9), ("b.org", 503, 1)];
+        failures.count_sites(
+            sites
+                .map(|(site, status, urls)| {
+                    let failure = Failure::of(Outcome::HttpError, Some(status));
+                    ((site.to_owned(), failure), urls)
+                })
+                .into(),
+        );
+        let mut text = String::new();
+        failures.write(&mut text);
+        assert_eq!(
+            text,
+            "  failed    15 URLs at 2 sites: 9 404, 3 dns_error, 2 blocked, 1 503\n            \
+             a.org: 9 404\n            b.org: 1 503\n"
+        );
+    }
+}
