@@ -339,7 +339,7 @@ const WAYS: [(&str, &str); 10] = [
     ("refuses", "robots_unreachable"),
     ("resets", "network_error"),
     ("hangs", "timeout"),
-    ("no-tls", "robots_unreachable"),
+    ("no-tls", "tls_error"),
     ("no-robots", "robots_unreachable"),
     ("missing", "http_error"),
     ("broken", "http_error"),
