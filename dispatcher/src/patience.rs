@@ -126,9 +126,9 @@ mod tests {
         ] {
             assert_eq!(waits(patience, &table), expected, "{patience:?}");
         }
-        assert_eq!(waits(Some(patience(120)), &[]), []);
+        assert!(waits(Some(patience(120)), &[]).is_empty());
         assert_eq!(waits(Some(patience(120)), &[0.3, 0.3]), [300, 300]);
-        assert_eq!(waits(Some(patience(0)), &table), []);
+        assert!(waits(Some(patience(0)), &table).is_empty());
     }
 
     #[test]
