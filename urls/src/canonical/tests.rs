@@ -39,7 +39,10 @@ fn two_spellings_of_one_url_have_one_form() {
         ),
         ("https://example.com/é x", "https://example.com/%C3%A9%20x"),
         ("https:\\\\example.com\\a", "https://example.com/a"),
-        ("https://example.com/a^b|c?^|", "https://example.com/a%5Eb%7Cc?^|"),
+        (
+            "https://example.com/a^b|c?^|",
+            "https://example.com/a%5Eb%7Cc?^|",
+        ),
         ("https://bücher.example/", "https://xn--bcher-kva.example/"),
         ("https://a_b.example.com/", "https://a_b.example.com/"),
     ] {

@@ -218,3 +218,68 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
         Some(error)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    /// A frame of HTTP/2 (RFC 9113, 4.1).
+    fn frame(kind: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(payload.len()).unwrap();
+        [&[0, 0, length, kind, 0, 0, 0, 0, stream][..], payload].concat()
+    }
+
+    /// How a request ends that a server answers by these frames, and then by closing the connection.
+    async fn ended_by(frames: Vec<u8>) -> h2::Error {
+        let (ours, mut server) = duplex(1 << 16);
+        let answering = async move {
+            // The preface, and with it what the request needs.
+            let mut sent = vec![0; 1 << 12];
+            let mut read = 0;
+            // Of the smallest request the head is there with its frame of kind 1.
+            while !sent[..read]
+                .windows(5)
+                .any(|bytes| bytes == [1, 5, 0, 0, 0])
+            {
+                read += server.read(&mut sent[read..]).await.unwrap();
+            }
+            server.write_all(&frame(4, 0, &[])).await.unwrap();
+            server.write_all(&frames).await.unwrap();
+        };
+        let asking = async {
+            let (mut sender, connection) = h2::client::handshake(ours).await.unwrap();
+            let connection = tokio::spawn(connection);
+            let request = http::Request::get("http://a.org/").body(()).unwrap();
+            let (answer, _) = sender.send_request(request, true).unwrap();
+            let error = answer.await.unwrap_err();
+            connection.abort();
+            error
+        };
+        tokio::join!(asking, answering).0
+    }
+
+    #[tokio::test]
+    async fn a_server_of_http_2_says_what_it_has_not_processed() {
+        let reset = |reason: u8| frame(3, 1, &[0, 0, 0, reason]);
+        let go_away = |last: u8, reason: u8| frame(7, 0, &[0, 0, 0, last, 0, 0, 0, reason]);
+        for (name, frames, refused, closed) in [
+            ("refused", reset(7), true, false),
+            ("reset by an error", reset(2), false, false),
+            ("cancelled", reset(8), false, false),
+            (
+                "above the last one that is processed",
+                go_away(0, 0),
+                true,
+                true,
+            ),
+            ("ended by an error", go_away(0, 2), false, true),
+            ("left without a word", Vec::new(), false, true),
+        ] {
+            let error = ended_by(frames).await;
+            assert_eq!(is_refused(&error), refused, "{name}: {error:?}");
+            assert_eq!(is_closed(&error), closed, "{name}: {error:?}");
+        }
+    }
+}
