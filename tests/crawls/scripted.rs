@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use webfill_test_needs::needs;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Site, Web, document, page};
+use webfill_tests::stored::Stored;
 use webfill_tests::workplace::{Workplace, profile_mapping};
 
 /// The delay of [`Workplace::crawl`].
@@ -286,6 +287,33 @@ fn a_browser_that_does_not_start_loses_no_page() {
         .expect(0);
     assert_eq!(run.summary().outcome("ok"), 3, "{}", run.summary().json);
     assert_eq!(run.summary().json["scripts"]["needs_browser"]["sites"], 1);
+}
+
+#[needs(chromium)]
+#[test]
+fn what_is_kept_of_a_page_is_what_the_browser_has_shown() {
+    let web = Web::start();
+    let site = web.site("made.example");
+    serve_application(&site, 2);
+    let work = Workplace::new();
+    let urls = (1..=2).map(|n| site.url(&format!("/people/{n}")));
+    let run = crawl(&work, &web)
+        .args(["--depth", "0", "--changes", "--keep-bodies"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().tasks(), 2, "{}", run.summary().json);
+    assert_filled(&work, &site, 2);
+    let counts = site.visits().counts();
+    for n in 1..=2 {
+        assert_eq!(counts[&format!("made.example/people/{n}")], 1, "{counts:?}");
+    }
+    let bodies = Stored::open(&work.path("store.db.bodies"));
+    let kept = |is_rendered| {
+        let sql = format!("SELECT count(*) FROM bodies WHERE is_rendered = {is_rendered}");
+        bodies.number(&sql)
+    };
+    assert_eq!((kept(1), kept(0)), (2, 0));
 }
 
 /// `bench/run.sh scripts` prints its figures.
