@@ -10,7 +10,7 @@
 //! crawls, leases, crawls that are being closed. Recalls and requests that waited for an answer are
 //! lost; the client asks again.
 
-use webfill_wire::{CrawlKey, DispatcherToSupervisor, RefusalLog};
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, Lane, RefusalLog};
 
 use crate::audit::Audited;
 use crate::backends::Backends;
@@ -212,6 +212,14 @@ impl Core {
     /// For what the simulation of several dispatchers keeps in the same commits.
     pub fn frontier(&mut self) -> &mut Frontier {
         &mut self.frontier
+    }
+
+    /// See [`Dispatch::lanes_with_room`]; none while nothing may be handed out.
+    pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
+        match self.draining || self.low_disk.is_some() {
+            true => Vec::new(),
+            false => self.dispatch.lanes_with_room(now_ms),
+        }
     }
 
     /// When the next task can be handed out if no message arrives before.

@@ -28,7 +28,7 @@ use self::held::Held;
 use self::overdue::Overdue;
 use self::schedule::Schedule;
 use crate::caller::Caller;
-use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Woken};
+use crate::frontier::{Clock, SiteDue, SiteId, TaskId, Turn, Woken};
 
 mod balance;
 mod egress;
@@ -39,6 +39,7 @@ mod held;
 mod judging;
 mod leases;
 mod overdue;
+mod put_off;
 mod ready;
 mod schedule;
 mod session;
@@ -59,6 +60,8 @@ pub use self::told::SiteWait;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grant {
     pub site: SiteId,
+    /// The turn that the site was granted for.
+    pub turn: Option<Turn>,
     pub supervisor: String,
     /// The supervisor's lane.
     pub lane: Lane,
@@ -272,6 +275,7 @@ impl Dispatch {
         self.balance.forget();
         // It may have a way out to the sites at which probes of others have failed.
         self.schedule.bring_back();
+        self.schedule.bring_all_forward();
         self.make_starved_ready(&hello.supervisor, now_ms);
         let held: std::collections::HashSet<_> = hello.held.iter().copied().collect();
         let leases = self.leases_of(&hello.supervisor);
@@ -344,6 +348,7 @@ impl Dispatch {
             self.schedule.make_ready(id);
         }
         self.schedule.disown(name);
+        self.schedule.bring_all_forward();
         self.balance.forget();
         let leases = self.leases_of(name);
         leases.map(|(task, lease)| (task, lease.clone())).collect()

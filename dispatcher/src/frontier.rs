@@ -54,7 +54,7 @@ mod feed;
 mod file_alone;
 mod forgiving;
 mod give_back;
-mod giving_up;
+mod given_up;
 mod holding;
 mod journey_lines;
 mod known_links;
@@ -89,11 +89,12 @@ mod supervisors;
 mod unsaved_states;
 mod waiting;
 mod watches;
+mod within_patience;
 
 pub use self::answers::{
     AttrsId, Backfill, Candidate, Clock, Completion, CompletionTally, CrawlStatus, FeedTally,
-    GivenBack, HeldLease, LeaseBatch, Leased, Pending, Refused, RestBegun, SiteDue, SiteId,
-    SiteRule, TaskId, TaskSketch, Turn, Woken,
+    GivenBack, HeldLease, LeaseBatch, Leased, NothingHandedOut, Pending, Refused, RestBegun,
+    SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};

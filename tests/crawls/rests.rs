@@ -138,6 +138,34 @@ fn a_site_that_stays_away_is_given_up_after_its_last_rest() {
     assert_eq!(stored.pages().len(), 20, "also those that were never tried");
 }
 
+/// Links to a dead host at depth 2, and one at depth 1, of a higher priority, that is found after the host
+/// was given up.
+#[test]
+fn a_link_that_is_found_late_leaves_no_older_one_behind() {
+    let web = Web::start();
+    let (gone, well) = (web.site("gone.example"), web.site("well.example"));
+    gone.serve("/robots.txt", status(503));
+    let mut list = page("list");
+    for number in 0..1_500 {
+        list = list.link(&gone.url(&format!("/{number}")));
+    }
+    well.serve("/list", list);
+    well.serve("/", page("start").link(&well.url("/list")));
+    let late = web.site("late.example");
+    let found_late = page("late").link(&gone.url("/late"));
+    late.serve("/", found_late.latency(Duration::from_secs(5)));
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_RESTS_ROBOTS", "0.2,0.2")
+        .args(["--depth", "3", "--follow", "all"])
+        .args([well.url("/"), late.url("/")])
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.outcome("robots_unreachable"), 1_501);
+    assert!(gone.visits().pages().is_empty());
+}
+
 #[test]
 fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
     let web = Web::start();

@@ -45,6 +45,7 @@ mod scripted;
 mod service_manager;
 mod sitemaps;
 mod sites;
+mod standstill;
 mod telling;
 mod tenants;
 mod tracing;

@@ -10,6 +10,7 @@ use webfill_wire::{Outcome, RestReason};
 use super::Core;
 use crate::dispatch::FleetFigures;
 use crate::metrics::Conditions;
+use crate::frontier::NothingHandedOut;
 
 /// What has happened since the start.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Counters {
     /// Outcomes that came too late.
     pub(crate) stale: u64,
     pub(crate) rests: BTreeMap<RestReason, u64>,
+    /// Sites that had nothing to hand out in their turn.
+    pub(crate) set_aside: BTreeMap<NothingHandedOut, u64>,
     pub(crate) supervisors_lost: u64,
     pub(crate) deliveries: Deliveries,
 }
@@ -55,6 +58,7 @@ pub(crate) struct CoreFigures {
     pub(crate) leases: usize,
     pub(crate) sites_in_window: usize,
     pub(crate) window_sites: usize,
+    pub(crate) sites_set_aside: usize,
     /// For how long the site that waits longest could have been fetched from.
     pub(crate) oldest_due_ms: i64,
     pub(crate) watches: WatchFigures,
@@ -87,6 +91,7 @@ impl Core {
             leases: self.dispatch.leases_out(),
             sites_in_window: self.dispatch.sites_in_window(),
             window_sites: self.settings.window_sites,
+            sites_set_aside: self.dispatch.sites_set_aside(),
             oldest_due_ms: self.oldest_due_ms(now_ms),
             watches: self.watch_figures(),
             targets_unreached: self.unreached_targets(),

@@ -8,7 +8,7 @@ use webfill_wire::{CrawlKey, DispatcherToSupervisor, FEATURES_SINCE, Task};
 
 use super::Core;
 use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
-use crate::frontier::{FrontierError, Leased, Woken};
+use crate::frontier::{FrontierError, LeaseBatch, Leased, Woken};
 
 /// After this many grants that yielded no task, [`Core::hand_out`] ends, and continues in the next
 /// turn of the loop.
@@ -109,6 +109,10 @@ impl Core {
             self.wake(woken);
             self.next_site_ms = Some(now_ms);
         }
+        self.apply_changed_sites(now_ms)
+    }
+
+    fn apply_changed_sites(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         for site in self.frontier.take_changed_sites()? {
             self.dispatch.change_rule(&site);
             self.next_site_ms = Some(now_ms);
@@ -205,12 +209,37 @@ impl Core {
             .lease(grant.site, grant.tasks, grant.lane, now_ms)?;
         self.dispatch
             .record_handed_out(grant, &batch.tasks, batch.left, batch.next);
+        self.put_off_if_empty(grant, &batch, now_ms);
+        // A rest that has just begun holds before the site may be granted again.
+        self.apply_changed_sites(now_ms)?;
         let handed_out = batch.tasks.len();
         self.counters.handed_out += handed_out as u64;
         if handed_out > 0 {
             self.send_tasks(grant, batch.tasks)?;
         }
         Ok(handed_out)
+    }
+
+    /// A granted site had nothing to hand out: it waits, so that it keeps no other waiting.
+    fn put_off_if_empty(&mut self, grant: &Grant, batch: &LeaseBatch, now_ms: i64) {
+        let Some(why) = batch.nothing else {
+            return;
+        };
+        let Some(aside) = self.dispatch.put_off(grant, why, batch.next, now_ms) else {
+            return;
+        };
+        *self.counters.set_aside.entry(why).or_default() += 1;
+        if aside.times > 1 {
+            tracing::warn!(
+                event = "site_set_aside",
+                site = self.dispatch.site_name(grant.site),
+                reason = why.as_str(),
+                queued = batch.left,
+                times = aside.times,
+                again_in_ms = aside.for_ms,
+                "a site had its turn and nothing to hand out; it is set aside, and other sites go on"
+            );
+        }
     }
 
     fn send_tasks(&mut self, grant: &Grant, leased: Vec<Leased>) -> Result<(), FrontierError> {

@@ -179,6 +179,7 @@ impl Dispatch {
         let start_ms = site.next_request_ms().max(next_start_ms).max(now_ms);
         Some(Grant {
             site: id,
+            turn: site.next,
             lane: self.fleet.lane_of(&owner).unwrap_or(Lane::Http),
             supervisor: owner,
             tasks: u64::from(pace.min(group_room)).min(room) as usize,
@@ -226,6 +227,9 @@ impl Dispatch {
         if let Some(site) = self.schedule.site_mut(grant.site) {
             site.queued = left;
             site.set_next(next);
+            if !tasks.is_empty() {
+                site.empty_grants = 0;
+            }
         }
         self.schedule.note_if_idle(grant.site);
         if self.is_probe(grant) {

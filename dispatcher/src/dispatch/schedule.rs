@@ -8,6 +8,7 @@
 //!   or no supervisor of the lane that it needs has credit (it waits in the queue of the lane);
 //! - *waiting in its group*: ready, but the address or the provider that it shares with other sites may
 //!   not be asked more now (the site waits in [`groups`](super::groups));
+//! - *put off*: it was granted and had nothing to hand out ([`put_off`](super::put_off));
 //! - *changing owner*: its next task needs another owner, which it gets when no task of it is
 //!   leased;
 //! - *full*: as many of its tasks are leased as its pace allows;
@@ -120,9 +121,14 @@ impl Schedule {
     pub(super) fn set_aside(&mut self, id: SiteId, until_ms: i64) {
         if let Some(site) = self.sites.get_mut(&id) {
             site.aside_until_ms = until_ms;
-            self.unschedule(id);
-            self.schedule(id);
+            self.schedule_anew(id);
         }
+    }
+
+    /// The time of its next hand-out has changed.
+    pub(super) fn schedule_anew(&mut self, id: SiteId) {
+        self.unschedule(id);
+        self.schedule(id);
     }
 
     /// Sites that were set aside are not any more.
@@ -149,7 +155,10 @@ impl Schedule {
             clock: due.clock,
             rule: due.rule,
             rest_until_ms: due.rest_until_ms,
+            is_given_up: due.is_given_up,
             aside_until_ms: 0,
+            put_off_until_ms: 0,
+            empty_grants: 0,
             leases: 0,
             lowest_leased: u8::MAX,
             recalled_below: 0,
@@ -203,6 +212,7 @@ impl Schedule {
             self.requeue_ready(woken.site);
         }
         self.schedule(woken.site);
+        self.bring_forward(woken.site);
     }
 
     /// The rule of a site has changed, and perhaps the time when it is due.
@@ -213,8 +223,8 @@ impl Schedule {
         site.follow_rule(due, self.default_delay_ms);
         site.queued = if due.next.is_some() { due.queued } else { 0 };
         site.set_next(due.next);
-        self.unschedule(due.id);
-        self.schedule(due.id);
+        site.put_off_until_ms = 0;
+        self.schedule_anew(due.id);
         self.note_if_idle(due.id);
     }
 
@@ -376,6 +386,7 @@ impl Schedule {
         let clock = site.clock.clone();
         self.note_if_idle(id);
         self.schedule(id);
+        self.bring_forward(id);
         Some(clock)
     }
 

@@ -22,8 +22,14 @@ pub(super) struct Site {
     pub(super) rule: SiteRule,
     /// It rests until then, and one task goes first after that. `None`: it is open.
     pub(super) rest_until_ms: Option<i64>,
+    /// Its tasks end without a request.
+    pub(super) is_given_up: bool,
     /// Nothing of it is handed out until then, because a probe of a machine has failed at it.
     pub(super) aside_until_ms: i64,
+    /// It is not granted before, because it had nothing to hand out; 0: it may be.
+    pub(super) put_off_until_ms: i64,
+    /// How often in a row it had nothing to hand out, and nobody can say why.
+    pub(super) empty_grants: u32,
     /// Tasks handed out and not ended.
     pub(super) leases: u32,
     /// The lowest priority that may be among them.
@@ -80,6 +86,7 @@ impl Site {
     /// has asked for it) still holds, unless the site was forgotten.
     pub(super) fn follow_rule(&mut self, due: &SiteDue, default_delay_ms: u32) {
         self.rest_until_ms = due.rest_until_ms;
+        self.is_given_up = due.is_given_up;
         let was_forgotten = due.clock.delay_ms.is_none() && self.clock.delay_ms.is_some();
         if self.rule == due.rule && !was_forgotten {
             return;
@@ -110,12 +117,14 @@ impl Site {
 
     /// When its next task may be handed out: the lookahead before the request may start.
     pub(super) fn earliest_handout_ms(&self) -> i64 {
-        let due_at_ms = if self.leases > 0 {
+        // Nothing is requested of a site that is given up.
+        let due_at_ms = if self.leases > 0 || self.is_given_up {
             0
         } else {
             self.clock.due_at_ms
         };
-        due_at_ms.max(self.held_until_ms()) - LOOKAHEAD_MS
+        let from_ms = due_at_ms.max(self.held_until_ms()) - LOOKAHEAD_MS;
+        from_ms.max(self.put_off_until_ms)
     }
 
     /// The end of its block, of its rest and of the time that it is set aside for.
@@ -174,6 +183,9 @@ impl Site {
     /// How many tasks may be leased at once: as many as its delay allows requests within the
     /// lookahead. One until its delay is known, and one as the probe after a rest.
     pub(super) fn max_leases(&self, default_delay_ms: u32) -> u32 {
+        if self.is_given_up {
+            return MAX_LEASES;
+        }
         if self.rest_until_ms.is_some() {
             return 1;
         }

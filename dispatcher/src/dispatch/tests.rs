@@ -10,6 +10,7 @@ mod lanes;
 mod large_fleet;
 mod machines;
 mod on_demand;
+mod put_off;
 mod sessions;
 
 const NOW: i64 = 1_000_000;
@@ -105,6 +106,7 @@ fn site(id: i64, due_at_ms: i64, owner: Option<&str>) -> SiteDue {
         },
         rule: SiteRule::default(),
         rest_until_ms: None,
+        is_given_up: false,
         queued: 10,
         next: Some(turn(50)),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use webfill_wire::{CrawlKey, SupervisorReport};
+use webfill_wire::{CrawlKey, Lane, SupervisorReport};
 
 use super::site::{LOOKAHEAD_MS, Site};
 use super::supervisor::Particulars;
@@ -21,6 +21,8 @@ pub enum SiteWait {
     Group,
     /// For another supervisor, because a probe of its machine has failed at it.
     Aside { until_ms: i64 },
+    /// It had nothing to hand out in its turn.
+    SetAside { until_ms: i64 },
     /// For room at its supervisor, or for one that serves its lane.
     Room,
     /// For its turn.
@@ -47,6 +49,24 @@ impl Dispatch {
         let site = self.schedule.site(id)?;
         let delay_ms = site.delay_ms(self.schedule.default_delay_ms());
         Some((wait_of(site, now_ms), delay_ms))
+    }
+
+    /// The lanes of the connected supervisors, if each of them has credit and no other may come back: who
+    /// gets a task that is due is certain then. The simulation judges by it whether anything stands still.
+    pub fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
+        let figures = self.fleet.figures();
+        let has_room = |name: &str| {
+            let credit = self.fleet.available_credit(name, now_ms);
+            credit.ordinary > 0 && self.fleet.cut_off(name).is_none()
+        };
+        let connected = self.supervisors();
+        let with_room = connected.filter(|(name, _)| has_room(name));
+        let lanes: Vec<Lane> = with_room.map(|(_, lane)| lane).collect();
+        let is_doubtful = figures.silent + figures.draining + figures.awaited > 0;
+        match is_doubtful || lanes.len() < figures.connected {
+            true => Vec::new(),
+            false => lanes,
+        }
     }
 
     /// The delay that holds for a site of unknown delay and without a rule.
@@ -83,6 +103,9 @@ fn wait_of(site: &Site, now_ms: i64) -> SiteWait {
     } else if site.aside_until_ms > now_ms {
         let until_ms = site.aside_until_ms;
         SiteWait::Aside { until_ms }
+    } else if site.empty_grants > 0 && site.put_off_until_ms > now_ms {
+        let until_ms = site.put_off_until_ms;
+        SiteWait::SetAside { until_ms }
     } else if until_ms - LOOKAHEAD_MS > now_ms {
         SiteWait::Time { until_ms }
     } else if site.place.is_some() {

@@ -157,12 +157,54 @@ pub struct TaskSketch {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LeaseBatch {
     pub tasks: Vec<Leased>,
-    /// How many tasks the site still has queued, if some of them can be handed out now. An empty
-    /// batch with some left means that the call has closed tasks of ended crawls up to its limit:
-    /// call again.
+    /// How many tasks the site still has queued, if some of them can be handed out now.
     pub left: u64,
     /// The turn that is next.
     pub next: Option<Turn>,
+    /// Why the batch is empty though something can be handed out next.
+    pub nothing: Option<NothingHandedOut>,
+}
+
+/// Why a site had nothing to hand out, though something of it is queued and not held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NothingHandedOut {
+    /// Tasks of crawls that are over have ended instead, as many as one call may end.
+    CrawlsOver,
+    /// Crawls that hand nothing out were passed over, as many as one call may pass.
+    CrawlsHeld,
+    /// The site was given up, and begins to rest for what came later.
+    RestBegins,
+    /// The crawl that is next needs a supervisor of another lane.
+    OtherLane,
+    /// The site rests, which the dispatch did not know.
+    Resting,
+    /// The stored priorities promised a task, and there was none.
+    NotFound,
+}
+
+impl NothingHandedOut {
+    /// Those that are set right by the next call, or show a fault.
+    pub const UNEXPECTED: [NothingHandedOut; 3] = [
+        NothingHandedOut::OtherLane,
+        NothingHandedOut::Resting,
+        NothingHandedOut::NotFound,
+    ];
+
+    /// Whether the call has changed something, so that the next finds something else.
+    pub fn is_progress(self) -> bool {
+        !NothingHandedOut::UNEXPECTED.contains(&self)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NothingHandedOut::CrawlsOver => "crawls_over",
+            NothingHandedOut::CrawlsHeld => "crawls_held",
+            NothingHandedOut::RestBegins => "backoff_begins",
+            NothingHandedOut::OtherLane => "other_lane",
+            NothingHandedOut::Resting => "backing_off",
+            NothingHandedOut::NotFound => "not_found",
+        }
+    }
 }
 
 /// What an outcome led to.
@@ -242,6 +284,8 @@ pub struct SiteDue {
     pub rule: SiteRule,
     /// The site rests until then; after it, one task is to go first. `None`: the site is open.
     pub rest_until_ms: Option<i64>,
+    /// Its tasks end without a request, until only later ones are left.
+    pub is_given_up: bool,
     pub queued: u64,
     /// The turn that is next; `None` if nothing can be handed out.
     pub next: Option<Turn>,

@@ -5,12 +5,12 @@
 //! delays only that crawl. Within a crawl the oldest task goes first; in a run of a watch the one of the
 //! lowest rank (see [`looks`](super::looks)).
 
-use rusqlite::{Connection, Result, ToSql, params};
+use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
-use super::answers::{LeaseBatch, Leased, SiteId, TaskId};
+use super::answers::{LeaseBatch, Leased, NothingHandedOut, SiteId, TaskId, Turn};
 use super::crawls::Crawl;
-use super::giving_up::{failed_host, host_of};
+use super::within_patience::{failed_host, host_of};
 use super::rests::Leasable;
 use super::schema::LEASED;
 use super::sites::NextCrawl;
@@ -27,12 +27,18 @@ const PROBES_LOOKED_AT: usize = 256;
 const MOST_CRAWLS: usize = 16;
 
 /// The progress of one call of [`Frontier::lease`].
-struct LeaseRun {
-    handed_out: Vec<Leased>,
-    closed: usize,
-    passed: usize,
+pub(super) struct LeaseRun {
+    pub(super) handed_out: Vec<Leased>,
+    /// Tasks of crawls that are over.
+    pub(super) closed: usize,
+    /// Crawls that the site passes over from now on.
+    pub(super) held: usize,
+    /// Crawls that had nothing to hand out.
+    pub(super) passed: usize,
     /// The crawl that is next needs a supervisor of another lane.
     is_another_lanes_turn: bool,
+    /// The site was given up, and none of its older tasks can end now.
+    pub(super) has_visited_all: bool,
     leasable: Leasable,
 }
 
@@ -41,24 +47,48 @@ impl LeaseRun {
         LeaseRun {
             handed_out: Vec::new(),
             closed: 0,
+            held: 0,
             passed: 0,
             is_another_lanes_turn: false,
+            has_visited_all: false,
             leasable,
         }
     }
 
-    fn continues(&self, limit: usize) -> bool {
-        let wants_more = self.handed_out.len() < limit && self.closed + self.passed < MOST_PASSED;
+    pub(super) fn continues(&self, limit: usize) -> bool {
+        let passed = self.closed + self.held + self.passed;
+        let wants_more = self.handed_out.len() < limit && passed < MOST_PASSED;
         let is_done = match self.leasable {
             Leasable::None => true,
             Leasable::Probe => !self.handed_out.is_empty(),
-            Leasable::All | Leasable::GivenUp { .. } => false,
+            Leasable::All | Leasable::GivenUp => false,
         };
         wants_more && !self.is_another_lanes_turn && !is_done
     }
 
-    fn progress(&self) -> usize {
+    pub(super) fn left_to_close(&self) -> usize {
+        MOST_PASSED.saturating_sub(self.closed).max(1)
+    }
+
+    /// Tasks that are not queued any more.
+    pub(super) fn progress(&self) -> usize {
         self.handed_out.len() + self.closed
+    }
+
+    /// Why it has handed nothing out, though something can be handed out next.
+    fn nothing(&self, next: Option<Turn>) -> Option<NothingHandedOut> {
+        if next.is_none() || !self.handed_out.is_empty() {
+            return None;
+        }
+        let passes = self.leasable == Leasable::GivenUp || self.held > 0;
+        Some(match self.leasable {
+            Leasable::None => NothingHandedOut::Resting,
+            _ if self.has_visited_all => NothingHandedOut::RestBegins,
+            _ if self.closed > 0 => NothingHandedOut::CrawlsOver,
+            _ if passes => NothingHandedOut::CrawlsHeld,
+            _ if self.is_another_lanes_turn => NothingHandedOut::OtherLane,
+            _ => NothingHandedOut::NotFound,
+        })
     }
 }
 
@@ -77,40 +107,55 @@ impl Frontier {
         self.guarded("hand out tasks", |frontier| {
             let limit = frontier.holding.limit(site, limit);
             let mut run = LeaseRun::new(frontier.leasable(site, now_ms)?);
-            while run.continues(limit) {
-                let before = run.progress();
-                let left = limit - run.handed_out.len();
-                let turns = match run.leasable {
-                    Leasable::Probe => frontier.turns_of_probe(site)?,
-                    _ => sites::next_turns(&frontier.db, site, left.min(MOST_CRAWLS))?,
-                };
-                if turns.is_empty() {
-                    break;
-                }
-                let share = left.div_ceil(turns.len());
-                for turn in turns {
-                    if !run.continues(limit) {
-                        break;
-                    }
-                    let left = limit - run.handed_out.len();
-                    let share = share.min(left);
-                    frontier.lease_turn(site, turn, share, lane, now_ms, &mut run)?;
-                }
-                if run.leasable.outcome().is_some() && run.progress() == before {
-                    break;
-                }
+            match run.leasable {
+                Leasable::GivenUp => frontier.lease_given_up(site, limit, now_ms, &mut run)?,
+                _ => frontier.lease_by_turns(site, limit, lane, now_ms, &mut run)?,
             }
-            let handed_out = run.handed_out.len();
             frontier.spend_site_pages(site, &run.handed_out)?;
-            let taken = (handed_out + run.closed) as u64;
+            let taken = run.progress() as u64;
             let (left, next) = sites::count_taken(&frontier.db, site, taken)?;
             let next = next.map(|next| frontier.turn(site, next)).transpose()?;
+            run.has_visited_all &= next.is_some();
+            if run.has_visited_all {
+                frontier.rest_for_new_tasks(site, now_ms)?;
+            }
             Ok(LeaseBatch {
+                nothing: run.nothing(next),
                 tasks: run.handed_out,
                 left: if next.is_some() { left } else { 0 },
                 next,
             })
         })
+    }
+
+    /// Crawls in turn, the highest priority first.
+    fn lease_by_turns(
+        &mut self,
+        site: SiteId,
+        limit: usize,
+        lane: Lane,
+        now_ms: i64,
+        run: &mut LeaseRun,
+    ) -> Result<()> {
+        while run.continues(limit) {
+            let left = limit - run.handed_out.len();
+            let turns = match run.leasable {
+                Leasable::Probe => self.turns_of_probe(site)?,
+                _ => sites::next_turns(&self.db, site, left.min(MOST_CRAWLS))?,
+            };
+            if turns.is_empty() {
+                break;
+            }
+            let share = left.div_ceil(turns.len());
+            for turn in turns {
+                if !run.continues(limit) {
+                    break;
+                }
+                let left = limit - run.handed_out.len();
+                self.lease_turn(site, turn, share.min(left), lane, now_ms, run)?;
+            }
+        }
+        Ok(())
     }
 
     /// The crawls of whose tasks one goes first after a rest of the site: the one with the task that was
@@ -146,15 +191,13 @@ impl Frontier {
         let wall_ms = self.wall_ms(now_ms);
         let crawl = self.known_crawl(turn.crawl)?;
         if let Some(outcome) = crawl.ending(wall_ms) {
-            let most = MOST_PASSED.saturating_sub(run.closed).max(1);
+            let most = run.left_to_close();
             run.closed += self.close_tasks_at(site, turn.crawl, outcome, most, now_ms)?;
             return Ok(());
         }
-        let room = self.room_or_hold(site, turn.crawl, now_ms)?;
-        let room = room.min(self.room_of_run(site, turn.crawl)?);
-        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let room = self.room_at(site, turn.crawl, now_ms)?;
         if room == 0 {
-            run.passed += 1;
+            run.held += 1;
             return sites::hold(&self.db, site, turn.crawl);
         }
         let of_crawl = self.known_crawl(turn.crawl)?.spec.lane;
@@ -167,7 +210,7 @@ impl Frontier {
         run.closed += excluded;
         let taken = queued.len() as u64;
         for task in queued {
-            let leased = self.lease_task(task, site, turn.crawl, run.leasable.outcome())?;
+            let leased = self.lease_task(task, site, turn.crawl, None)?;
             run.handed_out.push(leased);
         }
         // If nothing was found, the crawl's stored priority was too high; it is corrected below.
@@ -176,9 +219,16 @@ impl Frontier {
         sites::count_taken_of(&self.db, site, turn.crawl, taken, Some(self.last_turn))
     }
 
+    /// How many tasks of a crawl may be handed out at a site. If none, notes what the crawl waits for.
+    pub(super) fn room_at(&mut self, site: SiteId, crawl: CrawlKey, now_ms: i64) -> Result<usize> {
+        let room = self.room_or_hold(site, crawl, now_ms)?;
+        let room = room.min(self.room_of_run(site, crawl)?);
+        Ok(usize::try_from(room).unwrap_or(usize::MAX))
+    }
+
     /// Ends the tasks whose sites were excluded after they were queued; returns how many. The caller
     /// updates the site's count.
-    fn close_excluded(
+    pub(super) fn close_excluded(
         &mut self,
         site: SiteId,
         crawl: CrawlKey,
@@ -207,13 +257,8 @@ impl Frontier {
         let is_ranked = self.known_crawl(turn.crawl)?.spec.run_began_ms.is_some();
         match leasable {
             Leasable::Probe => least_tried(&self.db, site, turn),
-            Leasable::All if is_ranked => first_ranked(&self.db, site, turn.crawl, most),
-            _ => {
-                // The priority of a run's turn is that of one task.
-                let priority = if is_ranked { 0 } else { turn.priority };
-                let turn = NextCrawl { priority, ..turn };
-                first_queued(&self.db, site, turn, leasable.last(), most)
-            }
+            _ if is_ranked => first_ranked(&self.db, site, turn.crawl, most),
+            _ => first_queued(&self.db, site, turn, most),
         }
     }
 
@@ -238,7 +283,7 @@ impl Frontier {
         Ok(queued.len())
     }
 
-    fn lease_task(
+    pub(super) fn lease_task(
         &mut self,
         task: QueuedTask,
         site: SiteId,
@@ -282,8 +327,8 @@ impl Frontier {
     }
 }
 
-struct QueuedTask {
-    id: TaskId,
+pub(super) struct QueuedTask {
+    pub(super) id: TaskId,
     deliveries: u32,
     depth: u16,
     priority: u8,
@@ -301,7 +346,7 @@ fn least_tried(db: &Connection, site: SiteId, turn: NextCrawl) -> Result<Vec<Que
         priority: 0,
         ..turn
     };
-    let queued = first_queued(db, site, any, i64::MAX, PROBES_LOOKED_AT)?;
+    let queued = first_queued(db, site, any, PROBES_LOOKED_AT)?;
     let failed = failed_host(db, site)?;
     Ok(queued
         .into_iter()
@@ -327,18 +372,54 @@ fn first_queued(
     db: &Connection,
     site: SiteId,
     turn: NextCrawl,
-    last: i64,
     limit: usize,
 ) -> Result<Vec<QueuedTask>> {
     let sql = concat!(
         select_queued!(),
         "AND t.priority >= ?5 ORDER BY t.priority DESC, t.id LIMIT ?4"
     );
-    queued_tasks(
-        db,
-        sql,
-        params![site, turn.crawl, last, limit as i64, turn.priority],
-    )
+    let values = params![site, turn.crawl, i64::MAX, limit as i64, turn.priority];
+    queued_tasks(db, sql, values)
+}
+
+/// Tasks of a crawl up to the `last`, whatever stands before them. Each priority is found by the index, in
+/// which its oldest task is the first, so that no newer ones are read, however many there are.
+pub(super) fn older_at(
+    db: &Connection,
+    site: SiteId,
+    crawl: CrawlKey,
+    last: TaskId,
+    limit: usize,
+) -> Result<Vec<QueuedTask>> {
+    let sql = concat!(
+        select_queued!(),
+        "AND t.priority = ?5 ORDER BY t.id LIMIT ?4"
+    );
+    let mut tasks = Vec::new();
+    let mut above = i64::MAX;
+    while tasks.len() < limit
+        && let Some(priority) = highest_below(db, site, crawl, above)?
+    {
+        let left = (limit - tasks.len()) as i64;
+        let values = params![site, crawl, last as i64, left, priority];
+        tasks.extend(queued_tasks(db, sql, values)?);
+        above = priority;
+    }
+    Ok(tasks)
+}
+
+fn highest_below(
+    db: &Connection,
+    site: SiteId,
+    crawl: CrawlKey,
+    above: i64,
+) -> Result<Option<i64>> {
+    let sql = "SELECT priority FROM task_rows WHERE site = ?1 AND crawl = ?2 AND state = 0
+                   AND not_before_ms = 0 AND priority < ?3 ORDER BY priority DESC LIMIT 1";
+    let mut select = db.prepare_cached(sql)?;
+    select
+        .query_row(params![site, crawl, above], |row| row.get(0))
+        .optional()
 }
 
 /// The same for a crawl in a run of a watch: by their ranks, whatever their priorities. What was queued

@@ -1,21 +1,23 @@
 //! Rests of sites: what attempts say of a site moves its state, which is stored with the evidence
 //! ([`site_states`](super::site_states)). While a site rests nothing of it is handed out; a task whose failure is the site's
 //! is queued again. The tasks of a site that is given up are handed out once more, to be recorded as
-//! failed without a request.
+//! failed without a request ([`given_up`](super::given_up)).
 //!
 //! What is known of sites is told in [`resting`](super::resting).
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, Result, params};
-use webfill_wire::{Evidence, Outcome, RestReason, TaskDone};
+use rusqlite::{Connection, Result};
+use webfill_wire::{Evidence, RestReason, TaskDone};
 
 use super::answers::{RestBegun, SiteId, TaskId, Turn};
 use super::give_back::HeldTask;
-use super::site_states::{StoredState, has_answered, is_resting, read_reason, site_name};
+use super::given_up::GivenUp;
+use super::site_states::{StoredState, has_answered, read_reason, rest_until_ms, site_name};
 use super::sites::NextCrawl;
 use super::{Frontier, retries, sites};
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
+use crate::dispatch::LOOKAHEAD_MS;
 use crate::rest_table::RestTable;
 use crate::site_state::{MOST_SUSPECTS, Phase, Sign, Verdict, outcome_of};
 
@@ -25,8 +27,9 @@ pub(super) struct Rests {
     pub(super) table: RestTable,
     pub(super) patience: Option<Patience>,
     pub(super) known: HashSet<SiteId>,
-    /// Sites that were given up: their tasks up to this one end with this outcome.
-    pub(super) given_up: HashMap<SiteId, (TaskId, Outcome)>,
+    pub(super) given_up: HashMap<SiteId, GivenUp>,
+    /// Tasks that were handed out to end without a request: what comes back says nothing of their sites.
+    pub(super) ending: HashSet<TaskId>,
     /// Rests that have begun since [`Frontier::take_begun_rests`] returned them.
     begun: Vec<RestBegun>,
     /// Tasks that failed in a row before these rests.
@@ -44,6 +47,7 @@ impl Rests {
             patience,
             known: HashSet::new(),
             given_up: HashMap::new(),
+            ending: HashSet::new(),
             begun: Vec::new(),
             suspects: Vec::new(),
         };
@@ -54,7 +58,8 @@ impl Rests {
             rests.known.insert(site);
             if let Some(task) = row.get::<_, Option<i64>>(1)? {
                 let outcome = outcome_of(read_reason(row, 2)?);
-                rests.given_up.insert(site, (task as TaskId, outcome));
+                let given_up = GivenUp::new(task as TaskId, outcome);
+                rests.given_up.insert(site, given_up);
             }
         }
         Ok(rests)
@@ -91,35 +96,15 @@ pub(super) enum Disposition {
 }
 
 /// Which tasks of a site may be handed out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leasable {
     All,
     /// One, after a rest.
     Probe,
-    /// Those up to this one, and only to end with this outcome, without a request.
-    GivenUp {
-        last: TaskId,
-        outcome: Outcome,
-    },
+    /// Those that were queued when it was given up, and only to end without a request.
+    GivenUp,
+    /// It rests.
     None,
-}
-
-impl Leasable {
-    /// The last task that may be handed out.
-    pub(super) fn last(self) -> i64 {
-        match self {
-            Leasable::All | Leasable::Probe => i64::MAX,
-            Leasable::GivenUp { last, .. } => last as i64,
-            Leasable::None => 0,
-        }
-    }
-
-    pub(super) fn outcome(self) -> Option<Outcome> {
-        match self {
-            Leasable::GivenUp { outcome, .. } => Some(outcome),
-            Leasable::All | Leasable::Probe | Leasable::None => None,
-        }
-    }
 }
 
 impl Frontier {
@@ -141,6 +126,9 @@ impl Frontier {
         report: &TaskDone,
         now_ms: i64,
     ) -> Result<Disposition> {
+        if self.rests.ending.remove(&report.task) {
+            return Ok(Disposition::Ends);
+        }
         match Sign::of(report.outcome, report.status_code) {
             Sign::Nothing => Ok(Disposition::Own),
             Sign::Answered => {
@@ -306,32 +294,18 @@ impl Frontier {
         self.turn(task.site, NextCrawl { priority, crawl })
     }
 
-    /// Which tasks of a site may be handed out. When only new tasks are left of a site that was given
-    /// up, it begins to rest for them.
-    pub(super) fn leasable(&mut self, site: SiteId, now_ms: i64) -> Result<Leasable> {
-        let Some((last, outcome)) = self.rests.given_up.get(&site).copied() else {
-            let rests = self.rests.known.contains(&site) && is_resting(&self.db, site)?;
-            return Ok(match rests {
-                true => Leasable::Probe,
-                false => Leasable::All,
-            });
-        };
-        let sql = "SELECT EXISTS (SELECT 1 FROM tasks WHERE site = ?1 AND state = 0
-                       AND not_before_ms = 0 AND id <= ?2)";
-        let mut select = self.db.prepare_cached(sql)?;
-        let is_left: bool = select.query_row(params![site, last as i64], |row| row.get(0))?;
-        // With a patience, the tasks that come later have none either.
-        if is_left || self.rests.patience.is_some() {
-            return Ok(Leasable::GivenUp { last, outcome });
+    /// Which tasks of a site may be handed out.
+    pub(super) fn leasable(&self, site: SiteId, now_ms: i64) -> Result<Leasable> {
+        if self.rests.given_up.contains_key(&site) {
+            return Ok(Leasable::GivenUp);
         }
-        drop(select);
-        let mut stored = self.site_state(site)?;
-        stored.state.rest_for_new_tasks(&self.rests.table, now_ms);
-        self.store_phase(site, stored.state.phase)?;
-        self.update_state(site, &stored)?;
-        Ok(match stored.state.phase {
-            Phase::Resting { .. } => Leasable::None,
-            Phase::Open | Phase::GivenUp => Leasable::All,
+        if !self.rests.known.contains(&site) {
+            return Ok(Leasable::All);
+        }
+        Ok(match rest_until_ms(&self.db, site)? {
+            0 => Leasable::All,
+            until_ms if until_ms - LOOKAHEAD_MS > now_ms => Leasable::None,
+            _ => Leasable::Probe,
         })
     }
 }

@@ -7,6 +7,7 @@ use webfill_wire::{Evidence, RestReason};
 
 use super::Frontier;
 use super::answers::{SiteId, TaskId};
+use super::given_up::GivenUp;
 use crate::site_state::{Phase, SiteState, UNTIL_WOKEN_MS, outcome_of};
 
 /// A stored state.
@@ -30,11 +31,14 @@ impl Frontier {
             .db
             .prepare_cached(sql)?
             .execute(params![site, until_ms])?;
-        if changed > 0 {
+        let (was_given_up, is_given_up) = (
+            self.rests.given_up.contains_key(&site),
+            phase == Phase::GivenUp,
+        );
+        if changed > 0 || was_given_up != is_given_up {
             self.holding.changed_sites.push(site);
         }
-        let is_given_up = phase == Phase::GivenUp || self.rests.given_up.contains_key(&site);
-        match changed > 0 || is_given_up {
+        match changed > 0 || was_given_up || is_given_up {
             true => self.note_unsaved(site),
             false => Ok(()),
         }
@@ -94,7 +98,7 @@ impl Frontier {
         self.db.prepare_cached(sql)?.execute(values)?;
         match given_up_to {
             Some(task) => {
-                let given_up = (task as TaskId, outcome_of(state.reason));
+                let given_up = GivenUp::new(task as TaskId, outcome_of(state.reason));
                 self.rests.given_up.insert(site, given_up);
             }
             None => drop(self.rests.given_up.remove(&site)),
@@ -135,8 +139,9 @@ pub(super) fn has_answered(db: &Connection, site: SiteId) -> Result<bool> {
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
 }
 
-pub(super) fn is_resting(db: &Connection, site: SiteId) -> Result<bool> {
-    let sql = "SELECT rest_until_ms > 0 FROM sites WHERE id = ?1";
+/// When its rest ends; 0: it does not rest.
+pub(super) fn rest_until_ms(db: &Connection, site: SiteId) -> Result<i64> {
+    let sql = "SELECT rest_until_ms FROM sites WHERE id = ?1";
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
 }
 

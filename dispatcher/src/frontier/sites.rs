@@ -101,12 +101,13 @@ pub(super) struct SiteRow {
     pub(super) next: Option<NextCrawl>,
 }
 
-/// The columns of a [`SiteRow`]; the last is the crawl that is next.
+/// The columns of a [`SiteRow`]; the last are the crawl that is next and whether it was given up.
 pub(super) const COLUMNS: &str =
     "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority, rule_delay_ms,
      block_until_ms, pages_left, rest_until_ms, address,
      (SELECT crawl FROM crawl_sites WHERE site = sites.id AND crawl_sites.top_priority > 0
-      ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1)";
+      ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1),
+     EXISTS (SELECT 1 FROM site_states WHERE site = sites.id AND given_up_to NOT NULL)";
 
 pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
     let clock = Clock {
@@ -127,6 +128,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
         clock,
         rule: read_rule(row, 8)?,
         rest_until_ms: (rest_until_ms > 0).then_some(rest_until_ms),
+        is_given_up: row.get(14)?,
         queued: row.get::<_, i64>(6)? as u64,
         next: None,
     };

@@ -11,6 +11,7 @@ mod application_limits;
 mod awaited;
 mod feeding;
 mod forgiving;
+mod given_up;
 mod holding;
 mod lanes;
 mod leasing;

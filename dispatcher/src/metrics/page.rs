@@ -9,6 +9,7 @@ use super::census::Census;
 use super::waiting::{WaitTotals, WaitsFor};
 use super::{LoopTold, Shared, lock};
 use crate::core::{CoreFigures, Deliveries};
+use crate::frontier::NothingHandedOut;
 
 const SITE_STATES: [&str; 6] = [
     "in_window",
@@ -138,6 +139,23 @@ impl CoreFigures {
         for reason in RestReason::ALL {
             let count = counters.rests.get(reason).copied().unwrap_or(0);
             rests.with(&[("reason", reason.as_str())], count);
+        }
+        self.add_set_aside_to(page);
+    }
+
+    fn add_set_aside_to(&self, page: &mut Exposition) {
+        page.gauge(
+            "webfill_sites_set_aside",
+            "Sites that are set aside because they repeatedly had nothing to hand out in their turn.",
+        )
+        .value(self.sites_set_aside);
+        let mut set_aside = page.counter(
+            "webfill_sites_set_aside_total",
+            "Turns of sites in which nothing was handed out and nothing had changed, by reason.",
+        );
+        for reason in NothingHandedOut::UNEXPECTED {
+            let count = self.counters.set_aside.get(&reason).copied().unwrap_or(0);
+            set_aside.with(&[("reason", reason.as_str())], count);
         }
     }
 

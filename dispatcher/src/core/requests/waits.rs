@@ -23,6 +23,7 @@ pub(super) enum HeldFor {
     Group,
     Room,
     Aside,
+    SetAside,
     Retry,
     Rest(RestReason),
     Block,
@@ -40,6 +41,7 @@ impl HeldFor {
             HeldFor::Group => "address",
             HeldFor::Room => "room",
             HeldFor::Aside => "machine",
+            HeldFor::SetAside => "set_aside",
             HeldFor::Retry => "retry",
             HeldFor::Rest(_) => "rest",
             HeldFor::Block => "block",
@@ -238,6 +240,7 @@ impl Core {
             Some(SiteWait::Time { until_ms }) => (HeldFor::Delay, until_ms),
             Some(SiteWait::Group) => (HeldFor::Group, 0),
             Some(SiteWait::Aside { until_ms }) => (HeldFor::Aside, until_ms),
+            Some(SiteWait::SetAside { until_ms }) => (HeldFor::SetAside, until_ms),
             Some(SiteWait::Room) => (HeldFor::Room, 0),
             Some(SiteWait::Turn | SiteWait::Leased) => (HeldFor::Turn, 0),
             None if site.due_at_ms > now_ms => (HeldFor::Delay, site.due_at_ms),
@@ -322,6 +325,10 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
         HeldFor::Aside => format!(
             "{sites} {} because {its} supervisor does not reach the web{such}{until}",
             verb("waits", "wait")
+        ),
+        HeldFor::SetAside => format!(
+            "{sites} {} nothing to hand out in {its} turn (event site_set_aside in the dispatcher's log){such}{until}",
+            verb("has", "have")
         ),
         HeldFor::Retry => format!(
             "{sites} {} until what has failed there is tried again{such}{until}",

@@ -233,6 +233,9 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
         HeldFor::Group => format!("its site {name} waits for others of its address or provider"),
         HeldFor::Room => format!("its site {name} waits for room at its supervisor"),
         HeldFor::Aside => format!("the supervisor of its site {name} does not reach the web{left}"),
+        HeldFor::SetAside => format!(
+            "its site {name} had nothing to hand out in its turn (event site_set_aside in the dispatcher's log){left}"
+        ),
         HeldFor::Retry => {
             format!("all of the crawl that is queued at its site {name} is tried again later{left}")
         }

@@ -23,8 +23,11 @@ const FEW_WAITING: usize = 64;
 const SURPLUS_RETURNS_MS: (i64, i64) = (10_000, 600_000);
 
 impl Schedule {
+    /// The group whose bounds hold for a site. While it is given up nothing is requested of it, so that
+    /// none do.
     pub(in crate::dispatch) fn group_of(&self, id: SiteId) -> Option<Group> {
-        self.sites.get(&id)?.group.clone()
+        let site = self.sites.get(&id).filter(|site| !site.is_given_up)?;
+        site.group.clone()
     }
 
     /// Whether tasks of the group may not be handed out now: the ready site waits in it then.
@@ -69,8 +72,8 @@ impl Schedule {
 
     /// The most tasks of the site that its group has room for, and when the first may start.
     pub(in crate::dispatch) fn room_in_group(&self, id: SiteId) -> (u32, i64) {
-        let group = self.sites.get(&id).and_then(|site| site.group.as_ref());
-        group.map_or((u32::MAX, i64::MIN), |group| self.groups.room(group))
+        let group = self.group_of(id);
+        group.map_or((u32::MAX, i64::MIN), |group| self.groups.room(&group))
     }
 
     /// Tasks that were handed out put the next start of their group off: they start at this time, and
@@ -81,9 +84,9 @@ impl Schedule {
         };
         let last_ms = site.clock.last_start_ms;
         let asks_robots = last_ms.is_none_or(|last_ms| start_ms - last_ms >= ROBOTS_KEPT_MS);
-        if let Some(group) = &site.group {
+        if let Some(group) = self.group_of(id) {
             let requests = tasks as u32 + u32::from(asks_robots);
-            self.groups.put_off_next_start(group, requests, start_ms);
+            self.groups.put_off_next_start(&group, requests, start_ms);
         }
     }
 

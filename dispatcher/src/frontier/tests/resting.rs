@@ -5,7 +5,7 @@ use crate::frontier::{Asked, HeldBy};
 use crate::rest_table::RestTable;
 use crate::site_state::Phase;
 
-fn fixture_with_rests(rests: RestTable) -> Fixture {
+pub(super) fn fixture_with_rests(rests: RestTable) -> Fixture {
     let config = FrontierConfig {
         rests,
         ..FrontierConfig::default()
@@ -20,7 +20,7 @@ fn table() -> RestTable {
     }
 }
 
-fn unreachable(task: &Leased) -> TaskDone {
+pub(super) fn unreachable(task: &Leased) -> TaskDone {
     TaskDone {
         outcome: Outcome::RobotsUnreachable,
         status_code: None,
@@ -34,7 +34,7 @@ fn unreachable(task: &Leased) -> TaskDone {
     }
 }
 
-fn rests(fixture: &mut Fixture, done: &TaskDone, now_ms: i64) -> bool {
+pub(super) fn rests(fixture: &mut Fixture, done: &TaskDone, now_ms: i64) -> bool {
     let completion = fixture.frontier.complete(done, now_ms).unwrap();
     matches!(completion, Completion::SiteRests(_))
 }

@@ -1,0 +1,87 @@
+//! Sites that were granted and had nothing to hand out.
+//!
+//! Whatever the reason, such a site is not granted again in the same turn of the loop, so that it keeps no
+//! other waiting. If the frontier has moved on, or has only corrected which crawl is next, the site comes
+//! again in the next turn. Otherwise asking again would yield nothing again: the site is *set aside*, for
+//! longer each time, until tasks of it are handed out. Anything that happens at the site brings it back at
+//! once: a new task, a released crawl, an outcome, a changed rule or rest, another supervisor.
+
+use super::schedule::Schedule;
+use super::{Dispatch, Grant};
+use crate::frontier::{NothingHandedOut, SiteId, Turn};
+
+/// For how long a site is set aside at first, and at most.
+const FIRST_MS: i64 = 100;
+const LONGEST_MS: i64 = 60_000;
+
+/// A site that is set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetAside {
+    pub for_ms: i64,
+    /// How often in a row it had nothing to hand out.
+    pub times: u32,
+}
+
+impl Dispatch {
+    /// A granted site had nothing to hand out for this reason; `next` is the turn that the frontier expects
+    /// now. Returns for how long the site is set aside, if it is.
+    pub fn put_off(
+        &mut self,
+        grant: &Grant,
+        why: NothingHandedOut,
+        next: Option<Turn>,
+        now_ms: i64,
+    ) -> Option<SetAside> {
+        let site = self.schedule.site_mut(grant.site)?;
+        let mut set_aside = None;
+        if !why.is_progress() {
+            site.empty_grants = site.empty_grants.saturating_add(1);
+            let times = site.empty_grants;
+            let is_corrected = times == 1 && next != grant.turn;
+            set_aside = (!is_corrected).then(|| SetAside {
+                for_ms: (FIRST_MS << (times - 1).min(10)).min(LONGEST_MS),
+                times,
+            });
+        }
+        let for_ms = set_aside.map_or(1, |aside| aside.for_ms);
+        self.schedule.put_off(grant.site, now_ms + for_ms);
+        set_aside
+    }
+
+    /// How many sites of the window are set aside.
+    pub fn sites_set_aside(&self) -> usize {
+        let sites = self.schedule.sites().values();
+        sites.filter(|site| site.empty_grants > 1).count()
+    }
+}
+
+impl Schedule {
+    fn put_off(&mut self, id: SiteId, until_ms: i64) {
+        if let Some(site) = self.site_mut(id) {
+            site.put_off_until_ms = until_ms;
+            self.schedule_anew(id);
+        }
+    }
+
+    /// Something has happened at a site: if it was put off, it may have something to hand out now.
+    pub(super) fn bring_forward(&mut self, id: SiteId) {
+        if let Some(site) = self.site_mut(id)
+            && site.put_off_until_ms > 0
+        {
+            site.put_off_until_ms = 0;
+            self.schedule_anew(id);
+        }
+    }
+
+    /// Something has happened in the fleet.
+    pub(super) fn bring_all_forward(&mut self) {
+        let put_off = self.sites().iter();
+        let put_off = put_off.filter(|(_, site)| site.put_off_until_ms > 0);
+        let mut ids: Vec<SiteId> = put_off.map(|(id, _)| *id).collect();
+        // In the same order each time.
+        ids.sort_unstable();
+        for id in ids {
+            self.bring_forward(id);
+        }
+    }
+}

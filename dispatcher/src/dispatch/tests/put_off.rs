@@ -1,0 +1,165 @@
+//! Sites that were granted and had nothing to hand out.
+
+use super::*;
+use crate::frontier::NothingHandedOut;
+
+/// Grants everything at this time; a site from `empty` on has nothing to hand out, and the others one task.
+/// Returns the sites in order.
+fn grant_all(dispatch: &mut Dispatch, empty: i64, now_ms: i64) -> Vec<i64> {
+    let mut granted = Vec::new();
+    while let Some(grant) = dispatch.next_grant(now_ms) {
+        assert!(granted.len() < 100, "again and again: {granted:?}");
+        granted.push(grant.site.0);
+        let tasks = match grant.site.0 < empty {
+            true => vec![leased(grant.site.0 as u64 * 100, 50)],
+            false => Vec::new(),
+        };
+        dispatch.record_handed_out(&grant, &tasks, 9, grant.turn);
+        if tasks.is_empty() {
+            dispatch.put_off(&grant, NothingHandedOut::NotFound, grant.turn, now_ms);
+        }
+    }
+    granted
+}
+
+#[test]
+fn a_site_with_nothing_to_hand_out_keeps_no_other_waiting() {
+    let mut dispatch = dispatch(&[("a", 100)]);
+    let urgent = SiteDue {
+        next: Some(turn(90)),
+        ..site(9, 0, None)
+    };
+    dispatch.add_site(urgent);
+    for id in 1..=3 {
+        dispatch.add_site(site(id, 10, None));
+    }
+    assert_eq!(grant_all(&mut dispatch, 9, NOW), [9, 1, 2, 3]);
+    assert_eq!(dispatch.next_ready_ms(), Some(NOW + 100));
+}
+
+#[test]
+fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
+    let mut dispatch = dispatch(&[("a", 100)]);
+    dispatch.add_site(site(1, 0, None));
+    let mut now_ms = NOW;
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        hear_until(&mut dispatch, "a", now_ms);
+        assert_eq!(grant_all(&mut dispatch, 1, now_ms), [1]);
+        let next_ms = dispatch.next_ready_ms().unwrap();
+        waits.push(next_ms - now_ms);
+        hear_until(&mut dispatch, "a", next_ms - 1);
+        assert!(grant_all(&mut dispatch, 1, next_ms - 1).is_empty());
+        now_ms = next_ms;
+    }
+    assert_eq!(waits[..4], [100, 200, 400, 800]);
+    assert_eq!(waits[10..], [60_000, 60_000]);
+    assert_eq!(dispatch.sites_set_aside(), 1);
+    hear_until(&mut dispatch, "a", now_ms);
+    assert_eq!(grant_all(&mut dispatch, 2, now_ms), [1]);
+    assert_eq!(dispatch.sites_set_aside(), 0);
+}
+
+#[test]
+fn what_happens_at_a_site_brings_it_back_at_once() {
+    let woken = Woken {
+        site: SiteId(1),
+        turn: turn(50),
+    };
+    let kinds: [(&str, &dyn Fn(&mut Dispatch)); 4] = [
+        ("a new task", &|dispatch| drop(dispatch.wake(woken))),
+        ("a changed rule", &|dispatch| {
+            dispatch.change_rule(&site(1, 0, None));
+        }),
+        ("another supervisor", &|dispatch| {
+            join(dispatch, "b", 10);
+        }),
+        ("a lost supervisor", &|dispatch| {
+            dispatch.remove_supervisor("c");
+        }),
+    ];
+    for (what, happens) in kinds {
+        let mut dispatch = dispatch(&[("a", 100), ("c", 0)]);
+        dispatch.add_site(site(1, 0, Some("a")));
+        for now_ms in [NOW, NOW + 100, NOW + 300] {
+            assert_eq!(grant_all(&mut dispatch, 1, now_ms), [1], "{what}");
+        }
+        assert!(grant_all(&mut dispatch, 1, NOW + 301).is_empty(), "{what}");
+        happens(&mut dispatch);
+        assert_eq!(grant_all(&mut dispatch, 2, NOW + 301), [1], "{what}");
+    }
+}
+
+#[test]
+fn it_comes_again_in_the_next_turn_when_something_has_changed() {
+    let other = Turn {
+        crawl: 2,
+        ..turn(50)
+    };
+    for (why, next) in [
+        (NothingHandedOut::CrawlsOver, turn(50)),
+        (NothingHandedOut::CrawlsHeld, turn(50)),
+        (NothingHandedOut::OtherLane, other),
+    ] {
+        let mut dispatch = dispatch(&[("a", 100)]);
+        dispatch.add_site(site(1, 0, None));
+        let grant = dispatch.next_grant(NOW).unwrap();
+        dispatch.record_handed_out(&grant, &[], 9, Some(next));
+        assert_eq!(dispatch.put_off(&grant, why, Some(next), NOW), None);
+        assert!(dispatch.next_grant(NOW).is_none(), "{why:?}: in this turn");
+        assert!(dispatch.next_grant(NOW + 1).is_some(), "{why:?}");
+    }
+}
+
+/// Both sites are at one address, of which one task may be out. The first in order has nothing.
+#[test]
+fn a_site_of_a_group_with_nothing_to_hand_out_lets_the_others_go() {
+    let bounds = GroupBounds {
+        delay_ms: 100,
+        in_flight: 1,
+        of_private: true,
+    };
+    let mut dispatch = Dispatch::new(15_000, LEASE_MS as u64, Some(bounds));
+    join(&mut dispatch, "a", 100);
+    for id in [1, 9] {
+        let mut due = site(id, 10 - id, None);
+        due.clock.address = Some("10.0.0.1".parse().unwrap());
+        due.clock.last_start_ms = Some(NOW - 60_000);
+        dispatch.add_site(due);
+    }
+    let mut granted = grant_all(&mut dispatch, 9, NOW);
+    granted.extend(grant_all(&mut dispatch, 9, NOW + 20));
+    assert!(granted.contains(&1), "{granted:?}");
+}
+
+#[test]
+fn a_site_that_is_given_up_takes_no_room_of_its_group() {
+    let bounds = GroupBounds {
+        delay_ms: 10_000,
+        in_flight: 1,
+        of_private: true,
+    };
+    let mut dispatch = Dispatch::new(0, LEASE_MS as u64, Some(bounds));
+    join(&mut dispatch, "a", 100);
+    for id in 1..=3 {
+        let mut due = site(id, id, None);
+        due.clock.address = Some("10.0.0.1".parse().unwrap());
+        due.clock.last_start_ms = Some(NOW - 60_000);
+        due.is_given_up = id < 3;
+        dispatch.add_site(due);
+    }
+    assert_eq!(grant_all(&mut dispatch, 9, NOW), [1, 2, 3]);
+}
+
+/// Its tasks end without a request: neither its delay nor its clock holds them up.
+#[test]
+fn many_tasks_of_a_site_that_is_given_up_are_handed_out_at_once() {
+    let mut dispatch = dispatch(&[("a", 1_000)]);
+    let given_up = SiteDue {
+        is_given_up: true,
+        ..site(1, NOW + 60_000, None)
+    };
+    dispatch.add_site(given_up);
+    let grant = dispatch.next_grant(NOW).unwrap();
+    assert_eq!(grant.tasks as u32, site::MAX_LEASES);
+}
