@@ -18,6 +18,7 @@ fn each_alone(store: Store, rounds: &[(Kind, Fault)]) {
 
 fn alone(store: Store, kind: Kind, fault: Fault) {
     let round = Round {
+        gives_up: false,
         kind,
         store,
         sites: 4,
@@ -113,6 +114,7 @@ fn a_machine_that_loses_its_way_out_costs_nothing() {
 fn without_faults_nothing_is_asked_for_again() {
     for kind in [Kind::Crawl, Kind::Fleet] {
         let round = Round {
+            gives_up: false,
             kind,
             store: Store::Sqlite,
             sites: 3,

@@ -18,6 +18,7 @@ use webfill_tests::workplace::Workplace;
 
 use crate::plan::Kind;
 use crate::proxy::Proxy;
+use crate::round::Round;
 use crate::ways::Ways;
 
 /// The lease of all rounds, in seconds.
@@ -33,7 +34,9 @@ const SUPERVISORS: usize = 2;
 /// Sites rest briefly, and so often that none is given up.
 const RESTS: &str =
     "0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3";
-const REASONS: [&str; 5] = ["ROBOTS", "UNREACHABLE", "DNS", "BUSY", "BLOCKED"];
+/// The same where sites are given up; one that blocks never is.
+const FEW_RESTS: &str = "0.3,0.3";
+const REASONS: [&str; 5] = ["BLOCKED", "ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
 
 /// One process that is started again whenever it ends.
 struct Member {
@@ -90,11 +93,11 @@ pub(crate) struct Crew {
 const FAILURES: &str = "http_error,network_error,timeout,robots_unreachable,blocked";
 
 impl Crew {
-    pub(crate) fn new(kind: Kind, work: &Workplace, web: &Web, store: &str) -> Crew {
+    pub(crate) fn new(round: &Round, work: &Workplace, web: &Web, store: &str) -> Crew {
         let clock = work.write("clock", "+0");
-        match kind {
+        match round.kind {
             Kind::Crawl => Crew::of_one_crawl(work, web, store, clock),
-            Kind::Fleet => Crew::of_a_fleet(work, web, store, clock),
+            Kind::Fleet => Crew::of_a_fleet(work, web, store, clock, round.gives_up),
         }
     }
 
@@ -120,7 +123,7 @@ impl Crew {
                 true => run.args(["--retry", FAILURES]),
                 false => run,
             };
-            common(run, &own_clock)
+            common(run, &own_clock, false)
         };
         Crew {
             kind: Kind::Crawl,
@@ -138,7 +141,13 @@ impl Crew {
         }
     }
 
-    fn of_a_fleet(work: &Workplace, web: &Web, store: &str, clock: PathBuf) -> Crew {
+    fn of_a_fleet(
+        work: &Workplace,
+        web: &Web,
+        store: &str,
+        clock: PathBuf,
+        gives_up: bool,
+    ) -> Crew {
         static FLEETS: AtomicU32 = AtomicU32::new(0);
         let number = FLEETS.fetch_add(1, Ordering::Relaxed) * 4;
         let [.., high, low] = std::process::id().to_be_bytes();
@@ -148,7 +157,7 @@ impl Crew {
         let args = work_args(work, store);
         let dispatcher = {
             let (state, args, clock) = (dispatcher_state.clone(), args.clone(), clock.clone());
-            move || common(dispatcher(&host(0), &state, &args), &clock)
+            move || common(dispatcher(&host(0), &state, &args), &clock, gives_up)
         };
         let ways = Ways::open(web, SUPERVISORS);
         let resolve: Vec<String> = (0..SUPERVISORS)
@@ -164,7 +173,7 @@ impl Crew {
                     .args(["--id", &format!("s{number}")])
                     .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
                     .env("WEBFILL_FETCH_RESOLVE", &resolve[number]);
-                common(run, &clock)
+                common(run, &clock, gives_up)
             }
         };
         let mut members = vec![Member::new(dispatcher)];
@@ -247,6 +256,28 @@ impl Crew {
         self.finished = false;
     }
 
+    /// An operator's order about the crawl; whether it was answered.
+    fn order(&self, action: &str) -> bool {
+        let order = json!({"action": action, "appid": "test", "crawlid": "test", "uuid": "u",
+            "spiderid": "link"});
+        let answer = self.ask(&order);
+        answer.is_some_and(|answer| answer["error"].is_null())
+    }
+
+    pub(crate) fn pause(&self) {
+        self.order("pause");
+    }
+
+    pub(crate) fn resume(&self) -> bool {
+        self.order("resume")
+    }
+
+    /// An operator sets a site's limit of pages, or takes it away; whether that was answered.
+    pub(crate) fn limit(&self, host: &str, pages: Option<usize>) -> bool {
+        let answer = self.ask(&json!({"action": "site", "site": host, "limit": pages}));
+        answer.is_some_and(|answer| answer["error"].is_null())
+    }
+
     /// The URLs of tasks that are handed out, or of those that failed.
     fn urls(&self, condition: &str) -> BTreeSet<String> {
         let read = || {
@@ -298,7 +329,9 @@ impl Crew {
     /// Another dispatcher with the state of this fleet's.
     pub(crate) fn second_dispatcher(&self) -> Running {
         let run = dispatcher(&self.host, &self.state, &["--port".into(), "5655".into()]);
-        common(run, &self.clock).time_limit(ROUND_LIMIT).start()
+        common(run, &self.clock, false)
+            .time_limit(ROUND_LIMIT)
+            .start()
     }
 
     pub(crate) fn set_clock(&self, hours: i8) {
@@ -334,7 +367,7 @@ fn endpoint(host: &str, port: u16) -> String {
 }
 
 /// Settings that all processes share, and a wall clock that a file can move.
-fn common(run: Run, clock: &std::path::Path) -> Run {
+fn common(run: Run, clock: &std::path::Path, gives_up: bool) -> Run {
     let run = run
         .env("WEBFILL_DISPATCHER_LEASE", LEASE_S.to_string())
         .env("WEBFILL_POLITENESS_DELAY", "0.2")
@@ -342,7 +375,13 @@ fn common(run: Run, clock: &std::path::Path) -> Run {
             "WEBFILL_FETCH_TOTAL_TIMEOUT",
             LONGEST_REQUEST.as_secs().to_string(),
         );
-    let rests = |run: Run, reason| run.env(&format!("WEBFILL_RESTS_{reason}"), RESTS);
+    let rests = |run: Run, reason| {
+        let rests = match gives_up && reason != REASONS[0] {
+            true => FEW_RESTS,
+            false => RESTS,
+        };
+        run.env(&format!("WEBFILL_RESTS_{reason}"), rests)
+    };
     let run = REASONS.into_iter().fold(run, rests);
     wall_clock::moved_by_file(run, clock)
 }

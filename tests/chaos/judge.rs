@@ -18,12 +18,20 @@ pub(crate) struct Failures<'a> {
     pub(crate) visits: &'a Visits,
     /// URLs that were requested on a machine without a way to the web.
     pub(crate) without_route: &'a BTreeSet<String>,
+    /// A host that has failed is given up, and with it all that is queued there.
+    pub(crate) of_whole_hosts: bool,
 }
 
 impl Failures<'_> {
     /// Whether the task of a URL may have failed.
     pub(crate) fn explain(&self, url: &str) -> bool {
         let mut visits = self.visits.0.iter();
+        if self.of_whole_hosts {
+            let host = url.split('/').nth(2).unwrap_or_default();
+            let is_of_host = |other: &&String| other.split('/').nth(2) == Some(host);
+            return self.without_route.iter().any(|other| is_of_host(&other))
+                || visits.any(|visit| visit.host == host && visit.status != Some(200));
+        }
         self.without_route.contains(url) || visits.any(|visit| has_failed(visit, url))
     }
 }

@@ -36,6 +36,7 @@ fn round(seed: u64, number: u64, (kind, store): (Kind, Store), pages: usize) -> 
             Kind::Fleet => 12,
         },
         pages,
+        gives_up: kind == Kind::Fleet && number % 4 == 1,
         seed: rng.u64(..),
         plan: plan::mixed(kind, 2 * pages, &mut rng),
     }

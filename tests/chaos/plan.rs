@@ -38,6 +38,10 @@ pub(crate) enum Fault {
     LosesWay(u64),
     /// A site is in trouble.
     Site(Trouble, u64),
+    /// An operator pauses the crawl.
+    Pause(u64),
+    /// An operator sets a limit of pages for a site.
+    Limit(u64),
 }
 
 impl Fault {
@@ -45,7 +49,7 @@ impl Fault {
         match self {
             Fault::Stop(_, ms) | Fault::Cut(ms) | Fault::Silence(ms) | Fault::Slow(ms) => ms,
             Fault::Twice(ms) | Fault::Swap(ms) | Fault::SameId(ms) | Fault::Site(_, ms) => ms,
-            Fault::LosesWay(ms) => ms,
+            Fault::LosesWay(ms) | Fault::Pause(ms) | Fault::Limit(ms) => ms,
             Fault::SecondDispatcher => 1_500,
             Fault::Kill(_) | Fault::KillAll | Fault::KillAt(_) | Fault::Clock(_) => 0,
         }
@@ -136,7 +140,7 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
         15..17 => Some(Fault::LosesWay(2 * ms)),
         _ => None,
     };
-    match (common, kind, rng.usize(..8)) {
+    match (common, kind, rng.usize(..10)) {
         (Some(fault), _, _) => fault,
         (None, Kind::Crawl, 0..3) => Fault::KillAll,
         (None, Kind::Crawl, _) => Fault::Kill("crawl"),
@@ -147,6 +151,8 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
         (None, Kind::Fleet, 4) => Fault::Twice(ms),
         (None, Kind::Fleet, 5) => Fault::Swap(ms),
         (None, Kind::Fleet, 6) => Fault::SameId(ms),
+        (None, Kind::Fleet, 7) => Fault::Pause(ms),
+        (None, Kind::Fleet, 8) => Fault::Limit(ms),
         (None, Kind::Fleet, _) => Fault::SecondDispatcher,
     }
 }

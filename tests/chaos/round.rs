@@ -39,6 +39,8 @@ pub(crate) struct Round {
     pub(crate) store: Store,
     pub(crate) sites: usize,
     pub(crate) pages: usize,
+    /// Sites are given up after a short trouble.
+    pub(crate) gives_up: bool,
     /// Of the web.
     pub(crate) seed: u64,
     pub(crate) plan: Vec<Planned>,
@@ -79,7 +81,12 @@ enum Mend {
     Refused(Running, Vec<u32>),
     Recover(String),
     GiveWayBack(usize),
+    Resume,
+    NoLimit(String),
 }
+
+/// An order of an operator that was not answered is given again after this long.
+const AGAIN_AFTER: Duration = Duration::from_millis(300);
 
 struct Scene {
     crew: Crew,
@@ -89,6 +96,7 @@ struct Scene {
     mends: Vec<(Instant, Mend)>,
     injected: Vec<Injected>,
     wrong: Vec<String>,
+    gives_up: bool,
 }
 
 /// Runs a round to the end of its crawl.
@@ -107,13 +115,14 @@ pub(crate) fn run(round: &Round) -> Report {
         None => format!("sqlite:{}", work.path("store.db").display()),
     };
     let mut scene = Scene {
-        crew: Crew::new(round.kind, &work, &web, &store),
+        crew: Crew::new(round, &work, &web, &store),
         store: work.path("store.db"),
         log: web.log().clone(),
         graph,
         mends: Vec::new(),
         injected: Vec::new(),
         wrong: Vec::new(),
+        gives_up: round.gives_up,
     };
     scene.play(&round.plan);
     scene.finish();
@@ -123,6 +132,7 @@ pub(crate) fn run(round: &Round) -> Report {
     let failures = Failures {
         visits: &web.visits(),
         without_route: &scene.without_route(),
+        of_whole_hosts: round.gives_up,
     };
     let mut report = judge::report(graph, &failures, &scene.injected, &pages);
     report.without_route = ways::without_route(&scene.crew.folder).len();
@@ -188,6 +198,7 @@ impl Scene {
         let failures = Failures {
             visits: &self.log.visits(),
             without_route: &self.without_route(),
+            of_whole_hosts: self.gives_up,
         };
         for url in failed.iter().filter(|url| !failures.explain(url)) {
             self.wrong
@@ -284,6 +295,16 @@ impl Scene {
                 self.graph.troubles.begin(&host, trouble);
                 self.mends.push((until, Mend::Recover(host)));
             }
+            Fault::Pause(_) => {
+                // Whether it holds is not known without an answer.
+                self.crew.pause();
+                self.mends.push((until, Mend::Resume));
+            }
+            Fault::Limit(_) => {
+                let host = self.graph.host(pick).to_owned();
+                self.crew.limit(&host, Some(pick % 3));
+                self.mends.push((until, Mend::NoLimit(host)));
+            }
         }
         true
     }
@@ -321,6 +342,11 @@ impl Scene {
                 Mend::Refused(second, first) => self.judge_second(second, &first),
                 Mend::Recover(host) => self.graph.troubles.end(&host),
                 Mend::GiveWayBack(machine) => self.crew.ways.give_back(machine),
+                Mend::Resume if self.crew.resume() => {}
+                Mend::NoLimit(host) if self.crew.limit(&host, None) => {}
+                unanswered @ (Mend::Resume | Mend::NoLimit(_)) => {
+                    self.mends.push((Instant::now() + AGAIN_AFTER, unanswered));
+                }
             }
         }
     }
