@@ -172,6 +172,118 @@ fn broken_line(number: usize) -> String {
     }
 }
 
+/// A file with so long a first row that a hash of its beginning says nothing of the others.
+fn rows(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
+    let note = "n".repeat(5_000);
+    let mut rows = vec![
+        String::from("id,url,name,note"),
+        format!("a,http://a.example/a,,{note}"),
+    ];
+    rows.extend(numbers.into_iter().map(row));
+    rows
+}
+
+/// A row of two lines.
+fn row(number: u32) -> String {
+    format!("{number},http://a.example/{number},,\"first line\nsecond line\"")
+}
+
+/// What is done to a file between two runs.
+const EDITS: &[(&str, fn(&mut Vec<String>), &[u32])] = &[
+    ("nothing", |_| {}, &[]),
+    (
+        "appended",
+        |rows| rows.extend((100..120).map(row)),
+        &[100, 110, 119],
+    ),
+    (
+        "inserted",
+        |rows| drop(rows.splice(10..10, (100..120).map(row))),
+        &[100, 110, 119],
+    ),
+    (
+        "in the place of others",
+        |rows| drop(rows.splice(10..30, (100..120).map(row))),
+        &[100, 110, 119],
+    ),
+    ("one URL", |rows| rows[20] = row(100), &[100]),
+    (
+        "the last row",
+        |rows| *rows.last_mut().unwrap() = row(100),
+        &[100],
+    ),
+    (
+        "removed and appended",
+        |rows| {
+            rows.drain(10..20);
+            rows.extend((100..110).map(row));
+        },
+        &[100, 109],
+    ),
+    (
+        "a second line",
+        |rows| rows[41] = rows[41].replace("second", "http://a.example/x"),
+        &[],
+    ),
+    (
+        "sorted anew",
+        |rows| {
+            rows[2..].reverse();
+            rows.insert(2, row(100));
+        },
+        &[100],
+    ),
+];
+
+#[test]
+fn a_resumed_crawl_reads_what_was_put_into_its_seeds_anywhere() {
+    for gzip in [false, true] {
+        let (web, work) = (web_of(&["a.example"]), Workplace::new());
+        let write = |name: &str, rows: &[String]| {
+            let text = rows.join("\n") + "\n";
+            match gzip {
+                true => work.write(&format!("{name}.csv.gz"), gzipped(&text)),
+                false => work.write(&format!("{name}.csv"), text),
+            }
+        };
+        for (edit, (name, change, new)) in EDITS.iter().enumerate() {
+            let id = format!("c{edit}");
+            let mut lines = rows(0..40);
+            let seeds = write(&id, &lines);
+            let run = || {
+                let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
+                run.instead("--crawl", &id)
+                    .arg("--seeds")
+                    .arg(&seeds)
+                    .finish()
+                    .expect(0)
+            };
+            run();
+            let before = web.visits().pages().len();
+            change(&mut lines);
+            write(&id, &lines);
+            let summary = run().summary();
+            let pages = web.visits().pages().paths();
+            let fetched: BTreeSet<String> = pages[before..].iter().cloned().collect();
+            for number in *new {
+                assert!(
+                    fetched.contains(&format!("a.example/{number}")),
+                    "{name}: {fetched:?}"
+                );
+            }
+            let added = lines
+                .iter()
+                .filter(|line| line.starts_with('1') && line.find(',') == Some(3));
+            assert_eq!(
+                (pages.len() - before, fetched.len()),
+                (added.clone().count(), added.count()),
+                "{name}"
+            );
+            assert_eq!(summary.json["repeated_seeds"]["count"], 0, "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_thousand_broken_lines_do_not_stop_the_good_ones() {
     let web = web_of(&["a.example", "b.example", "c.example"]);

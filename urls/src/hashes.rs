@@ -24,6 +24,11 @@ pub fn content_hash(body: &[u8]) -> String {
     hex(XxHash3_128::oneshot(body).to_be_bytes())
 }
 
+/// A hash of a text that follows others, whose hash is `before`: of all of them, one after the other.
+pub fn chained_hash(before: u64, content: &[u8]) -> u64 {
+    XxHash3_128::oneshot_with_seed(before, content) as u64
+}
+
 fn hex(bytes: [u8; 16]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(32);

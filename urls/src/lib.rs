@@ -13,6 +13,6 @@ mod site;
 pub use canonical::{MAX_URL_BYTES, UrlRefusal, canonical, canonical_on_page};
 pub use encoding_rs::Encoding;
 pub use escapes::normalised_escapes;
-pub use hashes::{content_hash, page_hash};
+pub use hashes::{chained_hash, content_hash, page_hash};
 pub use site::{origin, provider, site};
 pub use url::{Host, Position, Url};

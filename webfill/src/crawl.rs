@@ -73,7 +73,7 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
         SummaryFormat::Human => tell(summary.text().trim_end())?,
     }
     if let Some(reason) = failed {
-        eprintln!("webfill: {reason} (--fail-on)");
+        webfill_startup::say!("webfill: {reason} (--fail-on)");
     }
     Ok(status)
 }
@@ -377,7 +377,6 @@ impl Crawl {
                 collection: plan.collection(),
                 extracted: self.extracted(),
             },
-            places: self.file_of_crawl("records-read"),
             dataset,
         }))
     }
@@ -431,7 +430,7 @@ impl Crawl {
         let has_records = self.seeds.as_ref().is_some_and(Seeds::may_have_records);
         let is_told = has_records && self.options.progress != ProgressStyle::None;
         if is_told && matches!(self.dataset_name, NamedDataset::OfPipe(_)) {
-            eprintln!(
+            webfill_startup::say!(
                 "webfill: records from a pipe are in the dataset `{name}`; --dataset NAME puts them into another"
             );
         }

@@ -2,7 +2,7 @@
 //! puts records into the store, and hands URLs and crawl requests to the dispatcher.
 //!
 //! The dispatcher answers a batch when it is durable, together with the position in the input, so a
-//! resumed crawl goes on after the last answered batch. Crawl requests are fed again when resuming:
+//! resumed crawl goes on after the last answered batch; an input that was edited is read from its start. Crawl requests are fed again when resuming:
 //! the dispatcher finds their crawls again, and the command waits for these, too. Lines that cannot be
 //! used are listed in a file.
 
@@ -10,7 +10,6 @@ mod broken_list;
 mod documents;
 mod feeder;
 mod list_file;
-mod places;
 mod position;
 mod reading;
 mod records;

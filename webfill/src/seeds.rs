@@ -23,6 +23,7 @@ use webfill_api::{Refusal, RequestParser};
 use webfill_store::SourceDocument;
 
 pub use document::{DocumentRules, read_document};
+pub use lines::Mark;
 use lines::{Line, LineText, Lines};
 pub use request::SeedRequest;
 use table::Header;
@@ -166,6 +167,11 @@ impl SeedReader {
             Format::JsonLines => true,
             Format::Csv(header) => header.has_fields(),
         }
+    }
+
+    /// How far the input was read for the last seed that was returned.
+    pub fn mark(&self) -> Mark {
+        self.lines.mark()
     }
 
     /// Reads one line. Returns false at the end of the input.

@@ -1,16 +1,18 @@
 //! Reads seeds that are documents of a dataset, in chunks and in the order of their ids.
+//!
+//! A resumed crawl reads past the documents that are fed. Whether they are those that were there then shows only
+//! at their end; if not, all are read from the first one, and fed.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::json;
 use webfill_startup::Fault;
 use webfill_store::{Dataset, DatasetDocument, Documents};
 
-use super::places::{Place, Places};
 use super::position::Position;
-use super::reading::{Bring, Chunk, Next};
+use super::reading::{Bring, Chunk, Next, Start};
 use super::records::store_fault;
-use crate::seeds::{DocumentRules, read_document};
+use crate::seeds::{DocumentRules, Mark, read_document};
 
 /// The documents to read.
 pub struct DatasetSeeds {
@@ -18,71 +20,104 @@ pub struct DatasetSeeds {
     /// See [`crate::dataset::DatasetPlan::identity`].
     pub identity: String,
     pub rules: DocumentRules,
-    /// The file that says which documents were read.
-    pub places: PathBuf,
 }
 
-impl DatasetSeeds {
-    /// The position after which reading goes on, and the function that reads, for a thread of its own.
-    pub(super) fn read_behind(
-        self,
-        fed: u64,
-    ) -> Result<(Position, impl FnOnce(Bring) + Send + 'static), Fault> {
-        let mut position = Position::start_of_input(&self.identity);
-        let (places, place) = Places::open(&self.places, position.lines_of(fed))?;
-        position.line = place.as_ref().map_or(0, |place| place.read);
-        let after = place.map(|place| place.id);
-        let documents = self.dataset.read(after.as_deref());
-        let mut reader = DocumentReader {
-            documents: documents.map_err(Fault::error)?,
-            rules: self.rules,
-            places,
-            read: position.line,
-            // Keeps the connection open while documents are read.
-            _dataset: self.dataset,
-        };
-        Ok((position, move |bring: Bring| {
-            while let Some(next) = reader.next_chunk() {
-                let is_last = next.is_err();
-                if bring.send(next).is_err() || is_last {
-                    return;
+/// Brings the documents that an earlier run has not fed.
+pub(super) fn read_documents(seeds: DatasetSeeds, fed: u64, bring: &Bring) {
+    if let Err(fault) = bring_all(&seeds, fed, bring) {
+        // Nobody waits for it when the crawl is over.
+        let _ = bring.send(Err(fault));
+    }
+}
+
+fn bring_all(seeds: &DatasetSeeds, fed: u64, bring: &Bring) -> Result<(), Fault> {
+    let first = Position::start_of_dataset(&seeds.identity);
+    let mut reader = DocumentReader::start(seeds, first.mark())?;
+    let mut start = Start::resumed(first, fed, |line| {
+        reader.skip_to(line).then_some(reader.mark)
+    });
+    if let Some(fault) = reader.fault.take() {
+        return Err(fault);
+    }
+    if start.is_changed {
+        reader = DocumentReader::start(seeds, first.mark())?;
+    }
+    start.position.advance(reader.mark);
+    if bring.send(Ok(Next::Start(start))).is_err() {
+        return Ok(());
+    }
+    while let Some(documents) = reader.next()? {
+        let chunk = reader.take(documents);
+        if bring.send(Ok(Next::Chunk(chunk))).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+struct DocumentReader<'s> {
+    seeds: &'s DatasetSeeds,
+    documents: Documents,
+    /// Documents that were read too far.
+    ahead: Vec<DatasetDocument>,
+    mark: Mark,
+    fault: Option<Fault>,
+}
+
+impl<'s> DocumentReader<'s> {
+    fn start(seeds: &'s DatasetSeeds, mark: Mark) -> Result<DocumentReader<'s>, Fault> {
+        Ok(DocumentReader {
+            documents: seeds.dataset.read(None).map_err(Fault::error)?,
+            seeds,
+            ahead: Vec::new(),
+            mark,
+            fault: None,
+        })
+    }
+
+    /// Reads past documents; false if there are fewer, or after a fault.
+    fn skip_to(&mut self, line: u64) -> bool {
+        while self.mark.line < line {
+            match self.next() {
+                Ok(Some(mut documents)) => {
+                    let left = usize::try_from(line - self.mark.line).unwrap_or(usize::MAX);
+                    self.ahead = documents.split_off(left.min(documents.len()));
+                    for document in &documents {
+                        self.mark = behind(self.mark, document);
+                    }
+                }
+                Ok(None) => return false,
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    return false;
                 }
             }
-        }))
-    }
-}
-
-struct DocumentReader {
-    documents: Documents,
-    rules: DocumentRules,
-    places: Places,
-    read: u64,
-    _dataset: Arc<Dataset>,
-}
-
-impl DocumentReader {
-    fn next_chunk(&mut self) -> Option<Result<Next, Fault>> {
-        let documents = match self.documents.next()? {
-            Ok(documents) => documents,
-            Err(error) => return Some(Err(store_fault(error))),
-        };
-        Some(self.take(documents))
+        }
+        true
     }
 
-    fn take(&mut self, documents: Vec<DatasetDocument>) -> Result<Next, Fault> {
-        let last = documents.last().map(|document| document.id.clone());
+    fn next(&mut self) -> Result<Option<Vec<DatasetDocument>>, Fault> {
+        if !self.ahead.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.ahead)));
+        }
+        self.documents.next().transpose().map_err(store_fault)
+    }
+
+    fn take(&mut self, documents: Vec<DatasetDocument>) -> Chunk {
         let mut seeds = Vec::with_capacity(documents.len());
         for document in documents {
-            self.read += 1;
-            seeds.extend(read_document(document, self.read, &self.rules));
+            self.mark = behind(self.mark, &document);
+            seeds.extend(read_document(document, self.mark.line, &self.seeds.rules));
         }
-        if let Some(id) = last {
-            let read = self.read;
-            self.places.note(&Place { read, id })?;
-        }
-        Ok(Next::Chunk(Chunk {
+        Chunk {
             seeds,
-            read: self.read,
-        }))
+            mark: self.mark,
+        }
     }
+}
+
+/// The mark behind a document. Its links count, and not its fields: a crawl may write these itself.
+fn behind(mark: Mark, document: &DatasetDocument) -> Mark {
+    let links = ["url", "urls", "want"].map(|name| document.members.get(name));
+    mark.then(json!([document.id, links]).to_string().as_bytes())
 }

@@ -15,7 +15,7 @@ use webfill_wire::Lane;
 
 use super::broken_list::BrokenList;
 use super::position::Position;
-use super::reading::{Chunk, Next, Reading, Source};
+use super::reading::{Chunk, Next, Reading, Source, Start};
 use super::records::{Put, Records};
 use super::repeated_list::RepeatedList;
 use super::requests::{FedRequests, SeedRequests};
@@ -116,20 +116,16 @@ impl Feeder {
     /// seeds are still in the batch.
     fn take_seeds(&mut self, source: Source) -> Result<Position, Fault> {
         let mut reading = Reading::start(source, self.input.fed_lines)?;
-        let mut position = reading.position;
-        if position.line > 0 {
-            self.broken.go_on();
-            self.repeated.go_on();
-        }
-        let fed = position.lines_of(self.input.fed_lines);
-        if fed > 0 {
-            // Lines that were fed before are read again, but not put: what they repeat is listed already.
-            self.repeated.go_on();
-        }
+        let mut position = Position::NOWHERE;
+        let mut fed = 0;
         while !self.is_over() {
             match reading.next()? {
-                Next::Seed(mut seed) => {
-                    position.line = seed.line;
+                Next::Start(start) => {
+                    self.begin(&start);
+                    (position, fed) = (start.position, start.fed);
+                }
+                Next::Seed(mut seed, mark) => {
+                    position.advance(mark);
                     if self.input.refresh.wants_filled_fields() {
                         seed.want_again(&self.input.extracted);
                     }
@@ -146,7 +142,7 @@ impl Feeder {
                 }
                 Next::Broken(fault) => self.broken.add(&fault)?,
                 Next::Chunk(chunk) => {
-                    position.line = chunk.read;
+                    position.advance(chunk.mark);
                     self.take_chunk(chunk)?;
                     self.hand_over(&position)?;
                 }
@@ -159,6 +155,22 @@ impl Feeder {
             }
         }
         Ok(position)
+    }
+
+    fn begin(&mut self, start: &Start) {
+        if start.position.line() > 0 {
+            // Documents that are fed are not read again.
+            self.broken.go_on();
+        }
+        if start.fed > 0 {
+            // Lines that were fed before are read again, but not put: what they repeat is listed already.
+            self.repeated.go_on();
+        }
+        if start.is_changed {
+            let word = "the seeds are no longer those that were read before: all are read from the first one";
+            // Nobody listens any more when the crawl is over.
+            let _ = self.tell.send(word.to_owned());
+        }
     }
 
     fn take_chunk(&mut self, chunk: Chunk) -> Result<(), Fault> {

@@ -4,10 +4,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use webfill_startup::Fault;
+use webfill_startup::state::PRIVATE;
 
 /// The file.
 pub struct ListFile {
@@ -59,10 +61,12 @@ impl ListFile {
     }
 
     fn open(&self) -> io::Result<File> {
+        let mut options = File::options();
         match self.goes_on {
-            true => File::options().append(true).create(true).open(&self.path),
-            false => File::create(&self.path),
-        }
+            true => options.append(true),
+            false => options.write(true).truncate(true),
+        };
+        options.create(true).mode(PRIVATE).open(&self.path)
     }
 
     fn cannot_list(&self, error: &io::Error) -> Fault {

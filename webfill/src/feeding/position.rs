@@ -1,132 +1,240 @@
-//! The position in an input, as one number that the dispatcher keeps: 23 bits that identify the input,
-//! and 40 bits of lines read. For another input the number is ignored.
+//! The position in an input, as one number that the dispatcher keeps: 4 bits that count how often the input was
+//! read from its start, 23 bits of a hash of all that was read, and 36 bits of lines read.
+//!
+//! A resumed crawl skips what is fed only if the input still begins with what was read. An input that was edited is
+//! read from its start: nothing of it may be lost, and what is fed already is recognised by the dispatcher.
 
 use std::fs::File;
-use std::io::{Read, Seek};
-use std::path::Path;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+
+use webfill_urls::chained_hash;
+
+use crate::seeds::Mark;
 
 /// A position in an input.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Position {
-    /// A hash of the file's beginning; 0 for a pipe, which is always read from its beginning.
-    fingerprint: u64,
-    /// Lines read, or documents if the input is a dataset.
-    pub line: u64,
+    /// How often the input was read from its start though a part of it was fed.
+    reading: u64,
+    /// What names the input beside lines of it; 0 for a pipe, which is always read from its beginning.
+    beginning: u64,
+    mark: Mark,
     /// The input has lines, each of which may repeat the record of another. Of documents, each is a
     /// record of its own.
     has_lines: bool,
 }
 
-const LINE_BITS: u32 = 40;
-const LINES: u64 = (1 << LINE_BITS) - 1;
-const FINGERPRINT_BYTES: u64 = 4_096;
+const READING_BITS: u32 = 4;
+const HASH_BITS: u32 = 23;
+const LINE_BITS: u32 = 36;
+const BEGINNING_BYTES: usize = 4_096;
 
 impl Position {
     /// For a crawl without an input.
     pub const NOWHERE: Position = Position {
-        fingerprint: 0,
-        line: 0,
+        reading: 0,
+        beginning: 0,
+        mark: Mark { line: 0, hash: 0 },
         has_lines: false,
     };
 
-    /// The beginning of a file.
-    pub fn start_of(seeds: &Path) -> Position {
+    /// The beginning of a pipe, which cannot be read twice.
+    pub fn start_of_pipe() -> Position {
         Position {
-            fingerprint: fingerprint(seeds).unwrap_or(0),
-            line: 0,
             has_lines: true,
+            ..Position::NOWHERE
         }
     }
 
-    /// The beginning of a regular file that is open already; what was read of it stays unread.
-    pub fn start_of_file(seeds: &File) -> Position {
-        Position {
-            fingerprint: fingerprint_of(seeds).unwrap_or(0),
-            line: 0,
-            has_lines: true,
-        }
+    /// The beginning of a regular file, wherever it is read at the moment.
+    pub fn start_of_file(seeds: &File) -> io::Result<Position> {
+        let mut beginning = Vec::new();
+        ReadAgain::new(seeds.try_clone()?)
+            .take(BEGINNING_BYTES as u64)
+            .read_to_end(&mut beginning)?;
+        Ok(Position {
+            beginning: cut(chained_hash(0, &beginning)),
+            ..Position::start_of_pipe()
+        })
     }
 
     /// The beginning of a dataset, which is identified by a text.
-    pub fn start_of_input(identity: &str) -> Position {
+    pub fn start_of_dataset(identity: &str) -> Position {
+        let hash = chained_hash(0, identity.as_bytes());
         Position {
-            fingerprint: bits_of(identity.as_bytes()).unwrap_or(0),
-            line: 0,
-            has_lines: false,
+            beginning: cut(hash),
+            mark: Mark { line: 0, hash },
+            ..Position::NOWHERE
         }
     }
 
-    /// The lines that an earlier run has fed, if it read the same input.
-    pub fn lines_of(&self, fed_lines: u64) -> u64 {
-        let same_file = self.fingerprint != 0 && fed_lines >> LINE_BITS == self.fingerprint;
-        match same_file {
-            true => fed_lines & LINES,
-            false => 0,
+    /// Lines or documents read.
+    pub fn line(&self) -> u64 {
+        self.mark.line
+    }
+
+    pub fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    pub fn advance(&mut self, mark: Mark) {
+        self.mark = mark;
+    }
+
+    /// The position at which reading of an input begins of which an earlier run has fed a part, and the lines of it
+    /// that count as fed. `mark_at` says how far the input would be read with so many lines.
+    pub fn resumed(
+        mut self,
+        fed_lines: u64,
+        mark_at: impl FnOnce(u64) -> Option<Mark>,
+    ) -> (Position, u64) {
+        let (reading, hash, line) = parts(fed_lines);
+        self.reading = reading;
+        if line == 0 {
+            return (self, 0);
         }
+        let is_same = |mark: Mark| mark.line == line && cut(mark.hash) == hash;
+        if self.may_resume(fed_lines) && mark_at(line).is_some_and(is_same) {
+            return (self, line);
+        }
+        self.reading = (reading + 1) % (1 << READING_BITS);
+        (self, 0)
+    }
+
+    /// Whether an earlier run has fed a part of some input, and this one can be read twice.
+    pub fn may_resume(&self, fed_lines: u64) -> bool {
+        self.beginning != 0 && parts(fed_lines).2 > 0
     }
 
     /// The number for the dispatcher.
     pub fn fed_lines(&self) -> u64 {
-        self.fingerprint << LINE_BITS | self.line
+        match self.beginning {
+            0 => number(self.reading, 0, self.mark.line),
+            _ => number(self.reading, cut(self.mark.hash), self.mark.line),
+        }
     }
 
-    /// The same number for another line of the input, if it has lines.
+    /// A number by which the store keeps a line of the input, if it has lines.
     pub fn of_line(&self, line: u64) -> Option<u64> {
-        let number = self.fingerprint << LINE_BITS | line;
-        self.has_lines.then_some(number)
+        self.has_lines
+            .then(|| number(self.reading, self.beginning, line))
     }
 
-    /// The line with this number, if it is one of this input.
-    pub fn line_at(&self, number: u64) -> Option<u64> {
-        let is_here = self.has_lines && number >> LINE_BITS == self.fingerprint;
-        is_here.then_some(number & LINES)
+    /// The line with this number, if it was read in this reading of the input.
+    pub fn line_at(&self, kept: u64) -> Option<u64> {
+        let (reading, beginning, line) = parts(kept);
+        let is_here = (reading, beginning) == (self.reading, self.beginning);
+        (self.has_lines && is_here).then_some(line)
     }
 }
 
-/// 23 bits that identify a file by its beginning; none for a pipe, which cannot be read twice.
-fn fingerprint(path: &Path) -> Option<u64> {
-    // Checked before opening, because opening a pipe blocks until it has a writer.
-    std::fs::metadata(path).ok().filter(|meta| meta.is_file())?;
-    fingerprint_of(&File::open(path).ok()?)
+fn number(reading: u64, hash: u64, line: u64) -> u64 {
+    (reading << HASH_BITS | hash) << LINE_BITS | line & ((1 << LINE_BITS) - 1)
 }
 
-fn fingerprint_of(mut file: &File) -> Option<u64> {
-    let mut beginning = Vec::new();
-    file.take(FINGERPRINT_BYTES)
-        .read_to_end(&mut beginning)
-        .ok()?;
-    file.rewind().ok()?;
-    bits_of(&beginning)
+fn parts(number: u64) -> (u64, u64, u64) {
+    let part = |shift: u32, bits: u32| number >> shift & ((1 << bits) - 1);
+    (
+        part(LINE_BITS + HASH_BITS, READING_BITS),
+        part(LINE_BITS, HASH_BITS),
+        part(0, LINE_BITS),
+    )
 }
 
-fn bits_of(content: &[u8]) -> Option<u64> {
-    let hash = webfill_urls::content_hash(content);
-    let bits = u64::from_str_radix(hash.get(..8)?, 16).ok()?;
-    Some(bits & 0x7f_ffff | 1)
+/// The bits of a hash that are kept; never 0, which means that there is none.
+fn cut(hash: u64) -> u64 {
+    hash & ((1 << HASH_BITS) - 1) | 1
+}
+
+/// Reads a regular file from its beginning, whatever else is read through the same descriptor.
+pub struct ReadAgain {
+    file: File,
+    at: u64,
+}
+
+impl ReadAgain {
+    pub fn new(file: File) -> ReadAgain {
+        ReadAgain { file, at: 0 }
+    }
+}
+
+impl Read for ReadAgain {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(buffer, self.at)?;
+        self.at += bytes as u64;
+        Ok(bytes)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read(start: Position, lines: &[&str]) -> Position {
+        let mut position = start;
+        position.advance(mark(start, lines, lines.len() as u64).unwrap());
+        position
+    }
+
+    fn mark(start: Position, lines: &[&str], line: u64) -> Option<Mark> {
+        let lines = lines.get(..line as usize)?;
+        let then = |mark: Mark, line: &&str| mark.then(line.as_bytes());
+        Some(lines.iter().fold(start.mark(), then))
+    }
+
     #[test]
-    fn a_position_means_nothing_for_another_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        };
-        let (first, second) = (file("first", "a\nb\n"), file("second", "c\nd\n"));
-        let mut position = Position::start_of(&first);
-        position.line = 2;
-        let kept = position.fed_lines();
-        assert_eq!(Position::start_of(&first).lines_of(kept), 2);
-        let opened = File::open(&first).unwrap();
-        assert_eq!(Position::start_of_file(&opened).lines_of(kept), 2);
-        assert_eq!(std::io::read_to_string(opened).unwrap(), "a\nb\n");
-        assert_eq!(Position::start_of(&second).lines_of(kept), 0);
-        assert_eq!(Position::start_of(Path::new("-")).lines_of(kept), 0);
-        assert_eq!(Position::NOWHERE.lines_of(kept), 0);
+    fn what_was_fed_is_skipped_only_where_all_of_it_is_as_it_was() {
+        let start = Position::start_of_dataset("a file");
+        let kept = read(start, &["a", "b", "c"]).fed_lines();
+        for (lines, skipped) in [
+            (&["a", "b", "c"][..], 3),
+            (&["a", "b", "c", "d"], 3),
+            (&["a", "x", "b", "c"], 0),
+            (&["x", "b", "c"], 0),
+            (&["a", "b", "cc"], 0),
+            (&["b", "a", "c", "d"], 0),
+            (&["a", "b"], 0),
+            (&[], 0),
+        ] {
+            let (position, fed) = start.resumed(kept, |line| mark(start, lines, line));
+            assert_eq!(fed, skipped, "{lines:?}");
+            let again = read(position, lines).fed_lines();
+            let (_, fed) = position.resumed(again, |line| mark(start, lines, line));
+            assert_eq!(fed, lines.len() as u64, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_position_means_nothing_for_another_dataset_and_for_a_pipe() {
+        let start = Position::start_of_dataset("one");
+        let kept = read(start, &["a"]).fed_lines();
+        for other in [
+            Position::start_of_dataset("other"),
+            Position::start_of_pipe(),
+        ] {
+            assert_eq!(other.resumed(kept, |line| mark(other, &["a"], line)).1, 0);
+        }
+        let pipe = read(Position::start_of_pipe(), &["a"]);
+        assert_eq!(
+            pipe.resumed(pipe.fed_lines(), |line| mark(pipe, &["a"], line))
+                .1,
+            0
+        );
+    }
+
+    #[test]
+    fn lines_of_another_reading_are_none_of_this() {
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, b"a\nb\n").unwrap();
+        let start = Position::start_of_file(&file).unwrap();
+        let first = start.of_line(7).unwrap();
+        assert_eq!(start.line_at(first), Some(7));
+        let kept = read(start, &["a"]).fed_lines();
+        let (resumed, _) = start.resumed(kept, |line| mark(start, &["a", "b"], line));
+        assert_eq!(resumed.line_at(first), Some(7));
+        let (edited, _) = start.resumed(kept, |line| mark(start, &["x", "a"], line));
+        assert_eq!(edited.line_at(first), None);
+        assert_eq!(Position::start_of_dataset("a").of_line(7), None);
     }
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use webfill_startup::Fault;
 
-use super::documents::DatasetSeeds;
-use super::position::Position;
+use super::documents::{DatasetSeeds, read_documents};
+use super::position::{Position, ReadAgain};
 use super::records::now_ms;
-use crate::seeds::{Seed, SeedFault, SeedReader};
+use crate::seeds::lines::Lines;
+use crate::seeds::{Mark, Seed, SeedFault, SeedReader};
 
 /// The most seeds that are read ahead; of documents it is one chunk.
 const AHEAD: usize = 500;
@@ -30,24 +31,45 @@ pub enum Source {
 pub struct Seeds {
     reader: SeedReader,
     start: Position,
+    /// The regular file that they are in.
+    file: Option<File>,
 }
 
 impl Seeds {
     /// Opens the input, once: a pipe cannot be read twice.
     pub fn open(path: &Path) -> Result<Seeds, Fault> {
+        // Checked before opening, because opening a pipe blocks until it has a writer.
+        if std::fs::metadata(path).is_ok_and(|found| found.is_file())
+            && let Ok(file) = File::open(path)
+        {
+            return Seeds::of_file(path, file);
+        }
         Ok(Seeds {
             reader: SeedReader::open(path, now_ms()).map_err(Fault::usage)?,
-            start: Position::start_of(path),
+            start: Position::start_of_pipe(),
+            file: None,
         })
     }
 
     /// Reads a regular file that is open already; its name says what it holds.
     pub fn of_file(name: &Path, file: File) -> Result<Seeds, Fault> {
-        let start = Position::start_of_file(&file);
+        let cannot = |error| {
+            let name = name.display();
+            Fault::usage(format!("cannot read seeds from {name}: {error}"))
+        };
+        let start = Position::start_of_file(&file).map_err(cannot)?;
+        let again = file.try_clone().map_err(cannot)?;
         Ok(Seeds {
             reader: SeedReader::of_file(name, file, now_ms()).map_err(Fault::usage)?,
             start,
+            file: Some(again),
         })
+    }
+
+    /// How far the input goes with so many lines.
+    fn mark_at(file: File, line: u64) -> Option<Mark> {
+        let lines = Lines::of(Box::new(ReadAgain::new(file)));
+        lines.ok()?.mark_at(line)
     }
 
     /// Whether the format has room for records.
@@ -58,7 +80,10 @@ impl Seeds {
 
 /// The next item of an input.
 pub enum Next {
-    Seed(Seed),
+    /// Where reading begins; the first item.
+    Start(Start),
+    /// A seed, and how far the input is read with it.
+    Seed(Seed, Mark),
     Broken(SeedFault),
     /// Documents that are fed together, with the position after them.
     Chunk(Chunk),
@@ -67,11 +92,37 @@ pub enum Next {
     End,
 }
 
+/// What an earlier run has left to read.
+#[derive(Clone, Copy)]
+pub struct Start {
+    pub position: Position,
+    /// The lines or documents that are fed already.
+    pub fed: u64,
+    /// An earlier run has fed a part of another input, or of this one before it was edited.
+    pub is_changed: bool,
+}
+
+impl Start {
+    /// See [`Position::resumed`].
+    pub fn resumed(
+        start: Position,
+        fed_lines: u64,
+        mark_at: impl FnOnce(u64) -> Option<Mark>,
+    ) -> Start {
+        let (position, fed) = start.resumed(fed_lines, mark_at);
+        Start {
+            position,
+            fed,
+            is_changed: fed == 0 && start.may_resume(fed_lines),
+        }
+    }
+}
+
 /// Documents that were read together.
 pub struct Chunk {
     pub seeds: Vec<Result<Seed, SeedFault>>,
-    /// Documents of the input read so far.
-    pub read: u64,
+    /// How far the input is read with them.
+    pub mark: Mark,
 }
 
 /// The channel from the reading thread, which ends after a fault.
@@ -79,8 +130,6 @@ pub(super) type Bring = SyncSender<Result<Next, Fault>>;
 
 /// The handle of the reading thread.
 pub struct Reading {
-    /// The position at which reading has begun.
-    pub position: Position,
     brought: Receiver<Result<Next, Fault>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -90,18 +139,15 @@ impl Reading {
     pub fn start(source: Source, fed: u64) -> Result<Reading, Fault> {
         match source {
             Source::Lines(seeds) => {
-                let position = seeds.start;
-                Reading::on_thread(position, AHEAD, move |bring| read_lines(seeds, &bring))
+                Reading::on_thread(AHEAD, move |bring| read_lines(seeds, fed, &bring))
             }
             Source::Dataset(seeds) => {
-                let (position, read) = seeds.read_behind(fed)?;
-                Reading::on_thread(position, 1, read)
+                Reading::on_thread(1, move |bring| read_documents(seeds, fed, &bring))
             }
         }
     }
 
     fn on_thread(
-        position: Position,
         ahead: usize,
         read: impl FnOnce(Bring) + Send + 'static,
     ) -> Result<Reading, Fault> {
@@ -111,7 +157,6 @@ impl Reading {
             .spawn(move || read(bring))
             .map_err(|error| Fault::error(format!("cannot start reading seeds: {error}")))?;
         Ok(Reading {
-            position,
             brought,
             thread: Some(thread),
         })
@@ -134,10 +179,16 @@ impl Reading {
     }
 }
 
-fn read_lines(seeds: Seeds, bring: &Bring) {
-    for seed in seeds.reader {
+fn read_lines(mut seeds: Seeds, fed: u64, bring: &Bring) {
+    let file = seeds.file.take();
+    let mark_at = |line| Seeds::mark_at(file?, line);
+    let start = Start::resumed(seeds.start, fed, mark_at);
+    if bring.send(Ok(Next::Start(start))).is_err() {
+        return;
+    }
+    while let Some(seed) = seeds.reader.next() {
         let next = match seed {
-            Ok(seed) => Next::Seed(seed),
+            Ok(seed) => Next::Seed(seed, seeds.reader.mark()),
             Err(fault) => Next::Broken(fault),
         };
         if bring.send(Ok(next)).is_err() {

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use webfill_urls::chained_hash;
 
 /// The longest line that is read; a longer one is broken.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
@@ -13,11 +14,32 @@ pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 const BUFFER_BYTES: usize = 64 << 10;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
+/// How far an input was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Lines read, or documents if the input is a dataset.
+    pub line: u64,
+    /// A hash of all of them.
+    pub hash: u64,
+}
+
+impl Mark {
+    /// Behind the next line, or document.
+    pub fn then(self, content: &[u8]) -> Mark {
+        Mark {
+            line: self.line + 1,
+            hash: chained_hash(self.hash, content),
+        }
+    }
+}
+
 /// One line, without its end.
 pub(crate) struct Line {
     /// From 1.
     pub(crate) number: u64,
     pub(crate) text: LineText,
+    /// Behind the line.
+    mark: Mark,
 }
 
 pub(crate) enum LineText {
@@ -34,8 +56,10 @@ pub(crate) struct Lines {
     input: Box<dyn BufRead + Send>,
     /// Lines that were read and put back.
     unread: VecDeque<Line>,
-    /// Lines read from the input so far.
-    number: u64,
+    /// Behind the last line that was read from the input.
+    read: Mark,
+    /// Behind the last line that was taken.
+    taken: Mark,
     has_failed: bool,
 }
 
@@ -82,9 +106,21 @@ impl Lines {
         Ok(Lines {
             input: Box::new(BufReader::with_capacity(BUFFER_BYTES, input)),
             unread: VecDeque::new(),
-            number: 0,
+            read: Mark::default(),
+            taken: Mark::default(),
             has_failed: false,
         })
+    }
+
+    /// Behind the line that was taken last.
+    pub(crate) fn mark(&self) -> Mark {
+        self.taken
+    }
+
+    /// Reads on until so many lines are read; `None` if there are fewer.
+    pub(crate) fn mark_at(mut self, line: u64) -> Option<Mark> {
+        while self.read.line < line && self.read_on().is_some() {}
+        (self.read.line == line).then_some(self.read)
     }
 
     /// Puts lines back, to be read in this order.
@@ -95,9 +131,12 @@ impl Lines {
     }
 
     pub(crate) fn next(&mut self) -> Option<Line> {
-        if let Some(line) = self.unread.pop_front() {
-            return Some(line);
-        }
+        let line = self.unread.pop_front().or_else(|| self.read_on())?;
+        self.taken = line.mark;
+        Some(line)
+    }
+
+    fn read_on(&mut self) -> Option<Line> {
         if self.has_failed {
             return None;
         }
@@ -106,13 +145,13 @@ impl Lines {
         if let Ok(0) = read {
             return None;
         }
-        self.number += 1;
         if text.last() == Some(&b'\n') {
             text.pop();
         }
         if text.last() == Some(&b'\r') {
             text.pop();
         }
+        self.read = self.read.then(&text);
         let text = match read {
             Err(error) => {
                 self.has_failed = true;
@@ -128,8 +167,9 @@ impl Lines {
             Ok(_) => LineText::Whole(text),
         };
         Some(Line {
-            number: self.number,
+            number: self.read.line,
             text,
+            mark: self.read,
         })
     }
 
