@@ -10,6 +10,9 @@
 //! The core is public for the simulation (`tests/simulation/`), which drives it with simulated time
 //! and messages instead of [`mod@run`].
 
+// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod application_limits;
 mod audit;
 mod backends;

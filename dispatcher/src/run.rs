@@ -207,7 +207,7 @@ pub fn run(
     tell_of_quiet(&process.core, &setup.state, clock.now_ms());
     // The first turn may take a moment: nobody who has read the line is told that nothing is open.
     process.note_turn(process.clock.now_ms());
-    eprintln!("ready");
+    webfill_startup::say!("ready");
     process.service_manager.ready();
     let ended = process.run_until_ended(&arrived);
     process.service_manager.stops();

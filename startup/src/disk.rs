@@ -102,11 +102,11 @@ impl Disks {
     fn tell(&self, found: Option<&Shortage>) {
         match (&self.shortage, found) {
             (None, Some(shortage)) => {
-                eprintln!("paused: {shortage}");
+                crate::say!("paused: {shortage}");
                 tracing::warn!(event = "disk_low", folder = %shortage.folder.display(), free_mib = shortage.free_mib, "paused: too little room on a disk");
             }
             (Some(_), None) => {
-                eprintln!("going on: there is room on the disk again");
+                crate::say!("going on: there is room on the disk again");
                 tracing::info!(
                     event = "disk_has_room",
                     "going on: there is room on the disk again"

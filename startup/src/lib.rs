@@ -1,7 +1,10 @@
-//! What every webfill process needs around its work: logging, the state folder and its lock, signals,
+//! What every webfill process needs around its work: logging, printing, the state folder and its lock, signals,
 //! child processes, exit codes, the room on disks, the service manager, files that are written whole, the clock that
 //! all processes of a machine share, how long a crawl is claimed by it, and what figures need of the past: starts and
 //! the last backup.
+
+// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod boot_clock;
 pub mod child;
@@ -16,6 +19,7 @@ pub mod service_manager;
 pub mod signals;
 pub mod starts;
 pub mod state;
+pub mod terminal;
 pub mod whole_file;
 
 pub use exit::{ExitStatus, Fault};

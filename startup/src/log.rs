@@ -18,6 +18,7 @@ use tracing_subscriber::filter::LevelFilter;
 use self::audit::AuditFile;
 use self::file::LogFiles;
 use crate::exit::Fault;
+use crate::terminal::Printable;
 
 pub mod audit;
 mod file;
@@ -94,7 +95,8 @@ pub fn start(folder: &Path, name: &str, config: &LogConfig) -> Result<WorkerGuar
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(BUFFERED_LINES)
         .thread_name("log")
-        .finish(files);
+        // For whoever reads them on a terminal.
+        .finish(Printable::new(files));
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)

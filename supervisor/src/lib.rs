@@ -8,6 +8,9 @@
 //! [`supervisor`] is the core, which has no sockets, processes or clock, so that the simulation can
 //! run it; [`mod@run`] is the process around it.
 
+// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod claim;
 mod config;
 mod figures;

@@ -44,12 +44,12 @@ impl Readiness {
             News::Nothing => {}
             News::Ready => {
                 tracing::info!(event = "ready", "ready");
-                eprintln!("ready");
+                webfill_startup::say!("ready");
             }
             News::Waiting => {
                 let reason = waits_for.unwrap_or_default();
                 tracing::warn!(event = "waiting", reason, "not ready yet");
-                eprintln!("waiting: {reason}");
+                webfill_startup::say!("waiting: {reason}");
             }
         }
     }

@@ -3,8 +3,9 @@
 use std::process::{Command, Stdio};
 
 use webfill_test_needs::needs;
+use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
-use webfill_tests::workplace::Workplace;
+use webfill_tests::workplace::{Workplace, files_under};
 
 /// Runs a crawl of one record on a terminal of so many columns, and returns what was shown. It lasts
 /// longer than it takes until records are counted for the first time after they were fed.
@@ -70,5 +71,124 @@ fn a_narrow_terminal_shows_what_matters_and_cuts_the_rest_off() {
     assert!(last.contains(" s: resolved "), "{last:?}");
     for part in ["█", "░", "sites"] {
         assert!(!last.contains(part), "`{part}` is in: {last:?}");
+    }
+}
+
+/// What would name a terminal's window, colour its text, clear it, and write over what was there.
+const STEERING: &str = "A\u{1b}]0;owned\u{7}B\u{1b}[31mC\u{9b}2JD\u{8}E\u{7f}F\u{9d}8;;x\u{9c}G";
+
+fn steers(text: &str) -> bool {
+    let is_steering = |c: char| c.is_control() && !"\n\t".contains(c);
+    text.contains(is_steering)
+}
+
+/// A crawl of a page that would steer a terminal by all that it says, and commands that show what it said.
+fn told_of_a_hostile_page(web: &Web, work: &Workplace) -> Vec<Vec<String>> {
+    let site = web.site("evil.example");
+    site.serve(
+        "/",
+        page(STEERING)
+            .field("name", STEERING)
+            .mapped_link(&format!("/{STEERING}")),
+    );
+    site.serve("/gone", page(STEERING).status(404));
+    let seeds = [site.url("/"), site.url("/gone")]
+        .map(|url| format!("{STEERING} {url},{url},,,{STEERING}\n"))
+        .concat();
+    work.write(
+        "evil.csv",
+        format!("id,url,name,wanted {STEERING},known\n{seeds}"),
+    );
+    let store = format!("sqlite:{}", work.path("store.db").display());
+    let state = work.path("state").display().to_string();
+    let profile = work.path("mappings/profile.json").display().to_string();
+    work.write(
+        "page.html",
+        format!("<h1>{STEERING}</h1><p class=name>{STEERING}</p>"),
+    );
+    let kept = work.path("page.html").display().to_string();
+    let commands: &[&[&str]] = &[
+        &["export", "--store", &store, "records"],
+        &["export", "--store", &store, "records", "--format", "csv"],
+        &["export", "--store", &store, "pages", "--format", "csv"],
+        &["changes", "--store", &store],
+        &["changes", "--store", &store, "--json"],
+        &["health", "--store", &store],
+        &["trace", "http://evil.example/", "--state", &state],
+        &["trace", "http://evil.example/", "--state", &state, "--json"],
+        &["trace", STEERING, "--state", &state],
+        &["mapping", "test", &profile, &kept],
+        &["mapping", "test", &profile, &kept, "--trace"],
+        &["mapping", "test", &profile, &kept, &kept],
+        &["mapping", "test", &profile, STEERING],
+        &["mapping", "check", STEERING],
+        &["crawl", "--seeds", STEERING],
+        &["extract", "--store", &store, "--crawl", STEERING],
+        &["export", "--store", STEERING],
+        &[STEERING],
+    ];
+    let owned = |args: &&[&str]| args.iter().map(|arg| arg.to_string()).collect();
+    commands.iter().map(owned).collect()
+}
+
+#[test]
+fn nothing_that_a_page_says_steers_a_terminal() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let commands = told_of_a_hostile_page(&web, &work);
+    let run = work
+        .crawl(&web)
+        .instead("--summary", "human")
+        .instead("--progress", "plain")
+        .arg("--seeds")
+        .arg(work.path("evil.csv"))
+        .finish()
+        .expect(0);
+    assert!(!steers(&run.stdout), "{:?}", run.stdout);
+    assert!(!steers(&run.stderr), "{:?}", run.stderr);
+    for path in files_under(&work.path("state/logs")) {
+        let text = std::fs::read_to_string(&path).expect("a log");
+        assert!(!steers(&text), "{}: {text:?}", path.display());
+    }
+    let mut said = String::new();
+    for args in commands.iter().filter(|args| args[0] != "export") {
+        let run = Run::new(args).finish();
+        assert!(!steers(&run.stdout), "{args:?}: {:?}", run.stdout);
+        assert!(!steers(&run.stderr), "{args:?}: {:?}", run.stderr);
+        said += &run.stdout;
+    }
+    for part in ["A\\u001b]0;owned\\u0007B", "C\\u009b2JD"] {
+        assert!(said.contains(part), "`{part}` is not in: {said}");
+    }
+}
+
+#[needs(script)]
+#[test]
+fn an_export_is_as_stored_in_a_pipe_and_harmless_on_a_terminal() {
+    let (web, work) = (Web::start(), Workplace::new());
+    let commands = told_of_a_hostile_page(&web, &work);
+    let crawl = work.crawl(&web).arg("--seeds").arg(work.path("evil.csv"));
+    crawl.finish().expect(0);
+    let exports = commands
+        .iter()
+        .filter(|args| args[0] == "export" && args.len() > 3);
+    for args in exports {
+        let piped = Run::new(args).finish().expect(0).stdout;
+        assert!(piped.contains('\u{9b}'), "{args:?}: {piped:?}");
+        let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
+        let command = format!(
+            "{} {}",
+            webfill_tests::run::binary().display(),
+            quoted.join(" ")
+        );
+        let output = Command::new("script")
+            .args(["--quiet", "--return", "--flush", "--command", &command])
+            .arg("/dev/null")
+            .stdin(Stdio::null())
+            .output()
+            .expect("`script` is installed");
+        let shown = String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n");
+        assert!(output.status.success(), "{shown}");
+        assert!(!steers(&shown), "{args:?}: {shown:?}");
+        assert!(shown.contains("\\u009b2J"), "{args:?}: {shown:?}");
     }
 }

@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use clap::Args;
 use serde_json::Value;
 use webfill_startup::log::audit::{audit_files, desk_audit_file};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_startup::{ExitStatus, Fault, terminal};
 use webfill_store::parse_iso_time;
 
 use crate::changes::since;
@@ -66,7 +66,7 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
     let mut beside: Vec<Told> = lines_of(beside)?.collect();
     beside.sort_by_key(|(at_ms, _)| *at_ms);
     let mut beside = beside.into_iter().peekable();
-    let mut out = std::io::stdout().lock();
+    let mut out = terminal::stdout();
     let recent = files.into_iter().filter(|file| options.may_hold(file));
     for told in lines_of(recent.collect())? {
         while let Some(earlier) = next_before(&mut beside, told.0) {

@@ -17,6 +17,7 @@ use webfill_store::StoreUri;
 
 use self::rotation::Rotation;
 use crate::settings::Settings;
+use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct BackupOptions {
@@ -83,7 +84,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
     }
     if let Err(error) = note_backup(&sources.state, begun_ms) {
         let state = sources.state.display();
-        eprintln!(
+        webfill_startup::say!(
             "webfill: the backup is complete, but its time cannot be noted in {state}: {error}"
         );
     }
@@ -104,7 +105,7 @@ impl Sources {
     /// the store.
     fn copy_to(&self, folder: &Path, begun_ms: i64) -> Result<(), Fault> {
         let copy = Frontier::back_up(&self.state, folder, begun_ms);
-        println!("{}", copy.map_err(Fault::error)?.display());
+        tell(copy.map_err(Fault::error)?.display())?;
         back_up_store("store", &self.store, folder)?;
         if let Some(cache) = &self.cache {
             back_up_store("cache", cache, folder)?;
@@ -138,8 +139,8 @@ fn require(uri: &StoreUri) -> Result<(), Fault> {
 
 fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Fault> {
     match webfill_store::back_up(store, folder).map_err(Fault::error)? {
-        Some(copy) => println!("{}", copy.display()),
-        None => eprintln!(
+        Some(copy) => tell(copy.display())?,
+        None => webfill_startup::say!(
             "webfill: the {what} {store} is not copied: back it up with mongodump after this"
         ),
     }

@@ -106,7 +106,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
             }
             Err(error) if options.follow && error.is_retry() => {
                 if told.is_none_or(|told| told.elapsed() > REPORT_EVERY) {
-                    eprintln!("webfill: {error}, waiting for it");
+                    webfill_startup::say!("webfill: {error}, waiting for it");
                     told = Some(Instant::now());
                 }
             }

@@ -322,11 +322,11 @@ pub fn tell_usage(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprint!("{error}");
+            webfill_startup::say!("{}", error.to_string().trim_end());
             ExitCode::from(ExitStatus::Usage.code())
         }
         _ => {
-            eprintln!("webfill: {}", usage_sentence(error));
+            webfill_startup::say!("webfill: {}", usage_sentence(error));
             ExitCode::from(ExitStatus::Usage.code())
         }
     }

@@ -63,8 +63,8 @@ pub fn run(options: &DeskOptions) -> Result<ExitStatus, Fault> {
     let advice = "choose another --listen ADDRESS:PORT";
     let alone = Arc::new(Alone(desk));
     let address = webfill_http::start(options.listen, advice, protection.clone(), alone)?;
-    eprintln!("the desk is at {scheme}://{address}/desk/");
-    eprintln!("ready");
+    webfill_startup::say!("the desk is at {scheme}://{address}/desk/");
+    webfill_startup::say!("ready");
     while signals::asked() == Asked::Nothing {
         std::thread::sleep(LOOK_EVERY);
         if signals::take_reload() {
@@ -116,7 +116,7 @@ fn check(store: &StoreUri) -> Result<(), Fault> {
 fn read_again(files: &HttpFiles, protection: &InForce) {
     match files.read() {
         Ok(read) => protection.replace(read),
-        Err(fault) => eprintln!("webfill: the reload has changed nothing: {fault}"),
+        Err(fault) => webfill_startup::say!("webfill: the reload has changed nothing: {fault}"),
     }
 }
 

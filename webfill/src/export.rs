@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde_json::Value;
-use webfill_startup::{ExitStatus, Fault, signals};
+use webfill_startup::{ExitStatus, Fault, signals, terminal};
 use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreUri, open_existing};
 
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
@@ -71,7 +71,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         let store = open_existing(&uri).await?;
         // Created after the store was opened, so that a wrong store does not truncate the file.
         let out: Box<dyn Write + Send> = match &options.output {
-            None => Box::new(io::stdout()),
+            None => terminal::data_stdout(),
             Some(path) => Box::new(File::create(path).map_err(|error| {
                 io::Error::new(error.kind(), format!("{}: {error}", path.display()))
             })?),
@@ -117,7 +117,7 @@ fn tell_of_nothing(wanted: &Wanted, uri: &StoreUri) {
         ExportWhat::Pages => "pages",
         ExportWhat::Changes => "changes",
     };
-    eprintln!("webfill: {uri} has no {what} of {}", named.join(" and "));
+    webfill_startup::say!("webfill: {uri} has no {what} of {}", named.join(" and "));
 }
 
 /// Refuses flags that do not go together.

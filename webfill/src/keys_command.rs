@@ -164,7 +164,7 @@ fn make(
     create(&secret_file, &secret, 0o400)?;
     create(&public_file, &format!("{}\n", keys.public), 0o444)?;
     match owner {
-        Owner::Dispatcher if is_next => eprintln!(
+        Owner::Dispatcher if is_next => webfill_startup::say!(
             "copy {} to the folder of keys of every supervisor and client; then, here, `webfill keys rotate`, and restart the dispatcher",
             public_file.display()
         ),
@@ -176,7 +176,7 @@ fn make(
             if let Some(trusted) = trusted {
                 trust(folder, trusted)?;
             }
-            eprintln!(
+            webfill_startup::say!(
                 "on the dispatcher's machine, let it in: webfill keys add {} NAME '{}'",
                 owner.as_str(),
                 keys.public

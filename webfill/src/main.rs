@@ -1,5 +1,8 @@
 //! The `webfill` command: parses the command line, runs the subcommand, and returns its exit status.
 
+// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 mod audit;
 mod backup;
 mod changes;
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(status) => ExitCode::from(status.code()),
         Err(fault) => {
-            eprintln!("webfill: {fault}");
+            webfill_startup::say!("webfill: {fault}");
             ExitCode::from(fault.status.code())
         }
     }

@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use webfill_startup::terminal::printable;
 use webfill_store::RecordCounts;
 
 use crate::cli::ProgressStyle;
@@ -81,9 +82,9 @@ impl Progress {
             bar.set_style(bar_style());
             bar.set_length(done + counters.queued + counters.leased);
             bar.set_position(done);
-            bar.set_message(line);
+            bar.set_message(printable(&line));
         } else {
-            eprintln!("{line}");
+            webfill_startup::say!("{line}");
             self.next_line = now + PLAIN_EVERY;
         }
     }
@@ -98,8 +99,8 @@ impl Progress {
     /// Prints a line, above the bar if there is one.
     pub fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| webfill_startup::say!("{line}")),
+            None => webfill_startup::say!("{line}"),
         }
     }
 
@@ -186,10 +187,10 @@ impl FeedProgress {
     pub fn show(&mut self, tally: &Tally) {
         let now = Instant::now();
         if let Some(bar) = &self.bar {
-            bar.set_message(self.line(tally));
+            bar.set_message(printable(&self.line(tally)));
             bar.tick();
         } else if self.plain && now >= self.next_line {
-            eprintln!("{}", self.line(tally));
+            webfill_startup::say!("{}", self.line(tally));
             self.next_line = now + FEED_EVERY;
         }
     }
@@ -197,8 +198,8 @@ impl FeedProgress {
     /// Prints a line of text that stays, above the bar.
     pub fn tell(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| webfill_startup::say!("{line}")),
+            None => webfill_startup::say!("{line}"),
         }
     }
 

@@ -1,14 +1,14 @@
 //! Prints results on standard output.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 
-use webfill_startup::Fault;
+use webfill_startup::{Fault, terminal};
 
-/// Prints a result and a line break. If the reader has closed the pipe, as `head` does, this is not
+/// Prints a text or JSON and a line break. If the reader has closed the pipe, as `head` does, this is not
 /// an error.
 pub fn tell(result: impl Display) -> Result<(), Fault> {
-    let mut stdout = io::stdout().lock();
+    let mut stdout = terminal::stdout();
     let written = writeln!(stdout, "{result}").and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Fault::error(format!(

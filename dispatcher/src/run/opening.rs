@@ -59,12 +59,12 @@ pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
             wait_s,
             "the state folder is a copy, or was moved from another disk"
         );
-        eprintln!(
+        webfill_startup::say!(
             "{} is a copy, or was moved here from another disk: no dispatcher may run on the original any more",
             state.display()
         );
     }
-    eprintln!(
+    webfill_startup::say!(
         "no supervisor is let in for {wait_s} s: requests of the former fleet may be under way"
     );
 }

@@ -45,7 +45,7 @@ impl Process {
             Err(fault) => {
                 // Who has sent a signal gets no answer.
                 if ended.asked.client.is_none() {
-                    eprintln!(
+                    webfill_startup::say!(
                         "webfill: nothing was changed by the reload: {}",
                         fault.message
                     );

@@ -90,7 +90,7 @@ impl Claim {
     /// begun end in this time. The claim is renewed meanwhile.
     fn wait_for_requests(&self, longest: Duration, tells: bool) -> Result<(), Fault> {
         if tells && !longest.is_zero() {
-            eprintln!(
+            webfill_startup::say!(
                 "webfill: took the crawl over; waits for {} seconds, because requests of the former process may be under way",
                 longest.as_secs()
             );
@@ -243,7 +243,7 @@ fn wait_until_lapsed(
     tells: bool,
 ) -> Result<u64, Fault> {
     if tells {
-        eprintln!(
+        webfill_startup::say!(
             "webfill: crawl {} was begun by {}; if that is dead, this goes on in {} seconds",
             claim.crawl.crawl_id,
             other.holder,

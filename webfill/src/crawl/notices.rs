@@ -97,7 +97,7 @@ impl RunNotices {
         let name = &self.watch.name;
         tracing::warn!(event = "notices_left", watch = name, "{what}");
         if self.tells {
-            eprintln!("webfill: {name}: {what}");
+            webfill_startup::say!("webfill: {name}: {what}");
         }
     }
 

@@ -145,7 +145,7 @@ impl Connection {
         let mut answer = self.client.answer_within(EXPLAIN_AFTER)?;
         if answer.is_none() {
             if std::io::stderr().is_terminal() {
-                eprintln!(
+                webfill_startup::say!(
                     "webfill: waiting for the answer: what stands still is waited for until its lease is over"
                 );
             }

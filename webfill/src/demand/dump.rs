@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use webfill_startup::signals::{self, Asked};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_startup::{ExitStatus, Fault, terminal};
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
 use super::ConnectionOptions;
@@ -52,7 +52,7 @@ pub fn dump(options: DumpOptions) -> Result<ExitStatus, Fault> {
         }
     })
     .map_err(Fault::error)?;
-    let printed = print(&arrived, io::stdout().lock());
+    let printed = print(&arrived, terminal::stdout());
     // In this order, because the socket's thread may be blocked by a full queue.
     drop(arrived);
     drop(sockets);

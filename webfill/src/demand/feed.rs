@@ -90,7 +90,7 @@ fn feed_whole(dispatcher: &mut Connection, text: &str, request: &Value) -> Resul
     match dispatcher.feed(text)? {
         Ok(answer) => tally.add(&answer),
         Err(refusal) => {
-            eprintln!("webfill: {}", refusal.sentence());
+            webfill_startup::say!("webfill: {}", refusal.sentence());
             tally.refused = request.as_array().map_or(1, |list| list.len() as u64);
         }
     }
@@ -131,7 +131,7 @@ fn feed_lines(
     }
     progress.finish();
     if tally.refused > MAX_PRINTED {
-        eprintln!(
+        webfill_startup::say!(
             "webfill: {} more lines refused",
             tally.refused - MAX_PRINTED
         );

@@ -52,7 +52,7 @@ pub(super) async fn export(
             Err(ExportError::Output(error)) if is_interrupt(&error) => {}
             Err(ExportError::Store(error)) if follow && error.is_retry() => {
                 if told.is_none_or(|told| told.elapsed() > REPORT_EVERY) {
-                    eprintln!("webfill: {error}, waiting for it");
+                    webfill_startup::say!("webfill: {error}, waiting for it");
                     told = Some(Instant::now());
                 }
             }

@@ -192,7 +192,7 @@ fn gather_with(
     gather(&mut gathering)?;
     if gathering.passed_over > 0 {
         let (pages, more) = (gathering.pages.len(), gathering.passed_over);
-        eprintln!("webfill: learns from {pages} pages; {more} more are not looked at");
+        webfill_startup::say!("webfill: learns from {pages} pages; {more} more are not looked at");
     }
     Ok(gathering.into())
 }

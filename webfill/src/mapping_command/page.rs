@@ -81,7 +81,7 @@ impl Page {
         let status = document.status.as_str();
         match document.status {
             Status::Text => {}
-            Status::NoText => eprintln!(
+            Status::NoText => webfill_startup::say!(
                 "webfill: {}: there is no text in this document ({kind}), so only `meta` yields anything",
                 self.name
             ),

@@ -86,11 +86,13 @@ impl Trial {
             let name = &source.name;
             match Page::read(source, fetching) {
                 Ok(page) if source.is_found && page.is_binary() => {
-                    eprintln!("webfill: {name} is neither a page nor a document, and is left out");
+                    webfill_startup::say!(
+                        "webfill: {name} is neither a page nor a document, and is left out"
+                    );
                 }
                 Ok(page) => self.on_one_of_several(&page, &mut rates)?,
                 Err(fault) => {
-                    eprintln!("webfill: {fault}");
+                    webfill_startup::say!("webfill: {fault}");
                     rates.add_failed(name);
                 }
             }
@@ -116,7 +118,7 @@ impl Trial {
                 rates.add(&page.name, &fields, &extraction);
             }
             Err(fault) => {
-                eprintln!("webfill: {}: {fault}", page.name);
+                webfill_startup::say!("webfill: {}: {fault}", page.name);
                 rates.add_failed(&page.name);
                 return Ok(());
             }

@@ -216,7 +216,7 @@ impl Attendance {
 
     fn say(&self, what: &str) {
         if self.says {
-            eprintln!("webfill: {}: {what}", self.watch.name);
+            webfill_startup::say!("webfill: {}: {what}", self.watch.name);
         }
     }
 }

@@ -105,7 +105,9 @@ impl Archive {
                     Ok(None) => break,
                     Err(error) => {
                         if is_first {
-                            eprintln!("webfill: {shown}: torn, read up to there: {error}");
+                            webfill_startup::say!(
+                                "webfill: {shown}: torn, read up to there: {error}"
+                            );
                         }
                         break;
                     }

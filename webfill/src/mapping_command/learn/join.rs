@@ -55,7 +55,7 @@ pub fn leave_out_unusable_names(pages: &mut [Page]) {
         });
     }
     for name in left_out {
-        eprintln!(
+        webfill_startup::say!(
             "webfill: `{}` is left out: a field of a mapping has a to z, digits and `_`, a letter first",
             visible(&name)
         );

@@ -75,7 +75,7 @@ impl KnownRecords {
         }
         if known.faults > FAULTS_TOLD {
             let more = known.faults - FAULTS_TOLD;
-            eprintln!("webfill: {from}: {more} more records cannot be used");
+            webfill_startup::say!("webfill: {from}: {more} more records cannot be used");
         }
         Ok(known)
     }
@@ -120,9 +120,10 @@ impl KnownRecords {
                 Some(document) => format!("record {document}"),
                 None => format!("line {}", fault.line),
             };
-            eprintln!(
+            webfill_startup::say!(
                 "webfill: --records: {place}: {}: {}",
-                fault.reason, fault.text
+                fault.reason,
+                fault.text
             );
         }
     }

@@ -55,7 +55,7 @@ impl Told<'_> {
             (ReportFormat::Json, ..) => tell(format_args!("{:#}", self.json())),
             (ReportFormat::Text, Some(file), _) => tell(self.text(Some(file))),
             (ReportFormat::Text, None, text) => {
-                eprintln!("{}", self.text(None));
+                webfill_startup::say!("{}", self.text(None));
                 text.map_or(Ok(()), |text| tell(text.trim_end()))
             }
         }

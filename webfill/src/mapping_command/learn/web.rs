@@ -55,7 +55,7 @@ fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fa
         let asked = canonical(url, None).map_err(Fault::usage)?;
         match fetching.source(&asked) {
             Ok(source) => read(&asked, &source, &mut gathering)?,
-            Err(Missing::OnTheWeb(reason)) => eprintln!("webfill: {reason}"),
+            Err(Missing::OnTheWeb(reason)) => webfill_startup::say!("webfill: {reason}"),
             Err(Missing::Here(fault)) => return Err(fault),
         }
     }
@@ -73,7 +73,7 @@ fn read(asked: &Url, source: &Source, gathering: &mut Gathering<'_>) -> Result<(
         .map_err(|error| Fault::error(format!("cannot read {}: {error}", file.display())))?;
     let url = source.url.clone().unwrap_or_else(|| asked.clone());
     let Some((kind, text)) = kind_and_text(file, source.content_type.as_deref(), &body) else {
-        eprintln!("webfill: {asked} is no page to learn from, and is left out");
+        webfill_startup::say!("webfill: {asked} is no page to learn from, and is left out");
         gathering.note_of_other_kind(&url);
         return Ok(());
     };
