@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use webfill_startup::state::PRIVATE;
 
 use crate::sight::{Records, Sight};
 
@@ -183,7 +184,7 @@ impl History {
             return Ok(());
         };
         let mut options = OpenOptions::new();
-        let mut file = options.create(true).append(true).mode(0o640).open(path)?;
+        let mut file = options.create(true).append(true).mode(PRIVATE).open(path)?;
         file.write_all(line.as_bytes())?;
         self.lines += 1;
         Ok(())
@@ -200,7 +201,11 @@ impl History {
             text.push('\n');
         }
         let mut options = OpenOptions::new();
-        options.create(true).write(true).truncate(true).mode(0o640);
+        options
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .mode(PRIVATE);
         let mut file = options.open(&beside)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;

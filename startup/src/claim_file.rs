@@ -30,7 +30,7 @@ impl ClaimFile {
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(0o600)
+            .mode(crate::state::PRIVATE)
             .open(&self.path)?;
         file.write_all_at(format!("{until_ms:020}").as_bytes(), 0)
     }

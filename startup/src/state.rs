@@ -3,10 +3,13 @@
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::exit::Fault;
+
+/// The mode of every file in a state folder: whoever copies the folder elsewhere copies what others may read.
+pub const PRIVATE: u32 = 0o600;
 
 /// The state folder, locked for as long as this value lives. The lock is the kernel's (`flock`), so a
 /// process that dies in any way releases it.
@@ -44,12 +47,14 @@ impl StateFolder {
         let path = path.canonicalize().map_err(unwritable)?;
         make_private(&path)?;
         refuse_files_of_others(&path)?;
+        close_older_files(&path);
         let lock_path = path.join(format!("{lock_name}.lock"));
         let mut lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
+            .mode(PRIVATE)
             .open(&lock_path)
             .map_err(unwritable)?;
         if !try_lock(&lock) {
@@ -214,11 +219,39 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
+/// How deep folders are in a state folder.
+const DEPTH: usize = 4;
+
+/// Files of former versions were open to other users, but for the folder around them. What cannot be closed, or is
+/// gone meanwhile, still has that.
+fn close_older_files(folder: &Path) {
+    let mut folders = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            // Of a link, its own: nothing outside is changed.
+            let Ok(found) = entry.metadata() else {
+                continue;
+            };
+            let name = entry.file_name();
+            if depth == 0 && !name.to_str().is_some_and(is_used) {
+                continue;
+            }
+            if found.is_dir() && depth < DEPTH {
+                folders.push((entry.path(), depth + 1));
+            } else if found.is_file() && found.mode() & 0o077 != 0 && found.uid() == own_user() {
+                let closed = Permissions::from_mode(found.mode() & 0o700);
+                let _ = std::fs::set_permissions(entry.path(), closed);
+            }
+        }
+    }
+}
+
 /// Whether webfill has a file or a folder of this name in a state folder.
 fn is_used(name: &str) -> bool {
-    const NAMES: [&str; 19] = [
+    const NAMES: [&str; 21] = [
         "claim",
         "crawl.lock",
+        "desk-history.jsonl",
         "dispatcher.db",
         "dispatcher.db-journal",
         "dispatcher.db-shm",
@@ -236,6 +269,7 @@ fn is_used(name: &str) -> bool {
         "watch.lock",
         "watches",
         "webfill.toml",
+        "workbench-drafts",
     ];
     const LISTS: [&str; 4] = ["broken-seeds-", "records-read-", "repeated-seeds-", "runs-"];
     NAMES.contains(&name) || LISTS.iter().any(|list| name.starts_with(list))

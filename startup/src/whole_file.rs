@@ -1,15 +1,29 @@
 //! Files that are written whole or not at all, through a loss of power as well.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use crate::state::PRIVATE;
 
 /// Writes a file under a hidden name in the same folder, which must be there, and gives it its own name once it is
 /// on the disk. When this returns, so is the name.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    write(path, content, 0o666)
+}
+
+/// The same for a file of a state folder.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    write(path, content, PRIVATE)
+}
+
+fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!(".{name}.part-{}", std::process::id()));
-    let written = File::create(&part).and_then(|mut file| {
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).truncate(true).mode(mode);
+    let written = options.open(&part).and_then(|mut file| {
         file.write_all(content)?;
         file.sync_all()
     });

@@ -6,7 +6,7 @@ use webfill_tests::Signal;
 use webfill_tests::older_file::make_older;
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Site, Web, page};
-use webfill_tests::workplace::Workplace;
+use webfill_tests::workplace::{Workplace, files_under, open_to_others};
 
 const ROWS: usize = 20;
 
@@ -37,6 +37,29 @@ fn assert_right(work: &Workplace, dataset: &str, kind: &str) {
         let url = record.sources["name"]["url"].as_str().unwrap_or_default();
         assert!(url.contains(&format!("{kind}.example")), "{url}");
     }
+}
+
+#[test]
+fn no_file_of_the_state_folder_is_open_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let (web, work) = (Web::start(), Workplace::new());
+    web.site("people.example").otherwise(|_| page("P").into());
+    let csv = "id,url,name\n1,http://people.example/1,\n1,http://people.example/2,\n2,nonsense,\n";
+    let seeds = work.write("people.csv", csv);
+    let run = || {
+        let run = crawl(&work, &web).arg("--seeds").arg(&seeds);
+        run.args(["--max-pages", "1"]).finish().expect(12);
+    };
+    run();
+    let state = work.path("state");
+    assert!(files_under(&state).len() > 5);
+    assert_eq!(open_to_others(&state), [""; 0]);
+    // As former versions left them.
+    for path in files_under(&state).iter().filter(|path| !path.is_symlink()) {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
+    }
+    run();
+    assert_eq!(open_to_others(&state), [""; 0]);
 }
 
 #[test]

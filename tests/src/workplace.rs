@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -171,6 +172,17 @@ pub fn files_under(folder: &Path) -> Vec<PathBuf> {
     }
     files.sort();
     files
+}
+
+/// The files below a folder that other users may open, each with its mode.
+pub fn open_to_others(folder: &Path) -> Vec<String> {
+    let files = files_under(folder).into_iter().filter_map(|path| {
+        let found = path.symlink_metadata().expect("a file is there");
+        let mode = found.permissions().mode() & 0o777;
+        let is_open = found.is_file() && mode & 0o077 != 0;
+        is_open.then(|| format!("{mode:o} {}", path.display()))
+    });
+    files.collect()
 }
 
 fn log_lines(path: &Path) -> Vec<Value> {

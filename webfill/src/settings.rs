@@ -162,7 +162,7 @@ impl Settings {
             .create(true)
             .write(true)
             .truncate(true)
-            .mode(0o600)
+            .mode(webfill_startup::state::PRIVATE)
             .open(path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| match error.kind() {

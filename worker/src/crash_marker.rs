@@ -8,8 +8,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use webfill_startup::state::PRIVATE;
 
 /// The crash marker of one worker, in the folder of its supervisor's sockets.
 pub fn path(sockets: &Path, worker_index: u16) -> PathBuf {
@@ -27,6 +29,7 @@ impl CrashMarker {
             .create(true)
             .write(true)
             .truncate(true)
+            .mode(PRIVATE)
             .open(path)?;
         Ok(CrashMarker { file })
     }

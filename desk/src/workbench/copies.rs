@@ -2,7 +2,7 @@
 
 use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue};
 use serde_json::Value;
-use webfill_startup::whole_file::write_whole;
+use webfill_startup::whole_file::write_private;
 
 use super::drafts::Draft;
 use super::job::Work;
@@ -39,7 +39,7 @@ async fn made(bench: &Workbench, draft: &Draft, number: usize) -> Result<Value, 
     let (id, text) = (draft.id.clone(), copy.to_string());
     let writing = bench.with_drafts(move |drafts| {
         // One that cannot be kept is made again.
-        let _ = write_whole(&drafts.copy(&id, number)?, text.as_bytes());
+        let _ = write_private(&drafts.copy(&id, number)?, text.as_bytes());
         Ok(())
     });
     writing.await?;

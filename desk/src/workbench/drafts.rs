@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use webfill_startup::whole_file::write_whole;
+use webfill_startup::whole_file::write_private;
 
 use super::job::{MOST_BYTES, MOST_PAGES, PageHead, Pointed};
 use super::mappings::Edited;
@@ -206,7 +206,7 @@ impl Drafts {
             }
             let number = draft.pages.iter().map(|one| one.number + 1).max();
             let number = number.unwrap_or_default();
-            write_whole(&folder.join(format!("page-{number}")), &page.body)?;
+            write_private(&folder.join(format!("page-{number}")), &page.body)?;
             let page = DraftPage {
                 number,
                 from: page.from,
@@ -277,7 +277,7 @@ impl Drafts {
                 "the draft is larger than {most} MiB, what is known of its pages included"
             )));
         }
-        write_whole(&self.of(&draft.id)?.join(DRAFT), &text)?;
+        write_private(&self.of(&draft.id)?.join(DRAFT), &text)?;
         Ok(())
     }
 

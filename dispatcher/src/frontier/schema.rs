@@ -1,10 +1,13 @@
 //! The tables of the frontier, their migration, and the check that a file is a frontier.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
+use webfill_startup::state::PRIVATE;
 
 use self::notices::SINCE_6_NOTICES;
 use self::since_6::SINCE_6_WATCHES;
@@ -311,12 +314,21 @@ CREATE TABLE IF NOT EXISTS known_pages (      -- of watches
 CREATE INDEX IF NOT EXISTS known_pages_due ON known_pages (crawl, due_ms);
 ";
 
+/// An empty file is a database; those that SQLite puts beside it have its mode.
+pub(super) fn create_private(path: &Path) {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).mode(PRIVATE);
+    // If it cannot be created, SQLite finds out why.
+    let _ = options.open(path);
+}
+
 /// Opens the file: creates the tables in an empty one, migrates an older one, refuses any other.
 pub(super) fn open(path: &Path, config: &FrontierConfig) -> Result<Connection, FrontierError> {
     let at_path = |source| FrontierError::Open {
         path: path.to_owned(),
         source,
     };
+    create_private(path);
     #[cfg_attr(not(test), allow(unused_mut))]
     let mut db = Connection::open(path).map_err(at_path)?;
     match version(&db) {

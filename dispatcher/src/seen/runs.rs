@@ -16,11 +16,12 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, Result, ffi, params};
+use webfill_startup::state::PRIVATE;
 
 use super::slices::{Layout, Slice};
 
@@ -182,7 +183,8 @@ impl NewRun {
         let path = folder.join(name + ENDING);
         let created = create_folder(folder).and_then(|()| {
             let mut options = File::options();
-            options.read(true).write(true).create_new(true).open(&path)
+            options.read(true).write(true).create_new(true);
+            options.mode(PRIVATE).open(&path)
         });
         let file = created.map_err(|error| fault("create", &path, &error))?;
         Ok(NewRun {

@@ -12,6 +12,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::state::PRIVATE;
+
 use super::file::{Place, file_name, files, next_place, place_today, settle};
 
 /// The name of the log.
@@ -95,7 +97,7 @@ pub fn add_to_desk_audit(folder: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)
-        .mode(0o640)
+        .mode(PRIVATE)
         .open(desk_audit_file(folder))?;
     // In one piece, so that lines of two processes do not mix.
     file.write_all(format!("{line}\n").as_bytes())?;
@@ -109,7 +111,7 @@ fn open_at_end(path: &Path) -> io::Result<(File, u64)> {
         .truncate(false)
         .read(true)
         .write(true)
-        .mode(0o640)
+        .mode(PRIVATE)
         .open(path)?;
     let end = file.seek(SeekFrom::End(0))?;
     if end == 0 {

@@ -3,9 +3,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::state::PRIVATE;
 
 const DAY_S: u64 = 86_400;
 
@@ -118,7 +120,11 @@ impl Write for LogFiles {
 }
 
 fn append(path: &Path) -> io::Result<(File, u64)> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(PRIVATE)
+        .open(path)?;
     let bytes = file.metadata()?.len();
     Ok((file, bytes))
 }

@@ -4,12 +4,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use webfill_api::{RunEnd, Schedule, Watch, WatchRun};
 use webfill_startup::Fault;
+use webfill_startup::state::PRIVATE;
 
 use super::watch::{End, Limit};
 use crate::feeding::now_ms;
@@ -77,6 +79,7 @@ impl RunFile {
             .create(true)
             .append(true)
             .read(true)
+            .mode(PRIVATE)
             .open(&self.path);
         opened
             .and_then(|mut file: File| {
