@@ -1,6 +1,6 @@
 //! The settings of notices (`[notices]`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ pub struct NoticesConfig {
     pub mail_from: Option<String>,
     /// Addresses that watches of a fleet may write to, or `@DOMAIN` for all of a domain.
     pub mail_to: Vec<String>,
-    /// Programs that watches of a fleet may run.
-    pub commands: Vec<PathBuf>,
+    /// Programs that watches of a fleet may run, each with all of its arguments.
+    pub commands: Vec<AllowedCommand>,
     /// The folder of files that watches of a fleet may append to.
     pub files_dir: Option<PathBuf>,
     /// The folder of keys that watches of a fleet may sign with, each in the folder of its host.
@@ -31,6 +31,26 @@ pub struct NoticesConfig {
     pub ca_file: Option<PathBuf>,
     /// After so many seconds a notice that could not be delivered is an alarm.
     pub undelivered_after: f64,
+}
+
+/// A program that may be run, with exactly these arguments: of a program that is trusted with some, others may do
+/// anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AllowedCommand {
+    /// Without arguments.
+    Program(String),
+    /// The program, and its arguments.
+    Arguments(Vec<String>),
+}
+
+impl AllowedCommand {
+    pub(crate) fn argv(&self) -> &[String] {
+        match self {
+            AllowedCommand::Program(program) => std::slice::from_ref(program),
+            AllowedCommand::Arguments(argv) => argv,
+        }
+    }
 }
 
 impl Default for NoticesConfig {
@@ -72,11 +92,13 @@ impl NoticesConfig {
         if self.smtp_user.is_some() != self.smtp_password_file.is_some() {
             return Err("notices.smtp_user and notices.smtp_password_file need each other".into());
         }
-        if let Some(command) = self.commands.iter().find(|command| !command.is_absolute()) {
-            let command = command.display();
-            return Err(format!(
-                "notices.commands: `{command}`: expected a whole path"
-            ));
+        for command in &self.commands {
+            let program = command.argv().first().map_or("", String::as_str);
+            if !Path::new(program).is_absolute() {
+                return Err(format!(
+                    "notices.commands: `{program}`: expected the whole path of a program, or a list of it and its arguments"
+                ));
+            }
         }
         match (1.0..=86_400.0).contains(&self.undelivered_after) {
             true => Ok(()),
@@ -122,7 +144,11 @@ mod tests {
                 "notices.smtp_user",
             ),
             (
-                refused(|config| config.commands = vec!["mail".into()]),
+                refused(|config| config.commands = vec![AllowedCommand::Program("mail".into())]),
+                "notices.commands",
+            ),
+            (
+                refused(|config| config.commands = vec![AllowedCommand::Arguments(vec![])]),
                 "notices.commands",
             ),
             (

@@ -113,7 +113,7 @@ struct Hands {
 impl Hands {
     async fn deliver(self: Arc<Self>, delivery: Delivery) -> Verdict {
         if let Err((_, why)) = self.permissions.judge(&delivery.target) {
-            return Verdict::Failed(why.into());
+            return Verdict::Failed(why);
         }
         match delivery.target {
             NoticeTarget::Webhook { .. } => self.post(&delivery).await,

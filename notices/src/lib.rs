@@ -22,7 +22,7 @@ mod told;
 mod webhook;
 
 pub use blindness::SiteTrouble;
-pub use config::NoticesConfig;
+pub use config::{AllowedCommand, NoticesConfig};
 pub use courier::{Courier, Delivery, Ended, Publish, Verdict};
 pub use digest::compose;
 pub use permissions::Permissions;

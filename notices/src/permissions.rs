@@ -10,6 +10,7 @@ use webfill_api::{NoticeTarget, Refusal, Watch};
 
 use crate::config::NoticesConfig;
 use crate::folder;
+use crate::webhook::Guard;
 
 /// A key has at most so many bytes.
 const MOST_SECRET_BYTES: u64 = 4_096;
@@ -17,8 +18,7 @@ const MOST_SECRET_BYTES: u64 = 4_096;
 const NO_SECRETS: &str = "expected a file in the folder of the webhook's host below `notices.secrets_dir` of the dispatcher's settings";
 const NO_FILES: &str =
     "expected a file below the folder `notices.files_dir` of the dispatcher's settings";
-const NO_COMMAND: &str =
-    "this dispatcher does not run it: add it to `notices.commands` in its settings";
+const NO_COMMAND: &str = "this dispatcher does not run it: add the whole list, the program and its arguments, to `notices.commands` in its settings";
 const NO_SERVER: &str =
     "no mail leaves this machine: set `notices.smtp` and `notices.mail_from` in the settings";
 const NO_RECIPIENT: &str = "this dispatcher does not write to it: add the address, or @DOMAIN, to `notices.mail_to` in its settings";
@@ -57,33 +57,39 @@ impl Permissions {
     }
 
     /// The error names the key of the target.
-    pub(crate) fn judge(&self, target: &NoticeTarget) -> Result<(), (&'static str, &'static str)> {
+    pub(crate) fn judge(&self, target: &NoticeTarget) -> Result<(), (&'static str, String)> {
+        let refused = |key, why: &str| Err((key, why.to_owned()));
         match target {
-            NoticeTarget::Mail(_) if self.config.smtp.is_none() => Err(("mail", NO_SERVER)),
+            NoticeTarget::Mail(_) if self.config.smtp.is_none() => refused("mail", NO_SERVER),
             NoticeTarget::Firehose if !self.is_of_fleet => {
-                Err(("firehose", "only the dispatcher of a fleet has one"))
+                refused("firehose", "only the dispatcher of a fleet has one")
             }
             _ if !self.is_of_fleet => Ok(()),
-            NoticeTarget::Webhook { url, secret_file } => match secret_file {
-                Some(file) if !is_below(self.secrets_of(url).as_deref(), file) => {
-                    Err(("secret_file", NO_SECRETS))
+            NoticeTarget::Webhook { url, secret_file } => {
+                // What a name resolves to shows only when it is posted to.
+                Guard::new(self.may_be_private())
+                    .judge_address_in(url)
+                    .map_err(|why| ("webhook", why))?;
+                match secret_file {
+                    Some(file) if !is_below(self.secrets_of(url).as_deref(), file) => {
+                        refused("secret_file", NO_SECRETS)
+                    }
+                    _ => Ok(()),
                 }
-                _ => Ok(()),
-            },
+            }
             NoticeTarget::Mail(address) => match self.may_write_to(address) {
                 true => Ok(()),
-                false => Err(("mail", NO_RECIPIENT)),
+                false => refused("mail", NO_RECIPIENT),
             },
             NoticeTarget::Command(argv) => {
-                let program = argv.first().map(Path::new);
-                let is_allowed = |allowed: &std::path::PathBuf| Some(allowed.as_path()) == program;
-                match self.config.commands.iter().any(is_allowed) {
+                let mut allowed = self.config.commands.iter();
+                match allowed.any(|allowed| allowed.argv() == argv) {
                     true => Ok(()),
-                    false => Err(("command", NO_COMMAND)),
+                    false => refused("command", NO_COMMAND),
                 }
             }
             NoticeTarget::File(file) if !is_below(self.config.files_dir.as_deref(), file) => {
-                Err(("file", NO_FILES))
+                refused("file", NO_FILES)
             }
             NoticeTarget::File(_) | NoticeTarget::Firehose => Ok(()),
         }
@@ -167,6 +173,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::config::AllowedCommand;
 
     fn watch(notify: Value) -> Watch {
         let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h",
@@ -187,7 +194,10 @@ mod tests {
             smtp: Some("smtp://mx.example".into()),
             mail_from: Some("me@b.example".into()),
             mail_to: vec!["a@b.example".into(), "@C.example".into()],
-            commands: vec!["/bin/notify".into()],
+            commands: vec![
+                AllowedCommand::Program("/bin/plain".into()),
+                AllowedCommand::Arguments(vec!["/bin/notify".into(), "x".into()]),
+            ],
             files_dir: Some(work.path().into()),
             secrets_dir: Some(work.path().into()),
             ..NoticesConfig::default()
@@ -200,6 +210,7 @@ mod tests {
             (json!({"mail": "a@b.example"}), "mail"),
             (json!({"mail": "x@c.example"}), "mail"),
             (json!({"command": ["/bin/notify", "x"]}), "command"),
+            (json!({"command": ["/bin/plain"]}), "command"),
             (json!({"file": "out.jsonl"}), "file"),
         ] {
             let refusal = none.check(&watch(notify.clone()), "$.watch").unwrap_err();
@@ -216,6 +227,16 @@ mod tests {
             json!({"mail": "x@evilc.example"}),
             json!({"mail": "b@b.example"}),
             json!({"command": ["/bin/sh", "-c", "x"]}),
+            json!({"command": ["/bin/notify"]}),
+            json!({"command": ["/bin/notify", "y"]}),
+            json!({"command": ["/bin/notify", "x", "y"]}),
+            json!({"command": ["/bin/notify", "x "]}),
+            json!({"command": ["/bin/plain", "x"]}),
+            json!({"webhook": "http://127.0.0.1:8080/x"}),
+            json!({"webhook": "http://0x7f.1/"}),
+            json!({"webhook": "https://[::ffff:10.0.0.1]/"}),
+            json!({"webhook": "http://169.254.169.254/latest"}),
+            json!({"webhook": "http://0.0.0.0/"}),
             json!({"file": "../out.jsonl"}),
         ] {
             let given = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h",
@@ -226,6 +247,16 @@ mod tests {
         assert_eq!(
             none.check(&watch(json!({"webhook": "https://a.org/"})), "$"),
             Ok(())
+        );
+        let private = Permissions::of_fleet(NoticesConfig {
+            allow_private_webhooks: true,
+            ..NoticesConfig::default()
+        });
+        let to = |url: &str| private.check(&watch(json!({"webhook": url})), "$");
+        assert_eq!(to("http://127.0.0.1:8080/x"), Ok(()));
+        assert_eq!(
+            to("http://0.0.0.0/").unwrap_err().path,
+            "$.notify[0].webhook"
         );
         assert_eq!(named.secret("https://a.org/x", "key").unwrap(), b"a.org");
         assert_eq!(named.secret("https://b.org/x", "key").unwrap(), b"b.org");

@@ -32,7 +32,7 @@ pub(crate) struct Post<'a> {
 
 impl Webhooks {
     pub(crate) fn new(config: &NoticesConfig, may_be_private: bool) -> Result<Webhooks, String> {
-        let guard = Guard { may_be_private };
+        let guard = Guard::new(may_be_private);
         let mut tls = tls::config(config)?;
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let client = Client::builder()
@@ -102,11 +102,23 @@ fn reason(error: reqwest::Error) -> String {
 
 /// Refuses addresses that must not be connected to.
 #[derive(Debug, Clone, Copy)]
-struct Guard {
+pub(crate) struct Guard {
     may_be_private: bool,
 }
 
 impl Guard {
+    pub(crate) fn new(may_be_private: bool) -> Guard {
+        Guard { may_be_private }
+    }
+
+    /// Judges the address that a URL names, if it names one.
+    pub(crate) fn judge_address_in(self, url: &str) -> Result<(), String> {
+        match Url::parse(url) {
+            Ok(url) => self.judge_literal(&url),
+            Err(error) => Err(format!("its URL cannot be read: {error}")),
+        }
+    }
+
     fn judge(self, address: IpAddr) -> Result<(), String> {
         match judge(address) {
             Judgement::Never => Err(format!("no host has the address {address}")),

@@ -175,6 +175,30 @@ fn the_firehose_tells_of_a_watch_and_of_each_change() {
 }
 
 #[test]
+fn a_command_runs_with_the_arguments_that_are_allowed_and_no_others() {
+    let fleet = Fleet::with_file(
+        "[notices]\ncommands = [\"/bin/true\", [\"/usr/bin/tee\", \"-a\", \"told\"]]\n",
+    );
+    for (argv, allowed) in [
+        (json!(["/usr/bin/tee", "-a", "told"]), true),
+        (json!(["/bin/true"]), true),
+        (json!(["/usr/bin/tee", "-a", "/etc/passwd"]), false),
+        (json!(["/usr/bin/tee"]), false),
+        (json!(["/usr/bin/tee", "-a", "told", "more"]), false),
+        (json!(["/bin/true", "x"]), false),
+    ] {
+        let answer = add(&fleet, json!([{"command": argv}]));
+        match allowed {
+            true => assert_eq!(answer["name"], "people", "{argv}: {answer}"),
+            false => assert_eq!(
+                answer["error"]["path"], "$.watch.notify[0].command",
+                "{argv}"
+            ),
+        }
+    }
+}
+
+#[test]
 fn nothing_of_the_machine_is_used_that_is_not_allowed() {
     let fleet = Fleet::start();
     for (notify, key) in [
@@ -191,7 +215,22 @@ fn nothing_of_the_machine_is_used_that_is_not_allowed() {
         assert_eq!(refused["error"]["path"], path, "{refused}");
     }
     let receiver = Receiver::start();
-    add(&fleet, json!([hook(&receiver)]));
+    for url in [
+        receiver.url().as_str(),
+        "http://0x7f.1:9/",
+        "http://169.254.169.254/latest",
+        "https://[::ffff:10.0.0.1]/x",
+    ] {
+        let refused = add(&fleet, json!([{"webhook": url, "about": ["runs"]}]));
+        let error = &refused["error"];
+        assert_eq!(error["path"], "$.watch.notify[0].webhook", "{refused}");
+        let why = error["message"].as_str().unwrap_or_default();
+        assert!(why.contains("allow_private_webhooks"), "{refused}");
+    }
+    // A name is judged when it is posted to.
+    let named = json!({"webhook": "http://localhost:9/", "about": ["runs"]});
+    let added = add(&fleet, json!([named]));
+    assert_eq!(added["name"], "people", "{added}");
     run(&fleet);
     wait_for("it is refused", || {
         let why = show(&fleet)["notices"]["last"][0]["why"].clone();
