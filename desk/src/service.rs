@@ -11,7 +11,7 @@ use hyper::{Method, Request};
 use minijinja::Environment;
 use tokio::sync::Semaphore;
 use webfill_http::body::{self, MOST_LARGE};
-use webfill_http::{Answer, InForce, Peer, Tokens, WrongTokens};
+use webfill_http::{Answer, InForce, Peer, Tokens, WrongTokens, note_known_client};
 use webfill_startup::Fault;
 use webfill_store::StoreUri;
 use webfill_wire::RefusalLog;
@@ -173,6 +173,9 @@ impl Desk {
         let parts = route::parts(&path);
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let let_in = self.let_in(tokens.as_deref(), request.headers(), peer);
+        if let_in.is_some() {
+            note_known_client(&request);
+        }
         let is_post = *request.method() == Method::POST;
         if !is_post && !matches!(*request.method(), Method::GET | Method::HEAD) {
             return plain(&Problem::of_status(405, "expected GET or POST"));

@@ -27,7 +27,7 @@ use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
 use webfill_desk::{Desk, DeskSetup};
 use webfill_http::body::MOST_LARGE;
-use webfill_http::{Answering, InForce, PERIOD, Peer, WrongTokens};
+use webfill_http::{Answering, InForce, PERIOD, Peer, WrongTokens, note_known_client};
 use webfill_startup::Fault;
 use webfill_wire::RefusalLog;
 use webfill_wire::keys::Rights;
@@ -173,6 +173,9 @@ impl Visit {
             return *refusal;
         }
         let has_token = self.who.way == Way::Token;
+        if has_token {
+            note_known_client(&request);
+        }
         if let Err((status, why)) = guard::judge(request.method(), request.headers(), has_token) {
             return refused(status, why);
         }

@@ -14,6 +14,7 @@ mod unread;
 mod wrong_tokens;
 
 pub use self::listener::{Answer, AnswerBody, Answering, Peer, start, whole};
+pub use self::places::note_known_client;
 pub use self::protection::{HttpFiles, InForce, Protection};
 pub use self::tokens::{Bearer, TokenDigest, Tokens};
 pub use self::wrong_tokens::{PERIOD, WrongTokens};

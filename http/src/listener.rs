@@ -16,12 +16,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use webfill_startup::Fault;
 
-use crate::places::Places;
+use crate::places::{Place, Places};
 use crate::protection::InForce;
 use crate::tls;
 use crate::unread::Unread;
 
-/// At most this many connections are served at once; further ones wait.
+/// At most this many connections of clients that have shown a token are served at once; where none is asked for, of all.
+/// Those who have not shown one yet are fewer: see [`Places`].
 const MOST_CONNECTIONS: usize = 64;
 
 /// The time limit for the head of a request.
@@ -97,10 +98,9 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
         }
     };
     tokio::spawn(Arc::clone(&answering).attend());
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let by_address = Arc::new(Places::default());
+    let of_this_machine = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Places::new(MOST_CONNECTIONS));
     loop {
-        let place = Arc::clone(&places).acquire_owned().await;
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(_) => {
@@ -111,12 +111,15 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
         };
         let protection = protection.get();
         // Without tokens only this machine's processes come, and all by one address.
-        let own_place = match protection.tokens {
-            Some(_) => match by_address.take(from.ip()) {
-                Some(own) => Some(own),
+        let (permit, place) = match protection.tokens {
+            Some(_) => match places.take(from.ip()) {
+                Some(place) => (None, Some(place)),
                 None => continue,
             },
-            None => None,
+            None => (
+                Some(Arc::clone(&of_this_machine).acquire_owned().await),
+                None,
+            ),
         };
         let answering = Arc::clone(&answering);
         let peer = Peer {
@@ -124,32 +127,54 @@ async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answeri
             is_tls: protection.tls.is_some(),
         };
         tokio::spawn(async move {
-            let _places = (place, own_place);
-            match protection.tls {
-                None => serve_connection(stream, answering, peer).await,
-                Some(config) => {
-                    if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
-                        serve_connection(stream, answering, peer).await;
+            let _permit = permit;
+            let requests = Requests {
+                answering,
+                peer,
+                place: place.clone(),
+            };
+            let serving = async {
+                match protection.tls {
+                    None => requests.serve(stream).await,
+                    Some(config) => {
+                        if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
+                            requests.serve(stream).await;
+                        }
                     }
                 }
+            };
+            match &place {
+                None => serving.await,
+                Some(place) => tokio::select! {
+                    () = serving => {}
+                    () = place.taken_away() => {}
+                },
             }
         });
     }
 }
 
-async fn serve_connection<A: Answering>(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
+/// The requests of one connection.
+struct Requests<A> {
     answering: Arc<A>,
     peer: Peer,
-) {
-    let serve_one = service_fn(move |request| {
-        let answer = Arc::clone(&answering).answer(request, peer);
-        async { Ok::<_, Infallible>(answer.await) }
-    });
-    // A client that has closed the connection needs no answer.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .serve_connection(TokioIo::new(Unread::new(stream, READ_WITHIN)), serve_one)
-        .await;
+    place: Option<Arc<Place>>,
+}
+
+impl<A: Answering> Requests<A> {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let serve_one = service_fn(move |mut request: Request<Incoming>| {
+            if let Some(place) = &self.place {
+                request.extensions_mut().insert(Arc::clone(place));
+            }
+            let answer = Arc::clone(&self.answering).answer(request, self.peer);
+            async { Ok::<_, Infallible>(answer.await) }
+        });
+        // A client that has closed the connection needs no answer.
+        let _ = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WITHIN)
+            .serve_connection(TokioIo::new(Unread::new(stream, READ_WITHIN)), serve_one)
+            .await;
+    }
 }

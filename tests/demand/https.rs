@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use webfill_tests::callers::connect_from;
 use webfill_tests::run::Run;
 use webfill_tests::site::Certificates;
 
@@ -410,4 +411,43 @@ fn whoever_does_not_read_an_answer_loses_the_place() {
         began.elapsed()
     );
     drop(stalled);
+}
+
+/// Six addresses with idle connections take no place from those who have a token.
+#[test]
+fn idle_connections_of_strangers_keep_nobody_out() {
+    let work = Fleet::unstarted(&[]).work;
+    let tokens = work.write("tokens", format!("{HEADING}chief {CHIEF}\n"));
+    fs::set_permissions(&tokens, fs::Permissions::from_mode(0o400)).expect("our own");
+    let path = tokens.to_str().expect("plain");
+    let fleet = Fleet::dispatcher_only(&[("DISPATCHER_HTTP_TOKENS", path)]);
+    let host = &fleet.host;
+    let healthz =
+        format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {CHIEF}\r\n\r\n");
+    let ask = |stream: &mut TcpStream| {
+        stream
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .expect("an option");
+        let mut first = [0; 12];
+        stream
+            .write_all(healthz.as_bytes())
+            .and_then(|()| stream.read_exact(&mut first))
+            .map(|()| first)
+    };
+    let mut known = TcpStream::connect((&**host, HTTP)).expect("it listens");
+    ask(&mut known).expect("it is answered");
+    let from = |last: u8| connect_from(&format!("127.9.9.{last}"), host, HTTP);
+    let idle: Vec<TcpStream> = (0..96).map(|number| from(2 + number % 6)).collect();
+    for _ in 0..5 {
+        let mut late = from(200);
+        let answered = ask(&mut late).expect("a place is free");
+        assert!(answered.starts_with(b"HTTP/1.1"), "{answered:?}");
+    }
+    // The rest of the answer is in its way; what counts is that the connection is there.
+    known
+        .write_all(healthz.as_bytes())
+        .expect("the connection is kept");
+    let mut rest = [0; 1];
+    known.read_exact(&mut rest).expect("the connection is kept");
+    drop(idle);
 }

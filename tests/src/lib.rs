@@ -17,6 +17,7 @@
 //!
 //! The tests themselves are in `crawls/`, `demand/`, `fleet/` and `chaos/`.
 
+pub mod callers;
 pub mod documentation;
 pub mod documents;
 pub mod isolation;

@@ -25,7 +25,7 @@ pub struct CrawlSettings {
     pub follow: Follow,
     /// The lane that its pages need.
     pub lane: Lane,
-    /// Sent instead of webfill's own user agent.
+    /// Wanted in the user agent: see `PolitenessConfig::user_agent_of` in the worker.
     pub useragent: Option<String>,
     /// The application's own JSON object, copied to every page.
     pub attrs: Option<String>,

@@ -80,7 +80,7 @@ impl OpenSocket {
     }
 
     /// Sends the queued frames until libzmq would block.
-    pub(super) fn send_waiting(&mut self, door: Option<&Door>) {
+    pub(super) fn send_waiting(&mut self, door: Option<&Door>, refusal_log: &mut RefusalLog) {
         while let Some((peer, frame)) = self.waiting.front() {
             if self.is_revoked(peer.as_ref(), door) {
                 self.waiting.pop_front();
@@ -90,7 +90,10 @@ impl OpenSocket {
                 Ok(()) => {}
                 Err(zmq::Error::EAGAIN) => return,
                 Err(zmq::Error::EHOSTUNREACH) => {
-                    tracing::warn!(event = "peer_gone", "a message's receiver is gone");
+                    // Whoever asks much and leaves must not fill the log.
+                    if refusal_log.record_if_new(&format!("gone {}", self.spec.place.endpoint())) {
+                        tracing::warn!(event = "peer_gone", "a message's receiver is gone");
+                    }
                 }
                 Err(error) => {
                     tracing::error!(event = "send_failed", %error, "cannot send");

@@ -211,7 +211,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                 }
             }
             for open in &mut self.open {
-                open.send_waiting(self.door.as_ref());
+                open.send_waiting(self.door.as_ref(), &mut self.refusal_log);
             }
             self.receive();
         }
@@ -389,7 +389,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
 
     fn send_now(&mut self, name: SocketName, frames: &[Vec<u8>]) {
         if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
-            open.send_waiting(self.door.as_ref());
+            open.send_waiting(self.door.as_ref(), &mut self.refusal_log);
             // The peer may be there from one frame to the next.
             let _ = frames.iter().all(|frame| open.send_now(frame));
         }
@@ -423,7 +423,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
 
     fn close_all(mut self) {
         for open in &mut self.open {
-            open.send_waiting(self.door.as_ref());
+            open.send_waiting(self.door.as_ref(), &mut self.refusal_log);
             // Frames under way get a second; a peer that is gone must not delay the exit.
             let _ = open.socket.set_linger(1_000);
         }

@@ -1,0 +1,23 @@
+//! Connections from other loopback addresses than the system would choose.
+
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+use tokio::net::TcpSocket;
+
+/// A connection from this address; it blocks, as those of the standard library do.
+pub fn connect_from(from: &str, host: &str, port: u16) -> TcpStream {
+    let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let stream = runtime.block_on(async {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::new(address(from), 0))?;
+        let to = SocketAddr::new(address(host), port);
+        socket.connect(to).await?.into_std()
+    });
+    let stream = stream.expect("it listens");
+    stream.set_nonblocking(false).expect("an option");
+    stream
+}
