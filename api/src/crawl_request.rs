@@ -100,7 +100,8 @@ pub(crate) const KEYS: &[Key] = &[
         name: "useragent",
         required: false,
         rule: Rule::HeaderText(500),
-        meaning: "Sent as the user agent instead of webfill's own.",
+        meaning: "Sent in the user agent, after webfill's own name and the operator's contact; in the place \
+                  of the name if the operator permits it.",
     },
     Key {
         name: "attrs",

@@ -6,6 +6,7 @@ use crate::catalogue;
 use crate::fault::quoted;
 use crate::parameters::Parameters;
 use crate::reader::{At, Key, Object, Reader};
+use crate::request_headers::{REQUEST_HEADERS, request_header};
 use crate::run::Processor;
 use crate::selectors::Selectors;
 use crate::url_pattern::UrlPattern;
@@ -17,6 +18,8 @@ pub(crate) struct Mapping {
     pub(crate) version: String,
     pub(crate) description: Option<String>,
     pub(crate) lane: Option<PageLane>,
+    /// Sent with the requests for its pages; the names are in lower case.
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) url_parsers: Vec<Chain>,
     pub(crate) fields: Vec<Field>,
 }
@@ -77,6 +80,7 @@ pub(crate) const MAPPING_KEYS: &[Key] = &[
     optional("description"),
     optional("lane"),
     required("url_patterns"),
+    optional("headers"),
     optional("url_parsers"),
     optional("fields"),
 ];
@@ -114,6 +118,7 @@ pub(crate) fn read_mapping(
     let description = reader.text_of(&object, "description").map(str::to_owned);
     let lane = read_lane(&object, reader);
     let url_patterns = read_url_patterns(&object, reader);
+    let headers = read_headers(&object, reader);
     let url_parsers = reader
         .list_of(&object, "url_parsers")
         .iter()
@@ -125,6 +130,7 @@ pub(crate) fn read_mapping(
         version: reader.version(),
         description,
         lane,
+        headers,
         url_parsers,
         fields,
     };
@@ -190,6 +196,26 @@ fn read_url_patterns(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<UrlPat
         .iter()
         .filter_map(|entry| read_url_pattern(entry, reader))
         .collect()
+}
+
+fn read_headers(object: &Object<'_>, reader: &mut Reader<'_>) -> Vec<(String, String)> {
+    let Some(at) = object.get("headers") else {
+        return Vec::new();
+    };
+    let Some(object) = reader.object(&at, REQUEST_HEADERS) else {
+        return Vec::new();
+    };
+    let mut headers = Vec::new();
+    for key in REQUEST_HEADERS {
+        let Some(value) = reader.text_of(&object, key.name) else {
+            continue;
+        };
+        match request_header(key.name, value) {
+            Ok(header) => headers.push(header),
+            Err(why) => reader.fault(&format!("{}.{}", at.path, key.name), why),
+        }
+    }
+    headers
 }
 
 fn read_url_pattern(at: &At<'_>, reader: &mut Reader<'_>) -> Option<UrlPattern> {

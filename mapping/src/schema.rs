@@ -9,6 +9,7 @@ use crate::mapping::{
     URL_PATTERN_KEYS,
 };
 use crate::reader::Key;
+use crate::request_headers::REQUEST_HEADERS;
 use crate::url_pattern::KINDS;
 
 /// The JSON Schema of a mapping file.
@@ -84,6 +85,7 @@ fn mapping() -> Value {
             "items": reference("url_pattern"),
             "description": "The pages that the mapping is for: those whose URL matches one of these.",
         }),
+        "headers" => headers(),
         "url_parsers" => json!({
             "type": "array",
             "items": reference("url_parser"),
@@ -97,6 +99,16 @@ fn mapping() -> Value {
         "$schema" => text("For editors."),
         _ => text("What the mapping is for."),
     })
+}
+
+fn headers() -> Value {
+    let mut schema = object(
+        REQUEST_HEADERS,
+        |_| json!({"type": "string", "minLength": 1}),
+    );
+    schema["description"] =
+        json!("Headers that are sent with the requests for these pages, such as Accept-Language.");
+    schema
 }
 
 fn url_pattern() -> Value {

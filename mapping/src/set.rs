@@ -170,6 +170,11 @@ impl MappingSet {
         &self.mapping(index).version
     }
 
+    /// The headers that are sent with the requests for a mapping's pages; the names are in lower case.
+    pub fn headers(&self, index: MappingIndex) -> &[(String, String)] {
+        &self.mapping(index).headers
+    }
+
     /// The mapping's description.
     pub fn description(&self, index: MappingIndex) -> Option<&str> {
         self.mapping(index).description.as_deref()

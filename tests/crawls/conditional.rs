@@ -299,3 +299,107 @@ fn an_answer_that_nobody_has_asked_for_is_an_error() {
         (&json!("http_error"), &json!(304))
     );
 }
+
+#[test]
+fn a_page_is_asked_for_without_conditions_in_another_language() {
+    let looks = Looks::new(None);
+    let in_language = |headers: &str| {
+        let look = looks.look().env("WEBFILL_FETCH_HEADERS", headers);
+        look.finish().expect(0);
+        looks.asked("/ada")
+    };
+    assert_eq!(in_language(""), (1, 0));
+    assert_eq!(in_language(""), (2, 1));
+    let german = "people.example Accept-Language: de-DE, de;q=0.8\nother.example DNT: 1";
+    assert_eq!(in_language(german), (3, 1));
+    assert_eq!(in_language(german), (4, 2));
+    assert_eq!(in_language("* Accept-Language: de-DE, de;q=0.8"), (5, 3));
+    assert_eq!(in_language("* Accept-Language: fr"), (6, 3));
+    assert_eq!(in_language(""), (7, 3));
+    let sent = looks.web.visits().pages().of_path("/ada");
+    let sent: Vec<Option<&str>> = sent
+        .0
+        .iter()
+        .map(|visit| visit.header("accept-language"))
+        .collect();
+    let german = Some("de-DE, de;q=0.8");
+    assert_eq!(sent, [None, None, german, german, german, Some("fr"), None]);
+}
+
+#[test]
+fn headers_of_sites_and_mappings_are_sent_with_pages_and_no_others() {
+    let (web, work) = (Web::start(), Workplace::new());
+    for host in ["people.example", "other.example"] {
+        web.site(host).otherwise(|_| page("P").into());
+    }
+    let mapping = json!({
+        "name": "french",
+        "url_patterns": [{"type": "prefix", "pattern": "http://people.example/fr/"}],
+        "headers": {"Accept-Language": "fr", "X-Requested-With": "XMLHttpRequest"},
+    });
+    work.write_json("mappings/a-french.json", &mapping);
+    let headers = "* Accept-Language: en\nexample Save-Data: on\npeople.example Accept-Language: de, en;q=0.5";
+    let urls = [
+        "people.example/ada",
+        "people.example/fr/ada",
+        "other.example/",
+    ];
+    let run = work.crawl(&web).env("WEBFILL_FETCH_HEADERS", headers);
+    run.args(urls.map(|url| format!("http://{url}")))
+        .finish()
+        .expect(0);
+    for (url, language, with) in [
+        (urls[0], Some("de, en;q=0.5"), None),
+        (urls[1], Some("fr"), Some("XMLHttpRequest")),
+        (urls[2], Some("en"), None),
+        ("people.example/robots.txt", None, None),
+    ] {
+        let visits = web.visits();
+        let of_url =
+            |visit: &&webfill_tests::site::Visit| format!("{}{}", visit.host, visit.path) == url;
+        let visit = visits
+            .0
+            .iter()
+            .find(of_url)
+            .unwrap_or_else(|| panic!("{url}"));
+        let sent = (
+            visit.header("accept-language"),
+            visit.header("x-requested-with"),
+        );
+        assert_eq!(sent, (language, with), "{url}");
+        let is_page = language.is_some();
+        assert_eq!(visit.header("save-data"), is_page.then_some("on"), "{url}");
+        assert!(
+            visit
+                .header("accept")
+                .is_some_and(|accept| accept.contains("text/html"))
+        );
+    }
+    for wrong in [
+        "* Cookie: a=b",
+        "* User-Agent: x",
+        "* Accept-Language",
+        "people.example Range: bytes=0-",
+    ] {
+        let run = work.crawl(&web).env("WEBFILL_FETCH_HEADERS", wrong);
+        let refused = run.arg("http://people.example/").finish().expect(2);
+        assert!(
+            refused.one_sentence().contains("fetch.headers"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let mut mapping = mapping;
+    mapping["headers"] = json!({"Host": "x", "DNT": ""});
+    work.write_json("mappings/a-french.json", &mapping);
+    let checked = Run::new(["mapping", "check"])
+        .arg(work.path("mappings"))
+        .finish();
+    for part in ["headers", "Host", "DNT"] {
+        assert!(
+            checked.stderr.contains(part) || checked.stdout.contains(part),
+            "{}",
+            checked.stderr
+        );
+    }
+}

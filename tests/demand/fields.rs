@@ -170,25 +170,46 @@ fn deny_extensions_have_a_full_default_and_can_be_given() {
 }
 
 #[test]
-fn useragent_is_sent_with_every_request_of_the_crawl() {
+fn useragent_is_sent_with_every_request_of_the_crawl_beside_the_contact() {
+    let (own, contact) = ("webfill/", "(+https://example.org/crawler)");
+    for (replaces, before) in [("false", own), ("true", "shopbot/2.0")] {
+        let fleet = Fleet::with(&[
+            ("POLITENESS_CONTACT", "https://example.org/crawler"),
+            ("POLITENESS_USERAGENT_REPLACES_NAME", replaces),
+        ]);
+        tree(&fleet.web.site("ua.example"));
+        let keys = json!({"maxdepth": 1, "useragent": "shopbot/2.0"});
+        let request_own = request_with("http://ua.example/", "own", keys);
+        fed_and_done(&fleet, &[request_own], "own");
+        for visit in fleet.web.visits().0 {
+            let sent = visit.header("user-agent").expect("one is sent");
+            let expected = if visit.is_robots() { own } else { before };
+            assert!(sent.starts_with(expected), "{}: {sent}", visit.path);
+            assert!(sent.contains(contact), "{}: {sent}", visit.path);
+            assert_eq!(sent.contains("shopbot/2.0"), !visit.is_robots(), "{sent}");
+        }
+        assert!(fleet.web.visits().pages().len() > 1);
+    }
+}
+
+#[test]
+fn a_crawl_without_a_useragent_has_none_of_another() {
     let fleet = Fleet::start();
     tree(&fleet.web.site("ua.example"));
-    let keys = json!({"maxdepth": 1, "useragent": "shopbot/2.0 (+https://shop.example/bot)"});
-    let request_own = request_with("http://ua.example/", "own", keys);
-    fed_and_done(&fleet, &[request_own], "own");
-    for visit in fleet.web.visits().pages().0 {
-        let sent = visit.header("user-agent").expect("one is sent");
-        assert_eq!(
-            sent, "shopbot/2.0 (+https://shop.example/bot)",
-            "{}",
-            visit.path
-        );
-    }
+    let keys = json!({"useragent": "shopbot/2.0"});
+    fed_and_done(
+        &fleet,
+        &[request_with("http://ua.example/", "own", keys)],
+        "own",
+    );
     fleet.feed(&[request("http://ua.example/other", "plain")]);
     fleet.wait_until_done("plain");
     let other = fleet.web.visits().of_path("/other");
     let sent = other.0[0].header("user-agent").expect("one is sent");
-    assert!(sent.starts_with("webfill/"), "{sent}");
+    assert!(
+        sent.starts_with("webfill/") && !sent.contains("shopbot"),
+        "{sent}"
+    );
 }
 
 #[test]

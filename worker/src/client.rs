@@ -14,6 +14,7 @@ use crate::connections::IDLE;
 use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 use crate::resolve::{ClientPart, Clients, Resolver};
+use crate::site_headers::SiteHeaders;
 
 /// Of one answer, as curl takes them. The head's bytes are bounded by the client's read buffer (some
 /// 400 KiB).
@@ -76,6 +77,7 @@ fn build_one(
 
 /// Checks the settings of a fetch before anything is opened.
 pub fn check(fetch: &FetchConfig, politeness: &PolitenessConfig) -> Result<(), Fault> {
+    SiteHeaders::parse(&fetch.headers).map_err(Fault::usage)?;
     let resolver = Resolver::new(fetch, politeness).map_err(Fault::usage)?;
     build(fetch, politeness, &resolver).map(drop)
 }

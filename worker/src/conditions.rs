@@ -35,6 +35,7 @@ pub fn headers(
     crawl: &Crawl,
     documents: Option<&Documents>,
     mappings: &MappingSet,
+    asked_with: &str,
     now_ms: i64,
 ) -> Vec<(String, String)> {
     let validators = &known.validators;
@@ -47,7 +48,7 @@ pub fn headers(
         .zip(known.mapping_version.as_deref());
     let is_trusted = (0..UNCONDITIONAL_AFTER_MS).contains(&age_ms);
     if !is_trusted
-        || validators.read_as != read_as(task, crawl, documents)
+        || validators.read_as != read_as(task, crawl, documents, asked_with)
         || would_read != has_read
     {
         return Vec::new();
@@ -85,6 +86,7 @@ pub fn validators(
     fetched: &Fetched,
     result: &TaskResult,
     documents: Option<&Documents>,
+    asked_with: &str,
 ) -> Option<Validators> {
     let is_page = fetched.outcome == Outcome::Ok && result.crawl.lane == Lane::Http;
     let headers = Some(&fetched.headers).filter(|_| is_page)?;
@@ -93,7 +95,7 @@ pub fn validators(
         etag,
         last_modified,
         fetched_at_ms: result.started_at_ms,
-        read_as: read_as(&result.task, &result.crawl, documents),
+        read_as: read_as(&result.task, &result.crawl, documents, asked_with),
     })
 }
 
@@ -104,7 +106,10 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 
 /// By which program a page is read, and what of it is kept; how much is done to read a document, because what
 /// was too large for one reader may not be so for the next.
-fn read_as(task: &Task, crawl: &Crawl, documents: Option<&Documents>) -> String {
+///
+/// And with which headers of its site it is asked for (`asked_with`): in another language it is another page. Those of
+/// its mapping are in the mapping's version.
+fn read_as(task: &Task, crawl: &Crawl, documents: Option<&Documents>, asked_with: &str) -> String {
     let follows = task.depth < crawl.max_depth;
     let links = if follows { crawl.follow.as_str() } else { "no" };
     let mut read_as = format!("{} {links} links", env!("CARGO_PKG_VERSION"));
@@ -121,6 +126,7 @@ fn read_as(task: &Task, crawl: &Crawl, documents: Option<&Documents>) -> String 
     if let Some(documents) = documents {
         read_as.push_str(&documents.read_as());
     }
+    read_as.push_str(asked_with);
     read_as
 }
 

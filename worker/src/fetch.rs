@@ -22,6 +22,7 @@ use crate::memory::Share;
 use crate::permits::Denied;
 use crate::politeness::Answer;
 use crate::resolve::{Clients, Resolver};
+use crate::site_headers::SiteHeaders;
 use crate::sitemaps;
 
 mod body;
@@ -67,6 +68,8 @@ pub struct FetchConfig {
     pub resolve: Vec<String>,
     /// A PEM file of certificate authorities to trust beside the system's.
     pub ca_file: Option<std::path::PathBuf>,
+    /// `SITE NAME: VALUE`: headers for the pages of a site and its subdomains; `*` is every site.
+    pub headers: Vec<String>,
 }
 
 impl Default for FetchConfig {
@@ -81,6 +84,7 @@ impl Default for FetchConfig {
             proxy: None,
             resolve: Vec::new(),
             ca_file: None,
+            headers: Vec::new(),
         }
     }
 }
@@ -139,6 +143,7 @@ pub struct Fetcher {
     /// put into each request, because what the client adds by itself is not known.
     archived_agent: Option<String>,
     reads_documents: bool,
+    headers: SiteHeaders,
     connections: RefCell<KeptOpenConnections>,
     used: RefCell<UsedConnections>,
 }
@@ -158,9 +163,16 @@ impl Fetcher {
             config,
             archived_agent: None,
             reads_documents: false,
+            headers: SiteHeaders::default(),
             connections: RefCell::default(),
             used: RefCell::default(),
         }
+    }
+
+    /// Sends these with requests for pages and what they consist of; robots.txt is the same for all.
+    pub fn with_headers(mut self, headers: SiteHeaders) -> Fetcher {
+        self.headers = headers;
+        self
     }
 
     /// Keeps what is fetched for the archive.

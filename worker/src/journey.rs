@@ -44,6 +44,7 @@ use crate::resolve::Resolver;
 use crate::robots::{RobotsFiles, Rules};
 use crate::scripts::{Rendering, ScriptedPages};
 use crate::shared_clock::SharedClock;
+use crate::site_headers::SiteHeaders;
 use crate::sites::{Sites, Turn};
 use crate::stored_pages::StoredPages;
 use crate::task_result::TaskResult;
@@ -72,6 +73,8 @@ pub struct Journey {
     pub name: String,
     pub politeness: PolitenessConfig,
     pub gate: Gate,
+    /// Those that the gate sends with requests for pages of a site.
+    pub headers: SiteHeaders,
     /// Where what was fetched is kept as it was sent, if it is.
     pub archive: Option<Archive>,
     pub resolver: Resolver,
@@ -203,11 +206,12 @@ impl Journey {
         };
         let request = Request::now(delay);
         log_step(&task, "requested", "the page is requested");
-        let user_agent = crawl.useragent.clone();
+        let user_agent = self.user_agent_of(&crawl);
+        let headers = self.headers_of(&url, &condition.headers);
         let asked = PageRequest {
             url: &url,
             user_agent: user_agent.as_deref(),
-            conditions: &condition.headers,
+            headers: &headers,
             sitemaps: crawl.has(Feature::Sitemaps),
             is_named_sitemap: crate::sitemaps::is_named(&task, &crawl),
             next_after: delay,
@@ -308,6 +312,24 @@ impl Journey {
         !self.is_called_back(permit) && self.resolver.is_private_host(url).await
     }
 
+    /// The user agent of a crawl that wants a text of its own in it.
+    fn user_agent_of(&self, crawl: &Crawl) -> Option<String> {
+        let wanted = crawl.useragent.as_deref()?;
+        Some(self.politeness.user_agent_of(Some(wanted)))
+    }
+
+    /// What is sent with the request for a page beside the headers of its site: those of its mapping, and these.
+    fn headers_of(&self, url: &Url, conditions: &[(String, String)]) -> Vec<(String, String)> {
+        let mappings = self.mappings.borrow().clone();
+        let of_mapping = mappings.and_then(|mappings| {
+            let index = mappings.find(url.as_str())?;
+            Some(mappings.headers(index).to_vec())
+        });
+        let mut headers = of_mapping.unwrap_or_default();
+        headers.extend_from_slice(conditions);
+        headers
+    }
+
     fn known(&self) -> Knowledge<'_> {
         Knowledge {
             politeness: &self.politeness,
@@ -337,7 +359,9 @@ impl Journey {
             .next_start(&site, Turn::Page(request.delay));
         let spacing = self.sites.borrow().spacing(&site, request.delay);
         result.delay = Some(spacing);
-        result.validators = conditions::validators(&fetched, &result, self.documents.as_ref());
+        let asked_with = self.headers.told(url);
+        let documents = self.documents.as_ref();
+        result.validators = conditions::validators(&fetched, &result, documents, &asked_with);
         let mut result = result.with_fetched(&mut fetched);
         self.figures.page_fetched(&result, request.started.instant);
         if let Some(sign) = &block {

@@ -42,6 +42,7 @@ mod scripts;
 mod shared_cache;
 mod shared_clock;
 mod single;
+mod site_headers;
 mod sitemaps;
 mod sites;
 mod stored_pages;

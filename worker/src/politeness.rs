@@ -35,6 +35,8 @@ pub struct PolitenessConfig {
     pub address_in_flight: Option<u32>,
     /// The page that explains the crawl, sent in the user agent; required for public addresses.
     pub contact: Option<String>,
+    /// The `useragent` of a crawl request takes the place of webfill's name instead of following it.
+    pub useragent_replaces_name: bool,
     /// Do not ask for robots.txt on loopback and private addresses.
     pub ignore_robots: bool,
     /// Permit loopback, private and link-local targets.
@@ -64,6 +66,7 @@ impl Default for PolitenessConfig {
             address_delay: None,
             address_in_flight: None,
             contact: None,
+            useragent_replaces_name: false,
             ignore_robots: false,
             allow_private_networks: false,
             adaptive: true,
@@ -122,10 +125,23 @@ impl PolitenessConfig {
 
     /// `webfill/VERSION (+CONTACT)`.
     pub fn user_agent(&self) -> String {
-        let version = env!("CARGO_PKG_VERSION");
+        self.with_contact(concat!("webfill/", env!("CARGO_PKG_VERSION")))
+    }
+
+    /// The same for a crawl that wants a text of its own in it. Whoever crawls is always named by the contact: an
+    /// application may choose the text, and only the operator answers for the requests.
+    pub fn user_agent_of(&self, wanted: Option<&str>) -> String {
+        match wanted {
+            None => self.user_agent(),
+            Some(wanted) if self.useragent_replaces_name => self.with_contact(wanted),
+            Some(wanted) => format!("{} {wanted}", self.user_agent()),
+        }
+    }
+
+    fn with_contact(&self, name: &str) -> String {
         match &self.contact {
-            Some(contact) => format!("webfill/{version} (+{contact})"),
-            None => format!("webfill/{version}"),
+            Some(contact) => format!("{name} (+{contact})"),
+            None => name.to_owned(),
         }
     }
 }
@@ -477,5 +493,29 @@ mod tests {
                 .user_agent()
                 .ends_with(" (+https://example.org/crawl)")
         );
+    }
+
+    #[test]
+    fn a_crawl_may_choose_a_text_and_never_hide_the_contact() {
+        let own = concat!("webfill/", env!("CARGO_PKG_VERSION"));
+        let contact = "(+https://example.org/crawl)";
+        for (wanted, replaces, sent) in [
+            (None, false, format!("{own} {contact}")),
+            (None, true, format!("{own} {contact}")),
+            (Some("me/1"), false, format!("{own} {contact} me/1")),
+            (Some("me/1"), true, format!("me/1 {contact}")),
+            (
+                Some("me/1 (+https://evil.example/)"),
+                true,
+                format!("me/1 (+https://evil.example/) {contact}"),
+            ),
+        ] {
+            let config = PolitenessConfig {
+                contact: Some("https://example.org/crawl".into()),
+                useragent_replaces_name: replaces,
+                ..PolitenessConfig::default()
+            };
+            assert_eq!(config.user_agent_of(wanted), sent);
+        }
     }
 }

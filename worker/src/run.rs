@@ -48,6 +48,7 @@ use crate::save::Saver;
 use crate::scripts::ScriptedPages;
 use crate::shared_cache::SharedCache;
 use crate::shared_clock::SharedClock;
+use crate::site_headers::SiteHeaders;
 use crate::sites::Sites;
 use crate::stored_pages::StoredPages;
 use crate::supervisor_reporter::SupervisorReporter;
@@ -234,7 +235,9 @@ fn journey(
         Browser::new(setup.browser.clone(), folder, setup.fetch.max_body_bytes)
     });
     let documents = Documents::new(setup.documents.clone());
-    let mut fetcher = Fetcher::new(clients, resolver.clone(), setup.fetch.clone());
+    let headers = SiteHeaders::parse(&setup.fetch.headers).map_err(Fault::usage)?;
+    let mut fetcher =
+        Fetcher::new(clients, resolver.clone(), setup.fetch.clone()).with_headers(headers.clone());
     if documents.is_some() {
         fetcher = fetcher.reading_documents();
     }
@@ -245,6 +248,7 @@ fn journey(
         name: name(setup),
         politeness: setup.politeness.clone(),
         gate: Gate::new(fetcher, &setup.fetch),
+        headers,
         archive,
         resolver,
         names_given_back: RefCell::default(),

@@ -21,6 +21,7 @@ use crate::permits::Permit;
 use crate::politeness::{Answered, PolitenessConfig};
 use crate::resolve::Resolver;
 use crate::robots::{self, RobotsFiles, RobotsResponse};
+use crate::site_headers::SiteHeaders;
 use crate::sites::{Sites, Turn};
 
 /// As many as of robots.txt (RFC 9309 2.3.1.2).
@@ -70,7 +71,10 @@ impl SingleFetcher {
     ) -> Result<Self, Fault> {
         let resolver = Resolver::new(fetch, politeness).map_err(Fault::usage)?;
         let clients = client::build(fetch, politeness, &resolver)?;
-        let fetcher = Fetcher::new(clients, resolver.clone(), fetch.clone()).reading_documents();
+        let headers = SiteHeaders::parse(&fetch.headers).map_err(Fault::usage)?;
+        let fetcher = Fetcher::new(clients, resolver.clone(), fetch.clone())
+            .with_headers(headers)
+            .reading_documents();
         let gate = Gate::new(fetcher, fetch);
         // No dispatcher gives the sites to anyone else.
         gate.open_until(u64::MAX);

@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Switch,
     /// Separated by commas.
     List,
+    /// One per line: they may hold commas.
+    Lines,
     Numbers,
 }
 
@@ -73,6 +75,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("politeness.address_delay", Kind::Number),
     ("politeness.address_in_flight", Kind::Whole),
     ("politeness.contact", Kind::Text),
+    ("politeness.useragent_replaces_name", Kind::Switch),
     ("politeness.ignore_robots", Kind::Switch),
     ("politeness.allow_private_networks", Kind::Switch),
     ("politeness.adaptive", Kind::Switch),
@@ -86,6 +89,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("fetch.proxy", Kind::Text),
     ("fetch.resolve", Kind::List),
     ("fetch.ca_file", Kind::Text),
+    ("fetch.headers", Kind::Lines),
     ("archive.warc", Kind::Text),
     ("archive.warc_mib", Kind::Whole),
     ("documents.read", Kind::Switch),
@@ -229,6 +233,10 @@ fn value_of(text: &str, kind: Kind) -> Option<Value> {
             let numbers = items.map(|item| item.trim().parse().map(Value::Float));
             Value::Array(numbers.collect::<Result<_, _>>().ok()?)
         }
+        Kind::Lines => {
+            let items = text.lines().filter(|item| !item.trim().is_empty());
+            Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
+        }
         Kind::List => {
             let items = text.split(',').filter(|item| !item.is_empty());
             Value::Array(
@@ -242,7 +250,7 @@ fn value_of(text: &str, kind: Kind) -> Option<Value> {
 
 fn expected(kind: Kind) -> &'static str {
     match kind {
-        Kind::Text | Kind::List => "not text",
+        Kind::Text | Kind::List | Kind::Lines => "not text",
         Kind::Whole => "not a whole number",
         Kind::Number => "not a number",
         Kind::Numbers => "not numbers with commas between them",

@@ -31,7 +31,7 @@ fn every_setting_has_its_variable() {
         let example = match (*path, kind) {
             ("politeness.clock", _) => "shared",
             ("supervisor.lane", _) => "browser",
-            (_, Kind::Text | Kind::List) => "x",
+            (_, Kind::Text | Kind::List | Kind::Lines) => "x",
             (_, Kind::Whole | Kind::Number | Kind::Numbers) => "7",
             (_, Kind::Switch) => "true",
         };

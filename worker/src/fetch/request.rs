@@ -16,10 +16,10 @@ const ACCEPTED_WITH_FILES: &str = "text/html,application/xhtml+xml,application/x
 #[derive(Debug, Clone, Copy)]
 pub struct PageRequest<'a> {
     pub url: &'a Url,
-    /// The crawl's own, if it has one.
+    /// That of the crawl, if it wants a text of its own in it.
     pub user_agent: Option<&'a str>,
-    /// The headers that make the request conditional.
-    pub conditions: &'a [(String, String)],
+    /// Sent as well, with their names in lower case.
+    pub headers: &'a [(String, String)],
     /// It may be a sitemap.
     pub sitemaps: bool,
     /// robots.txt says that it is one.
@@ -34,7 +34,7 @@ impl<'a> PageRequest<'a> {
         PageRequest {
             url,
             user_agent: None,
-            conditions: &[],
+            headers: &[],
             sitemaps: false,
             is_named_sitemap: false,
             next_after: Duration::ZERO,
@@ -58,7 +58,7 @@ impl<'a> RequestSpec<'a> {
             url: asked.url,
             user_agent: asked.user_agent,
             accept: ACCEPTED,
-            headers: asked.conditions,
+            headers: asked.headers,
             rule: BodyRule::Page(Files::default()),
             next_after: asked.next_after,
         }

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpInfo;
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONNECTION, HeaderValue, USER_AGENT};
+use reqwest::header::{ACCEPT_ENCODING, CONNECTION, HeaderValue, USER_AGENT};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use tokio::time::timeout;
 use webfill_wire::Outcome;
 
 use super::coding::ACCEPTED_CODINGS;
 use super::incoming::{IncomingBody, Kept};
-use super::{Fetched, Fetcher, Received, RequestSpec};
+use super::{BodyRule, Fetched, Fetcher, Received, RequestSpec};
 use crate::archive::{Exchange, SentRequest};
 use crate::connections::Ends;
 use crate::fetch_error::FetchError;
@@ -110,11 +110,19 @@ impl Fetcher {
 
     fn request(&self, spec: &RequestSpec<'_>, connection_stays: bool) -> RequestBuilder {
         let mut request = self.clients.get(spec.url);
-        for (name, value) in spec.headers {
-            request = request.header(name, value);
+        let of_site = match spec.rule {
+            BodyRule::Beginning { .. } => Vec::new(),
+            BodyRule::Page(_) | BodyRule::Subresource => self.headers.of(spec.url),
+        };
+        let own = spec.headers.iter();
+        let mut headers: Vec<(&str, &str)> = own.map(|(name, value)| (&**name, &**value)).collect();
+        for (name, value) in of_site.into_iter().chain([("accept", spec.accept)]) {
+            if !headers.iter().any(|(known, _)| *known == name) {
+                headers.push((name, value));
+            }
         }
-        if !spec.headers.iter().any(|(name, _)| name == ACCEPT.as_str()) {
-            request = request.header(ACCEPT, spec.accept);
+        for (name, value) in headers {
+            request = request.header(name, value);
         }
         request = request.header(ACCEPT_ENCODING, ACCEPTED_CODINGS);
         if !connection_stays {

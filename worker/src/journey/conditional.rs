@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use webfill_store::{KnownPage, page_id};
+use webfill_urls::Url;
 use webfill_wire::{Outcome, Task};
 
 use super::Journey;
@@ -30,12 +31,15 @@ impl Journey {
         let Some(known) = self.stored_pages.known_page(id).await else {
             return Condition::default();
         };
+        let url = Url::parse(&task.url).ok();
+        let asked_with = url.map_or_else(String::new, |url| self.headers.told(&url));
         let headers = conditions::headers(
             &known,
             task,
             crawl,
             self.documents.as_ref(),
             &mappings,
+            &asked_with,
             now_ms(),
         );
         let known = (!headers.is_empty()).then_some(known);

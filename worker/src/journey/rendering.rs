@@ -90,12 +90,12 @@ impl Journey {
         let subresource_bytes = Cell::new(0);
         let rendered = {
             let (task, crawl) = (&page.result.task, &page.result.crawl);
-            let own_agent = self.politeness.user_agent();
+            let user_agent = self.politeness.user_agent_of(crawl.useragent.as_deref());
             let view = Page {
                 url,
                 site: &task.site,
                 text: &text,
-                user_agent: crawl.useragent.as_deref().unwrap_or(&own_agent),
+                user_agent: &user_agent,
             };
             let fetch = async |request: SubresourceRequest| {
                 self.fetch_subresource(browser, task, crawl, permit, request, &subresource_bytes)
@@ -233,10 +233,10 @@ impl Journey {
         let slot = self.take_turn(turn, site, &request.url, permit).await;
         let mut slot = slot.ok_or(Denied::NotStarted)?;
         let asked = Request::now(delay);
-        let agent = crawl.useragent.as_deref();
+        let agent = self.user_agent_of(crawl);
         let asking = self
             .gate
-            .subresource(permit, &request, agent, &mut slot.memory);
+            .subresource(permit, &request, agent.as_deref(), &mut slot.memory);
         let mut fetched = asking.await?;
         self.archive(fetched.exchange.take()).await;
         drop(slot);

@@ -119,10 +119,12 @@ impl Journey {
         }
         let mut slot = self.take_turn(turn, site, url, permit).await?;
         let request = Request::now(delay);
+        let user_agent = self.user_agent_of(&first.crawl);
+        let headers = self.headers_of(url, &[]);
         let asked = PageRequest {
             url,
-            user_agent: first.crawl.useragent.as_deref(),
-            conditions: &[],
+            user_agent: user_agent.as_deref(),
+            headers: &headers,
             sitemaps: first.crawl.has(Feature::Sitemaps),
             next_after: delay,
             is_named_sitemap: crate::sitemaps::is_named(&first.task, &first.crawl),
