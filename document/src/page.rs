@@ -52,6 +52,12 @@ impl Document {
         })
     }
 
+    /// The `name` and `content` of each `meta` that has both.
+    pub fn named_meta(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.elements_by_tag("meta")
+            .filter_map(|meta| meta.attribute("name").zip(meta.attribute("content")))
+    }
+
     /// The `content` of each `meta` whose `name`, `property`, `itemprop` or `http-equiv` is
     /// `name`, letters' case aside: OpenGraph, Twitter cards, `description`, `robots`.
     pub fn meta<'d>(&'d self, name: &str) -> impl Iterator<Item = &'d str> {

@@ -14,6 +14,7 @@ use crate::limits::Limits;
 use crate::link_scan::scan_links;
 use crate::mapping::{Chain, Field, Mapping};
 use crate::page::Page;
+use crate::robots_directives;
 use crate::run::{OutOfTime, Run};
 use crate::selectors::CompiledSelectors;
 use crate::set::{MappingIndex, MappingSet};
@@ -282,12 +283,22 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     Ok(links.finish(run))
 }
 
-/// Every link of the page: from its tree if that exists already, else from its tags, which costs a
+/// Whether the page says that its links are not to be followed.
+fn is_nofollow(document: &Document) -> bool {
+    document.named_meta().any(|(name, content)| {
+        robots_directives::is_for_us(name) && robots_directives::is_nofollow(content)
+    })
+}
+
+/// Every link of the page, unless it says that none is to be followed: from its tree if that exists already, else from its tags, which costs a
 /// fraction of parsing.
 fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
     run.check_time()?;
     if run.page.kind() == PageKind::Html && !run.page.is_parsed() {
         let scan = scan_links(run.page.text(), run.limits.links, run.deadline());
+        if scan.is_nofollow {
+            return Ok(Vec::new());
+        }
         if scan.cut {
             run.warn("the end of the page was not searched for links");
         }
@@ -298,7 +309,7 @@ fn all_links(run: &Run<'_>) -> Result<Vec<String>, OutOfTime> {
         return Ok(links.finish(run));
     }
     let mut links = Links::new(run.page, run.page.base(), run.limits.links);
-    if let Some(document) = run.page.tree() {
+    if let Some(document) = run.page.tree().filter(|document| !is_nofollow(document)) {
         document.links().for_each(|href| links.add(href));
     }
     Ok(links.finish(run))

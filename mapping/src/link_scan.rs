@@ -10,6 +10,8 @@ use html5ever::tokenizer::{
 };
 use html5ever::{LocalName, local_name};
 
+use crate::robots_directives;
+
 /// The links found in a page's tags.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkScan {
@@ -17,6 +19,8 @@ pub(crate) struct LinkScan {
     pub(crate) base: Option<String>,
     /// The `href` of every `a` and `area`, as written, in order.
     pub(crate) hrefs: Vec<String>,
+    /// The page says that its links are not to be followed.
+    pub(crate) is_nofollow: bool,
     /// Whether the scan ended before the end of the page.
     pub(crate) cut: bool,
 }
@@ -93,6 +97,13 @@ impl Tags {
                     .base
                     .take()
                     .or_else(|| attribute(tag, &local_name!("href")));
+            }
+            local_name!("meta") => {
+                let name = attribute(tag, &local_name!("name"));
+                if name.is_some_and(|name| robots_directives::is_for_us(&name)) {
+                    let content = attribute(tag, &local_name!("content")).unwrap_or_default();
+                    self.scan.borrow_mut().is_nofollow |= robots_directives::is_nofollow(&content);
+                }
             }
             local_name!("title") | local_name!("textarea") => {
                 return TokenSinkResult::RawData(RawKind::Rcdata);

@@ -348,7 +348,8 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
     let follows = result.task.depth < result.crawl.max_depth;
     Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
-        all_links: follows && result.crawl.follow == Follow::All,
+        // What a mapping selects its operator has chosen; see docs/webmasters.md.
+        all_links: follows && result.crawl.follow == Follow::All && !result.is_nofollow,
         feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
         shell: false,
         deadline: Some(Instant::now() + page_deadline),

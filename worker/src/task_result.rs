@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tracing::Span;
+use webfill_mapping::is_nofollow_tag;
 use webfill_startup::log::task_span;
 use webfill_store::{SampleText, Validators};
 use webfill_wire::{Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone};
@@ -46,6 +47,8 @@ pub struct TaskResult {
     pub listed: Vec<(LinkKind, String)>,
     /// The response's headers, if the crawl asks for them and there was a response.
     pub headers: Option<Map<String, Value>>,
+    /// The response says that the page's links are not to be followed, by `X-Robots-Tag`.
+    pub is_nofollow: bool,
     /// The page's text, if the crawl asks for it and it is not too long.
     pub body: Option<Arc<str>>,
     /// The page's body, if the crawl keeps bodies and it is not too long.
@@ -93,6 +96,7 @@ impl TaskResult {
             links: Vec::new(),
             listed: Vec::new(),
             headers: None,
+            is_nofollow: false,
             body: None,
             kept_body: None,
             document: None,
@@ -134,6 +138,9 @@ impl TaskResult {
         self.content_type = fetched.content_type.take();
         self.redirect = fetched.redirect.take();
         self.body_bytes = fetched.body.len() as u64;
+        let tags = fetched.headers.get_all("x-robots-tag").iter();
+        let mut tags = tags.filter_map(|tag| tag.to_str().ok());
+        self.is_nofollow = tags.any(is_nofollow_tag);
         if self.crawl.headers && fetched.status_code.is_some() {
             self.headers = Some(response_headers::to_json(&fetched.headers));
         }

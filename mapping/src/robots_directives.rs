@@ -1,0 +1,101 @@
+//! What a page says to crawlers about its links: `<meta name="robots">` and `X-Robots-Tag`. Only `nofollow`, and `none`,
+//! which includes it, mean something here: the others are about the index of a search engine, and there is none.
+
+/// The name that directives may be meant for; others are for other crawlers.
+const AGENT: &str = "webfill";
+
+/// The directives that have a value behind a colon, as the names of crawlers have directives behind theirs.
+const WITH_VALUE: &[&str] = &[
+    "max-image-preview",
+    "max-snippet",
+    "max-video-preview",
+    "unavailable_after",
+];
+
+/// Whether a `meta` element of this name is meant for this crawler.
+pub(crate) fn is_for_us(name: &str) -> bool {
+    let name = name.trim();
+    name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(AGENT)
+}
+
+/// Whether the content of such an element says that the page's links are not to be followed.
+pub(crate) fn is_nofollow(directives: &str) -> bool {
+    directives.split(',').any(forbids_following)
+}
+
+fn forbids_following(directive: &str) -> bool {
+    let directive = directive.trim();
+    ["nofollow", "none"]
+        .iter()
+        .any(|known| directive.eq_ignore_ascii_case(known))
+}
+
+/// Whether a header `X-Robots-Tag` says so. It may name the crawlers that it is meant for, and proxies join several.
+pub fn is_nofollow_tag(value: &str) -> bool {
+    let mut is_for_us = true;
+    value.split(',').any(|part| {
+        let mut directive = part;
+        if let Some((name, rest)) = part.split_once(':')
+            && is_agent(name.trim())
+        {
+            is_for_us = name.trim().eq_ignore_ascii_case(AGENT);
+            directive = rest;
+        }
+        is_for_us && forbids_following(directive)
+    })
+}
+
+/// A date has spaces before its colons.
+fn is_agent(name: &str) -> bool {
+    let has_value = WITH_VALUE
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known));
+    !name.is_empty() && !name.contains(char::is_whitespace) && !has_value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_meant_for_this_crawler_counts() {
+        for (value, expected) in [
+            ("nofollow", true),
+            ("none", true),
+            ("noindex, NoFollow", true),
+            ("noindex,nofollow", true),
+            ("webfill: nofollow", true),
+            ("WebFill : none", true),
+            ("googlebot: noindex, webfill: nofollow", true),
+            ("nofollow, googlebot: noindex", true),
+            ("max-snippet: 20, nofollow", true),
+            (
+                "unavailable_after: Fri, 25 Jun 2027 15:00:00 PST, nofollow",
+                true,
+            ),
+            ("unavailable_after: 2027-06-25T15:00:00Z, none", true),
+            ("noindex", false),
+            ("all", false),
+            ("index, follow", false),
+            ("noarchive, nosnippet", false),
+            ("googlebot: nofollow", false),
+            ("googlebot: noindex, nofollow", false),
+            ("webfill: noindex, otherbot: nofollow", false),
+            ("max-image-preview: none", false),
+            ("nofollowing", false),
+            ("", false),
+            (":", false),
+        ] {
+            assert_eq!(is_nofollow_tag(value), expected, "{value}");
+        }
+        for (content, expected) in [
+            ("noindex, nofollow", true),
+            (" NONE ", true),
+            ("follow", false),
+            ("max-image-preview:none", false),
+        ] {
+            assert_eq!(is_nofollow(content), expected, "{content}");
+        }
+        assert!(is_for_us(" Robots ") && is_for_us("webfill") && !is_for_us("googlebot"));
+    }
+}
