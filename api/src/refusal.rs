@@ -9,6 +9,8 @@ pub struct Refusal {
     pub path: String,
     /// What is wrong there: one clause, in lower case, without a full stop.
     pub message: String,
+    /// Nothing is wrong with the message itself: it may be sent again as it is, later.
+    pub retry: bool,
 }
 
 impl Refusal {
@@ -16,11 +18,24 @@ impl Refusal {
         Refusal {
             path: path.to_owned(),
             message: message.to_string(),
+            retry: false,
+        }
+    }
+
+    /// The refusal of what may be accepted later.
+    pub fn for_now(path: &str, message: impl ToString) -> Refusal {
+        Refusal {
+            retry: true,
+            ..Refusal::new(path, message)
         }
     }
 
     /// The answer to the client.
     pub fn answer(&self) -> Value {
-        json!({"error": {"path": self.path, "message": self.message}})
+        let mut answer = json!({"error": {"path": self.path, "message": self.message}});
+        if self.retry {
+            answer["error"]["retry"] = true.into();
+        }
+        answer
     }
 }

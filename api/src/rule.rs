@@ -78,9 +78,8 @@ pub(crate) fn check(keys: &[Key], message: &Map<String, Value>, path: &str) -> R
         let Some(key) = keys.iter().find(|key| key.name == name) else {
             return Err(unknown_key(keys, name, path));
         };
-        key.rule.check(value).map_err(|fault| Refusal {
-            path: format!("{path}.{name}{}", fault.within),
-            message: fault.message.into_owned(),
+        key.rule.check(value).map_err(|fault| {
+            Refusal::new(&format!("{path}.{name}{}", fault.within), fault.message)
         })?;
     }
     match keys

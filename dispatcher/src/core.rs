@@ -10,6 +10,7 @@
 //! crawls, leases, crawls that are being closed. Recalls and requests that waited for an answer are
 //! lost; the client asks again.
 
+use webfill_api::Refusal;
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, Lane, RefusalLog};
 
 use crate::audit::Audited;
@@ -18,7 +19,7 @@ use crate::caller::Caller;
 use crate::crawl_registry::CrawlRegistry;
 use crate::dispatch::{Dispatch, GroupBounds, LOOKAHEAD_MS};
 use crate::extraction_health::StandingExtractions;
-use crate::frontier::{Frontier, FrontierError, PruneWalk};
+use crate::frontier::{Frontier, FrontierError, PruneWalk, if_pruned};
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::reload::ReloadAsked;
@@ -303,12 +304,14 @@ impl Core {
             }
         }
         self.recalls.expire(now_ms);
-        self.advance_closing(now_ms)?;
-        self.advance_reopening(now_ms)?;
+        // A crawl may be pruned while something of it is under way, which each step drops for itself. None
+        // of them may end the fleet's dispatcher for it.
+        if_pruned(self.advance_closing(now_ms), ())?;
+        if_pruned(self.advance_reopening(now_ms), ())?;
         self.advance_pruning()?;
-        self.advance_watches(now_ms)?;
-        self.advance_notices(now_ms)?;
-        self.answer_waiting(now_ms)?;
+        if_pruned(self.advance_watches(now_ms), ())?;
+        if_pruned(self.advance_notices(now_ms), ())?;
+        if_pruned(self.answer_waiting(now_ms), ())?;
         self.write_due_site_states(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {
             self.crawls
@@ -338,7 +341,7 @@ impl Core {
     fn write_crawls(&mut self, most: usize, now_ms: i64) -> Result<bool, FrontierError> {
         let touched = self.frontier.take_touched(most);
         for crawl in &touched {
-            self.write_crawl(*crawl, now_ms)?;
+            if_pruned(self.write_crawl(*crawl, now_ms), ())?;
         }
         Ok(touched.len() == most)
     }
@@ -406,7 +409,9 @@ impl Core {
     /// that waits for the end.
     pub(crate) fn close(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
         if let Some((peer, crawls)) = self.end_asked.take() {
-            let answer = self.crawl_status(&crawls, None, now_ms)?;
+            let answer = self.crawl_status(&crawls, None, now_ms);
+            let pruned = Refusal::new("$.crawls", "one of them was pruned").answer();
+            let answer = if_pruned(answer, pruned)?;
             self.outgoing.push(OutgoingMessage::ToClient(peer, answer));
         }
         // Open crawls change their state to `interrupted` now, though no counter has changed.

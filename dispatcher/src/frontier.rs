@@ -99,6 +99,7 @@ pub use self::answers::{
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
 pub use self::error::FrontierError;
+pub(crate) use self::error::if_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::forgiving::Standing;

@@ -37,7 +37,7 @@ use crate::delivery::Deliveries;
 use crate::extraction_health::ExtractionHealth;
 use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
-use crate::frontier::FrontierError;
+use crate::frontier::{FrontierError, if_pruned};
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
 use crate::incoming::{self, Greetings};
@@ -282,7 +282,7 @@ impl Process {
             self.advance_feeders()?;
             self.deliveries.advance(&mut self.core);
             let read = self.change_reader.advance(&mut self.core, now_ms);
-            read.map_err(frontier_fault)?;
+            if_pruned(read, ()).map_err(frontier_fault)?;
             if self.core.is_drained() || signals::asked() == Asked::Stop {
                 return Ok(ExitStatus::Done);
             }
@@ -295,9 +295,8 @@ impl Process {
         let core = &self.core;
         let is_over = |watch: &str, run| core.tell_run_state(watch, run)["over"] == true;
         for ended in self.feeders.advance(orders, is_over) {
-            self.core
-                .feeder_ended(&ended.watch, ended.run, ended.why)
-                .map_err(frontier_fault)?;
+            let noted = self.core.feeder_ended(&ended.watch, ended.run, ended.why);
+            if_pruned(noted, ()).map_err(frontier_fault)?;
         }
         Ok(())
     }
@@ -343,7 +342,7 @@ impl Process {
     fn apply_events(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
         let now_ms = self.clock.now_ms();
         for event in batch {
-            match event {
+            let applied = match event {
                 Event::Frame(frame) => self.apply_frame(frame, now_ms),
                 Event::Request(request) => {
                     self.core
@@ -370,8 +369,8 @@ impl Process {
                 Event::WriteResult(WriteResult::SiteStatesWritten { last }) => {
                     self.core.site_states_written(last)
                 }
-            }
-            .map_err(frontier_fault)?;
+            };
+            if_pruned(applied, ()).map_err(frontier_fault)?;
         }
         Ok(())
     }

@@ -95,6 +95,40 @@ impl Client {
     }
 }
 
+/// Speaks JSON with the control socket too, and sends further requests before the answers have come.
+pub(crate) struct Pipeline {
+    socket: zmq::Socket,
+}
+
+impl Pipeline {
+    pub(crate) fn connect(endpoint: &str) -> Pipeline {
+        let socket = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
+        let options = [
+            socket.set_linger(0),
+            socket.set_rcvtimeo(WAIT.as_millis() as i32),
+            socket.connect(endpoint),
+        ];
+        options
+            .into_iter()
+            .for_each(|set| set.expect("a valid option"));
+        Pipeline { socket }
+    }
+
+    pub(crate) fn send(&self, request: &Value) {
+        self.send_bytes(request.to_string().as_bytes());
+    }
+
+    pub(crate) fn send_bytes(&self, request: &[u8]) {
+        self.socket.send(request, 0).expect("it waits");
+    }
+
+    /// The next answer, whichever request it is for.
+    pub(crate) fn answer(&self) -> Value {
+        let answer = self.socket.recv_bytes(0).expect("an answer in time");
+        serde_json::from_slice(&answer).expect("JSON")
+    }
+}
+
 /// Listens to the firehose.
 pub(crate) struct Firehose {
     socket: zmq::Socket,

@@ -1,11 +1,13 @@
 //! Finished crawls that are dropped, and their ids, which begin anew.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use webfill_tests::Signal;
 use webfill_tests::site::page;
 use webfill_tests::stored::Stored;
 
-use crate::clients::post;
+use crate::clients::{Pipeline, post};
 use crate::fleet::{APP, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
 const PAGES: usize = 5;
@@ -102,6 +104,101 @@ fn a_crawl_that_has_expired_is_pruned_without_a_stop() {
         (tasks(&fleet) == 0).then_some(())
     });
     assert_eq!(fleet.web.visits().pages().len(), 0);
+}
+
+/// The pause is answered when a supervisor that stands still can start nothing more of the crawl.
+#[test]
+fn a_crawl_is_not_pruned_before_its_pause_is_answered() {
+    let mut fleet = Fleet::start();
+    let site = fleet.web.site("a.example");
+    site.otherwise(|request| page(&request.path).into());
+    crawl(&fleet, "a.example", "done");
+    let slow = fleet.web.site("slow.example");
+    slow.serve("/", page("Slow").latency(Duration::from_secs(60)));
+    fleet.feed(&[request(&slow.url("/"), "slow")]);
+    wait_for("a page is out", || {
+        (fleet.info("slow")["leased"] == 1).then_some(())
+    });
+    fleet.supervisor().signal(Signal::STOP);
+    let client = Pipeline::connect(&fleet.control());
+    client.send(&action("pause", Some("done")));
+    client.send(&json!({"action": "prune", "appid": APP, "crawlid": "done"}));
+    let refused = client.answer();
+    assert_eq!(refused["error"]["path"], "$.crawlid", "{refused}");
+    assert_eq!(refused["error"]["retry"], true, "{refused}");
+    // All of the application but that one.
+    let prune = json!({"action": "prune", "appid": APP, "older_than": 0});
+    client.send(&prune);
+    assert_eq!(client.answer()["total_crawls"], 0);
+    let paused = client.answer();
+    assert_eq!(paused["action"], "pause", "{paused}");
+    client.send(&prune);
+    assert_eq!(client.answer()["total_crawls"], 1);
+    assert!(!fleet.has_dispatcher_ended());
+    fleet.supervisor().signal(Signal::CONT);
+}
+
+#[test]
+fn a_prune_right_behind_a_pause_or_a_stop_ends_nothing() {
+    let mut fleet = Fleet::start();
+    let site = fleet.web.site("a.example");
+    site.otherwise(|request| page(&request.path).into());
+    let client = Pipeline::connect(&fleet.control());
+    for round in 0..20 {
+        let id = format!("c{round}");
+        let prune = json!({"action": "prune", "appid": APP, "crawlid": &id});
+        let urls = (0..3).map(|nth| request(&site.url(&format!("/{round}/{nth}")), &id));
+        let urls: Vec<Value> = urls.collect();
+        let between = [action("pause", Some(&id)), action("stop", Some(&id))];
+        let asked = [
+            json!(urls),
+            between[round % 2].clone(),
+            prune.clone(),
+            between[(round + 1) % 2].clone(),
+            prune.clone(),
+        ];
+        for request in &asked {
+            client.send(request);
+        }
+        for _ in &asked {
+            client.answer();
+        }
+        wait_for("the prune is accepted, or nothing is left to prune", || {
+            client.send(&prune);
+            let answer = client.answer();
+            let is_gone = answer["error"]["message"]
+                .as_str()
+                .is_some_and(|why| why.contains("no crawl of this id"));
+            (answer["total_crawls"] == 1 || is_gone).then_some(())
+        });
+    }
+    assert!(!fleet.has_dispatcher_ended());
+}
+
+#[test]
+fn a_prune_while_a_run_of_a_watch_begins_ends_neither() {
+    let mut fleet = Fleet::start();
+    let site = fleet.web.site("a.example");
+    site.otherwise(|request| page(&request.path).into());
+    let urls: Vec<String> = (0..3).map(|nth| site.url(&format!("/{nth}"))).collect();
+    let client = fleet.client();
+    let watch = json!({"name": "w", "app": APP, "schedule": "0 2 29 2 *", "urls": urls});
+    let added = client.ask(&json!({"action": "watch_add", "watch": watch}));
+    assert_eq!(added["name"], "w", "{added}");
+    let prune = json!({"action": "prune", "appid": APP, "crawlid": "w"});
+    for round in 1..=8 {
+        let asked = client.ask(&json!({"action": "watch_run", "name": "w"}));
+        assert_eq!(asked["error"], Value::Null, "{asked}");
+        wait_for("the run has ended", || {
+            client.ask(&prune);
+            let shown = client.ask(&json!({"action": "watch_show", "name": "w", "runs": 1}));
+            let last = &shown["runs"][0];
+            (last["run"] == round && last["how"] != Value::Null).then(|| {
+                assert_eq!(last["how"], "finished", "{last}");
+            })
+        });
+    }
+    assert!(!fleet.has_dispatcher_ended());
 }
 
 #[test]

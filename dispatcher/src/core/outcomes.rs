@@ -13,7 +13,7 @@ use crate::dispatch::LastRequest;
 use crate::firehose::FinishedPage;
 use crate::frontier::{
     Backfill, Candidate, Completion, FeedTally, FrontierError, GivenBack, RestBegun, TaskId,
-    TaskSketch, Turn,
+    TaskSketch, Turn, if_pruned,
 };
 use crate::outgoing::OutgoingMessage;
 use crate::site_state::until_seconds;
@@ -105,7 +105,10 @@ impl Core {
         self.counters.stale += 1;
         let task = self.frontier.task(done.task)?;
         let crawl_id = match &task {
-            Some(task) => Some(self.frontier.spec(task.crawl)?.crawl_id.as_str()),
+            Some(task) => {
+                let spec = self.frontier.spec(task.crawl);
+                if_pruned(spec.map(|spec| Some(spec.crawl_id.clone())), None)?
+            }
             None => None,
         };
         tracing::info!(
@@ -293,7 +296,7 @@ impl Core {
         let since_ms = now_ms - CRASHED_PAGES_REWRITTEN_MS;
         for (id, delivery, at_ms) in self.frontier.crashed_since(since_ms)? {
             if let Some(task) = self.frontier.task(id)? {
-                self.store_crashed_page((id, delivery), task, at_ms)?;
+                if_pruned(self.store_crashed_page((id, delivery), task, at_ms), ())?;
             }
         }
         Ok(())
@@ -376,11 +379,7 @@ impl Core {
                 attrs: None,
             })
             .collect();
-        match self.feed(backfill.crawl, &candidates, now_ms) {
-            // It was pruned meanwhile.
-            Err(FrontierError::UnknownCrawl(_)) => Ok(()),
-            fed => fed,
-        }
+        if_pruned(self.feed(backfill.crawl, &candidates, now_ms), ())
     }
 
     /// The store has dropped a page that a further record wants: it is fetched again, and the record
@@ -397,11 +396,8 @@ impl Core {
         if self.frontier.is_quarantined(page.task)? {
             return Ok(());
         }
-        match self.frontier.reopen(&[page.task], now_ms) {
-            // It was pruned meanwhile.
-            Err(FrontierError::UnknownCrawl(_)) => return Ok(()),
-            woken => self.wake(woken?),
-        }
+        let woken = self.frontier.reopen(&[page.task], now_ms)?;
+        self.wake(woken);
         self.next_site_ms = Some(now_ms);
         self.underserved.add(backfill.crawl);
         Ok(())

@@ -92,9 +92,7 @@ impl Core {
                 self.audit(requester.who, deed, DeedEnd::Begun, now_ms);
                 return Ok(());
             }
-            Err(FrontierError::UnknownCrawl(crawl)) => {
-                Refusal::new("crawl", FrontierError::UnknownCrawl(crawl)).answer()
-            }
+            Err(pruned @ FrontierError::UnknownCrawl(_)) => Refusal::new("crawl", pruned).answer(),
             Err(FrontierError::Scope(error)) => Refusal::new("spec", error).answer(),
             Err(fault) => return Err(fault),
         };
@@ -185,9 +183,7 @@ impl Core {
     fn no_room(&self) -> Reply {
         let shortage = self.low_disk.as_deref().unwrap_or_default();
         let why = format!("the dispatcher is paused, nothing is accepted for now: {shortage}");
-        let mut answer = Refusal::new("$", why).answer();
-        answer["error"]["retry"] = true.into();
-        Reply::Now(answer)
+        Refusal::for_now("$", why).into()
     }
 
     fn act(

@@ -21,7 +21,7 @@ use webfill_changes::Look;
 use webfill_wire::CrawlKey;
 
 use super::Core;
-use crate::frontier::{FrontierError, KeptWatch, RunUnderWay};
+use crate::frontier::{FrontierError, KeptWatch, RunUnderWay, if_pruned};
 use crate::watch_sources::WatchSources;
 
 /// How often the runs under way are looked at.
@@ -237,9 +237,9 @@ impl Core {
         for name in names {
             let watched = &self.watches.by_name[&name];
             if watched.under_way.is_some() {
-                self.judge_run(&name, now_ms)?;
+                if_pruned(self.judge_run(&name, now_ms), ())?;
             } else if may_begin && watched.is_due(wall_ms) && !self.watches.fed.contains(&name) {
-                self.begin_run(&name, now_ms)?;
+                if_pruned(self.begin_run(&name, now_ms), ())?;
             }
         }
         self.watches.look_at_ms = self.watches.next_look_ms(now_ms, self.wall_ahead_ms);
@@ -265,6 +265,12 @@ impl Core {
 }
 
 impl Watches {
+    /// The crawls of the runs under way.
+    pub(super) fn crawls_under_way(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        let under_way = self.by_name.values();
+        under_way.filter_map(|watched| Some(watched.under_way.as_ref()?.crawl))
+    }
+
     fn under_way(&self, name: &str) -> Option<UnderWay> {
         self.by_name.get(name)?.under_way.clone()
     }

@@ -11,7 +11,7 @@ use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome, Reason};
 
 use super::answers::CrawlStatus;
-use super::pruning::NEXT_CRAWL;
+use super::pruning::{DETACHED, NEXT_CRAWL};
 use super::{Frontier, FrontierError, looking_again};
 use crate::scope::Scope;
 
@@ -37,6 +37,8 @@ pub(super) struct Crawl {
     pub(super) held: bool,
     /// Whether the counters differ from what is stored.
     pub(super) changed: bool,
+    /// Its rows are being deleted. To all but that it is unknown.
+    pub(super) is_pruned: bool,
 }
 
 impl Crawl {
@@ -50,6 +52,7 @@ impl Crawl {
             waiting: BTreeMap::new(),
             held: true,
             changed: true,
+            is_pruned: false,
         }
     }
 
@@ -244,7 +247,7 @@ impl Frontier {
         if !self.crawls.contains_key(&key) {
             self.guarded("read a crawl", |frontier| frontier.load_crawl(key))?;
         }
-        let crawl = self.crawls.get_mut(&key);
+        let crawl = self.crawls.get_mut(&key).filter(|crawl| !crawl.is_pruned);
         crawl.ok_or(FrontierError::UnknownCrawl(key))
     }
 
@@ -269,6 +272,7 @@ impl Frontier {
             paused: stored.paused,
             waiting: stored.waiting,
             changed: false,
+            is_pruned: stored.is_pruned,
             ..Crawl::new(stored.spec, scope)
         };
         self.crawls.insert(key, crawl);
@@ -302,11 +306,12 @@ struct CrawlRow {
     ended: Option<Outcome>,
     paused: bool,
     waiting: BTreeMap<u8, u64>,
+    is_pruned: bool,
 }
 
 fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
     let sql = "SELECT spec, ended, fed_lines, discovered, queued, leased, done, pages, fields,
-               links, bytes, sites, seeds_ended, paused, waiting FROM crawls WHERE id = ?1";
+               links, bytes, sites, seeds_ended, paused, waiting, app_id FROM crawls WHERE id = ?1";
     let stored = |row: &Row<'_>| {
         let spec: String = row.get(0)?;
         let spec = serde_json::from_str(&spec).map_err(|error| unreadable(0, error))?;
@@ -335,6 +340,7 @@ fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
             ended,
             paused: row.get(13)?,
             waiting: serde_json::from_str(&waiting).map_err(|error| unreadable(14, error))?,
+            is_pruned: row.get::<_, String>(15)? == DETACHED,
         })
     };
     db.query_row(sql, [key], stored).optional()

@@ -56,7 +56,8 @@ pub enum FrontierError {
     },
     #[error("the frontier {path} is closed after an earlier error", path = path.display())]
     Closed { path: PathBuf },
-    #[error("no crawl has the key {0}")]
+    /// It was pruned: its key may outlive it wherever something waits.
+    #[error("the crawl was pruned meanwhile (key {0})")]
     UnknownCrawl(CrawlKey),
     #[error(transparent)]
     Scope(#[from] ScopeError),
@@ -73,5 +74,20 @@ impl FrontierError {
                 source,
             },
         }
+    }
+}
+
+/// What came of something if its crawl was pruned meanwhile, which is no fault: `instead`.
+pub(crate) fn if_pruned<T>(done: Result<T, FrontierError>, instead: T) -> Result<T, FrontierError> {
+    match done {
+        Err(FrontierError::UnknownCrawl(crawl)) => {
+            tracing::info!(
+                event = "crawl_was_pruned",
+                crawl,
+                "what was under way for a pruned crawl is dropped"
+            );
+            Ok(instead)
+        }
+        done => done,
     }
 }

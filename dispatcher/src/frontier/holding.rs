@@ -17,7 +17,7 @@ use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
 use super::answers::{Leased, Pending, SiteId, TaskId, Turn, Woken};
-use super::{Frontier, FrontierError, sites};
+use super::{Frontier, FrontierError, if_pruned, sites};
 
 /// One call of [`Frontier::release`] visits at most this many sites.
 const SLICE: usize = 500;
@@ -232,11 +232,8 @@ impl Frontier {
         let Some((key, last_site)) = self.holding.to_release.pop_front() else {
             return Ok(Vec::new());
         };
-        match self.crawl(key) {
-            Ok(_) => {}
-            // It was pruned meanwhile.
-            Err(FrontierError::UnknownCrawl(_)) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+        if if_pruned(self.crawl(key).map(|_| false), true)? {
+            return Ok(Vec::new());
         }
         self.guarded("let a crawl go on", |frontier| {
             if frontier.room_of(key)? == 0 {

@@ -1,13 +1,16 @@
 //! Pruning: finished crawls are dropped, with their tasks and all that hangs on these.
 //!
 //! A crawl is first *detached*: its row gets a name that no client can use, so that its ids are free
-//! from then on, and a crawl that comes with them is a new one. It counts as stopped, so that nothing
-//! that is still under way queues anything for it. Then its rows are deleted in slices, by
+//! from then on, and a crawl that comes with them is a new one. Whoever still has its number finds no crawl
+//! ([`FrontierError::UnknownCrawl`]). It counts as stopped, so that nothing that is still under way queues
+//! anything for it. Then its rows are deleted in slices, by
 //! one walk through all tasks for all detached crawls. After a crash the walk begins again. What sites
 //! have learned of their servers stays, and so do the states of records.
 //!
 //! Numbers of tasks and crawls are never given a second time, because other tables keep them: the seen
 //! index goes on to hold the keys of dropped tasks, of crawls that nobody asks about.
+
+use std::collections::BTreeSet;
 
 use rusqlite::{Connection, Result, params};
 use serde_json::json;
@@ -16,7 +19,7 @@ use webfill_wire::{CrawlKey, Outcome};
 use super::{Frontier, FrontierError};
 
 /// The application of detached crawls; no client's is empty.
-const DETACHED: &str = "";
+pub(super) const DETACHED: &str = "";
 
 /// One slice reads at most this many tasks, of all crawls: ended tasks have no index.
 const MOST_READ: i64 = 10_000;
@@ -58,23 +61,27 @@ pub struct Detached {
 
 impl Frontier {
     /// Detaches crawls of an application that have nothing queued or leased and have not changed since
-    /// a time: one, or all.
+    /// a time: one, or all. Those in use are passed over.
     pub fn detach_crawls(
         &mut self,
         app_id: &str,
         crawl_id: Option<&str>,
         unchanged_since_ms: i64,
+        in_use: &BTreeSet<CrawlKey>,
     ) -> std::result::Result<Detached, FrontierError> {
         self.guarded("detach crawls", |frontier| {
             frontier.flush_crawls()?;
             let sql = "SELECT id, done FROM crawls
                        WHERE app_id = ?1 AND (?2 IS NULL OR crawl_id = ?2)
                            AND queued + leased = 0 AND changed_at_ms <= ?3 LIMIT ?4";
-            let values = params![app_id, crawl_id, unchanged_since_ms, MOST_DETACHED];
+            let most = MOST_DETACHED + in_use.len() as i64;
+            let values = params![app_id, crawl_id, unchanged_since_ms, most];
             let mut select = frontier.db.prepare_cached(sql)?;
             let found = select.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let found: Vec<(CrawlKey, i64)> = found.collect::<Result<_>>()?;
+            let mut found: Vec<(CrawlKey, i64)> = found.collect::<Result<_>>()?;
             drop(select);
+            found.retain(|(crawl, _)| !in_use.contains(crawl));
+            found.truncate(MOST_DETACHED as usize);
             let sql = "UPDATE crawls SET app_id = ?2, crawl_id = 'detached ' || id, ended = ?3
                        WHERE id = ?1";
             let mut detached = Detached::default();

@@ -1,6 +1,7 @@
 //! `webfill prune`: finished crawls are dropped, by a running dispatcher or in a state folder that no
 //! process works on; or old pages of a store.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -156,7 +157,8 @@ fn prune_all(
 ) -> Result<(usize, u64), FrontierError> {
     let (mut crawls, mut tasks) = (0, 0);
     loop {
-        let detached = frontier.detach_crawls(app_id, crawl_id, unchanged_since_ms)?;
+        let detached =
+            frontier.detach_crawls(app_id, crawl_id, unchanged_since_ms, &BTreeSet::new())?;
         crawls += detached.crawls.len();
         tasks += detached.tasks;
         frontier.commit()?;

@@ -53,6 +53,11 @@ impl ClosingCrawls {
         self.crawls.contains(&crawl)
     }
 
+    /// All of them, those that wait for a recall included.
+    pub(super) fn crawls(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        self.crawls.iter().copied()
+    }
+
     fn begin(&mut self, closing: ClosingCrawl) {
         self.crawls.insert(closing.crawl);
         self.under_way.push_back(closing);

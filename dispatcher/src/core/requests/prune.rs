@@ -1,9 +1,12 @@
-//! Pruning on request: crawls that are over are detached at once, and their rows deleted in slices of
+//! Pruning on request: crawls that are over and that nothing is under way for are detached at once, and their rows deleted in slices of
 //! a few milliseconds, in turns with everything else. The answer does not wait for that: whatever
 //! happens, it goes on at the next start.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use webfill_api::{PruneAction, Refusal, Spider};
+use webfill_wire::CrawlKey;
 
 use super::Reply;
 use super::actions::{action_answer, no_such_crawl};
@@ -16,10 +19,6 @@ impl Core {
         action: &PruneAction,
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
-        if self.reopening_crawls.have_work() || self.closing_crawls.have_work() {
-            let why = "a retry or a stop is under way: ask again when it is done";
-            return Ok(Refusal::new("$", why).into());
-        }
         let subject = &action.subject;
         let crawl_id = subject.crawl_id.as_deref();
         if let Some(refusal) = self.refusal_to_prune(&subject.app_id, crawl_id, now_ms)? {
@@ -27,9 +26,10 @@ impl Core {
         }
         let older_ms = i64::try_from(action.older_than_s.saturating_mul(1_000));
         let since_ms = now_ms.saturating_sub(older_ms.unwrap_or(i64::MAX));
+        let in_use = self.crawls_in_use();
         let detached = self
             .frontier
-            .detach_crawls(&subject.app_id, crawl_id, since_ms)?;
+            .detach_crawls(&subject.app_id, crawl_id, since_ms, &in_use)?;
         for crawl in &detached.crawls {
             self.crawls.forget(*crawl);
         }
@@ -60,6 +60,9 @@ impl Core {
         let Some(crawl) = self.frontier.find_crawl(app_id, crawl_id)? else {
             return Ok(Some(no_such_crawl()));
         };
+        if let Some(why) = self.why_in_use(crawl) {
+            return Ok(Some(Refusal::for_now("$.crawlid", why)));
+        }
         let status = self.frontier.crawl_status(crawl)?;
         let left = status.queued + status.leased;
         if left > 0 {
@@ -68,6 +71,30 @@ impl Core {
         }
         self.write_crawl(crawl, now_ms)?;
         Ok(None)
+    }
+
+    /// The crawls that something is under way for, which goes by their keys: they are not pruned before it
+    /// is done.
+    fn crawls_in_use(&self) -> BTreeSet<CrawlKey> {
+        let closing = self.closing_crawls.crawls();
+        let reopening = self.reopening_crawls.crawls();
+        let in_use = closing.chain(reopening).chain(self.crawls_awaited());
+        in_use.chain(self.watches.crawls_under_way()).collect()
+    }
+
+    fn why_in_use(&self, crawl: CrawlKey) -> Option<&'static str> {
+        let is_it = |other: CrawlKey| other == crawl;
+        if self.closing_crawls.contains(crawl) {
+            return Some("it is being closed: try again when it is");
+        }
+        if self.reopening_crawls.crawls().any(is_it) {
+            return Some("its ended tasks are being queued again: try again when they are");
+        }
+        if self.crawls_awaited().any(is_it) {
+            return Some("it is being paused: try again when it is");
+        }
+        let is_running = self.watches.crawls_under_way().any(is_it);
+        is_running.then_some("a run of its watch is under way: try again when it has ended")
     }
 
     /// Deletes the next slice of what is being pruned.

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use serde_json::json;
 use webfill_api::{Refusal, RetryAction, Subject};
+use webfill_wire::CrawlKey;
 
 use super::Reply;
 use super::actions::action_answer;
@@ -42,6 +43,12 @@ impl ReopeningCrawls {
     pub(in crate::core) fn have_work(&self) -> bool {
         !self.under_way.is_empty()
     }
+
+    pub(super) fn crawls(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        self.under_way
+            .iter()
+            .map(|reopening| reopening.walk.wanted.crawl)
+    }
 }
 
 impl Core {
@@ -74,7 +81,7 @@ impl Core {
         }
         if under_way.len() >= MOST_UNDER_WAY {
             let why = "too many retries are under way: ask again later";
-            return Ok(Refusal::new("$", why).into());
+            return Ok(Refusal::for_now("$", why).into());
         }
         let walk = self.frontier.begin_reopening(wanted)?;
         self.reopening_crawls.under_way.push_back(ReopeningCrawl {

@@ -5,9 +5,10 @@
 use webfill_api::{Refusal, SiteAction, Subject};
 use webfill_wire::{CrawlKey, RecallScope};
 
+use super::actions::no_such_crawl;
 use crate::core::Core;
 use crate::core::recalls::RecallNumber;
-use crate::frontier::FrontierError;
+use crate::frontier::{FrontierError, if_pruned};
 use crate::outgoing::{Client, OutgoingMessage};
 
 /// At most this many answers wait; a further request that needs one is refused.
@@ -60,7 +61,7 @@ impl Core {
     /// before the request changes anything.
     pub(super) fn refusal_if_too_many_wait(&self) -> Option<Refusal> {
         let why = "too many answers wait for supervisors that stand still: ask again later";
-        (self.waiting_answers.len() >= MOST_WAITING).then(|| Refusal::new("$", why))
+        (self.waiting_answers.len() >= MOST_WAITING).then(|| Refusal::for_now("$", why))
     }
 
     pub(super) fn answer_later(&mut self, client: &Client, scope: RecallScope, kind: AnswerKind) {
@@ -70,6 +71,15 @@ impl Core {
             recalled,
             kind,
         });
+    }
+
+    /// The crawls that are being paused.
+    pub(super) fn crawls_awaited(&self) -> impl Iterator<Item = CrawlKey> + '_ {
+        let waiting = self.waiting_answers.iter();
+        waiting.filter_map(|one| match &one.kind {
+            AnswerKind::Pause(crawl, _) => Some(*crawl),
+            AnswerKind::Site(_) => None,
+        })
     }
 
     /// Sends the answers whose recalls have ended.
@@ -84,7 +94,8 @@ impl Core {
         for one in ready {
             let (app_id, answer) = match one.kind {
                 AnswerKind::Pause(crawl, subject) => {
-                    let answer = self.pause_answer("pause", crawl, &subject, now_ms)?;
+                    let answer = self.pause_answer("pause", crawl, &subject, now_ms);
+                    let answer = if_pruned(answer, no_such_crawl().answer())?;
                     (Some(subject.app_id), answer)
                 }
                 AnswerKind::Site(action) => (None, self.site_answer(&action, now_ms)?),

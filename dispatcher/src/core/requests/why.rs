@@ -8,7 +8,9 @@ use webfill_wire::CrawlKey;
 use super::Reply;
 use super::waits::HeldFor;
 use crate::core::Core;
-use crate::frontier::{Ahead, FrontierError, MOST_COUNTED, QueuedSite, Stage, TaskReport};
+use crate::frontier::{
+    Ahead, FrontierError, MOST_COUNTED, QueuedSite, Stage, TaskReport, if_pruned,
+};
 use crate::in_words::{because, counted, moment, seconds, span};
 use crate::site_state::UNTIL_WOKEN_MS;
 use crate::task_told::{told_of, why_ended};
@@ -51,11 +53,13 @@ impl Core {
         let most_counted = MOST_COUNTED / tasks.len().max(1) as u64;
         let mut told = Vec::new();
         for task in &tasks {
-            told.push(self.tell_task(task, most_counted, now_ms)?);
+            let one = self.tell_task(task, most_counted, now_ms).map(Some);
+            told.extend(if_pruned(one, None)?);
         }
         if told.is_empty() && next.is_none() {
             for crawl in self.frontier.crawls_named(asked.0, asked.1, MOST_JUDGED)? {
-                told.push(self.tell_unknown(crawl, &question.url, now_ms)?);
+                let one = self.tell_unknown(crawl, &question.url, now_ms).map(Some);
+                told.extend(if_pruned(one, None)?);
             }
         }
         let mut answer = json!({

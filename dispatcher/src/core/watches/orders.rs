@@ -6,7 +6,7 @@ use webfill_wire::keys::Rights;
 
 use super::{MOST_FAILURES, Watched};
 use crate::core::Core;
-use crate::frontier::{FrontierError, KeptWatch};
+use crate::frontier::{FrontierError, KeptWatch, if_pruned};
 
 /// There may be this many watches.
 const MOST_WATCHES: usize = 1_000;
@@ -183,9 +183,10 @@ impl Core {
         now_ms: i64,
     ) -> Result<Result<Value, Refusal>, FrontierError> {
         if let Some(under_way) = self.watches.under_way(name) {
-            let status = self.frontier.crawl_status(under_way.crawl)?;
+            let status = self.frontier.crawl_status(under_way.crawl).map(Some);
+            let status = if_pruned(status, None)?;
             self.hold_run(name, (RunEnd::Stopped, None))?;
-            self.end_run(name, Some(status), (RunEnd::Stopped, None), now_ms)?;
+            self.end_run(name, status, (RunEnd::Stopped, None), now_ms)?;
         }
         self.watches.by_name.remove(name);
         self.forget_telling(name)?;

@@ -6,7 +6,7 @@ use webfill_wire::CrawlKey;
 
 use super::{FeederOrder, UnderWay};
 use crate::core::Core;
-use crate::frontier::{CrawlStatus, FrontierError};
+use crate::frontier::{CrawlStatus, FrontierError, if_pruned};
 
 /// So many orphans are queued in one turn of the loop.
 const ORPHANS_AT_ONCE: usize = 250;
@@ -259,11 +259,13 @@ impl Core {
         if let Some(run) = watched.and_then(|watched| watched.last.clone()) {
             self.frontier.record_run(name, &run, Some(kept))?;
         }
-        match self.frontier.crawl_end(crawl)? {
+        let held = match self.frontier.crawl_end(crawl) {
             // What is queued of it ends by itself.
-            Some(_) => Ok(()),
-            None => self.frontier.pause_crawl(crawl),
-        }
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => self.frontier.pause_crawl(crawl),
+            Err(error) => Err(error),
+        };
+        if_pruned(held, ())
     }
 
     /// Records the end of a run. What is left in the queue is held back until the next one.
@@ -308,9 +310,9 @@ impl Core {
         );
         if let (Some(under_way), Some(status)) = (under_way, status) {
             if status.queued > 0 && how != RunEnd::Stopped {
-                self.frontier.pause_crawl(under_way.crawl)?;
+                if_pruned(self.frontier.pause_crawl(under_way.crawl), ())?;
             }
-            self.write_crawl(under_way.crawl, now_ms)?;
+            if_pruned(self.write_crawl(under_way.crawl, now_ms), ())?;
         }
         self.ask_of_run(name);
         Ok(())

@@ -249,7 +249,7 @@ fn what_is_known_of_pages_goes_with_their_crawl() {
     assert_eq!(numbers(&mut fixture, "SELECT count(*) FROM looks"), [2]);
     fixture
         .frontier
-        .detach_crawls("app", None, i64::MAX)
+        .detach_crawls("app", None, i64::MAX, &BTreeSet::new())
         .unwrap();
     let mut walk = fixture.frontier.begin_pruning().unwrap().unwrap();
     while !walk.is_over() {

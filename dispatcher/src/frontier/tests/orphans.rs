@@ -232,7 +232,7 @@ fn what_is_known_of_a_page_goes_with_its_crawl() {
     assert_eq!(known(&mut fixture), 2);
     fixture
         .frontier
-        .detach_crawls("app", Some("crawl"), i64::MAX)
+        .detach_crawls("app", Some("crawl"), i64::MAX, &BTreeSet::new())
         .unwrap();
     let mut walk = fixture.frontier.begin_pruning().unwrap().unwrap();
     while !walk.is_over() {

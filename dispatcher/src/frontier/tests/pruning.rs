@@ -19,7 +19,9 @@ fn prune(fixture: &mut Fixture) -> usize {
 }
 
 fn detach(fixture: &mut Fixture, crawl_id: &str) -> Detached {
-    let detached = fixture.frontier.detach_crawls("app", Some(crawl_id), 0);
+    let detached = fixture
+        .frontier
+        .detach_crawls("app", Some(crawl_id), 0, &BTreeSet::new());
     detached.unwrap()
 }
 
@@ -117,9 +119,15 @@ fn only_crawls_without_a_change_since_then_are_pruned_by_age() {
     let leased = fixture.lease_one();
     fixture.done(&leased, &[]);
     fixture.frontier.commit().unwrap();
-    let old = fixture.frontier.detach_crawls("app", None, 4_999).unwrap();
+    let old = fixture
+        .frontier
+        .detach_crawls("app", None, 4_999, &BTreeSet::new())
+        .unwrap();
     assert_eq!(old.crawls.len(), 1, "the other one has changed since");
-    let old = fixture.frontier.detach_crawls("app", None, 5_000).unwrap();
+    let old = fixture
+        .frontier
+        .detach_crawls("app", None, 5_000, &BTreeSet::new())
+        .unwrap();
     assert_eq!(old.crawls.len(), 1);
 }
 
@@ -149,9 +157,19 @@ fn nothing_is_queued_for_a_crawl_that_is_being_pruned() {
     let (mut fixture, done) = done_beside_another();
     detach(&mut fixture, "crawl");
     fixture.frontier.reopen(&[1, 2, 3], 0).unwrap();
-    let other = std::mem::replace(&mut fixture.crawl, done);
-    assert_eq!(fixture.feed(&["http://a.org/late"]).unwanted, 1);
-    fixture.crawl = other;
+    let late = Candidate {
+        url: "http://a.org/late",
+        depth: 0,
+        priority: None,
+        parent: None,
+        records: &[],
+        attrs: None,
+    };
+    let fed = fixture.frontier.feed(done, &[late], 0);
+    assert!(
+        matches!(fed, Err(FrontierError::UnknownCrawl(_))),
+        "{fed:?}"
+    );
     prune(&mut fixture);
     assert_eq!(number(&fixture, "SELECT count(*) FROM tasks"), 1);
 }
