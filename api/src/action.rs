@@ -18,7 +18,7 @@ const YEAR_S: f64 = 365.0 * 86_400.0;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Shows the counters of an application, or of one of its crawls.
-    Info(Subject),
+    Info(InfoQuestion),
     /// Ends a crawl for good; its id is refused afterwards.
     Stop(Subject),
     Pause(Subject),
@@ -57,6 +57,14 @@ pub struct Subject {
     pub uuid: Option<String>,
     /// Repeated in an answer about a whole application; a crawl has a spider of its own.
     pub spider: Option<Spider>,
+}
+
+/// Which counters are shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InfoQuestion {
+    pub subject: Subject,
+    /// Of an application, only crawls behind this one: the `next` of the answer before.
+    pub after: Option<String>,
 }
 
 /// Which of a crawl's ended tasks are to be queued again.
@@ -169,6 +177,20 @@ const SPIDER_ID: Key = Key {
     rule: Rule::Word(Spider::NAMES),
     meaning: "Accepted for Scrapy Cluster's clients; `crawlid` alone names the crawl.",
 };
+
+const INFO_KEYS: &[Key] = &[
+    ACTION,
+    UUID,
+    APP_ID,
+    CRAWL_ID,
+    SPIDER_ID,
+    Key {
+        name: "after",
+        required: false,
+        rule: Rule::Id(200),
+        meaning: "Of an application, only the crawls behind this one: the `next` of the answer before.",
+    },
+];
 
 const SUBJECT_KEYS: &[Key] = &[ACTION, UUID, APP_ID, CRAWL_ID, SPIDER_ID];
 
@@ -340,7 +362,11 @@ pub fn parse_action(request: Value) -> Result<Action, Refusal> {
         return Err(Refusal::new("$.action", "expected text"));
     };
     match action {
-        "info" => subject(SUBJECT_KEYS, &request, false).map(Action::Info),
+        "info" => {
+            let subject = subject(INFO_KEYS, &request, false)?;
+            let after = text(&request, "after");
+            Ok(Action::Info(InfoQuestion { subject, after }))
+        }
         "stop" => subject(SUBJECT_KEYS, &request, true).map(Action::Stop),
         "pause" => subject(SUBJECT_KEYS, &request, true).map(Action::Pause),
         "resume" => subject(SUBJECT_KEYS, &request, true).map(Action::Resume),

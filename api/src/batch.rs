@@ -19,6 +19,16 @@ use crate::spec_changes::SpecChanges;
 /// A list of more requests is refused.
 pub const MAX_REQUESTS: usize = 100_000;
 
+/// A list whose patterns take more than this is refused. They are kept until the list is taken in.
+const MOST_COMPILED_BYTES: usize = 32 << 20;
+
+const TOO_MANY_PATTERNS: &str =
+    "its patterns take more than 32 MiB when they are compiled: send it in parts";
+
+/// What a request takes in a batch beside its text, and a crawl, about.
+const BYTES_OF_A_REQUEST: usize = 128;
+const BYTES_OF_A_CRAWL: usize = 1_024;
+
 /// Crawl requests in the order of their arrival, grouped by crawl.
 #[derive(Debug, Default)]
 pub struct Batch {
@@ -30,6 +40,8 @@ pub struct Batch {
     last_attrs: Option<Arc<str>>,
     /// The client sent a list, and not a single request or lines.
     is_list: bool,
+    /// How much memory the patterns of its requests take, beyond those in use before.
+    compiled_bytes: usize,
 }
 
 /// All requests of a batch for one crawl.
@@ -61,6 +73,13 @@ impl Batch {
 
     pub fn is_empty(&self) -> bool {
         self.requests == 0
+    }
+
+    /// How much memory it takes beside the text of its requests, about.
+    pub fn bytes(&self) -> usize {
+        self.requests * BYTES_OF_A_REQUEST
+            + self.crawls.len() * BYTES_OF_A_CRAWL
+            + self.compiled_bytes
     }
 
     /// The JSON path of the request at an index of the client's message.
@@ -136,7 +155,10 @@ pub(crate) fn parse_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
     match (list.refusal, read) {
         (Some(refusal), _) => Err(refusal),
         (None, Err(error)) => Err(json::invalid_json(text, &error)),
-        (None, Ok(())) => Ok(list.batch),
+        (None, Ok(())) => {
+            list.batch.compiled_bytes = list.parser.compiled_bytes();
+            Ok(list.batch)
+        }
     }
 }
 
@@ -165,6 +187,10 @@ impl<'de> Visitor<'de> for &mut List {
                 )),
                 _ => self.parser.parse(value, &format!("$[{index}]")),
             };
+            let parsed = parsed.and_then(|request| match self.parser.compiled_bytes() {
+                0..=MOST_COMPILED_BYTES => Ok(request),
+                _ => Err(Refusal::new("$", TOO_MANY_PATTERNS)),
+            });
             match parsed {
                 Ok(request) => self.batch.add(request, index as u64),
                 Err(refusal) => {

@@ -6,12 +6,14 @@
 //! say is checked by [`RequestParser`]: the URL, the domains, the patterns, and whether `expires`
 //! is in the future.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
 use crate::rule::{Key, LAST_SECOND, Rule, check};
-use crate::scope::{self, ScopeError};
+use crate::scope::{self, PatternSet, ScopeError};
 use crate::spec_changes::SpecChanges;
 use crate::spider::Spider;
 
@@ -184,8 +186,16 @@ pub struct RequestParser {
     now_ms: i64,
     /// The last lists that were found to be in order.
     allowed_domains: Vec<String>,
-    allow_regex: Vec<String>,
-    deny_regex: Vec<String>,
+    allow_regex: KnownPatterns,
+    deny_regex: KnownPatterns,
+    compiled_bytes: usize,
+}
+
+/// A list of patterns with its compiled form.
+#[derive(Debug, Default)]
+struct KnownPatterns {
+    texts: Vec<String>,
+    compiled: Option<Arc<PatternSet>>,
 }
 
 impl RequestParser {
@@ -193,9 +203,15 @@ impl RequestParser {
         RequestParser {
             now_ms,
             allowed_domains: Vec::new(),
-            allow_regex: Vec::new(),
-            deny_regex: Vec::new(),
+            allow_regex: KnownPatterns::default(),
+            deny_regex: KnownPatterns::default(),
+            compiled_bytes: 0,
         }
+    }
+
+    /// How much memory the patterns of the requests so far take, if none of them has ended.
+    pub fn compiled_bytes(&self) -> usize {
+        self.compiled_bytes
     }
 
     /// Parses the request at a JSON path of the client's message: `$`, or `$[3]` in a list.
@@ -206,7 +222,7 @@ impl RequestParser {
         refuse_action(&members, path)?;
         members.retain(|name, value| !is_left_out(name, value));
         check(KEYS, &members, path)?;
-        let typed: Typed = serde_json::from_value(Value::Object(members))
+        let mut typed: Typed = serde_json::from_value(Value::Object(members))
             .map_err(|error| Refusal::new(path, error))?;
         let refuse = |key: &str, why: String| Refusal::new(&format!("{path}.{key}"), why);
         if let Err(error) = webfill_urls::canonical(&typed.url, None) {
@@ -217,7 +233,7 @@ impl RequestParser {
         {
             return Err(refuse("expires", "has passed already".into()));
         }
-        self.check_scope(&typed.changes)
+        self.check_scope(&mut typed.changes)
             .map_err(|(within, why)| Refusal::new(&format!("{path}.{within}"), why))?;
         Ok(CrawlRequest {
             app_id: typed.appid,
@@ -230,18 +246,33 @@ impl RequestParser {
     }
 
     /// Checks domains and patterns. An error is the path within the request and the fault.
-    fn check_scope(&mut self, changes: &SpecChanges) -> Result<(), (String, String)> {
+    fn check_scope(&mut self, changes: &mut SpecChanges) -> Result<(), (String, String)> {
+        let (allow, deny) = (&mut self.allow_regex, &mut self.deny_regex);
         let lists = [
-            (&changes.allow_regex, &mut self.allow_regex, "allow_regex"),
-            (&changes.deny_regex, &mut self.deny_regex, "deny_regex"),
+            (&changes.allow_regex, allow, "allow_regex"),
+            (&changes.deny_regex, deny, "deny_regex"),
         ];
         for (given, known, name) in lists {
             if let Some(patterns) = given
-                && patterns != known
+                && *patterns != known.texts
             {
-                scope::check_patterns(name, patterns).map_err(path_and_fault)?;
-                known.clone_from(patterns);
+                let compiled = scope::check_patterns(name, patterns).map_err(path_and_fault)?;
+                // One that somebody else holds counts there.
+                if Arc::strong_count(&compiled) == 1 {
+                    self.compiled_bytes += compiled.bytes();
+                }
+                known.texts.clone_from(patterns);
+                known.compiled = Some(compiled);
             }
+        }
+        if changes.allow_regex.is_some() {
+            changes
+                .compiled
+                .allow
+                .clone_from(&self.allow_regex.compiled);
+        }
+        if changes.deny_regex.is_some() {
+            changes.compiled.deny.clone_from(&self.deny_regex.compiled);
         }
         if let Some(domains) = &changes.allowed_domains
             && *domains != self.allowed_domains

@@ -32,7 +32,8 @@
 //! For people the language is described in `docs/demand.md`, key by key in `docs/scrapy-cluster.md`
 //! and in the JSON Schema [`SCHEMA`]. The names are those of Scrapy Cluster 1.0 and do not change.
 //!
-//! The crate parses and validates. It keeps no state, opens nothing, and knows no dispatcher.
+//! The crate parses and validates. It opens nothing, knows no dispatcher, and keeps nothing but the compiled
+//! patterns that somebody holds.
 
 mod action;
 mod batch;
@@ -53,8 +54,8 @@ mod tests;
 mod watch;
 
 pub use self::action::{
-    Action, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject, WhyQuestion,
-    action_names, parse_action,
+    Action, InfoQuestion, PruneAction, RetryAction, SiteAction, SitesQuestion, Subject,
+    WhyQuestion, action_names, parse_action,
 };
 pub use self::batch::{Batch, CrawlOrder, MAX_REQUESTS, Seed};
 pub use self::crawl_request::{CrawlRequest, RequestParser, request_keys};

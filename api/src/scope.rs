@@ -3,9 +3,12 @@
 //!
 //! An entry that cannot be used is a [`ScopeError`], which names the list and the index.
 
-use std::collections::HashSet;
+mod patterns;
 
-use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+pub use self::patterns::PatternSet;
 
 /// Path extensions that are not fetched unless a crawl names its own list: files without text that a
 /// mapping could read.
@@ -82,9 +85,12 @@ const MAX_REQUESTED_BYTES: usize = 1 << 20;
 const MAX_COMPILED_BYTES: usize = 10 << 20;
 
 /// Checks a list of patterns from a request: each compiles, and all together stay within the size
-/// limit of requests.
-pub(crate) fn check_patterns(list: &'static str, patterns: &[String]) -> Result<(), ScopeError> {
-    compile_within(list, patterns, MAX_REQUESTED_BYTES).map(drop)
+/// limit of requests. Returns them compiled.
+pub(crate) fn check_patterns(
+    list: &'static str,
+    patterns: &[String],
+) -> Result<Arc<PatternSet>, ScopeError> {
+    patterns::compile_within(list, patterns, MAX_REQUESTED_BYTES)
 }
 
 /// Checks that each entry is a domain.
@@ -92,14 +98,15 @@ pub(crate) fn check_domains(domains: &[String]) -> Result<(), ScopeError> {
     canonical_domains(domains).map(drop)
 }
 
-/// Compiles a list of patterns; `None` for an empty list, which allows or denies nothing.
+/// Compiles a list of patterns, unless an equal one is in use; `None` for an empty list, which allows or
+/// denies nothing.
 pub fn compile_patterns(
     list: &'static str,
     patterns: &[String],
-) -> Result<Option<RegexSet>, ScopeError> {
+) -> Result<Option<Arc<PatternSet>>, ScopeError> {
     match patterns {
         [] => Ok(None),
-        _ => compile_within(list, patterns, MAX_COMPILED_BYTES).map(Some),
+        _ => patterns::compile_within(list, patterns, MAX_COMPILED_BYTES).map(Some),
     }
 }
 
@@ -137,36 +144,6 @@ pub fn canonical_domain(domain: &str) -> Option<String> {
 pub fn printable_beginning(text: &str) -> String {
     let beginning: String = text.chars().take(100).collect();
     beginning.escape_debug().to_string()
-}
-
-/// The error of a set does not name the faulty pattern: if the set fails, its patterns are compiled
-/// one by one.
-fn compile_within(
-    list: &'static str,
-    patterns: &[String],
-    bytes: usize,
-) -> Result<RegexSet, ScopeError> {
-    let whole = match RegexSetBuilder::new(patterns).size_limit(bytes).build() {
-        Ok(set) => return Ok(set),
-        Err(error) => error,
-    };
-    let compile = |pattern: &String| RegexBuilder::new(pattern).size_limit(bytes).build();
-    let faults = patterns.iter().enumerate();
-    let mut faults = faults.filter_map(|(index, pattern)| Some((index, compile(pattern).err()?)));
-    let (index, error) = faults.next().unwrap_or((0, whole));
-    Err(ScopeError::Pattern {
-        list,
-        index,
-        pattern: patterns.get(index).cloned().unwrap_or_default(),
-        reason: one_line(&error),
-    })
-}
-
-/// The regex crate draws the pattern with a marker under it; its last line says what is wrong.
-fn one_line(error: &regex::Error) -> String {
-    let text = error.to_string();
-    let last = text.lines().last().unwrap_or_default();
-    last.trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]

@@ -2,10 +2,13 @@
 //! crawl. The dispatcher applies them to the [`CrawlSpec`] of the crawl, so a later request updates
 //! what an earlier one has set, and leaves alone what it does not name.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::crawl_spec::CrawlSpec;
+use crate::scope::PatternSet;
 use crate::spider::Spider;
 
 /// What requests say about their crawl. `None`: the key was left out, so the setting stays.
@@ -26,6 +29,22 @@ pub struct SpecChanges {
     sitemaps: Option<bool>,
     changes: Option<bool>,
     keep_bodies: Option<bool>,
+    /// The patterns, compiled when they were checked: who opens the crawl finds them in use.
+    #[serde(skip)]
+    pub(crate) compiled: CompiledPatterns,
+}
+
+/// Keeps lists of patterns compiled. It follows from their texts, so it differs from no other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CompiledPatterns {
+    pub(crate) allow: Option<Arc<PatternSet>>,
+    pub(crate) deny: Option<Arc<PatternSet>>,
+}
+
+impl PartialEq for CompiledPatterns {
+    fn eq(&self, _: &CompiledPatterns) -> bool {
+        true
+    }
 }
 
 impl SpecChanges {
@@ -50,6 +69,8 @@ impl SpecChanges {
         over(&mut self.sitemaps, later.sitemaps);
         over(&mut self.changes, later.changes);
         over(&mut self.keep_bodies, later.keep_bodies);
+        over(&mut self.compiled.allow, later.compiled.allow);
+        over(&mut self.compiled.deny, later.compiled.deny);
     }
 
     /// Changes the settings of a crawl.

@@ -205,7 +205,13 @@ fn actions_are_read_by_their_names() {
         spider: Some(Spider::Link),
     };
     for (name, action) in [
-        ("info", Action::Info(subject.clone())),
+        (
+            "info",
+            Action::Info(InfoQuestion {
+                subject: subject.clone(),
+                after: None,
+            }),
+        ),
         ("stop", Action::Stop(subject.clone())),
         ("pause", Action::Pause(subject.clone())),
         ("resume", Action::Resume(subject.clone())),

@@ -17,6 +17,8 @@ pub enum Asked {
         refused: RefusedLines,
     },
     Act(Action),
+    /// Crawl requests of somebody who may only read: they are refused, and are not worth reading.
+    UnreadFeed,
 }
 
 /// Lines of a stream that were refused when they were read, for the audit log.
@@ -39,7 +41,7 @@ impl Asked {
     pub(crate) fn has_refused_lines_only(&self) -> bool {
         match self {
             Asked::Feed { batch, refused, .. } => batch.is_empty() && refused.len() > 0,
-            Asked::Local(_) | Asked::Act(_) => false,
+            Asked::Local(_) | Asked::Act(_) | Asked::UnreadFeed => false,
         }
     }
 

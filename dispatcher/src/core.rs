@@ -45,7 +45,9 @@ use self::notices::Notices;
 pub(crate) use self::notices::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use self::paces::Paces;
 use self::recalls::Recalls;
-use self::requests::{ClosingCrawls, Drains, ReopeningCrawls, RestsTold, WaitingAnswer};
+use self::requests::{
+    ClosingCrawls, Drains, FeedsUnderWay, ReopeningCrawls, RestsTold, ToldAgain, WaitingAnswer,
+};
 use self::site_states::SiteStateWrites;
 pub(crate) use self::watches::FeederOrder;
 use self::watches::Watches;
@@ -119,6 +121,8 @@ pub struct Core {
     /// The crawls that go on as `status` has told them last, and when: a full look costs too much for each
     /// who asks.
     unfinished_told: Option<(i64, Vec<serde_json::Value>)>,
+    /// What else costs too much for each who asks.
+    told_again: ToldAgain,
     /// Mappings whose pages have changed, for people.
     pub(crate) standing: Option<StandingExtractions>,
     /// A disk has too little room, in words: nothing is handed out or fed.
@@ -133,6 +137,8 @@ pub struct Core {
     pruning: Option<PruneWalk>,
     /// Answers that wait until recalled tasks have come back.
     waiting_answers: Vec<WaitingAnswer>,
+    /// Long lists that are taken in pieces.
+    feeds: FeedsUnderWay,
     /// What `webfill crawl` was told last of sites that rest.
     rests_told: RestsTold,
     watches: Watches,
@@ -185,6 +191,7 @@ impl Core {
             backends: Backends::default(),
             paces: Paces::default(),
             unfinished_told: None,
+            told_again: ToldAgain::default(),
             standing: None,
             low_disk: None,
             next_expiry_ms: None,
@@ -192,6 +199,7 @@ impl Core {
             reopening_crawls: ReopeningCrawls::default(),
             pruning: None,
             waiting_answers: Vec::new(),
+            feeds: FeedsUnderWay::default(),
             rests_told: RestsTold::default(),
             watches: Watches::default(),
             wall_ahead_ms: 0,
@@ -250,8 +258,8 @@ impl Core {
 
     /// When [`on_tick`](Core::on_tick) has something to do if no message arrives before.
     pub fn next_tick_ms(&self) -> i64 {
-        let is_pruning = self.pruning.is_some();
-        if is_pruning || self.closing_crawls.have_work() || self.reopening_crawls.have_work() {
+        let is_busy = self.pruning.is_some() || self.is_feeding();
+        if is_busy || self.closing_crawls.have_work() || self.reopening_crawls.have_work() {
             return self.last_tick_ms;
         }
         let waits = [
@@ -308,6 +316,7 @@ impl Core {
         // of them may end the fleet's dispatcher for it.
         if_pruned(self.advance_closing(now_ms), ())?;
         if_pruned(self.advance_reopening(now_ms), ())?;
+        self.advance_feeds(now_ms)?;
         self.advance_pruning()?;
         if_pruned(self.advance_watches(now_ms), ())?;
         if_pruned(self.advance_notices(now_ms), ())?;

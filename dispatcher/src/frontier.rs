@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use webfill_wire::{CrawlKey, Outcome};
 
+use self::app_tallies::AppTallies;
 use self::application_limits::LimitedApplications;
 use self::crawls_in_memory::CrawlsInMemory;
 use self::epochs::Epoch;
@@ -41,6 +42,7 @@ use crate::retry_table::RetryTable;
 use crate::seen::Seen;
 
 mod answers;
+mod app_tallies;
 mod attachments;
 mod awaited;
 mod backfill;
@@ -92,9 +94,9 @@ mod watches;
 mod within_patience;
 
 pub use self::answers::{
-    AttrsId, Backfill, Candidate, Clock, Completion, CompletionTally, CrawlStatus, FeedTally,
-    GivenBack, HeldLease, LeaseBatch, Leased, NothingHandedOut, Pending, Refused, RestBegun,
-    SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
+    AtMost, AttrsId, Backfill, Candidate, Clock, Completion, CompletionTally, CrawlStatus,
+    FeedTally, GivenBack, HeldLease, LeaseBatch, Leased, NothingHandedOut, Pending, Refused,
+    RestBegun, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
@@ -182,6 +184,7 @@ pub struct Frontier {
     wall_ahead_ms: i64,
     holding: Holding,
     limited_applications: LimitedApplications,
+    app_tallies: AppTallies,
     lanes: Lanes,
     scripted: ScriptedSites,
     unfit_mappings: UnfitMappings,
@@ -245,6 +248,7 @@ impl Frontier {
             wall_ahead_ms: 0,
             holding,
             limited_applications,
+            app_tallies: AppTallies::default(),
             lanes: Lanes::of(&scripted),
             scripted,
             unfit_mappings: UnfitMappings::new(),

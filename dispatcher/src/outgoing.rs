@@ -1,5 +1,7 @@
 //! What leaves the dispatcher after a commit.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use webfill_wire::DispatcherToSupervisor;
 use webfill_wire::socket::Peer;
@@ -7,17 +9,49 @@ use webfill_wire::socket::Peer;
 use crate::audit::Audited;
 use crate::caller::Caller;
 use crate::firehose::FinishedPage;
+use crate::permits::Permit;
 use crate::store_writer::StoreWrite;
 
 /// The client that a request came from and its answer goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Client {
     /// On the control socket.
-    Socket(Peer),
+    Socket(ControlPeer),
     /// On the socket of feeders.
     Feeder(Peer),
     /// By HTTP: the number of the request.
     Http(u64),
+}
+
+/// A peer on the control socket, with what its request counts for until the answer has left.
+#[derive(Debug, Clone)]
+pub struct ControlPeer {
+    pub(crate) peer: Peer,
+    pub(crate) permit: Option<Arc<Permit>>,
+}
+
+impl From<Peer> for ControlPeer {
+    fn from(peer: Peer) -> ControlPeer {
+        ControlPeer { peer, permit: None }
+    }
+}
+
+impl PartialEq for ControlPeer {
+    fn eq(&self, other: &ControlPeer) -> bool {
+        self.peer == other.peer
+    }
+}
+
+impl Eq for ControlPeer {}
+
+impl Client {
+    /// What its request counts for.
+    pub(crate) fn permit(&self) -> Option<&Arc<Permit>> {
+        match self {
+            Client::Socket(peer) => peer.permit.as_ref(),
+            Client::Feeder(_) | Client::Http(_) => None,
+        }
+    }
 }
 
 /// A message with its receiver.

@@ -26,6 +26,12 @@ impl<E> Postponed<E> {
         self.0.is_empty()
     }
 
+    /// What a turn has had no time for is the first of the next one.
+    pub(crate) fn put_back(&mut self, left: impl Iterator<Item = (usize, E)>) {
+        let behind = std::mem::take(&mut self.0);
+        self.0 = left.chain(behind).collect();
+    }
+
     /// Begins a turn, with as much of what waits as it takes.
     pub(crate) fn begin_turn(&mut self) -> Turn<'_, E> {
         let mut events = Vec::new();
@@ -98,5 +104,8 @@ mod tests {
         let turn = postponed.begin_turn();
         assert_eq!(turn.events(), ["f"]);
         assert!(postponed.is_empty());
+        postponed.put_back([(1, "g"), (0, "h")].into_iter());
+        postponed.put_back([(0, "before")].into_iter());
+        assert_eq!(postponed.begin_turn().events(), ["before", "g", "h"]);
     }
 }

@@ -1,68 +1,87 @@
-//! Reads the requests that arrive on the control socket, on a thread of its own, so that a list of
+//! Reads the requests that arrive on the control socket, on threads of its own, so that a list of
 //! a hundred thousand requests, or a pattern that takes long to compile, does not delay the
 //! dispatcher's loop.
+//!
+//! What is too much of one sender is refused before it is read ([`crate::permits`]), and so is what the
+//! sender's rights are sure to forbid. Each sender has its turn. One of two threads reads short requests
+//! only, which so never wait for long ones of others; and a long one is read when those before it are
+//! mostly carried out. What one sender sends is read in its order, one after another.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::collections::HashSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use webfill_api::Refusal;
+use webfill_startup::Fault;
+use webfill_wire::RefusalLog;
 
 use crate::clock::SteadyClock;
 use crate::control::{self, Asked};
+use crate::fair_queue::FairQueue;
 use crate::outgoing::Client;
-use crate::requester::Requester;
-use webfill_api::Refusal;
-use webfill_startup::Fault;
+use crate::permits::{Admission, Gauge, Permits, SMALL_BYTES};
+use crate::requester::{Requester, Sender, Who};
+use crate::rights;
 
-/// While frames of more than this many bytes wait to be read or carried out, further ones are
-/// refused.
-const MOST_WAITING_BYTES: usize = 256 << 20;
+/// While so much of long requests was read and not carried out, no further one is read.
+const MOST_READ_BYTES: usize = 24 << 20;
+
+/// How often it is looked whether a long request may be read.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What a short request takes when it is read, about.
+const BYTES_OF_A_REQUEST: usize = 1_024;
 
 /// A client's request as it was read: valid, or with the reason why it is refused.
 pub(crate) struct ClientRequest {
     pub(crate) requester: Requester,
     pub(crate) asked: Result<Asked, Refusal>,
-    /// Released when the request is dropped.
-    _share: BufferShare,
 }
 
-/// A frame's share of [`MOST_WAITING_BYTES`].
-struct BufferShare {
-    bytes: usize,
-    taken: Arc<AtomicUsize>,
+/// A request as it has arrived.
+struct Frame {
+    requester: Requester,
+    content: Content,
 }
 
-impl BufferShare {
-    fn take(taken: &Arc<AtomicUsize>, bytes: usize) -> BufferShare {
-        taken.fetch_add(bytes, Ordering::Relaxed);
-        BufferShare {
-            bytes,
-            taken: Arc::clone(taken),
+enum Content {
+    Unread(Vec<u8>),
+    /// It is answered in its order.
+    Refused(Refusal),
+    UnreadFeed,
+}
+
+impl Frame {
+    fn is_short(&self) -> bool {
+        match &self.content {
+            Content::Unread(frame) => frame.len() <= SMALL_BYTES,
+            Content::Refused(_) | Content::UnreadFeed => true,
         }
     }
 }
 
-impl Drop for BufferShare {
-    fn drop(&mut self) {
-        self.taken.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
-impl ClientRequest {
-    /// A request that was read by another thread.
-    pub(crate) fn read(requester: Requester, asked: Result<Asked, Refusal>) -> ClientRequest {
-        let _share = BufferShare::take(&Arc::default(), 0);
-        ClientRequest {
-            requester,
-            asked,
-            _share,
-        }
-    }
-}
-
-/// The thread's handle; it ends when this is dropped.
+/// The threads' handle; they end when this is dropped and everything is read.
 pub(crate) struct RequestReader {
-    frames: mpsc::Sender<(Requester, Vec<u8>, BufferShare)>,
-    taken: Arc<AtomicUsize>,
+    permits: Permits,
+    /// Senders that are not heard, so that each is logged once a minute.
+    unheard: RefusalLog,
+    /// Only processes of this user reach the control socket: they are not counted.
+    is_private: bool,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    gauge: Gauge,
+}
+
+#[derive(Default)]
+struct Waiting {
+    frames: FairQueue<Frame>,
+    /// The senders of whom something is being read.
+    busy: HashSet<Sender>,
+    is_closed: bool,
 }
 
 impl RequestReader {
@@ -70,50 +89,151 @@ impl RequestReader {
     pub(crate) fn start(
         clock: SteadyClock,
         is_private: bool,
-        on_read: impl Fn(ClientRequest) + Send + 'static,
+        on_read: impl Fn(ClientRequest) + Send + Sync + 'static,
     ) -> Result<RequestReader, Fault> {
-        let (frames, arrived) = mpsc::channel();
-        std::thread::Builder::new()
-            .name("request-reader".into())
-            .spawn(move || read_all(&arrived, clock, is_private, on_read))
-            .map_err(|error| Fault::error(format!("cannot start the request reader: {error}")))?;
-        let taken = Arc::default();
-        Ok(RequestReader { frames, taken })
+        let permits = Permits::default();
+        let shared = Arc::new(Shared {
+            waiting: Mutex::default(),
+            changed: Condvar::new(),
+            gauge: permits.gauge(),
+        });
+        let on_read = Arc::new(on_read);
+        for (name, reads_long) in [("request-reader", true), ("short-requests", false)] {
+            let (shared, on_read) = (Arc::clone(&shared), Arc::clone(&on_read));
+            let read = move || {
+                while let Some((sender, frame)) = shared.next(reads_long) {
+                    on_read(read(frame, clock, is_private));
+                    shared.lock().busy.remove(&sender);
+                    shared.changed.notify_all();
+                }
+            };
+            std::thread::Builder::new()
+                .name(name.into())
+                .spawn(read)
+                .map_err(|error| {
+                    Fault::error(format!("cannot start the request reader: {error}"))
+                })?;
+        }
+        Ok(RequestReader {
+            permits,
+            unheard: RefusalLog::default(),
+            is_private,
+            shared,
+        })
     }
 
-    /// Queues a frame without blocking.
-    pub(crate) fn enqueue(&self, requester: Requester, mut frame: Vec<u8>) {
-        if self.taken.load(Ordering::Relaxed) > MOST_WAITING_BYTES {
-            // An empty frame is refused when it is read, so the answers keep their order.
-            frame.clear();
+    /// Queues a frame without blocking, or its refusal.
+    pub(crate) fn enqueue(&mut self, mut requester: Requester, frame: Vec<u8>) {
+        let mut content = match rights::refuse_unread(&frame, &requester.rights) {
+            true => Content::UnreadFeed,
+            false => Content::Unread(frame),
+        };
+        let bytes = match &content {
+            Content::Unread(frame) => frame.len(),
+            Content::Refused(_) | Content::UnreadFeed => 0,
+        };
+        if let Client::Socket(one) = &mut requester.client
+            && !self.is_private
+        {
+            let key = requester.who.name.as_ref();
+            let permit = match self.permits.admit(&one.peer, key, bytes) {
+                Admission::Taken(permit) => permit,
+                Admission::Refused(permit) => {
+                    content = Content::Refused(too_much());
+                    permit
+                }
+                Admission::Unheard => return self.log_unheard(&requester.who),
+            };
+            one.permit = Some(Arc::new(permit));
         }
-        let share = BufferShare::take(&self.taken, frame.len());
-        // The thread ends only with this handle.
-        let _ = self.frames.send((requester, frame, share));
+        let sender = requester.sender();
+        let frame = Frame { requester, content };
+        self.shared.lock().frames.push(sender, frame);
+        self.shared.changed.notify_all();
     }
 }
 
-fn read_all(
-    arrived: &mpsc::Receiver<(Requester, Vec<u8>, BufferShare)>,
-    clock: SteadyClock,
-    is_private: bool,
-    on_read: impl Fn(ClientRequest),
-) {
-    for (requester, frame, share) in arrived {
-        let asked = match frame.is_empty() {
-            true => Err(Refusal::new(
-                "$",
-                "nothing to read, or too much at once: wait for the answers before going on",
-            )),
-            false => control::read(&frame, clock.wall_ms())
-                .and_then(|asked| permitted(asked, &requester.client, is_private)),
-        };
-        on_read(ClientRequest {
-            requester,
-            asked,
-            _share: share,
-        });
+impl RequestReader {
+    fn log_unheard(&mut self, who: &Who) {
+        let (name, address) = (who.name.as_deref(), who.address.as_deref());
+        let what = format!("unheard {name:?} {address:?}");
+        if self.unheard.record_if_new(&what) {
+            tracing::warn!(
+                event = "client_unheard",
+                name,
+                address,
+                "a client sends more than it may and does not read its refusals: it gets no further ones"
+            );
+        }
     }
+}
+
+impl Drop for RequestReader {
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for what is to be read next; its sender is busy until then. `None` at the end.
+    fn next(&self, reads_long: bool) -> Option<(Sender, Frame)> {
+        let mut waiting = self.lock();
+        loop {
+            let has_room = self.gauge.read_bytes() < MOST_READ_BYTES;
+            let Waiting { frames, busy, .. } = &mut *waiting;
+            let next = frames.next(|sender, frame| {
+                !busy.contains(sender) && (frame.is_short() || (reads_long && has_room))
+            });
+            if let Some((sender, frame)) = next {
+                busy.insert(sender.clone());
+                return Some((sender, frame));
+            }
+            if waiting.is_closed && waiting.frames.is_empty() {
+                return None;
+            }
+            // Whether there is room for a long one is looked at: nobody tells it.
+            waiting = match has_room {
+                true => self
+                    .changed
+                    .wait(waiting)
+                    .unwrap_or_else(PoisonError::into_inner),
+                false => {
+                    let waited = self.changed.wait_timeout(waiting, LOOK_EVERY);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+fn too_much() -> Refusal {
+    let why = "too much at once: wait for the answers to what was sent before, and read them";
+    Refusal::for_now("$", why)
+}
+
+fn read(frame: Frame, clock: SteadyClock, is_private: bool) -> ClientRequest {
+    let Frame { requester, content } = frame;
+    let mut bytes = BYTES_OF_A_REQUEST;
+    let asked = match content {
+        Content::Refused(refusal) => Err(refusal),
+        Content::UnreadFeed => Ok(Asked::UnreadFeed),
+        Content::Unread(frame) => {
+            let asked = control::read(&frame, clock.wall_ms());
+            if let Ok(Asked::Feed { batch, .. }) = &asked {
+                bytes += frame.len() + batch.bytes();
+            }
+            asked.and_then(|asked| permitted(asked, &requester.client, is_private))
+        }
+    };
+    if let Some(permit) = requester.client.permit() {
+        permit.note_read(bytes);
+    }
+    ClientRequest { requester, asked }
 }
 
 /// The requests of `webfill crawl` to its own dispatcher end it, and change any crawl: a key of a client
@@ -131,59 +251,73 @@ fn permitted(asked: Asked, client: &Client, is_private: bool) -> Result<Asked, R
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
-    #[test]
-    fn frames_are_read_in_order_and_release_their_bytes() {
+    fn client(peer: u8) -> Requester {
+        Client::Socket(vec![peer].into()).into()
+    }
+
+    fn reader(is_private: bool) -> (RequestReader, mpsc::Receiver<ClientRequest>) {
         let (read, requests) = mpsc::channel();
-        let reader = RequestReader::start(SteadyClock::start(), true, move |request| {
-            read.send(request).unwrap();
-        });
-        let reader = reader.unwrap();
-        for (peer, frame) in [(1, &b"rubbish"[..]), (2, b"[]"), (3, b"")] {
-            reader.enqueue(Client::Socket(vec![peer]).into(), frame.to_vec());
+        let on_read = move |request| read.send(request).unwrap();
+        let reader = RequestReader::start(SteadyClock::start(), is_private, on_read);
+        (reader.unwrap(), requests)
+    }
+
+    #[test]
+    fn frames_of_a_sender_are_read_in_order() {
+        let (mut reader, requests) = reader(false);
+        let long = format!("[{}]", " ".repeat(2 * SMALL_BYTES));
+        for frame in [&b"rubbish"[..], long.as_bytes(), b"", b"[]"] {
+            reader.enqueue(client(1), frame.to_vec());
         }
-        let taken = Arc::clone(&reader.taken);
         drop(reader);
-        let requests: Vec<ClientRequest> = requests.iter().collect();
-        let peers: Vec<Client> = requests
-            .iter()
-            .map(|one| one.requester.client.clone())
-            .collect();
-        assert_eq!(peers, [1, 2, 3].map(|peer| Client::Socket(vec![peer])));
-        let read: Vec<bool> = requests.iter().map(|one| one.asked.is_ok()).collect();
-        assert_eq!(read, [false, true, false]);
-        assert_eq!(taken.load(Ordering::Relaxed), 9);
-        drop(requests);
-        assert_eq!(taken.load(Ordering::Relaxed), 0);
+        let read = requests.iter().map(|one| one.asked.is_ok());
+        assert_eq!(read.collect::<Vec<bool>>(), [false, true, false, true]);
     }
 
     #[test]
     fn requests_of_the_command_come_by_private_sockets_alone() {
         let end = br#"{"action": "end", "crawls": []}"#.to_vec();
         for (is_private, client, is_read) in [
-            (true, Client::Socket(vec![1]), true),
-            (false, Client::Socket(vec![1]), false),
+            (true, Client::Socket(vec![1].into()), true),
+            (false, Client::Socket(vec![1].into()), false),
             (false, Client::Feeder(vec![1]), true),
         ] {
-            let (read, requests) = mpsc::channel();
-            let on_read = move |request| read.send(request).unwrap();
-            let reader = RequestReader::start(SteadyClock::start(), is_private, on_read).unwrap();
+            let (mut reader, requests) = reader(is_private);
             reader.enqueue(client.into(), end.clone());
             assert_eq!(requests.recv().unwrap().asked.is_ok(), is_read);
         }
     }
 
     #[test]
-    fn frames_beyond_the_byte_limit_are_refused() {
-        let (read, requests) = mpsc::channel();
-        let on_read = move |request| read.send(request).unwrap();
-        let reader = RequestReader::start(SteadyClock::start(), true, on_read).unwrap();
-        reader
-            .taken
-            .store(MOST_WAITING_BYTES + 1, Ordering::Relaxed);
-        reader.enqueue(Client::Socket(vec![1]).into(), b"[]".to_vec());
-        let refusal = requests.recv().unwrap().asked.unwrap_err();
-        assert!(refusal.message.contains("too much"), "{}", refusal.message);
+    fn a_long_list_waits_until_those_before_it_are_carried_out_and_holds_up_no_short_request() {
+        let (mut reader, requests) = reader(false);
+        let request = r#"{"url": "http://a.org/", "appid": "a", "crawlid": "c"}"#;
+        let list = format!("[{}]", vec![request; 100_000].join(","));
+        for peer in 1..=3 {
+            reader.enqueue(client(peer), list.clone().into_bytes());
+        }
+        let first: Vec<ClientRequest> = requests.iter().take(2).collect();
+        reader.enqueue(client(4), b"[]".to_vec());
+        let peer = |one: &ClientRequest| one.requester.client.clone();
+        assert_eq!(peer(&requests.recv().unwrap()), client(4).client);
+        assert!(requests.try_recv().is_err(), "the third list waits");
+        drop(first);
+        assert_eq!(peer(&requests.recv().unwrap()), client(3).client);
+    }
+
+    #[test]
+    fn what_is_too_much_of_a_connection_is_refused_for_now() {
+        let (mut reader, requests) = reader(false);
+        for _ in 0..1_001 {
+            reader.enqueue(client(1), b"[]".to_vec());
+        }
+        let read: Vec<ClientRequest> = requests.iter().take(1_001).collect();
+        let refusal = read.last().unwrap().asked.as_ref().unwrap_err();
+        assert!(refusal.retry && refusal.message.contains("too much"));
+        assert!(read[999].asked.is_ok());
     }
 }

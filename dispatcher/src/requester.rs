@@ -5,6 +5,8 @@ use std::sync::Arc;
 use webfill_startup::journey::JOURNEY;
 use webfill_wire::keys::{Entry, Rights};
 
+use webfill_wire::socket::Peer;
+
 use crate::outgoing::Client;
 
 /// The sender of a request.
@@ -13,6 +15,16 @@ pub struct Requester {
     pub client: Client,
     pub rights: Rights,
     pub who: Who,
+}
+
+/// Whose turn it is when a request is taken: what one sends waits for nobody else's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Sender {
+    /// A key or a token, on all its connections.
+    Name(Arc<str>),
+    /// A connection without a key.
+    Peer(Peer),
+    Address(Option<Arc<str>>),
 }
 
 /// Whom people know as the sender.
@@ -75,6 +87,15 @@ impl Way {
 }
 
 impl Requester {
+    pub(crate) fn sender(&self) -> Sender {
+        match (&self.who.name, &self.client) {
+            (Some(name), _) => Sender::Name(Arc::clone(name)),
+            (None, Client::Socket(one)) => Sender::Peer(one.peer.clone()),
+            (None, Client::Feeder(peer)) => Sender::Peer(peer.clone()),
+            (None, Client::Http(_)) => Sender::Address(self.who.address.clone()),
+        }
+    }
+
     /// The sender of a message on a socket. Without keys, whoever reaches the socket may do everything.
     pub(crate) fn on_socket(
         client: Client,

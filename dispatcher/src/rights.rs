@@ -44,7 +44,7 @@ impl Need<'_> {
 
 fn need_of(action: &Action) -> Need<'_> {
     match action {
-        Action::Info(subject) => Need::to_read(Reach::App(&subject.app_id)),
+        Action::Info(question) => Need::to_read(Reach::App(&question.subject.app_id)),
         Action::Stop(subject) | Action::Pause(subject) | Action::Resume(subject) => {
             Need::to_change(Reach::App(&subject.app_id))
         }
@@ -79,6 +79,7 @@ pub(crate) fn judge(asked: &Asked, rights: &Rights) -> Result<(), Refusal> {
         // The control socket lets only this user's processes ask it, see `request_reader`.
         Asked::Local(_) => Ok(()),
         Asked::Feed { batch, .. } => judge_feed(batch, rights),
+        Asked::UnreadFeed => Err(only_reads("$")),
         Asked::Act(action) => {
             let need = need_of(action);
             if need.change && rights.is_read_only() {
@@ -96,10 +97,18 @@ pub(crate) fn judge(asked: &Asked, rights: &Rights) -> Result<(), Refusal> {
     }
 }
 
+/// The longest message that only asks.
+const LONGEST_QUESTION: usize = 64 << 10;
+
+/// Whether a message that was not read yet is sure to be refused, by the rights of its sender.
+pub(crate) fn refuse_unread(message: &[u8], rights: &Rights) -> bool {
+    rights.is_read_only() && (message.len() > LONGEST_QUESTION || webfill_api::is_list(message))
+}
+
 /// Whether a request changes something.
 pub(crate) fn changes_something(asked: &Asked) -> bool {
     match asked {
-        Asked::Local(_) | Asked::Feed { .. } => true,
+        Asked::Local(_) | Asked::Feed { .. } | Asked::UnreadFeed => true,
         Asked::Act(action) => need_of(action).change,
     }
 }
@@ -118,7 +127,7 @@ fn judge_feed(batch: &Batch, rights: &Rights) -> Result<(), Refusal> {
     }
 }
 
-fn only_reads(path: &str) -> Refusal {
+pub(crate) fn only_reads(path: &str) -> Refusal {
     Refusal::new(path, "this key may only read")
 }
 
@@ -234,6 +243,24 @@ mod tests {
             assert_eq!(refused(&asked, &["apps=a,x"]), own, "{question}");
             assert_eq!(refused(&asked, &["apps=aa,b"]), other, "{question}");
         }
+    }
+
+    #[test]
+    fn lists_of_a_key_that_may_only_read_are_refused_unread() {
+        let long = format!("{{{}\"action\": \"status\"}}", " ".repeat(LONGEST_QUESTION));
+        for (message, words, refused) in [
+            (" [", vec!["read-only"], true),
+            (" [", vec!["apps=a", "read-only"], true),
+            (" [", vec!["apps=a"], false),
+            (" [", vec![], false),
+            (long.as_str(), vec!["read-only"], true),
+            (long.as_str(), vec![], false),
+            (r#"{"action": "status"}"#, vec!["read-only"], false),
+        ] {
+            let is_refused = refuse_unread(message.as_bytes(), &rights(&words));
+            assert_eq!(is_refused, refused, "{words:?}");
+        }
+        assert_eq!(refused(&Asked::UnreadFeed, &["read-only"]), "$");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod answering;
 mod ending;
 mod opening;
 mod reloading;
+mod requests;
 mod sockets;
 mod turns;
 
@@ -35,6 +36,7 @@ use crate::content_changes::ContentChanges;
 use crate::core::{ChangesAnswer, Core};
 use crate::delivery::Deliveries;
 use crate::extraction_health::ExtractionHealth;
+use crate::fair_queue::FairQueue;
 use crate::feeders::Feeders;
 use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::{FrontierError, if_pruned};
@@ -44,7 +46,7 @@ use crate::incoming::{self, Greetings};
 use crate::mappings::Mappings;
 use crate::metrics::Metrics;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
-use crate::postponed::Postponed;
+use crate::postponed::{Postponed, Turn};
 use crate::reload::{ReadAgain, ReloadEnded, Reloader};
 use crate::request_reader::{ClientRequest, RequestReader};
 use crate::requester::Requester;
@@ -67,6 +69,9 @@ const COMMIT_EVERY: Duration = Duration::from_millis(8);
 /// At most this many events are applied in one transaction; of long ones, fewer ([`Postponed`]).
 const BATCH: usize = 10_000;
 
+/// So long what has arrived from others than clients is applied in one turn.
+const EVENTS_FOR: Duration = Duration::from_millis(250);
+
 /// The loop turns at least this often, for lost supervisors and signals.
 const IDLE: Duration = Duration::from_millis(500);
 
@@ -87,7 +92,7 @@ pub fn run(
     let (by_courier, by_judge, by_reader) = (events.clone(), events.clone(), events.clone());
     // Sends fail only while the process ends: the loop outlives the sockets.
     let is_private = setup.endpoints.control.starts_with("ipc://");
-    let request_reader = RequestReader::start(clock, is_private, move |request| {
+    let mut request_reader = RequestReader::start(clock, is_private, move |request| {
         let _ = by_socket.send(Event::Request(request));
     })?;
     let pending_requests = PendingRequests::new(move |request| {
@@ -141,7 +146,7 @@ pub fn run(
         match (frame.socket, frame.peer.clone()) {
             (FIREHOSE, _) => heard.apply_frame(&frame.frame),
             (CONTROL, Some(peer)) => {
-                request_reader.enqueue(asks(Client::Socket(peer)), frame.frame);
+                request_reader.enqueue(asks(Client::Socket(peer.into())), frame.frame);
             }
             (FEEDERS, Some(peer)) => {
                 request_reader.enqueue(asks(Client::Feeder(peer)), frame.frame);
@@ -188,6 +193,7 @@ pub fn run(
         core,
         greetings: Greetings::default(),
         postponed: Postponed::default(),
+        requests: FairQueue::default(),
         clock,
         disks: setup.disks,
         outbox: sockets.outbox(),
@@ -225,6 +231,7 @@ struct Process {
     core: Core,
     greetings: Greetings,
     postponed: Postponed<Event>,
+    requests: FairQueue<ClientRequest>,
     clock: SteadyClock,
     disks: Disks,
     outbox: Outbox,
@@ -255,6 +262,7 @@ impl Process {
             let began = Instant::now();
             self.core.standing = self.extraction_health.standing();
             self.apply_events(batch)?;
+            self.take_requests()?;
             if signals::asked() >= Asked::Drain {
                 if self.ends_alone {
                     self.core.audit_signal("end", self.clock.now_ms());
@@ -311,16 +319,21 @@ impl Process {
         let stopped = || Fault::error("the socket thread has stopped");
         let idle = self.idle_time();
         let mut turn = self.postponed.begin_turn();
+        let requests = &mut self.requests;
+        let mut add = |turn: &mut Turn<'_, Event>, event: Event| match event {
+            Event::Request(request) => requests.push(request.requester.sender(), request),
+            event => turn.add(outcome_bytes(&event), event),
+        };
         match arrived.recv_timeout(idle) {
-            Ok(event) => turn.add(outcome_bytes(&event), event),
+            Ok(event) => add(&mut turn, event),
             Err(RecvTimeoutError::Timeout) => return Ok(turn.events()),
             Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
         }
         let closes = committed + COMMIT_EVERY;
-        while turn.looked_at() < BATCH {
+        for _ in turn.looked_at()..BATCH {
             let left = closes.saturating_duration_since(Instant::now());
             match arrived.recv_timeout(left) {
-                Ok(event) => turn.add(outcome_bytes(&event), event),
+                Ok(event) => add(&mut turn, event),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return Err(stopped()),
             }
@@ -330,7 +343,7 @@ impl Process {
 
     /// How long the loop may sleep unless an event arrives.
     fn idle_time(&self) -> Duration {
-        if !self.postponed.is_empty() {
+        if !self.postponed.is_empty() || !self.requests.is_empty() || self.core.is_feeding() {
             return Duration::ZERO;
         }
         let look_ms = self.core.next_tick_ms();
@@ -339,14 +352,27 @@ impl Process {
         Duration::from_millis(wait_ms.max(1) as u64).min(IDLE)
     }
 
+    /// Applies what has arrived, words of supervisors before all: their leases depend on the answers. What
+    /// takes too long is left to the next turn.
     fn apply_events(&mut self, batch: Vec<Event>) -> Result<(), Fault> {
         let now_ms = self.clock.now_ms();
-        for event in batch {
+        let until = Instant::now() + EVENTS_FOR;
+        let is_word = |event: &Event| matches!(event, Event::Frame(frame) if frame.socket == TASKS);
+        let (words, others): (Vec<Event>, Vec<Event>) = batch.into_iter().partition(is_word);
+        let mut events = words.into_iter().chain(others);
+        while let Some(event) = events.next() {
+            if !is_word(&event) && Instant::now() >= until {
+                let left = std::iter::once(event).chain(events);
+                self.postponed
+                    .put_back(left.map(|event| (outcome_bytes(&event).unwrap_or(0), event)));
+                return Ok(());
+            }
             let applied = match event {
                 Event::Frame(frame) => self.apply_frame(frame, now_ms),
+                // They wait for their senders' turns.
                 Event::Request(request) => {
-                    self.core
-                        .handle_request(request.requester, request.asked, now_ms)
+                    self.requests.push(request.requester.sender(), request);
+                    Ok(())
                 }
                 Event::Reload(ended) => {
                     self.finish_reload(ended);

@@ -32,14 +32,31 @@ static DENIED_BY_DEFAULT: LazyLock<HashSet<&str>> =
 impl Scope {
     /// Compiles the settings of a crawl; the error names the faulty pattern or domain.
     pub fn compile(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
+        let allow = Patterns::compile("allow_regex", &spec.allow_regex)?;
+        let deny = Patterns::compile("deny_regex", &spec.deny_regex)?;
+        Scope::with_patterns(spec, allow, deny)
+    }
+
+    /// The same for settings that were compiled before: patterns are not, before they judge a URL.
+    pub(crate) fn of_known(spec: &CrawlSpec) -> Result<Scope, ScopeError> {
+        let allow = Patterns::of_known("allow_regex", &spec.allow_regex);
+        let deny = Patterns::of_known("deny_regex", &spec.deny_regex);
+        Scope::with_patterns(spec, allow, deny)
+    }
+
+    fn with_patterns(
+        spec: &CrawlSpec,
+        allow: Patterns,
+        deny: Patterns,
+    ) -> Result<Scope, ScopeError> {
         let extensions = spec.deny_extensions.as_ref();
         let canonical =
             |own: &Vec<String>| own.iter().map(|ext| canonical_extension(ext)).collect();
         Ok(Scope {
             max_depth: spec.max_depth,
             allowed_domains: canonical_domains(&spec.allowed_domains)?,
-            allow: Patterns::compile("allow_regex", &spec.allow_regex)?,
-            deny: Patterns::compile("deny_regex", &spec.deny_regex)?,
+            allow,
+            deny,
             denied_extensions: extensions.map(canonical),
         })
     }
@@ -79,13 +96,10 @@ impl Scope {
         self.deny.forget_compiled();
     }
 
-    /// How many patterns are compiled, of each list that has any.
-    pub(crate) fn compiled(&self) -> impl Iterator<Item = usize> {
+    /// How much memory each list takes that is compiled.
+    pub(crate) fn compiled_bytes(&self) -> impl Iterator<Item = usize> {
         let lists = [&self.allow, &self.deny];
-        lists
-            .into_iter()
-            .map(Patterns::compiled)
-            .filter(|count| *count > 0)
+        lists.into_iter().filter_map(Patterns::compiled_bytes)
     }
 
     fn allows_host(&self, host: &str) -> bool {

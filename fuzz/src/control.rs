@@ -14,6 +14,7 @@ pub(crate) fn run(input: &[u8]) {
         Ok(Asked::Local(request)) => judge_local(request),
         Ok(Asked::Feed { batch, .. }) => assert!(batch.len() <= MAX_REQUESTS),
         Ok(Asked::Act(action)) => drop(format!("{action:?}")),
+        Ok(Asked::UnreadFeed) => unreachable!("what is read is not unread"),
         Err(refusal) => {
             assert!(refusal.path.starts_with('$'), "a refusal says where");
             assert!(!refusal.message.is_empty(), "a refusal says why");

@@ -17,6 +17,7 @@ mod fleet;
 mod full_disk;
 mod guide;
 mod health;
+mod hostile;
 mod https;
 mod intake;
 mod keyed;

@@ -6,9 +6,10 @@
 //! edge-triggered and loses wake-ups.
 //!
 //! Back-pressure is not left to the sockets: the messages carry credit-based flow control, which
-//! bounds the frames that are queued for a peer. Published messages are the exception. libzmq keeps
+//! bounds the frames that are queued for a peer. Published messages are an exception. libzmq keeps
 //! [`PUBLISHED_AHEAD`] of them for each subscriber (its high-water mark); a slower subscriber loses
-//! messages.
+//! messages. Clients are the other one ([`SocketSpec::for_clients`]): they have no credit, and the caller
+//! counts what is queued for each ([`Held`]).
 //!
 //! A socket that other machines can reach must have a [`Guard`] with CURVE keys. A serving socket
 //! admits the keys of an allow-list that have one role. Without a guard such a socket is not opened.
@@ -19,6 +20,7 @@ mod endpoint;
 mod handshakes;
 mod open_socket;
 mod options;
+mod outgoing;
 mod thread;
 
 use std::collections::BTreeMap;
@@ -30,6 +32,7 @@ pub use endpoint::is_local;
 pub use options::PUBLISHED_AHEAD;
 
 use crate::keys::{ClientKeys, Entry, ListChange, Role, ServerKeys};
+use outgoing::Outgoing;
 use thread::{Command, Commands, SocketThread};
 
 /// Names a socket within its process.
@@ -107,6 +110,9 @@ pub struct SocketSpec {
     pub guard: Guard,
     /// Of a subscribing socket: it receives messages whose topic begins with one of these.
     pub topics: Vec<String>,
+    /// Of a router: its peers may be anybody's programs, which send and read as they like. What libzmq keeps
+    /// for each is bounded, and one that does not read holds up nobody else.
+    pub is_for_clients: bool,
 }
 
 impl SocketSpec {
@@ -118,6 +124,7 @@ impl SocketSpec {
             place: Place::Bind(endpoint.into()),
             guard: Guard::None,
             topics: Vec::new(),
+            is_for_clients: false,
         }
     }
 
@@ -129,12 +136,21 @@ impl SocketSpec {
             place: Place::Connect(endpoint.into()),
             guard: Guard::None,
             topics: Vec::new(),
+            is_for_clients: false,
         }
     }
 
     /// Subscribes the socket to topics that begin with one of these.
     pub fn topics(self, topics: Vec<String>) -> SocketSpec {
         SocketSpec { topics, ..self }
+    }
+
+    /// Makes the socket one for clients.
+    pub fn for_clients(self) -> SocketSpec {
+        SocketSpec {
+            is_for_clients: true,
+            ..self
+        }
     }
 
     /// Makes the socket a guarded server, if there are keys.
@@ -148,6 +164,12 @@ impl SocketSpec {
         let guard = keys.map_or(Guard::None, |keys| Guard::Call(keys.clone()));
         SocketSpec { guard, ..self }
     }
+}
+
+/// Kept with a frame that is to leave, and dropped when libzmq has taken the frame, or nobody will ever read it.
+pub trait Held: Send {
+    /// The frame's receiver is gone.
+    fn receiver_is_gone(&self);
 }
 
 /// A frame that arrived.
@@ -196,13 +218,30 @@ pub struct Outbox {
 impl Outbox {
     /// Queues a frame for the peer at the other end.
     pub fn send(&self, socket: SocketName, frame: Vec<u8>) {
-        self.commands.push(Command::Send(socket, None, frame));
+        let frame = Outgoing {
+            peer: None,
+            frame,
+            held: None,
+        };
+        self.commands.push(Command::Send(socket, frame));
     }
 
     /// Queues a frame for one peer of a router socket.
     pub fn send_to(&self, socket: SocketName, peer: &Peer, frame: Vec<u8>) {
+        self.send_to_holding(socket, peer, frame, None);
+    }
+
+    /// The same with something that is kept with it.
+    pub fn send_to_holding(
+        &self,
+        socket: SocketName,
+        peer: &Peer,
+        frame: Vec<u8>,
+        held: Option<Box<dyn Held>>,
+    ) {
         let peer = Some(peer.clone());
-        self.commands.push(Command::Send(socket, peer, frame));
+        let frame = Outgoing { peer, frame, held };
+        self.commands.push(Command::Send(socket, frame));
     }
 
     /// Sends a frame at once or drops it. For messages that are soon out of date, such as heartbeats to

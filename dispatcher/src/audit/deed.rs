@@ -73,6 +73,11 @@ impl Deed {
                 (!is_foreign).then_some(Deed::Feed(fed))
             }
             Asked::Act(action) => Some(Deed::of_action(action)),
+            // How many it has is not known.
+            Asked::UnreadFeed => Some(Deed::Feed(Fed {
+                refused: 1,
+                ..Fed::default()
+            })),
         }
     }
 
@@ -128,7 +133,7 @@ impl Deed {
 
     fn of_action(action: &Action) -> Deed {
         let (action, about) = match action {
-            Action::Info(subject) => ("info", subject_of(subject)),
+            Action::Info(question) => ("info", subject_of(&question.subject)),
             Action::Stop(subject) => ("stop", subject_of(subject)),
             Action::Pause(subject) => ("pause", subject_of(subject)),
             Action::Resume(subject) => ("resume", subject_of(subject)),

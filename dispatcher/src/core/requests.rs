@@ -9,12 +9,14 @@ mod awaited;
 mod closing;
 mod drain;
 mod feeding;
+mod feeds;
 mod limits;
 mod local_crawl;
 mod prune;
 mod retry;
 mod sites;
 mod status;
+mod told_again;
 mod waiting;
 mod waits;
 mod why;
@@ -25,8 +27,10 @@ use webfill_wire::keys::ListChange;
 
 pub(super) use self::closing::ClosingCrawls;
 pub(super) use self::drain::{Drains, Gone};
+pub(super) use self::feeds::FeedsUnderWay;
 pub(super) use self::local_crawl::RestsTold;
 pub(super) use self::retry::ReopeningCrawls;
+pub(super) use self::told_again::ToldAgain;
 pub(super) use self::waiting::WaitingAnswer;
 use super::Core;
 use crate::audit::{Audited, Deed, DeedEnd};
@@ -77,11 +81,18 @@ impl Core {
                 Err(refusal) => (Deed::of(&asked), Ok(refusal.into())),
                 Ok(()) => {
                     let changes = rights::changes_something(&asked);
-                    if changes && matches!(asked, Asked::Act(_)) {
+                    if changes {
                         // Whoever has done something is told how things are after it.
-                        self.unfinished_told = None;
+                        self.told_again.forget();
+                        if matches!(asked, Asked::Act(_)) {
+                            self.unfinished_told = None;
+                        }
                     }
                     let deed = if changes { Deed::of(&asked) } else { None };
+                    let asked = match self.begin_long_feed(&requester, asked, &deed) {
+                        Some(asked) => asked,
+                        None => return Ok(()),
+                    };
                     (deed, self.carry_out(&requester, asked, now_ms))
                 }
             },
@@ -170,6 +181,7 @@ impl Core {
                 Ok(Reply::Later)
             }
             Asked::Feed { .. } if self.low_disk.is_some() => Ok(self.no_room()),
+            Asked::UnreadFeed => Ok(rights::only_reads("$").into()),
             Asked::Local(request) => self.carry_out_local(request, now_ms).map(Reply::Now),
             Asked::Feed { batch, whole, .. } => {
                 let _fed_by = requester.who.span_of_feed().entered();
@@ -194,7 +206,7 @@ impl Core {
     ) -> Result<Reply, FrontierError> {
         let client = &requester.client;
         match action {
-            Action::Info(subject) => self.info(&subject, now_ms),
+            Action::Info(question) => self.info(&question, now_ms),
             Action::Stop(subject) => self.stop(client, subject),
             Action::Pause(subject) => self.pause(client, subject),
             Action::Resume(subject) => self.resume(subject, now_ms),

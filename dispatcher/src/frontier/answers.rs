@@ -311,7 +311,29 @@ pub struct Pending {
     pub low_priority: Option<u8>,
     pub high_priority: Option<u8>,
     /// Sites with something queued.
-    pub sites: u64,
+    pub sites: AtMost,
+}
+
+/// What is counted up to a number, so that no answer takes long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AtMost {
+    pub count: u64,
+    /// There are more.
+    pub has_more: bool,
+}
+
+impl AtMost {
+    const MOST: i64 = 10_000;
+
+    /// So many are looked at.
+    pub(super) const LOOKED_AT: i64 = AtMost::MOST + 1;
+
+    pub(super) fn of(found: i64) -> AtMost {
+        AtMost {
+            count: found.min(AtMost::MOST) as u64,
+            has_more: found > AtMost::MOST,
+        }
+    }
 }
 
 /// The counters of a crawl. At every moment

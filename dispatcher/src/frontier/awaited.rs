@@ -113,7 +113,8 @@ impl Frontier {
         }
         self.guarded("look for crawls that need browsers", |frontier| {
             frontier.write_counters()?;
-            let sql = "SELECT EXISTS (SELECT 1 FROM crawls WHERE app_id = ?1 AND queued > 0
+            let sql = "SELECT EXISTS (SELECT 1 FROM crawls INDEXED BY crawls_pending
+                       WHERE app_id = ?1 AND queued > 0 AND queued + leased > 0
                        AND ended IS NULL AND paused = 0
                        AND json_extract(spec, '$.lane') = ?2)";
             let mut select = frontier.db.prepare_cached(sql)?;

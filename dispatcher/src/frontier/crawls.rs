@@ -16,10 +16,13 @@ use super::{Frontier, FrontierError, looking_again};
 use crate::scope::Scope;
 
 /// The most that is counted for one crawl in memory: one alone must not push out all others.
-const HEAVIEST: usize = 400;
+const HEAVIEST: usize = 5_000;
 
 /// What a crawl with neither patterns nor domains takes, about.
 const BYTES_OF_A_CRAWL: usize = 2_048;
+
+/// What searches with a list of patterns keep beside the automaton, about.
+const BYTES_OF_A_SEARCH: usize = 40 << 10;
 
 /// A crawl in memory.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub(super) struct Crawl {
     pub(super) held: bool,
     /// Whether the counters differ from what is stored.
     pub(super) changed: bool,
+    /// What is queued and leased of it by its row.
+    pub(super) written: (u64, u64),
     /// Its rows are being deleted. To all but that it is unknown.
     pub(super) is_pruned: bool,
 }
@@ -52,17 +57,19 @@ impl Crawl {
             waiting: BTreeMap::new(),
             held: true,
             changed: true,
+            written: (0, 0),
             is_pruned: false,
         }
     }
 
     /// How much memory it may take, in crawls with neither patterns nor domains. A list of patterns is
-    /// one automaton, which may take a hundred KiB once it is compiled and in use.
+    /// one automaton, which may take megabytes. One that several crawls share counts for each.
     pub(super) fn weight(&self) -> usize {
-        let compiled: usize = self.scope.compiled().map(|patterns| 20 + patterns).sum();
+        let compiled = self.scope.compiled_bytes();
+        let compiled = compiled.map(|bytes| bytes + BYTES_OF_A_SEARCH);
         let texts = self.spec.allow_regex.iter().chain(&self.spec.deny_regex);
-        let texts = texts.map(String::len).sum::<usize>() / BYTES_OF_A_CRAWL;
-        (1 + compiled + texts + self.spec.allowed_domains.len() / 10).min(HEAVIEST)
+        let bytes = compiled.sum::<usize>() + texts.map(String::len).sum::<usize>();
+        (1 + bytes / BYTES_OF_A_CRAWL + self.spec.allowed_domains.len() / 10).min(HEAVIEST)
     }
 
     /// If the crawl is over: the outcome that its queued tasks end in.
@@ -265,8 +272,9 @@ impl Frontier {
         let Some(stored) = read(&self.db, key)? else {
             return Ok(false);
         };
-        let scope = Scope::compile(&stored.spec).map_err(|error| unreadable(0, error))?;
+        let scope = Scope::of_known(&stored.spec).map_err(|error| unreadable(0, error))?;
         let crawl = Crawl {
+            written: (stored.status.queued, stored.status.leased),
             status: stored.status,
             ended: stored.ended,
             paused: stored.paused,
@@ -292,6 +300,9 @@ impl Frontier {
             if let Some(crawl) = crawl.filter(|crawl| crawl.changed) {
                 write(&self.db, key, crawl, self.now_ms)?;
                 crawl.changed = false;
+                let now = (crawl.status.queued, crawl.status.leased);
+                let before = std::mem::replace(&mut crawl.written, now);
+                self.app_tallies.note(&crawl.spec.app_id, before, now);
                 self.touched.insert(key);
             }
         }
@@ -333,17 +344,22 @@ fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
             outcomes: read_counts(db, "SELECT outcome, n FROM outcomes WHERE crawl = ?1", key)?,
             skipped: read_counts(db, "SELECT reason, n FROM skipped WHERE crawl = ?1", key)?,
         };
-        let waiting: String = row.get(14)?;
         Ok(CrawlRow {
             spec,
             status,
             ended,
             paused: row.get(13)?,
-            waiting: serde_json::from_str(&waiting).map_err(|error| unreadable(14, error))?,
+            waiting: read_waiting(row, 14)?,
             is_pruned: row.get::<_, String>(15)? == DETACHED,
         })
     };
     db.query_row(sql, [key], stored).optional()
+}
+
+/// How many tasks of a crawl are queued, by priority.
+pub(super) fn read_waiting(row: &Row<'_>, column: usize) -> Result<BTreeMap<u8, u64>> {
+    let waiting: String = row.get(column)?;
+    serde_json::from_str(&waiting).map_err(|error| unreadable(column, error))
 }
 
 fn read_counts<T>(db: &Connection, sql: &str, key: CrawlKey) -> Result<BTreeMap<T, u64>>

@@ -137,7 +137,7 @@ impl CrawlsInMemory {
     pub(super) fn with_compiled_patterns(&self) -> usize {
         let scopes = self.crawls.values().map(|kept| &kept.crawl.scope);
         scopes
-            .filter(|scope| scope.compiled().next().is_some())
+            .filter(|scope| scope.compiled_bytes().next().is_some())
             .count()
     }
 }

@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use rusqlite::{Connection, Result, Row, params};
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::{Leased, Pending, SiteId, TaskId, Turn, Woken};
+use super::answers::{AtMost, Leased, Pending, SiteId, TaskId, Turn, Woken};
 use super::{Frontier, FrontierError, if_pruned, sites};
 
 /// One call of [`Frontier::release`] visits at most this many sites.
@@ -145,16 +145,17 @@ impl Frontier {
     pub fn pending(&mut self, key: CrawlKey) -> std::result::Result<Pending, FrontierError> {
         self.crawl(key)?;
         self.guarded("count what is queued", |frontier| {
-            let sql = "SELECT count(*) FROM crawl_sites WHERE crawl = ?1 AND queued > 0";
+            let sql = "SELECT count(*) FROM (
+                           SELECT 1 FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)";
             let mut count = frontier.db.prepare_cached(sql)?;
-            let sites: i64 = count.query_row([key], |row| row.get(0))?;
+            let sites: i64 = count.query_row(params![key, AtMost::LOOKED_AT], |row| row.get(0))?;
             drop(count);
             let crawl = frontier.known_crawl(key)?;
             Ok(Pending {
                 total: crawl.status.queued,
                 low_priority: crawl.waiting.keys().next().copied(),
                 high_priority: crawl.waiting.keys().next_back().copied(),
-                sites: sites as u64,
+                sites: AtMost::of(sites),
             })
         })
     }

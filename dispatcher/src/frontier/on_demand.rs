@@ -4,8 +4,8 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, Outcome};
 
-use super::answers::AttrsId;
-use super::crawls::Crawl;
+use super::answers::{AtMost, AttrsId};
+use super::crawls::{Crawl, read_waiting};
 use super::pruning::NEXT_CRAWL;
 use super::{Frontier, FrontierError};
 use crate::scope::Scope;
@@ -15,6 +15,10 @@ use crate::scope::Scope;
 pub struct PendingCrawl {
     pub key: CrawlKey,
     pub crawl_id: String,
+    pub queued: u64,
+    /// The lowest and the highest priority of what is queued.
+    pub low_priority: Option<u8>,
+    pub high_priority: Option<u8>,
     /// Handed to supervisors, and not ended yet.
     pub leased: u64,
     /// Milliseconds since the epoch.
@@ -193,23 +197,32 @@ impl Frontier {
         })
     }
 
-    /// The crawls of an application that have queued or leased tasks, by their ids.
+    /// The crawls of an application that have queued or leased tasks, in the order of their ids, from behind one
+    /// on.
     pub fn pending_crawls(
         &mut self,
         app_id: &str,
+        after: Option<&str>,
         most: usize,
     ) -> Result<Vec<PendingCrawl>, FrontierError> {
         self.guarded("list the crawls of an application", |frontier| {
             frontier.write_counters()?;
-            let sql = "SELECT id, crawl_id, expires_at_ms, leased FROM crawls
-                       WHERE app_id = ?1 AND queued + leased > 0 ORDER BY crawl_id LIMIT ?2";
+            let sql = "SELECT id, crawl_id, expires_at_ms, leased, queued, waiting
+                       FROM crawls INDEXED BY crawls_pending
+                       WHERE app_id = ?1 AND crawl_id > ?2 AND queued + leased > 0
+                       ORDER BY crawl_id LIMIT ?3";
             let mut select = frontier.db.prepare_cached(sql)?;
-            let crawls = select.query_map(params![app_id, most as i64], |row| {
+            let values = params![app_id, after.unwrap_or_default(), most as i64];
+            let crawls = select.query_map(values, |row| {
+                let waiting = read_waiting(row, 5)?;
                 Ok(PendingCrawl {
                     key: row.get(0)?,
                     crawl_id: row.get(1)?,
                     expires_at_ms: row.get(2)?,
                     leased: row.get::<_, i64>(3)? as u64,
+                    queued: row.get::<_, i64>(4)? as u64,
+                    low_priority: waiting.keys().next().copied(),
+                    high_priority: waiting.keys().next_back().copied(),
                 })
             })?;
             crawls.collect()
@@ -217,33 +230,48 @@ impl Frontier {
     }
 
     /// How many sites have queued tasks of an application.
-    pub fn pending_sites_of(&mut self, app_id: &str) -> Result<u64, FrontierError> {
+    pub fn pending_sites_of(&mut self, app_id: &str) -> Result<AtMost, FrontierError> {
         self.guarded("count the sites of an application", |frontier| {
             frontier.write_counters()?;
-            let sql = "SELECT count(DISTINCT site) FROM crawls
-                       JOIN crawl_sites ON crawl_sites.crawl = crawls.id AND crawl_sites.queued > 0
-                       WHERE app_id = ?1 AND crawls.queued > 0";
+            let sql = "SELECT count(DISTINCT site), count(*) FROM (
+                           SELECT site FROM crawls INDEXED BY crawls_pending
+                           CROSS JOIN crawl_sites ON crawl_sites.crawl = crawls.id AND crawl_sites.queued > 0
+                           WHERE app_id = ?1 AND crawls.queued + crawls.leased > 0
+                               AND crawls.queued > 0 LIMIT ?2)";
             let mut select = frontier.db.prepare_cached(sql)?;
-            select
-                .query_row([app_id], |row| row.get::<_, i64>(0))
-                .map(|n| n as u64)
+            select.query_row(params![app_id, AtMost::LOOKED_AT], |row| {
+                let looked_at = AtMost::of(row.get(1)?);
+                let different = AtMost::of(row.get(0)?);
+                Ok(AtMost {
+                    has_more: looked_at.has_more,
+                    ..different
+                })
+            })
         })
     }
 
+    /// The counters of an application. They are added up when they are first asked for, and kept up to date from
+    /// then on.
     pub fn app_tally(&mut self, app_id: &str) -> Result<AppTally, FrontierError> {
         self.guarded("count the crawls of an application", |frontier| {
             frontier.write_counters()?;
-            let sql =
-                "SELECT coalesce(sum(queued), 0), coalesce(sum(leased), 0), count(*) FROM crawls
+            if let Some(tally) = frontier.app_tallies.get(app_id) {
+                return Ok(tally);
+            }
+            let sql = "SELECT coalesce(sum(queued), 0), coalesce(sum(leased), 0), count(*)
+                       FROM crawls INDEXED BY crawls_pending
                        WHERE app_id = ?1 AND queued + leased > 0";
             let mut select = frontier.db.prepare_cached(sql)?;
-            select.query_row([app_id], |row| {
+            let tally = select.query_row([app_id], |row| {
                 Ok(AppTally {
                     queued: row.get::<_, i64>(0)? as u64,
                     leased: row.get::<_, i64>(1)? as u64,
                     crawls: row.get::<_, i64>(2)? as u64,
                 })
-            })
+            })?;
+            drop(select);
+            frontier.app_tallies.keep(app_id, tally);
+            Ok(tally)
         })
     }
 
@@ -251,8 +279,10 @@ impl Frontier {
     pub fn paused_crawls(&mut self, app_id: &str) -> Result<(u64, String), FrontierError> {
         self.guarded("count the paused crawls of an application", |frontier| {
             frontier.write_counters()?;
-            let sql = "SELECT count(*), coalesce(min(crawl_id), '') FROM crawls
-                       WHERE app_id = ?1 AND paused AND ended IS NULL AND queued > 0";
+            let sql =
+                "SELECT count(*), coalesce(min(crawl_id), '') FROM crawls INDEXED BY crawls_pending
+                       WHERE app_id = ?1 AND paused AND ended IS NULL AND queued > 0
+                           AND queued + leased > 0";
             let mut select = frontier.db.prepare_cached(sql)?;
             select.query_row([app_id], |row| {
                 Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))

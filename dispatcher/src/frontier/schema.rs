@@ -304,6 +304,7 @@ CREATE INDEX IF NOT EXISTS sites_of_unknown_delay ON sites (last_start_ms)
     WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
 CREATE INDEX IF NOT EXISTS sites_limited ON sites (id) WHERE pages_left NOT NULL;
 CREATE INDEX IF NOT EXISTS crawls_unfinished ON crawls (id) WHERE queued + leased > 0;
+CREATE INDEX IF NOT EXISTS crawls_pending ON crawls (app_id, crawl_id) WHERE queued + leased > 0;
 CREATE TABLE IF NOT EXISTS known_pages (      -- of watches
     task   INTEGER PRIMARY KEY,
     crawl  INTEGER NOT NULL,

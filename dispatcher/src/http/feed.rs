@@ -18,6 +18,9 @@ use crate::rights;
 /// Lines that are handed to the dispatcher together.
 const BATCH: usize = 1_000;
 
+/// Or before, when their patterns take more than this.
+const MOST_COMPILED_BYTES: usize = 8 << 20;
+
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
@@ -26,6 +29,9 @@ const MAX_REPORTED: usize = 100;
 
 impl Visit {
     pub(super) async fn feed(&self, request: Request<Incoming>) -> Answer {
+        if self.rights.is_read_only() {
+            return self.ask(Asked::UnreadFeed).await;
+        }
         if media_type(request.headers()) == Some(MediaType::JsonLines) {
             return Lines::new(self).take_all(request.into_body()).await;
         }
@@ -33,8 +39,12 @@ impl Visit {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
-        let question = webfill_api::parse_question(&body, self.service.clock.wall_ms());
-        drop(body);
+        let now_ms = self.service.clock.wall_ms();
+        // A list may take long, and this thread serves all connections.
+        let parsed = move || webfill_api::parse_question(&body, now_ms);
+        let Ok(question) = tokio::task::spawn_blocking(parsed).await else {
+            return refused(500, "the request could not be read");
+        };
         match question {
             Ok(Question::Feed(batch)) => self.ask(Asked::of_whole(batch)).await,
             Ok(Question::Act(_)) => {
@@ -98,7 +108,8 @@ impl Lines<'_> {
             while let Some(length) = rest[begin..].iter().position(|byte| *byte == b'\n') {
                 self.take_line(&rest[begin..begin + length]);
                 begin += length + 1;
-                if self.batch.len() + self.unaudited.len() >= BATCH {
+                let has_many_patterns = self.parser.compiled_bytes() > MOST_COMPILED_BYTES;
+                if self.batch.len() + self.unaudited.len() >= BATCH || has_many_patterns {
                     self.hand_over().await?;
                 }
             }
@@ -153,6 +164,7 @@ impl Lines<'_> {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.batch);
+        self.parser = RequestParser::new(self.visit.service.clock.wall_ms());
         let asked = Asked::Feed {
             batch,
             whole: false,

@@ -55,6 +55,11 @@ impl PendingRequests {
         }
     }
 
+    /// Whether somebody still waits for the answer with this number.
+    pub(crate) fn is_waited_for(&self, number: u64) -> bool {
+        self.open().answers.contains_key(&number)
+    }
+
     /// Ends all waits, because the loop has ended. Returns whether there were any.
     pub(crate) fn forget_all(&self) -> bool {
         let mut open = self.open();
@@ -80,7 +85,10 @@ impl PendingRequests {
             rights,
             who,
         };
-        (self.on_request)(ClientRequest::read(requester, Ok(asked)));
+        (self.on_request)(ClientRequest {
+            requester,
+            asked: Ok(asked),
+        });
         answer.await.ok()
     }
 

@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use webfill_startup::Fault;
-use webfill_wire::socket::Outbox;
+use webfill_wire::socket::{Held, Outbox};
 
 use super::sockets::{CONTROL, FEEDERS};
 use crate::audit::{AuditLog, Audited};
 use crate::http::PendingRequests;
 use crate::outgoing::Client;
+use crate::permits::OfAnswer;
 
 /// Commits whose answers wait for the log.
 const MOST_WAITING: usize = 16;
@@ -40,9 +41,13 @@ pub(super) struct Ways {
 impl Ways {
     fn answer(&self, client: Client, answer: Value) {
         match client {
-            Client::Socket(peer) => {
+            Client::Socket(one) => {
                 let frame = answer.to_string().into_bytes();
-                self.outbox.send_to(CONTROL, &peer, frame);
+                let held = one.permit.map(|permit| {
+                    permit.note_answer(frame.len());
+                    Box::new(OfAnswer(permit)) as Box<dyn Held>
+                });
+                self.outbox.send_to_holding(CONTROL, &one.peer, frame, held);
             }
             Client::Feeder(peer) => {
                 let frame = answer.to_string().into_bytes();

@@ -51,10 +51,16 @@ pub(super) fn socket_specs(setup: &DispatcherSetup) -> Vec<SocketSpec> {
             "the replacement of this dispatcher's key has not ended: for a week, callers with another key are not refused as strangers"
         );
     }
+    let control = SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client);
+    let control = match at.control.starts_with("ipc://") {
+        // Only `webfill crawl` reaches it, which waits for each answer, however long its seeds are.
+        true => control,
+        false => control.for_clients(),
+    };
     let mut specs = vec![
         SocketSpec::bind(TASKS, Pattern::Router, &at.tasks).serve(keys, Role::Supervisor),
         SocketSpec::bind(OUTCOMES, Pattern::Pull, &at.outcomes).serve(keys, Role::Supervisor),
-        SocketSpec::bind(CONTROL, Pattern::Router, &at.control).serve(keys, Role::Client),
+        control,
         SocketSpec::bind(FIREHOSE, Pattern::Publish, &at.firehose).serve(keys, Role::Client),
     ];
     if let Some(feeders) = &setup.feeders {

@@ -1,27 +1,36 @@
-//! A list of patterns of a crawl. Compiled, it is one automaton, which may take a hundred KiB once it is in
-//! use; its text takes little. So what many crawls ask for seldom is compiled when it is asked for.
+//! A list of patterns of a crawl. Compiled, it is one automaton, which may take megabytes; its text takes
+//! little. So what many crawls ask for seldom is compiled when it is asked for.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use regex::RegexSet;
-use webfill_api::scope::{ScopeError, compile_patterns};
+use webfill_api::scope::{PatternSet, ScopeError, compile_patterns};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Patterns {
     list: &'static str,
     texts: Vec<String>,
-    compiled: OnceLock<Option<RegexSet>>,
+    compiled: OnceLock<Option<Arc<PatternSet>>>,
 }
 
 impl Patterns {
     /// Compiles the patterns of this list of a crawl's settings.
     pub(super) fn compile(list: &'static str, texts: &[String]) -> Result<Patterns, ScopeError> {
+        let patterns = Patterns::of_known(list, texts);
+        let compiled = compile_patterns(list, texts)?;
         Ok(Patterns {
+            compiled: compiled.into(),
+            ..patterns
+        })
+    }
+
+    /// The same for patterns that were compiled before, which are compiled again when they are asked for.
+    pub(super) fn of_known(list: &'static str, texts: &[String]) -> Patterns {
+        Patterns {
             list,
             texts: texts.to_vec(),
-            compiled: compile_patterns(list, texts)?.into(),
-        })
+            compiled: OnceLock::new(),
+        }
     }
 
     /// Whether one of them matches; `None` if there are none.
@@ -39,9 +48,9 @@ impl Patterns {
         self.compiled.take();
     }
 
-    /// How many patterns are compiled.
-    pub(super) fn compiled(&self) -> usize {
-        let patterns = self.compiled.get().and_then(Option::as_ref);
-        patterns.map_or(0, RegexSet::len)
+    /// How much memory the compiled patterns take; `None`: none are compiled.
+    pub(super) fn compiled_bytes(&self) -> Option<usize> {
+        let compiled = self.compiled.get()?.as_ref()?;
+        Some(compiled.bytes())
     }
 }

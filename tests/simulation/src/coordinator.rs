@@ -219,7 +219,7 @@ impl World {
         let before = self.client.answer.take();
         debug_assert!(before.is_none());
         self.turn(|dispatcher, now_ms| {
-            let client = Client::Socket(b"client".to_vec());
+            let client = Client::Socket(b"client".to_vec().into());
             dispatcher.handle_request(client, control::read(frame, now_ms), now_ms)
         });
         self.client.answer.take()

@@ -41,9 +41,26 @@ pub struct CrawlOptions {
 }
 
 pub fn info(options: ActionOptions) -> Result<ExitStatus, Fault> {
-    let action = action("info", &options.app_id, options.crawl_id.as_deref());
-    let answer = options.connection.connect()?.act(&action)?;
+    let mut action = action("info", &options.app_id, options.crawl_id.as_deref());
+    let mut connection = options.connection.connect()?;
+    let mut answer = connection.act(&action)?;
+    // Of an application with many crawls, an answer has a page of them.
+    while let Some(next) = take(&mut answer, "next") {
+        action["after"] = next;
+        let mut page = connection.act(&action)?;
+        let crawls = page["crawlids"].take();
+        if let (Value::Object(all), Value::Object(crawls)) = (&mut answer["crawlids"], crawls) {
+            all.extend(crawls);
+        }
+        if let Some(next) = take(&mut page, "next") {
+            answer["next"] = next;
+        }
+    }
     answered(&answer, options.json, info_for_people)
+}
+
+fn take(answer: &mut Value, key: &str) -> Option<Value> {
+    answer.as_object_mut()?.remove(key)
 }
 
 pub fn stop(options: CrawlOptions) -> Result<ExitStatus, Fault> {

@@ -3,12 +3,12 @@
 //! Frames are queued here instead of in libzmq: in order, without a high-water mark. The credit-based
 //! flow control of the messages bounds the queue. It is lost when the process dies.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::door::Door;
 use super::handshakes::{Handshakes, Verdict};
+use super::outgoing::{Outgoing, Sent, Waiting};
 use super::{Arrived, Guard, Pattern, Peer, SocketSpec};
 use crate::keys::{Entry, PublicKey, Role, TrustedKey, TrustedKeys};
 use crate::refusal_log::RefusalLog;
@@ -18,7 +18,7 @@ pub(super) struct OpenSocket {
     pub(super) socket: zmq::Socket,
     pub(super) handshakes: Option<Handshakes>,
     /// Frames that libzmq cannot send yet.
-    pub(super) waiting: VecDeque<(Option<Peer>, Vec<u8>)>,
+    pub(super) waiting: Waiting,
 }
 
 impl OpenSocket {
@@ -81,26 +81,38 @@ impl OpenSocket {
 
     /// Sends the queued frames until libzmq would block.
     pub(super) fn send_waiting(&mut self, door: Option<&Door>, refusal_log: &mut RefusalLog) {
-        while let Some((peer, frame)) = self.waiting.front() {
-            if self.is_revoked(peer.as_ref(), door) {
-                self.waiting.pop_front();
-                continue;
-            }
-            match self.send(peer.as_ref(), frame) {
-                Ok(()) => {}
-                Err(zmq::Error::EAGAIN) => return,
-                Err(zmq::Error::EHOSTUNREACH) => {
-                    // Whoever asks much and leaves must not fill the log.
-                    if refusal_log.record_if_new(&format!("gone {}", self.spec.place.endpoint())) {
-                        tracing::warn!(event = "peer_gone", "a message's receiver is gone");
-                    }
-                }
-                Err(error) => {
-                    tracing::error!(event = "send_failed", %error, "cannot send");
-                }
-            }
-            self.waiting.pop_front();
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let parts_peers = self.spec.is_for_clients;
+        waiting.send_all(parts_peers, |one| self.try_to_send(one, door, refusal_log));
+        self.waiting = waiting;
+    }
+
+    fn try_to_send(
+        &self,
+        one: &Outgoing,
+        door: Option<&Door>,
+        refusal_log: &mut RefusalLog,
+    ) -> Sent {
+        if self.is_revoked(one.peer.as_ref(), door) {
+            return Sent::Done;
         }
+        match self.send(one.peer.as_ref(), &one.frame) {
+            Ok(()) => {}
+            Err(zmq::Error::EAGAIN) => return Sent::NotYet,
+            Err(zmq::Error::EHOSTUNREACH) => {
+                if let Some(held) = &one.held {
+                    held.receiver_is_gone();
+                }
+                // Whoever asks much and leaves must not fill the log.
+                if refusal_log.record_if_new(&format!("gone {}", self.spec.place.endpoint())) {
+                    tracing::warn!(event = "peer_gone", "a message's receiver is gone");
+                }
+            }
+            Err(error) => {
+                tracing::error!(event = "send_failed", %error, "cannot send");
+            }
+        }
+        Sent::Done
     }
 
     /// Sends a frame at once, or drops it if frames are queued before it or libzmq would block. Returns

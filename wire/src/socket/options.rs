@@ -7,6 +7,15 @@ use super::{Guard, Pattern, Place, SocketSpec, curve};
 /// field could request any amount of memory.
 const MAX_FRAME_BYTES: i64 = 64 << 20;
 
+/// The largest message of a socket for clients: a list of 100,000 requests of 160 bytes each. A key may have a
+/// message under way on each of its connections.
+const MAX_CLIENT_FRAME_BYTES: i64 = 16 << 20;
+
+/// So many messages of a client are read ahead by libzmq, and so many answers kept for one that does not
+/// read them. The others wait here, where they are counted ([`super::Held`]).
+const CLIENT_READ_AHEAD: i32 = 16;
+const CLIENT_UNREAD: i32 = 32;
+
 /// The time limit of a handshake, which takes a few round trips. A refused peer gets no answer, so it
 /// is also the interval at which that peer tries again.
 const HANDSHAKE_MS: i32 = 5_000;
@@ -30,18 +39,22 @@ const RECONNECT_MS: i32 = 50;
 const RECONNECT_MAX_MS: i32 = 2_000;
 
 pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Result<()> {
-    // No high-water mark: credit-based flow control bounds what is in flight. With a mark, a router
-    // would return EAGAIN for one slow peer, whose frames would then block those of all others.
+    // No high-water mark: credit-based flow control bounds what is in flight. Clients know of no credit.
     socket.set_sndhwm(0)?;
     socket.set_rcvhwm(0)?;
     if matches!(spec.pattern, Pattern::Publish | Pattern::Subscribe) {
         socket.set_sndhwm(PUBLISHED_AHEAD)?;
         socket.set_rcvhwm(PUBLISHED_AHEAD)?;
     }
+    if spec.is_for_clients {
+        socket.set_sndhwm(CLIENT_UNREAD)?;
+        socket.set_rcvhwm(CLIENT_READ_AHEAD)?;
+    }
     // Closing a socket does not wait for unsent frames; the end of the process does, see `close_all`.
     socket.set_linger(0)?;
     socket.set_maxmsgsize(match spec.pattern {
         Pattern::Publish => MAX_SUBSCRIPTION_BYTES,
+        _ if spec.is_for_clients => MAX_CLIENT_FRAME_BYTES,
         _ => MAX_FRAME_BYTES,
     })?;
     routing(socket, spec)?;

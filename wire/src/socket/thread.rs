@@ -12,8 +12,9 @@ use super::door::Door;
 use super::handshakes::{Handshakes, RECONNECT_AFTER};
 use super::open_socket::OpenSocket;
 use super::options::configure;
+use super::outgoing::{Outgoing, Waiting};
 use super::{
-    Arrived, Guard, Pattern, Peer, Place, SocketError, SocketName, SocketSpec, Traffic, is_local,
+    Arrived, Guard, Pattern, Place, SocketError, SocketName, SocketSpec, Traffic, is_local,
 };
 use crate::keys::ListChange;
 use crate::refusal_log::RefusalLog;
@@ -21,7 +22,7 @@ use crate::refusal_log::RefusalLog;
 pub(super) enum Command {
     Open(Box<SocketSpec>, mpsc::Sender<Result<(), SocketError>>),
     Close(SocketName),
-    Send(SocketName, Option<Peer>, Vec<u8>),
+    Send(SocketName, Outgoing),
     SendNow(SocketName, Vec<Vec<u8>>),
     Publish(SocketName, Vec<u8>, Vec<u8>),
     Stop,
@@ -204,7 +205,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                         let _ = answer.send(self.open_socket(*spec));
                     }
                     Command::Close(name) => self.close(name),
-                    Command::Send(name, peer, frame) => self.queue(name, peer, frame),
+                    Command::Send(name, frame) => self.queue(name, frame),
                     Command::SendNow(name, frames) => self.send_now(name, &frames),
                     Command::Publish(name, topic, frame) => self.publish(name, &topic, &frame),
                     Command::Stop => return self.close_all(),
@@ -225,6 +226,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             zmq::POLLIN,
         ));
         let mut undeliverable = false;
+        let mut stalled = Vec::new();
         for open in &self.open {
             let mut events = zmq::PollEvents::empty();
             if open.spec.pattern != Pattern::Push {
@@ -237,6 +239,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
                     _ => events |= zmq::POLLOUT,
                 }
             }
+            stalled.extend(open.waiting.retry_at());
             items.push(open.socket.as_poll_item(events));
         }
         let handshakes = self.open.iter().filter_map(|open| open.handshakes.as_ref());
@@ -249,6 +252,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             .chain(reopen);
         let now = Instant::now();
         let calls = self.open.iter().filter_map(OpenSocket::replace_at);
+        let calls = calls.chain(stalled);
         let waits = calls.map(|at| at.saturating_duration_since(now));
         let timeout_ms = match waits.chain(retry).min() {
             Some(wait) => wait.as_millis() as i64 + 1,
@@ -330,7 +334,7 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
             spec,
             socket,
             handshakes,
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
         })
     }
 
@@ -380,10 +384,10 @@ impl<F: FnMut(Arrived)> SocketThread<F> {
         }
     }
 
-    fn queue(&mut self, name: SocketName, peer: Option<Peer>, frame: Vec<u8>) {
+    fn queue(&mut self, name: SocketName, frame: Outgoing) {
         // A socket that was closed in the meantime takes its frames with it.
         if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
-            open.waiting.push_back((peer, frame));
+            open.waiting.push(frame);
         }
     }
 

@@ -2,7 +2,7 @@
 //! keys of Scrapy Cluster's, and some more.
 
 use serde_json::{Map, Value, json};
-use webfill_api::{Refusal, Spider, Subject};
+use webfill_api::{InfoQuestion, Refusal, Spider, Subject};
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
 use super::Reply;
@@ -11,16 +11,21 @@ use crate::core::Core;
 use crate::frontier::FrontierError;
 use crate::outgoing::Client;
 
-/// At most this many crawls are listed in the answer about an application; totals count all.
-const MOST_TOLD: usize = 10_000;
+/// So many crawls are on a page of the answer about an application; totals count all.
+const CRAWLS_OF_A_PAGE: usize = 500;
 
 /// At most so many sites of a crawl are looked at for an answer about it.
 const MOST_SITES: usize = 10_000;
 
 impl Core {
-    pub(super) fn info(&mut self, subject: &Subject, now_ms: i64) -> Result<Reply, FrontierError> {
+    pub(super) fn info(
+        &mut self,
+        question: &InfoQuestion,
+        now_ms: i64,
+    ) -> Result<Reply, FrontierError> {
+        let subject = &question.subject;
         let answer = match &subject.crawl_id {
-            None => self.app_info(subject, now_ms)?,
+            None => self.app_info(subject, question.after.as_deref(), now_ms)?,
             Some(crawl_id) => match self.frontier.find_crawl(&subject.app_id, crawl_id)? {
                 Some(crawl) => self.crawl_info(crawl, subject, now_ms)?,
                 None => return Ok(no_such_crawl().into()),
@@ -30,15 +35,26 @@ impl Core {
         Ok(Reply::Now(answer))
     }
 
-    fn app_info(&mut self, subject: &Subject, now_ms: i64) -> Result<Value, FrontierError> {
+    /// Whatever the application has, this reads a page of its crawls and no more.
+    fn app_info(
+        &mut self,
+        subject: &Subject,
+        after: Option<&str>,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
         let tally = self.frontier.app_tally(&subject.app_id)?;
+        let app_id = &subject.app_id;
+        let page = self
+            .frontier
+            .pending_crawls(app_id, after, CRAWLS_OF_A_PAGE + 1)?;
+        let has_more = page.len() > CRAWLS_OF_A_PAGE;
         let mut crawls = Map::new();
-        for crawl in self.frontier.pending_crawls(&subject.app_id, MOST_TOLD)? {
-            let pending = self.frontier.pending(crawl.key)?;
+        let mut last = String::new();
+        for crawl in page.into_iter().take(CRAWLS_OF_A_PAGE) {
             let mut told = json!({
-                "total": pending.total,
-                "low_priority": pending.low_priority,
-                "high_priority": pending.high_priority,
+                "total": crawl.queued,
+                "low_priority": crawl.low_priority,
+                "high_priority": crawl.high_priority,
             });
             if let Some(at_ms) = crawl.expires_at_ms {
                 told["expires"] = (at_ms / 1_000).into();
@@ -46,17 +62,25 @@ impl Core {
             if crawl.leased > 0 {
                 told["leased"] = crawl.leased.into();
             }
+            last.clone_from(&crawl.crawl_id);
             crawls.insert(crawl.crawl_id, told);
         }
+        let of_application = self.application_told(app_id, now_ms)?;
         let mut more = json!({
             "server_time": self.wall_ms(now_ms) / 1_000,
             "total_pending": tally.queued,
-            "total_domains": self.frontier.pending_sites_of(&subject.app_id)?,
+            "total_domains": of_application.sites.count,
             "total_crawlids": tally.crawls,
             "leased": tally.leased,
             "crawlids": crawls,
         });
-        if let Some(awaited) = self.awaited_by_application(&subject.app_id, now_ms)? {
+        if of_application.sites.has_more {
+            more["total_domains_at_least"] = true.into();
+        }
+        if has_more {
+            more["next"] = last.into();
+        }
+        if let Some(awaited) = of_application.waiting_for {
             more["waiting_for"] = awaited.into();
         }
         let spider = subject.spider.unwrap_or(Spider::Link);
@@ -74,7 +98,7 @@ impl Core {
         let mut more = json!({
             "server_time": self.wall_ms(now_ms) / 1_000,
             "total_pending": pending.total,
-            "total_domains": pending.sites,
+            "total_domains": pending.sites.count,
             "low_priority": pending.low_priority,
             "high_priority": pending.high_priority,
             "state": self.state_name(crawl, now_ms)?,
@@ -84,6 +108,9 @@ impl Core {
             "outcomes": status.outcomes,
             "skipped": status.skipped,
         });
+        if pending.sites.has_more {
+            more["total_domains_at_least"] = true.into();
+        }
         if let Some(at_ms) = self.frontier.spec(crawl)?.expires_at_ms {
             more["expires"] = (at_ms / 1_000).into();
         }
@@ -113,12 +140,17 @@ impl Core {
             Ok(crawl) => crawl,
             Err(refusal) => return Ok(refusal.into()),
         };
+        let was_paused = self.frontier.is_paused(crawl)?;
         self.frontier.pause_crawl(crawl)?;
-        let scope = RecallScope {
-            crawl: Some(crawl),
-            ..RecallScope::default()
-        };
-        self.answer_later(client, scope, AnswerKind::Pause(crawl, subject));
+        // While it is paused nothing more is handed out, so all who pause it wait for the same recall.
+        let recalled = self.recall_of_pause(crawl).filter(|_| was_paused);
+        let recalled = recalled.unwrap_or_else(|| {
+            self.begin_recall(RecallScope {
+                crawl: Some(crawl),
+                ..RecallScope::default()
+            })
+        });
+        self.answer_when(client, recalled, AnswerKind::Pause(crawl, subject));
         Ok(Reply::Later)
     }
 

@@ -13,7 +13,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
-use webfill_api::{Spider, Subject};
+use webfill_api::{Refusal, Spider, Subject};
 use webfill_wire::{CrawlKey, Outcome, RecallScope};
 
 use super::Reply;
@@ -28,6 +28,9 @@ const MOST_AT_ONCE: usize = 100;
 
 /// At most this many slices are closed in one turn; each takes milliseconds.
 const MOST_SLICES: usize = 4;
+
+/// At most so many clients wait for the ends of stops; a further one is refused.
+const MOST_WAITING: usize = 10_000;
 
 /// The crawls that are being closed.
 #[derive(Debug, Default)]
@@ -58,6 +61,10 @@ impl ClosingCrawls {
         self.crawls.iter().copied()
     }
 
+    fn waiting(&self) -> usize {
+        self.under_way.iter().map(|one| one.asked.len()).sum()
+    }
+
     fn begin(&mut self, closing: ClosingCrawl) {
         self.crawls.insert(closing.crawl);
         self.under_way.push_back(closing);
@@ -82,6 +89,10 @@ impl Core {
         let Some(crawl) = self.frontier.find_crawl(&subject.app_id, crawl_id)? else {
             return Ok(no_such_crawl().into());
         };
+        if self.closing_crawls.waiting() >= MOST_WAITING {
+            let why = "too many stops are under way: ask again later";
+            return Ok(Refusal::for_now("$", why).into());
+        }
         self.frontier.stop_crawl(crawl)?;
         let asked = (client.clone(), subject);
         let mut under_way = self.closing_crawls.under_way.iter_mut();

@@ -15,7 +15,7 @@ use crate::core::Core;
 use crate::frontier::{AttrsId, Candidate, FrontierError};
 
 /// What becomes of a crawl when an order is carried out.
-struct Plan {
+pub(super) struct Plan {
     /// The crawl, if it exists already.
     known: Option<CrawlKey>,
     /// Its new settings, if they change.
@@ -23,9 +23,18 @@ struct Plan {
 }
 
 /// Why a crawl takes no further requests.
-struct Closed {
-    key: &'static str,
-    why: &'static str,
+pub(super) struct Closed {
+    pub(super) key: &'static str,
+    pub(super) why: &'static str,
+}
+
+impl Closed {
+    /// The refusal of a batch that has requests for the crawl.
+    pub(super) fn refusal(&self, batch: &Batch, order: &CrawlOrder) -> Refusal {
+        let place = order.seeds.first().map_or(0, |seed| seed.place);
+        let path = format!("{}.{}", batch.path(place), self.key);
+        Refusal::new(&path, self.why)
+    }
 }
 
 /// The crawls of a batch, as far as planned.
@@ -40,7 +49,7 @@ pub(super) struct PlannedBatch<'a> {
 pub(super) struct FedBatch {
     /// The crawls of the accepted requests.
     pub(super) crawls: Vec<CrawlKey>,
-    accepted: usize,
+    pub(super) accepted: usize,
     /// URLs of accepted requests that did not become tasks, by reason.
     skipped: BTreeMap<Reason, u64>,
     /// Refused requests: `line`, `path`, `message`.
@@ -57,6 +66,13 @@ impl FedBatch {
             answer["refused"] = self.refused.into();
         }
         answer
+    }
+
+    pub(super) fn refuse_order(&mut self, order: &CrawlOrder, closed: &Closed) {
+        let refusal = Refusal::new(&format!("$.{}", closed.key), closed.why);
+        for seed in &order.seeds {
+            self.refuse(seed.place, &refusal);
+        }
     }
 
     pub(super) fn refuse(&mut self, line: u64, refusal: &Refusal) {
@@ -76,9 +92,7 @@ impl Core {
     ) -> Result<Value, FrontierError> {
         let planned = self.plan_batch(&batch, None, now_ms)?;
         if whole && let Some((order, closed)) = planned.closed.first() {
-            let place = order.seeds.first().map_or(0, |seed| seed.place);
-            let path = format!("{}.{}", batch.path(place), closed.key);
-            return Ok(Refusal::new(&path, closed.why).answer());
+            return Ok(closed.refusal(&batch, order).answer());
         }
         let fed = self.feed_planned(planned, now_ms)?;
         Ok(fed.answer())
@@ -110,24 +124,33 @@ impl Core {
     ) -> Result<FedBatch, FrontierError> {
         let mut fed = FedBatch::default();
         for (order, closed) in planned.closed {
-            let refusal = Refusal::new(&format!("$.{}", closed.key), closed.why);
-            for seed in &order.seeds {
-                fed.refuse(seed.place, &refusal);
-            }
+            fed.refuse_order(order, &closed);
         }
         for (order, plan) in planned.open {
-            let crawl = self.carry_out_plan(plan)?;
+            let crawl = self.feed_order(order, plan, &mut fed, now_ms)?;
             fed.crawls.push(crawl);
-            fed.accepted += order.seeds.len();
-            for (reason, n) in self.queue_seeds(crawl, order, now_ms)? {
-                *fed.skipped.entry(reason).or_insert(0) += n;
-            }
         }
         Ok(fed)
     }
 
+    /// Feeds the requests of a crawl.
+    pub(super) fn feed_order(
+        &mut self,
+        order: &CrawlOrder,
+        plan: Plan,
+        fed: &mut FedBatch,
+        now_ms: i64,
+    ) -> Result<CrawlKey, FrontierError> {
+        let crawl = self.carry_out_plan(plan)?;
+        fed.accepted += order.seeds.len();
+        for (reason, n) in self.queue_seeds(crawl, order, now_ms)? {
+            *fed.skipped.entry(reason).or_insert(0) += n;
+        }
+        Ok(crawl)
+    }
+
     /// Decides what an order means for its crawl, without changing anything.
-    fn plan(
+    pub(super) fn plan(
         &mut self,
         order: &CrawlOrder,
         command: Option<&CrawlSpec>,

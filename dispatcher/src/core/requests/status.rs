@@ -37,7 +37,7 @@ impl Core {
         uuid: Option<String>,
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
-        let tally = self.frontier.tally()?;
+        let tally = self.tally_told(now_ms)?;
         let (store, cache) = self.backends.told();
         let ended = self.frontier.ended().iter();
         let ended: BTreeMap<&str, u64> = ended

@@ -115,6 +115,8 @@ impl Fixture {
         self.core()
             .handle_request(Client::Http(number), asked, now_ms)
             .unwrap();
+        // A long list is taken in pieces.
+        while self.core().advance_feeds(now_ms).unwrap() {}
         self.turn();
         self.action_answer(number)
     }

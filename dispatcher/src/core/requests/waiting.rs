@@ -66,6 +66,25 @@ impl Core {
 
     pub(super) fn answer_later(&mut self, client: &Client, scope: RecallScope, kind: AnswerKind) {
         let recalled = self.begin_recall(scope);
+        self.answer_when(client, recalled, kind);
+    }
+
+    /// The recall that the last pause of a crawl waits for.
+    pub(super) fn recall_of_pause(&self, crawl: CrawlKey) -> Option<RecallProgress> {
+        let mut latest = self.waiting_answers.iter().rev();
+        let of_pause = |one: &WaitingAnswer| match &one.kind {
+            AnswerKind::Pause(paused, _) if *paused == crawl => Some(one.recalled),
+            AnswerKind::Pause(..) | AnswerKind::Site(_) => None,
+        };
+        latest.find_map(of_pause)
+    }
+
+    pub(super) fn answer_when(
+        &mut self,
+        client: &Client,
+        recalled: RecallProgress,
+        kind: AnswerKind,
+    ) {
         self.waiting_answers.push(WaitingAnswer {
             client: client.clone(),
             recalled,

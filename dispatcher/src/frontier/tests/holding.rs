@@ -31,7 +31,7 @@ fn a_paused_crawl_keeps_its_queue_and_its_sites_are_parked() {
     assert!(fixture.frontier.next_sites(i64::MAX, 9).unwrap().is_empty());
     assert_eq!(fixture.frontier.next_due_ms().unwrap(), None);
     let pending = fixture.frontier.pending(fixture.crawl).unwrap();
-    assert_eq!((pending.total, pending.sites), (3, 1));
+    assert_eq!((pending.total, pending.sites.count), (3, 1));
 
     fixture.frontier.commit().unwrap();
     let dir = fixture.dir;
@@ -152,7 +152,7 @@ fn pending_counts_priorities_and_sites() {
     let pending = fixture.frontier.pending(fixture.crawl).unwrap();
     let priorities = (pending.low_priority, pending.high_priority);
     assert_eq!(
-        (pending.total, pending.sites, priorities),
+        (pending.total, pending.sites.count, priorities),
         (3, 2, (Some(50), Some(90)))
     );
     let first = fixture.lease_all().remove(0);

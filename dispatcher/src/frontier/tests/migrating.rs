@@ -202,7 +202,7 @@ fn a_frontier_of_version_1_goes_on_where_it_was() {
     };
     fixture.assert_conserved();
     let pending = fixture.frontier.pending(fixture.crawl).unwrap();
-    assert_eq!((pending.total, pending.sites), (1, 1));
+    assert_eq!((pending.total, pending.sites.count), (1, 1));
     assert_eq!(
         (pending.low_priority, pending.high_priority),
         (Some(50), Some(50))

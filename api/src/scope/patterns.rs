@@ -1,0 +1,147 @@
+//! Lists of patterns, each compiled into one automaton. That may take milliseconds and megabytes, so lists
+//! that are equal share one as long as somebody holds it: the requests of many crawls, the crawls themselves.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use regex::{RegexBuilder, RegexSetBuilder};
+use regex_automata::MatchKind;
+use regex_automata::meta;
+use regex_automata::nfa::thompson::WhichCaptures;
+
+use super::ScopeError;
+
+/// A compiled list of patterns.
+#[derive(Debug)]
+pub struct PatternSet {
+    automaton: meta::Regex,
+    /// The size limit that it has kept.
+    limit: usize,
+}
+
+impl PatternSet {
+    /// Whether one of the patterns matches.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.automaton.is_match(text)
+    }
+
+    /// How much memory it takes, without what is kept for searches.
+    pub fn bytes(&self) -> usize {
+        self.automaton.memory_usage()
+    }
+}
+
+/// The lists that somebody holds.
+#[derive(Default)]
+struct InUse {
+    sets: HashMap<Vec<String>, Weak<PatternSet>>,
+    /// At so many, those that nobody holds any more are looked for.
+    look_at: usize,
+}
+
+static IN_USE: LazyLock<Mutex<InUse>> = LazyLock::new(Mutex::default);
+
+impl InUse {
+    fn note(&mut self, patterns: &[String], set: &Arc<PatternSet>) {
+        if self.sets.len() >= self.look_at {
+            self.sets.retain(|_, set| set.strong_count() > 0);
+            self.look_at = (2 * self.sets.len()).max(64);
+        }
+        self.sets.insert(patterns.to_vec(), Arc::downgrade(set));
+    }
+}
+
+/// Compiles a list within a size limit, or finds it compiled. The error of a set does not name the faulty
+/// pattern: if the set fails, its patterns are compiled one by one.
+pub(super) fn compile_within(
+    list: &'static str,
+    patterns: &[String],
+    limit: usize,
+) -> Result<Arc<PatternSet>, ScopeError> {
+    let in_use = || IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = in_use().sets.get(patterns).and_then(Weak::upgrade);
+    if let Some(known) = known.filter(|known| known.limit <= limit) {
+        return Ok(known);
+    }
+    // As `regex` compiles a set.
+    let config = meta::Config::new()
+        .match_kind(MatchKind::All)
+        .which_captures(WhichCaptures::None)
+        .nfa_size_limit(Some(limit));
+    let built = meta::Builder::new().configure(config).build_many(patterns);
+    let Ok(automaton) = built else {
+        return Err(fault(list, patterns, limit));
+    };
+    let set = Arc::new(PatternSet { automaton, limit });
+    in_use().note(patterns, &set);
+    Ok(set)
+}
+
+fn fault(list: &'static str, patterns: &[String], limit: usize) -> ScopeError {
+    let compile = |pattern: &String| RegexBuilder::new(pattern).size_limit(limit).build();
+    let faults = patterns.iter().enumerate();
+    let mut faults = faults.filter_map(|(index, pattern)| Some((index, compile(pattern).err()?)));
+    let (index, reason) = match faults.next() {
+        Some((index, error)) => (index, one_line(&error)),
+        None => {
+            let whole = RegexSetBuilder::new(patterns).size_limit(limit).build();
+            (
+                0,
+                whole
+                    .err()
+                    .map_or_else(String::new, |error| one_line(&error)),
+            )
+        }
+    };
+    ScopeError::Pattern {
+        list,
+        index,
+        pattern: patterns.get(index).cloned().unwrap_or_default(),
+        reason,
+    }
+}
+
+/// The regex crate draws the pattern with a marker under it; its last line says what is wrong.
+fn one_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 1 << 20;
+
+    fn compiled(patterns: &[&str]) -> Arc<PatternSet> {
+        let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+        compile_within("allow_regex", &patterns, LIMIT).unwrap()
+    }
+
+    #[test]
+    fn equal_lists_share_one_automaton_as_long_as_it_is_held() {
+        let first = compiled(&["/shared/", "x+"]);
+        assert!(Arc::ptr_eq(&first, &compiled(&["/shared/", "x+"])));
+        assert!(!Arc::ptr_eq(&first, &compiled(&["x+", "/shared/"])));
+        let was = Arc::downgrade(&first);
+        drop(first);
+        assert!(was.upgrade().is_none(), "nobody holds it");
+    }
+
+    #[test]
+    fn a_list_that_keeps_a_higher_limit_only_is_refused_under_the_lower_one() {
+        let patterns = vec![r"\w{100}".to_owned()];
+        let wide = compile_within("deny_regex", &patterns, 10 * LIMIT).unwrap();
+        assert!(wide.bytes() > LIMIT);
+        assert!(compile_within("deny_regex", &patterns, LIMIT).is_err());
+    }
+
+    #[test]
+    fn a_set_matches_if_one_of_its_patterns_does() {
+        let set = compiled(&["/a/", "b$"]);
+        for (text, matches) in [("/a/x", true), ("/ab", true), ("/c", false)] {
+            assert_eq!(set.is_match(text), matches, "{text}");
+        }
+    }
+}

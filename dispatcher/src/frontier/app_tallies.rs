@@ -1,0 +1,37 @@
+//! What applications have queued and leased, over all their crawls, without adding it up for each who asks.
+
+use std::collections::HashMap;
+
+use super::on_demand::AppTally;
+
+/// So many applications are kept.
+const MOST: usize = 1_000;
+
+/// The counters of the applications that were asked about.
+#[derive(Debug, Default)]
+pub(super) struct AppTallies(HashMap<String, AppTally>);
+
+impl AppTallies {
+    pub(super) fn get(&self, app_id: &str) -> Option<AppTally> {
+        self.0.get(app_id).copied()
+    }
+
+    /// Keeps what was added up.
+    pub(super) fn keep(&mut self, app_id: &str, tally: AppTally) {
+        if self.0.len() >= MOST {
+            self.0.clear();
+        }
+        self.0.insert(app_id.to_owned(), tally);
+    }
+
+    /// What is queued and leased of a crawl was written.
+    pub(super) fn note(&mut self, app_id: &str, before: (u64, u64), now: (u64, u64)) {
+        let Some(tally) = self.0.get_mut(app_id) else {
+            return;
+        };
+        let pending = |(queued, leased): (u64, u64)| u64::from(queued + leased > 0);
+        tally.queued = tally.queued + now.0 - before.0;
+        tally.leased = tally.leased + now.1 - before.1;
+        tally.crawls = tally.crawls + pending(now) - pending(before);
+    }
+}

@@ -1,0 +1,388 @@
+//! How much of the dispatcher its clients may take at once. What of a client is under way is counted for
+//! its connection, for its key, and for all: requests, from their arrival until their answers have left;
+//! their bytes, until they are answered; and the bytes of answers that it has not read.
+//!
+//! A request beyond a bound is refused, for now, before it is read. One that nothing else is under way for
+//! is always let in, so that who asks one thing at a time is never refused because of others. A client that
+//! goes on sending without reading its refusals gets no more of them.
+//!
+//! A [`Permit`] goes along with its request and then with the answer, and gives back what it counts for
+//! when it is dropped, by whatever way that was answered or not.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+use webfill_wire::socket::{Held, Peer};
+
+/// What may be under way at once.
+struct Bounds {
+    requests: usize,
+    bytes: usize,
+    answer_bytes: usize,
+}
+
+const OF_A_CONNECTION: Bounds = Bounds {
+    requests: 1_000,
+    bytes: 32 << 20,
+    answer_bytes: 1 << 20,
+};
+
+const OF_A_KEY: Bounds = Bounds {
+    requests: 4_000,
+    bytes: 48 << 20,
+    answer_bytes: 4 << 20,
+};
+
+const OF_ALL: Bounds = Bounds {
+    requests: 100_000,
+    bytes: 128 << 20,
+    answer_bytes: 32 << 20,
+};
+
+/// Who has so many times as much as is allowed under way is not even refused any more.
+const UNHEARD_BEYOND: usize = 8;
+
+/// What is let in whatever else is under way, if nothing of its sender is.
+pub(crate) const SMALL_BYTES: usize = 64 << 10;
+
+/// What an answer takes beside its bytes, about.
+const BYTES_OF_AN_ANSWER: usize = 200;
+
+/// What is under way.
+#[derive(Debug, Default)]
+struct Account {
+    requests: AtomicUsize,
+    bytes: AtomicUsize,
+    answer_bytes: AtomicUsize,
+}
+
+impl Account {
+    fn exceeds(&self, bounds: &Bounds, more_bytes: usize, times: usize) -> bool {
+        self.requests.load(Relaxed) >= bounds.requests * times
+            || self.bytes.load(Relaxed) + more_bytes > bounds.bytes * times
+            || self.answer_bytes.load(Relaxed) > bounds.answer_bytes * times
+    }
+}
+
+/// A connection with what is under way for it.
+#[derive(Debug, Default)]
+struct Connection {
+    own: Account,
+    /// There is none on this machine without keys.
+    key: Option<Arc<Account>>,
+    all: Arc<All>,
+    is_gone: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    account: Account,
+    /// The bytes of long requests that were read and not carried out.
+    read: AtomicUsize,
+}
+
+impl Connection {
+    fn accounts(&self) -> impl Iterator<Item = (&Account, &'static Bounds)> {
+        let key = self.key.as_deref().map(|key| (key, &OF_A_KEY));
+        let own = [(&self.own, &OF_A_CONNECTION), (&self.all.account, &OF_ALL)];
+        own.into_iter().chain(key)
+    }
+
+    fn exceeds(&self, more_bytes: usize, times: usize) -> bool {
+        let mut accounts = self.accounts();
+        accounts.any(|(account, bounds)| account.exceeds(bounds, more_bytes, times))
+    }
+
+    fn count(&self, count: impl Fn(&Account)) {
+        self.accounts().for_each(|(account, _)| count(account));
+    }
+}
+
+/// Lets requests in.
+#[derive(Default)]
+pub(crate) struct Permits {
+    all: Arc<All>,
+    keys: Kept<Arc<str>, Account>,
+    connections: Kept<Peer, Connection>,
+}
+
+/// What has become of a request at the door.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    Taken(Permit),
+    /// There is too much of its sender; the permit is that of the refusal.
+    Refused(Permit),
+    /// Its sender does not read the refusals either.
+    Unheard,
+}
+
+impl Permits {
+    /// Lets a message of so many bytes in, or not.
+    pub(crate) fn admit(&mut self, peer: &Peer, key: Option<&Arc<str>>, bytes: usize) -> Admission {
+        let all = Arc::clone(&self.all);
+        let key = key.map(|key| self.keys.get(key, Account::default));
+        // A new connection may have the name of one that is gone.
+        self.connections
+            .drop_if(peer, |one| one.is_gone.load(Relaxed));
+        let connection = self.connections.get(peer, || Connection {
+            key,
+            all,
+            ..Connection::default()
+        });
+        let nothing_else = connection.own.requests.load(Relaxed) == 0;
+        let is_always_let_in = nothing_else && bytes <= SMALL_BYTES;
+        if is_always_let_in || !connection.exceeds(bytes, 1) {
+            return Admission::Taken(Permit::of(connection, bytes));
+        }
+        match connection.exceeds(0, UNHEARD_BEYOND) {
+            true => Admission::Unheard,
+            false => Admission::Refused(Permit::of(connection, 0)),
+        }
+    }
+
+    /// Whether long requests are to wait until others are carried out.
+    pub(crate) fn gauge(&self) -> Gauge {
+        Gauge(Arc::clone(&self.all))
+    }
+}
+
+/// Tells how much of long requests was read and not carried out.
+#[derive(Clone)]
+pub(crate) struct Gauge(Arc<All>);
+
+impl Gauge {
+    pub(crate) fn read_bytes(&self) -> usize {
+        self.0.read.load(Relaxed)
+    }
+}
+
+/// What a request counts for.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    connection: Arc<Connection>,
+    bytes: AtomicUsize,
+    read: AtomicUsize,
+    answer_bytes: AtomicUsize,
+}
+
+impl Permit {
+    fn of(connection: Arc<Connection>, bytes: usize) -> Permit {
+        connection.count(|account| {
+            account.requests.fetch_add(1, Relaxed);
+            account.bytes.fetch_add(bytes, Relaxed);
+        });
+        Permit {
+            connection,
+            bytes: AtomicUsize::new(bytes),
+            read: AtomicUsize::new(0),
+            answer_bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// It was read, and takes so much until it is carried out.
+    pub(crate) fn note_read(&self, bytes: usize) {
+        self.release_bytes();
+        self.bytes.store(bytes, Relaxed);
+        self.connection.count(|account| {
+            account.bytes.fetch_add(bytes, Relaxed);
+        });
+        if bytes > SMALL_BYTES {
+            self.read.store(bytes, Relaxed);
+            self.connection.all.read.fetch_add(bytes, Relaxed);
+        }
+    }
+
+    /// It is answered, and its answer takes so much until its sender reads it.
+    pub(crate) fn note_answer(&self, bytes: usize) {
+        self.release_bytes();
+        let bytes = bytes + BYTES_OF_AN_ANSWER;
+        self.answer_bytes.fetch_add(bytes, Relaxed);
+        self.connection.count(|account| {
+            account.answer_bytes.fetch_add(bytes, Relaxed);
+        });
+    }
+
+    /// Whether its sender has to read answers before there are more.
+    pub(crate) fn has_unread(&self) -> bool {
+        let mut accounts = self.connection.accounts();
+        let exceeds = |(account, bounds): (&Account, &Bounds)| {
+            account.answer_bytes.load(Relaxed) > bounds.answer_bytes
+        };
+        self.connection.own.answer_bytes.load(Relaxed) > 0 && accounts.any(exceeds)
+    }
+
+    /// Whether nobody waits for the answer.
+    pub(crate) fn is_for_nobody(&self) -> bool {
+        self.connection.is_gone.load(Relaxed)
+    }
+
+    pub(crate) fn note_gone(&self) {
+        self.connection.is_gone.store(true, Relaxed);
+    }
+
+    fn release_bytes(&self) {
+        let bytes = self.bytes.swap(0, Relaxed);
+        self.connection.count(|account| {
+            account.bytes.fetch_sub(bytes, Relaxed);
+        });
+        let read = self.read.swap(0, Relaxed);
+        self.connection.all.read.fetch_sub(read, Relaxed);
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.release_bytes();
+        let answer_bytes = *self.answer_bytes.get_mut();
+        self.connection.count(|account| {
+            account.requests.fetch_sub(1, Relaxed);
+            account.answer_bytes.fetch_sub(answer_bytes, Relaxed);
+        });
+    }
+}
+
+/// A permit on its way with the answer.
+pub(crate) struct OfAnswer(pub(crate) Arc<Permit>);
+
+impl Held for OfAnswer {
+    fn receiver_is_gone(&self) {
+        self.0.note_gone();
+    }
+}
+
+/// What is kept as long as somebody else holds it.
+struct Kept<K, V> {
+    held: HashMap<K, Weak<V>>,
+    /// At so many, those that nobody holds are looked for.
+    look_at: usize,
+}
+
+impl<K, V> Default for Kept<K, V> {
+    fn default() -> Kept<K, V> {
+        Kept {
+            held: HashMap::new(),
+            look_at: 64,
+        }
+    }
+}
+
+impl<K: Clone + Eq + std::hash::Hash, V> Kept<K, V> {
+    fn drop_if(&mut self, key: &K, is_over: impl FnOnce(&V) -> bool) {
+        let held = self.held.get(key).and_then(Weak::upgrade);
+        if held.is_some_and(|held| is_over(&held)) {
+            self.held.remove(key);
+        }
+    }
+
+    fn get(&mut self, key: &K, make: impl FnOnce() -> V) -> Arc<V> {
+        if let Some(held) = self.held.get(key).and_then(Weak::upgrade) {
+            return held;
+        }
+        if self.held.len() >= self.look_at {
+            self.held.retain(|_, held| held.strong_count() > 0);
+            self.look_at = (2 * self.held.len()).max(64);
+        }
+        let made = Arc::new(make());
+        self.held.insert(key.clone(), Arc::downgrade(&made));
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn taken(admission: Admission) -> Permit {
+        match admission {
+            Admission::Taken(permit) => permit,
+            other => panic!("not taken: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn requests_beyond_a_bound_are_refused_then_not_heard_and_taken_again_when_others_are_answered()
+    {
+        let mut permits = Permits::default();
+        let peer = vec![1];
+        let mut under_way = Vec::new();
+        for _ in 0..OF_A_CONNECTION.requests {
+            under_way.push(taken(permits.admit(&peer, None, 10)));
+        }
+        let mut refusals = Vec::new();
+        while let Admission::Refused(permit) = permits.admit(&peer, None, 10) {
+            refusals.push(permit);
+        }
+        assert_eq!(
+            refusals.len(),
+            OF_A_CONNECTION.requests * (UNHEARD_BEYOND - 1)
+        );
+        assert!(matches!(permits.admit(&peer, None, 10), Admission::Unheard));
+        taken(permits.admit(&vec![2], None, 10));
+        drop((refusals, under_way));
+        taken(permits.admit(&peer, None, 10));
+        assert_eq!(permits.all.account.requests.load(Relaxed), 0);
+        assert_eq!(permits.all.account.bytes.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn bytes_are_bounded_by_key_whatever_the_number_of_its_connections() {
+        let mut permits = Permits::default();
+        let key: Arc<str> = "shop".into();
+        let mut under_way = Vec::new();
+        let is_taken = |permits: &mut Permits,
+                        peer: u8,
+                        key: &Arc<str>,
+                        bytes,
+                        under_way: &mut Vec<Permit>| {
+            match permits.admit(&vec![peer], Some(key), bytes) {
+                Admission::Taken(permit) => under_way.push(permit),
+                _ => return false,
+            }
+            true
+        };
+        for peer in 0..3 {
+            assert!(is_taken(&mut permits, peer, &key, 16 * MIB, &mut under_way));
+        }
+        assert!(!is_taken(&mut permits, 4, &key, MIB, &mut under_way));
+        assert!(
+            is_taken(&mut permits, 4, &key, 100, &mut under_way),
+            "it is small"
+        );
+        assert!(is_taken(
+            &mut permits,
+            5,
+            &"other".into(),
+            16 * MIB,
+            &mut under_way
+        ));
+    }
+
+    #[test]
+    fn a_sender_that_does_not_read_is_refused_until_it_does() {
+        let mut permits = Permits::default();
+        let peer = vec![1];
+        let answered = taken(permits.admit(&peer, None, MIB));
+        assert!(!answered.has_unread());
+        answered.note_answer(2 * MIB);
+        assert_eq!(permits.all.account.bytes.load(Relaxed), 0);
+        assert!(answered.has_unread());
+        assert!(matches!(
+            permits.admit(&peer, None, 10),
+            Admission::Refused(_)
+        ));
+        drop(answered);
+        taken(permits.admit(&peer, None, 10));
+    }
+
+    #[test]
+    fn a_connection_of_the_same_name_as_one_that_is_gone_is_another() {
+        let mut permits = Permits::default();
+        let first = taken(permits.admit(&vec![1], None, 10));
+        first.note_gone();
+        assert!(first.is_for_nobody());
+        assert!(!taken(permits.admit(&vec![1], None, 10)).is_for_nobody());
+    }
+}

@@ -1,0 +1,67 @@
+//! The requests of clients, each sender's in its turn: for a while in each turn of the loop, however many
+//! wait. Long lists are taken in pieces between them.
+
+use std::time::{Duration, Instant};
+
+use webfill_api::Refusal;
+use webfill_startup::Fault;
+
+use super::Process;
+use super::opening::frontier_fault;
+use crate::frontier::if_pruned;
+use crate::outgoing::Client;
+use crate::request_reader::ClientRequest;
+use crate::rights;
+
+/// How long a turn takes requests. At least one is taken, and a piece of a list.
+const REQUESTS_FOR: Duration = Duration::from_millis(40);
+
+impl Process {
+    pub(super) fn take_requests(&mut self) -> Result<(), Fault> {
+        let until = Instant::now() + REQUESTS_FOR;
+        loop {
+            let core = &self.core;
+            let next = self
+                .requests
+                .next(|_, request| !core.is_feeding_of(&request.requester.client));
+            let is_idle = next.is_none();
+            if let Some((_, request)) = next {
+                self.take_request(request)?;
+            }
+            let now_ms = self.clock.now_ms();
+            let fed = self.core.advance_feeds(now_ms).map_err(frontier_fault)?;
+            if (is_idle && !fed) || Instant::now() >= until {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take_request(&mut self, request: ClientRequest) -> Result<(), Fault> {
+        let ClientRequest { requester, asked } = request;
+        let is_question = asked
+            .as_ref()
+            .is_ok_and(|asked| !rights::changes_something(asked));
+        if is_question && self.is_for_nobody(&requester.client) {
+            return Ok(());
+        }
+        let permit = requester.client.permit();
+        let asked = match permit.is_some_and(|permit| permit.has_unread()) {
+            true => asked.and_then(|_| {
+                let why = "too many answers are unread: read them before asking for more";
+                Err(Refusal::for_now("$", why))
+            }),
+            false => asked,
+        };
+        let now_ms = self.clock.now_ms();
+        let done = self.core.handle_request(requester, asked, now_ms);
+        if_pruned(done, ()).map_err(frontier_fault)
+    }
+
+    /// Whether nobody waits for an answer any more.
+    fn is_for_nobody(&self, client: &Client) -> bool {
+        match client {
+            Client::Http(number) => !self.pending_requests.is_waited_for(*number),
+            client => client.permit().is_some_and(|permit| permit.is_for_nobody()),
+        }
+    }
+}

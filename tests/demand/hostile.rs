@@ -1,0 +1,206 @@
+//! Clients that send more than anybody can answer, read nothing, or send what they may not: whoever else asks
+//! is answered, and the dispatcher's memory stays bounded. `bench/run.sh hostile` does it at length.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::clients::Pipeline;
+use crate::fleet::{APP, Fleet, action, request, request_with};
+use crate::keyed::Keyed;
+
+/// What a dispatcher of tests takes at most: a debug build with nothing to do takes some 60.
+const MOST_MIB: u64 = 300;
+
+const CRAWLS: usize = 1_000;
+
+/// An application with many crawls, none of which goes on.
+fn with_many_crawls() -> Fleet {
+    let fleet = Fleet::dispatcher_only(&[]);
+    let requests = (0..CRAWLS).map(|nth| {
+        let url = format!("http://a.example/{nth}");
+        request(&url, &format!("crawl-{nth:04}"))
+    });
+    fleet.feed(&requests.collect::<Vec<Value>>());
+    fleet
+}
+
+fn peak_mib(fleet: &Fleet) -> u64 {
+    let status = format!("/proc/{}/status", fleet.dispatcher().pid());
+    let status = fs::read_to_string(status).expect("it runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.trim().split(' ').next()?.parse::<u64>().ok());
+    kib.expect("its memory") / 1_024
+}
+
+/// An honest client is answered; the best of some attempts shows that nothing holds it up.
+fn assert_others_are_answered(fleet: &Fleet) {
+    let honest = fleet.client();
+    let attempt = |nth: usize| {
+        let asked = Instant::now();
+        let fed = honest.ask(&request(&format!("http://b.example/{nth}"), "honest"));
+        assert_eq!(fed["accepted"], 1, "{fed}");
+        asked.elapsed()
+    };
+    let best = (0..10).map(attempt).min().expect("ten");
+    assert!(best < Duration::from_secs(5), "{best:?}");
+}
+
+fn is_refused_for_now(answer: &Value) -> bool {
+    answer["error"]["retry"] == true
+}
+
+#[test]
+fn a_client_that_reads_no_answers_costs_bounded_memory_and_holds_up_nobody() {
+    let fleet = with_many_crawls();
+    let hostile = Pipeline::connect(&fleet.control());
+    for _ in 0..10_000 {
+        hostile.send(&action("info", None));
+    }
+    assert_others_are_answered(&fleet);
+    // Each answer has 30 KB.
+    assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
+    // Once it reads, it is answered, or told to send it again.
+    let first = hostile.answer();
+    assert_eq!(first["total_crawlids"], CRAWLS, "{first}");
+    while !is_refused_for_now(&hostile.answer()) {}
+}
+
+#[test]
+fn an_application_with_many_crawls_is_told_page_by_page() {
+    let fleet = with_many_crawls();
+    let client = fleet.client();
+    let mut question = action("info", None);
+    let mut told = Vec::new();
+    loop {
+        let page = client.ask(&question);
+        assert_eq!(page["total_crawlids"], CRAWLS);
+        assert_eq!(page["total_pending"], CRAWLS);
+        assert_eq!(page["total_domains"], 1);
+        let crawls = page["crawlids"].as_object().expect("crawls");
+        assert!(crawls.len() <= 500, "{}", crawls.len());
+        told.extend(crawls.keys().cloned());
+        let Some(next) = page.get("next") else { break };
+        question["after"] = next.clone();
+    }
+    let all: Vec<String> = (0..CRAWLS).map(|nth| format!("crawl-{nth:04}")).collect();
+    assert_eq!(told, all);
+    let told = fleet.json(&["info", APP]);
+    let told = told["crawlids"].as_object().map(|crawls| crawls.len());
+    assert_eq!(told, Some(CRAWLS), "the command reads all pages");
+}
+
+#[test]
+fn a_list_of_somebody_who_may_only_read_is_refused_unread() {
+    let keyed = Keyed::new();
+    let public = keyed.member("client", "reader", false);
+    keyed.keys(&["add", "client", "reader", &public, "--read-only"], "keys");
+    let _dispatcher = keyed.dispatcher();
+    let reader = keyed.client("reader");
+    for list in ["[this is no JSON", "  [1, 2, 3]"] {
+        let answer = reader.ask_bytes(list.as_bytes());
+        assert_eq!(answer["error"]["path"], "$", "{answer}");
+        assert_eq!(answer["error"]["message"], "this key may only read");
+    }
+    let long = format!(
+        "{{\"action\": \"status\", \"uuid\": \"{}\"}}",
+        "x".repeat(100_000)
+    );
+    let answer = reader.ask_bytes(long.as_bytes());
+    assert_eq!(
+        answer["error"]["message"], "this key may only read",
+        "{answer}"
+    );
+    assert_eq!(reader.ask(&json!({"action": "status"}))["action"], "status");
+}
+
+#[test]
+fn a_long_list_is_accepted_or_refused_as_a_whole() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    let client = Pipeline::connect(&fleet.control());
+    let requests = |name: &str| -> Vec<Value> {
+        let one = |nth: usize| {
+            request(
+                &format!("http://a.example/{name}/{nth}"),
+                &format!("{name}-{}", nth % 700),
+            )
+        };
+        (0..3_000).map(one).collect()
+    };
+    client.send(&request("http://a.example/", "stopped"));
+    client.send(&action("stop", Some("stopped")));
+    client.answer();
+    client.answer();
+    let mut refused = requests("refused");
+    refused.push(request("http://a.example/late", "stopped"));
+    client.send(&json!(refused));
+    let answer = client.answer();
+    assert_eq!(answer["error"]["path"], "$[3000].crawlid", "{answer}");
+    let info = fleet.client().ask(&action("info", None));
+    assert_eq!(info["total_pending"], 0, "nothing of it was taken: {info}");
+    // What is sent behind a list finds it taken.
+    client.send(&json!(requests("accepted")));
+    client.send(&action("info", None));
+    client.send(&action("stop", Some("accepted-7")));
+    assert_eq!(client.answer()["accepted"], 3_000);
+    assert_eq!(client.answer()["total_pending"], 3_000);
+    assert_eq!(client.answer()["total_purged"], 5);
+}
+
+#[test]
+fn patterns_that_take_much_cost_bounded_memory_and_hold_up_nobody() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    let list = |tail: &str, requests: usize| -> Value {
+        let one = |nth: usize| {
+            let patterns = json!({"allow_regex": [format!("/{nth}/{tail}")]});
+            let url = format!("http://a.example/{nth}/aaa");
+            request_with(&url, &format!("{tail}-{nth}"), patterns)
+        };
+        (0..requests).map(one).collect()
+    };
+    let hostile = Pipeline::connect(&fleet.control());
+    // Compiled, each takes half a megabyte and more.
+    hostile.send(&list(r"\w{20}", 1_000));
+    hostile.send(&list("a+", 800));
+    assert_others_are_answered(&fleet);
+    let refused = hostile.answer();
+    let why = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("in parts"), "{refused}");
+    assert_eq!(hostile.answer()["accepted"], 800);
+    assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
+    // In parts they are taken.
+    for part in list(r"\w{20}", 100).as_array().expect("a list").chunks(10) {
+        hostile.send(&json!(part));
+        assert_eq!(hostile.answer()["accepted"], 10);
+    }
+    assert!(peak_mib(&fleet) < MOST_MIB, "{} MiB", peak_mib(&fleet));
+}
+
+#[test]
+fn many_stops_of_one_crawl_are_answered_once_each() {
+    let fleet = Fleet::dispatcher_only(&[]);
+    fleet.feed(&[request("http://a.example/", "c")]);
+    let hostile = Pipeline::connect(&fleet.control());
+    const STOPS: usize = 3_000;
+    for _ in 0..STOPS {
+        hostile.send(&action("stop", Some("c")));
+    }
+    assert_others_are_answered(&fleet);
+    for _ in 0..STOPS {
+        let answer = hostile.answer();
+        let is_stopped = answer["total_purged"].is_u64();
+        assert!(is_stopped || is_refused_for_now(&answer), "{answer}");
+    }
+}
+
+#[test]
+fn questions_of_a_client_that_has_left_are_dropped() {
+    let fleet = with_many_crawls();
+    let hostile = Pipeline::connect(&fleet.control());
+    for _ in 0..20_000 {
+        hostile.send(&json!({"action": "status"}));
+    }
+    drop(hostile);
+    assert_others_are_answered(&fleet);
+}

@@ -1,0 +1,156 @@
+//! Frames that wait until libzmq takes them, in order.
+//!
+//! Of a socket for clients, libzmq takes only so many for each peer. Those of a peer that does not read wait
+//! apart, in their order, and are tried again after a while: they hold up nobody else's.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use super::{Held, Peer};
+
+/// The first and the longest pause before the frames of peers that do not read are tried again.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// A frame that is to leave.
+pub(super) struct Outgoing {
+    pub(super) peer: Option<Peer>,
+    pub(super) frame: Vec<u8>,
+    pub(super) held: Option<Box<dyn Held>>,
+}
+
+/// What has become of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// It has left, or never will.
+    Done,
+    NotYet,
+}
+
+#[derive(Default)]
+pub(super) struct Waiting {
+    frames: VecDeque<Outgoing>,
+    /// Those of peers that do not read.
+    stalled: BTreeMap<Peer, VecDeque<Outgoing>>,
+    /// When they are tried again, and the pause before.
+    retry: Option<(Instant, Duration)>,
+}
+
+impl Waiting {
+    /// Whether nothing waits but for peers that do not read.
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// When the frames of peers that do not read are tried again.
+    pub(super) fn retry_at(&self) -> Option<Instant> {
+        self.retry.map(|(at, _)| at)
+    }
+
+    pub(super) fn push(&mut self, one: Outgoing) {
+        self.frames.push_back(one);
+    }
+
+    /// Sends what can be sent. `parts_peers`: if libzmq takes no more for one peer, it may for others.
+    pub(super) fn send_all(&mut self, parts_peers: bool, mut send: impl FnMut(&Outgoing) -> Sent) {
+        self.retry_stalled(&mut send);
+        while let Some(one) = self.frames.pop_front() {
+            let peer = one.peer.as_ref().filter(|_| parts_peers);
+            if let Some(stalled) = peer.and_then(|peer| self.stalled.get_mut(peer)) {
+                stalled.push_back(one);
+                continue;
+            }
+            if send(&one) == Sent::Done {
+                continue;
+            }
+            let Some(peer) = peer.cloned() else {
+                self.frames.push_front(one);
+                return;
+            };
+            self.stalled.entry(peer).or_default().push_back(one);
+            self.retry
+                .get_or_insert((Instant::now() + SHORTEST_PAUSE, SHORTEST_PAUSE));
+        }
+    }
+
+    fn retry_stalled(&mut self, send: &mut impl FnMut(&Outgoing) -> Sent) {
+        let now = Instant::now();
+        let Some((at, pause)) = self.retry else {
+            return;
+        };
+        if now < at {
+            return;
+        }
+        let mut reads = false;
+        self.stalled.retain(|_, frames| {
+            while let Some(one) = frames.front() {
+                if send(one) == Sent::NotYet {
+                    return true;
+                }
+                reads = true;
+                frames.pop_front();
+            }
+            false
+        });
+        let pause = match reads {
+            true => SHORTEST_PAUSE,
+            false => (pause * 2).min(LONGEST_PAUSE),
+        };
+        self.retry = (!self.stalled.is_empty()).then_some((now + pause, pause));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn outgoing(peer: u8, frame: u8) -> Outgoing {
+        Outgoing {
+            peer: Some(vec![peer]),
+            frame: vec![frame],
+            held: None,
+        }
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_holds_up_nobody_else() {
+        let mut waiting = Waiting::default();
+        for (peer, frame) in [(1, 1), (2, 2), (1, 3), (3, 4)] {
+            waiting.push(outgoing(peer, frame));
+        }
+        let sent = RefCell::new(Vec::new());
+        let reads = RefCell::new(false);
+        let send = |one: &Outgoing| {
+            if one.peer == Some(vec![1]) && !*reads.borrow() {
+                return Sent::NotYet;
+            }
+            sent.borrow_mut().push(one.frame[0]);
+            Sent::Done
+        };
+        waiting.send_all(true, send);
+        assert_eq!(*sent.borrow(), [2, 4]);
+        assert!(waiting.is_empty(), "nothing else waits");
+        *reads.borrow_mut() = true;
+        while waiting.retry_at().is_some() {
+            waiting.push(outgoing(1, 5));
+            std::thread::sleep(SHORTEST_PAUSE);
+            waiting.send_all(true, send);
+        }
+        assert_eq!(sent.borrow()[..5], [2, 4, 1, 3, 5], "in their order");
+    }
+
+    #[test]
+    fn frames_of_other_sockets_wait_in_order() {
+        let mut waiting = Waiting::default();
+        for (peer, frame) in [(1, 1), (2, 2)] {
+            waiting.push(outgoing(peer, frame));
+        }
+        waiting.send_all(false, |one| match one.frame[0] {
+            1 => Sent::NotYet,
+            _ => unreachable!("it waits behind the first"),
+        });
+        assert!(!waiting.is_empty());
+    }
+}
