@@ -1,0 +1,159 @@
+//! What hostile clients do.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::Failure;
+use crate::fleet::{Client, Fleet};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Info,
+    Status,
+    Patterns,
+    Lists,
+    Stops,
+}
+
+pub(crate) const KINDS: [Kind; 5] = [
+    Kind::Info,
+    Kind::Status,
+    Kind::Patterns,
+    Kind::Lists,
+    Kind::Stops,
+];
+
+/// How many of a kind one connection sends.
+const INFOS: usize = 20_000;
+const STATUSES: usize = 50_000;
+const STOPS: usize = 300_000;
+
+/// Lists of requests with patterns: many light ones, and few heavy ones, which take a megabyte each.
+const LIGHT: usize = 40_000;
+const HEAVY: usize = 2_000;
+
+/// Just within what a message may have, and beyond.
+const LONG_BYTES: [usize; 2] = [15 << 20, 65 << 20];
+
+/// Between two lists, so that what is sent is bounded by the dispatcher and not by this machine.
+const PAUSE: Duration = Duration::from_millis(200);
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Info => "info",
+            Kind::Status => "status",
+            Kind::Patterns => "patterns",
+            Kind::Lists => "lists",
+            Kind::Stops => "stops",
+        }
+    }
+
+    /// The name of the key of one of its clients.
+    pub(crate) fn key(self, number: usize) -> String {
+        format!("{}-{number}", self.name())
+    }
+
+    pub(crate) fn rights(self) -> &'static [&'static str] {
+        match self {
+            Kind::Info => &["--read-only", "--apps", "many"],
+            Kind::Status | Kind::Lists => &["--read-only"],
+            Kind::Patterns => &["--apps", "patterns"],
+            Kind::Stops => &["--apps", "stops"],
+        }
+    }
+
+    /// Is at it until that is over.
+    pub(crate) fn attack(
+        self,
+        fleet: &Fleet,
+        key: &str,
+        is_over: &AtomicBool,
+    ) -> Result<(), Failure> {
+        let lists = match self {
+            Kind::Patterns => vec![
+                patterns(key, LIGHT, "a{9}"),
+                patterns(key, HEAVY, r"\w{30}"),
+            ],
+            Kind::Lists => LONG_BYTES.iter().map(|bytes| long_list(*bytes)).collect(),
+            Kind::Info | Kind::Status | Kind::Stops => Vec::new(),
+        };
+        while !is_over.load(Ordering::Relaxed) {
+            let client = fleet.client(key)?;
+            match self {
+                Kind::Info => {
+                    let info = json!({"action": "info", "appid": "many"});
+                    flood(&client, &info, INFOS, is_over)?;
+                    // It stays, and reads nothing.
+                    pause(Duration::from_secs(10), is_over);
+                }
+                Kind::Status => flood(&client, &json!({"action": "status"}), STATUSES, is_over)?,
+                Kind::Stops => {
+                    let stop = json!({"action": "stop", "appid": "stops", "crawlid": "one"});
+                    for _ in 0..STOPS / 1_000 {
+                        flood(&client, &stop, 1_000, is_over)?;
+                        client.read_all();
+                    }
+                }
+                Kind::Patterns | Kind::Lists => {
+                    for list in &lists {
+                        client.send(list)?;
+                        pause(PAUSE, is_over);
+                        client.read_all();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn flood(
+    client: &Client,
+    request: &Value,
+    times: usize,
+    is_over: &AtomicBool,
+) -> Result<(), Failure> {
+    let request = request.to_string();
+    for _ in 0..times {
+        while !client.send(request.as_bytes())? {
+            if is_over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+        }
+        if is_over.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn pause(lasts: Duration, is_over: &AtomicBool) {
+    const STEP: Duration = Duration::from_millis(50);
+    for _ in 0..lasts.as_millis() / STEP.as_millis() {
+        if is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
+/// A list of requests, each of a crawl with a pattern of its own.
+fn patterns(key: &str, requests: usize, tail: &str) -> Vec<u8> {
+    let request = |nth: usize| {
+        json!({
+            "url": format!("http://blocked.example/{nth}"), "appid": "patterns",
+            "crawlid": format!("{key}-{nth}"), "allow_regex": [format!("/{nth}/{tail}")],
+        })
+    };
+    let requests: Value = (0..requests).map(request).collect();
+    requests.to_string().into_bytes()
+}
+
+fn long_list(bytes: usize) -> Vec<u8> {
+    let request = r#"{"url": "http://blocked.example/", "appid": "lists", "crawlid": "c"}"#;
+    let requests = bytes / (request.len() + 1);
+    format!("[{}]", vec![request; requests].join(",")).into_bytes()
+}

@@ -1,0 +1,180 @@
+//! What ten hostile clients take from an honest one: two of each kind that has frozen or ended a dispatcher
+//! before, each with a key of its own that is bound as tightly as it can be, all at once, for a while.
+//!
+//!     hostile
+//!
+//! | kind | what it does |
+//! |---|---|
+//! | `info` | asks about an application with thousands of crawls, and reads no answer |
+//! | `status` | sends questions, and leaves before the answers come |
+//! | `patterns` | sends lists of requests, each of a crawl of its own with patterns of its own |
+//! | `lists` | may only read, and sends lists as long as a message may be, and longer |
+//! | `stops` | stops one crawl again and again |
+//!
+//! The honest client feeds one request after another meanwhile, and a supervisor crawls. Counted are how long
+//! each feed takes, the dispatcher's memory at its peak, and pages that were fetched twice: a lease that is
+//! lost is given again.
+
+mod attacks;
+mod fleet;
+mod site;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use webfill_bench::{Limit, Size, Verdict, report};
+
+use self::attacks::KINDS;
+use self::fleet::Fleet;
+use self::site::Site;
+
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// For how long they are at it, in seconds, in the full and in the small size.
+const SECONDS: [u64; 2] = [60, 12];
+
+/// The crawls of the application that is asked about.
+const CRAWLS: [usize; 2] = [2_000, 500];
+
+/// The pages of the crawl that goes on meanwhile.
+const PAGES: [usize; 2] = [6_000, 1_000];
+
+const CLIENTS_OF_A_KIND: usize = 2;
+
+/// Between two feeds of the honest client.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A feed that takes this long is not waited for any more.
+const WAIT: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    let size = Size::from_env().map_err(Failure::from);
+    match size.and_then(|size| Ok((run(size)?, size))) {
+        Ok((verdicts, size)) => report(&verdicts, size),
+        Err(failure) => {
+            eprintln!("hostile: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
+    let pick = |[full, small]: [usize; 2]| size.pick(full, small);
+    let [full, small] = SECONDS;
+    let lasts = Duration::from_secs(size.pick(full, small));
+    let (crawls, pages) = (pick(CRAWLS), pick(PAGES));
+    let clients = CLIENTS_OF_A_KIND * KINDS.len();
+    println!("{clients} hostile clients for {} s", lasts.as_secs());
+    let site = Site::serve()?;
+    let mut fleet = Fleet::start(&site)?;
+    prepare(&fleet, crawls, pages)?;
+    let alone = feeds(&fleet, Duration::from_secs(3), 0)?;
+    println!(
+        "  alone, a feed takes {:.0} ms (p99)",
+        percentile_ms(&alone, 99)
+    );
+    let is_over = AtomicBool::new(false);
+    let waits = std::thread::scope(|scope| {
+        let mut attackers = Vec::new();
+        for kind in KINDS {
+            for number in 0..CLIENTS_OF_A_KIND {
+                let key = kind.key(number);
+                let (fleet, is_over) = (&fleet, &is_over);
+                attackers.push(scope.spawn(move || kind.attack(fleet, &key, is_over)));
+            }
+        }
+        let waits = feeds(&fleet, lasts, alone.len());
+        is_over.store(true, Ordering::Relaxed);
+        for attacker in attackers {
+            attacker
+                .join()
+                .map_err(|_| "a hostile client has panicked")??;
+        }
+        waits
+    })?;
+    println!(
+        "  beside them, {} feeds: median {:.0} ms, at worst {:.0} ms",
+        waits.len(),
+        percentile_ms(&waits, 50),
+        percentile_ms(&waits, 100)
+    );
+    fleet.wait_until_crawled(pages)?;
+    let verdict = |what: &str, figure: f64, most: f64| Verdict {
+        what: what.into(),
+        figure,
+        limit: Limit::AtMost(most),
+    };
+    Ok(vec![
+        verdict(
+            "ms until an honest feed is answered, 99th percentile",
+            percentile_ms(&waits, 99),
+            1_000.0,
+        ),
+        verdict(
+            "MiB of the dispatcher at its peak",
+            fleet.peak_mib()?,
+            512.0,
+        ),
+        verdict(
+            "pages fetched twice, because their lease was lost",
+            site.twice() as f64,
+            0.0,
+        ),
+    ])
+}
+
+/// What the hostile clients need, and the crawl that goes on.
+fn prepare(fleet: &Fleet, crawls: usize, pages: usize) -> Result<(), Failure> {
+    let honest = fleet.client("honest")?;
+    let blocked =
+        json!({"action": "site", "site": "blocked.example", "block_until": 4_102_444_800u64});
+    honest.ask(&blocked, WAIT)?;
+    let many = (0..crawls).map(|nth| {
+        let url = format!("http://blocked.example/{nth}");
+        json!({"url": url, "appid": "many", "crawlid": format!("crawl-{nth}")})
+    });
+    let stopped =
+        json!({"url": "http://blocked.example/stopped", "appid": "stops", "crawlid": "one"});
+    let crawled = (0..pages).map(|nth| {
+        let url = format!("http://site-{}.example/{nth}", nth % 20);
+        json!({"url": url, "appid": "honest", "crawlid": "crawled"})
+    });
+    let all: Vec<_> = many.chain([stopped]).chain(crawled).collect();
+    for list in all.chunks(500) {
+        let answer = honest.ask(&json!(list), WAIT)?;
+        if answer["accepted"] != list.len() {
+            return Err(format!("a list was not accepted: {answer}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Feeds one request after another for a while; how long each has taken, in order of that.
+fn feeds(fleet: &Fleet, lasts: Duration, first: usize) -> Result<Vec<Duration>, Failure> {
+    let client = fleet.client("honest")?;
+    let (begun, mut waits) = (Instant::now(), Vec::new());
+    while begun.elapsed() < lasts {
+        let number = first + waits.len();
+        let url = format!("http://blocked.example/fed/{number}");
+        let request = json!({"url": url, "appid": "honest", "crawlid": "fed"});
+        let asked = Instant::now();
+        let answer = client.ask(&request, WAIT)?;
+        if answer["accepted"] != 1 {
+            return Err(format!("an honest request was not accepted: {answer}").into());
+        }
+        waits.push(asked.elapsed());
+        std::thread::sleep(PAUSE);
+    }
+    waits.sort();
+    Ok(waits)
+}
+
+/// Of times in order.
+fn percentile_ms(waits: &[Duration], percent: usize) -> f64 {
+    let place = (waits.len() * percent / 100).min(waits.len().saturating_sub(1));
+    waits
+        .get(place)
+        .map_or(0.0, |wait| wait.as_secs_f64() * 1_000.0)
+}
