@@ -9,8 +9,8 @@ use webfill_wire::{Outcome, RestReason};
 
 use super::Core;
 use crate::dispatch::FleetFigures;
-use crate::metrics::Conditions;
 use crate::frontier::NothingHandedOut;
+use crate::metrics::Conditions;
 
 /// What has happened since the start.
 #[derive(Debug, Clone, Default)]

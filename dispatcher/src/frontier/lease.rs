@@ -10,10 +10,10 @@ use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::answers::{LeaseBatch, Leased, NothingHandedOut, SiteId, TaskId, Turn};
 use super::crawls::Crawl;
-use super::within_patience::{failed_host, host_of};
 use super::rests::Leasable;
 use super::schema::LEASED;
 use super::sites::NextCrawl;
+use super::within_patience::{failed_host, host_of};
 use super::{Frontier, FrontierError, lanes, retries, sites};
 
 /// One call closes at most this many tasks of ended crawls and passes over at most this many crawls

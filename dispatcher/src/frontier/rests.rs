@@ -16,8 +16,8 @@ use super::given_up::GivenUp;
 use super::site_states::{StoredState, has_answered, read_reason, rest_until_ms, site_name};
 use super::sites::NextCrawl;
 use super::{Frontier, retries, sites};
-use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::dispatch::LOOKAHEAD_MS;
+use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::rest_table::RestTable;
 use crate::site_state::{MOST_SUSPECTS, Phase, Sign, Verdict, outcome_of};
 
