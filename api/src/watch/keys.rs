@@ -191,7 +191,11 @@ pub(super) const CRAWL_KEYS: &[Key] = &[
     key("domain_max_pages", Rule::Whole(0, 1 << 53), AS_FLAG),
     key("sitemaps", Rule::Flag, AS_FLAG),
     key("keep_bodies", Rule::Flag, AS_FLAG),
-    key("max_rest", Rule::Duration, AS_FLAG),
+    key(
+        "max_rest",
+        Rule::Duration,
+        "A run ends when all that is left rests for longer; `10m` by default.",
+    ),
     key("refresh", Rule::Flag, AS_FLAG),
     key(
         "conditional",

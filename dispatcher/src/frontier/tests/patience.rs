@@ -80,7 +80,12 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
     for (outcome, status, next_in_ms, expected) in [
         (Outcome::RobotsUnreachable, None, 1_000, vec![0, 5, 30, 120]),
         (Outcome::Timeout, None, 1_000, vec![0, 5, 30, 35, 60]),
-        (Outcome::HttpError, Some(429), 1_000, vec![0, 5, 30, 35, 60]),
+        (
+            Outcome::HttpError,
+            Some(429),
+            1_000,
+            vec![0, 5, 30, 35, 60, 120],
+        ),
         (Outcome::HttpError, Some(502), 1_000, vec![0, 5, 30]),
         // A second look, by the word of the name server.
         (Outcome::DnsError, None, 1_000, vec![0, 5]),
