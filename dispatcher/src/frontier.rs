@@ -27,6 +27,7 @@ use webfill_wire::{CrawlKey, Outcome};
 use self::app_tallies::AppTallies;
 use self::application_limits::LimitedApplications;
 use self::crawls_in_memory::CrawlsInMemory;
+use self::doubts::Doubts;
 use self::epochs::Epoch;
 use self::holding::Holding;
 use self::lanes::Lanes;
@@ -49,6 +50,7 @@ mod backfill;
 mod completion;
 mod crawls;
 mod crawls_in_memory;
+mod doubts;
 mod epochs;
 mod error;
 mod failures;
@@ -182,6 +184,7 @@ pub struct Frontier {
     rests: Rests,
     /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
     wall_ahead_ms: i64,
+    doubts: Doubts,
     holding: Holding,
     limited_applications: LimitedApplications,
     app_tallies: AppTallies,
@@ -246,6 +249,7 @@ impl Frontier {
             retries,
             rests,
             wall_ahead_ms: 0,
+            doubts: Doubts::default(),
             holding,
             limited_applications,
             app_tallies: AppTallies::default(),

@@ -2,10 +2,13 @@
 //! tried to get past it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 use webfill_test_needs::needs;
+use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Site, Web, document, page, redirect, status};
 use webfill_tests::workplace::Workplace;
 
@@ -166,8 +169,9 @@ fn a_site_that_blocks_is_asked_more_and_more_slowly() {
     }
 }
 
+/// What [`unknown_challenge`] shows is never taken for a page, not even at its first sight.
 #[test]
-fn one_short_page_for_every_url_is_a_block_from_the_fifth_on() {
+fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     let web = Web::start();
     let (blocking, shell) = (web.site("same.example"), web.site("shell.example"));
     blocking.otherwise(|_| unknown_challenge().into());
@@ -179,28 +183,197 @@ fn one_short_page_for_every_url_is_a_block_from_the_fifth_on() {
         .into()
     });
     let work = Workplace::new();
-    let urls = |site: &Site| (1..=6).map(|n| site.url(&format!("/{n}"))).collect();
+    let urls = |site: &Site| (1..=4).map(|n| site.url(&format!("/{n}"))).collect();
     let (blocked, healthy): (Vec<String>, Vec<String>) = (urls(&blocking), urls(&shell));
     work.crawl(&web)
         .args(&blocked)
         .args(&healthy)
         .finish()
         .expect(0);
-    let visits = blocking.visits().pages();
-    let paths: Vec<String> = visits.0.iter().map(|visit| visit.path.clone()).collect();
     let pages = work.stored().pages();
-    let outcomes = paths.iter().map(|path| {
-        let page = &pages[&blocking.url(path)];
-        (page.outcome.as_str(), page.fields.contains_key("name"))
-    });
-    let (ok, refused) = (("ok", true), ("blocked", false));
-    assert_eq!(
-        outcomes.collect::<Vec<_>>(),
-        [ok, ok, ok, ok, refused, refused]
-    );
-    let gaps = visits.gaps();
-    assert!(gaps[4] >= Duration::from_secs(1), "{gaps:?}");
+    for url in &blocked {
+        let page = &pages[url];
+        assert_eq!(page.outcome, "blocked", "{url}");
+        assert!(page.fields.is_empty() && page.links.is_empty(), "{page:?}");
+    }
+    let gaps = blocking.visits().pages().gaps();
+    assert!(gaps[1] >= Duration::from_secs(1), "{gaps:?}");
     assert!(healthy.iter().all(|url| pages[url].outcome == "ok"));
+    assert_eq!(shell.visits().pages().len(), 4);
+}
+
+/// A site that blocks sends every request to a host of its own for that.
+#[test]
+fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the_second_on() {
+    let web = Web::start();
+    let site = web.site("www.gated.example");
+    let gate = web.site("sec.gated.example");
+    site.otherwise(|request| {
+        redirect(&format!("http://sec.gated.example/?u={}", request.path)).into()
+    });
+    gate.otherwise(|_| page("Please hold on").field("name", "Nobody").into());
+    let work = Workplace::new();
+    let urls: Vec<String> = (0..33).map(|n| site.url(&format!("/{n}"))).collect();
+    let run = work
+        .crawl(&web)
+        .args(&urls)
+        .env("WEBFILL_RESTS_BLOCKED", "3600")
+        .finish()
+        .expect(12);
+    assert_eq!(run.summary().json["queued"], 33, "{}", run.summary().json);
+    assert_eq!(
+        site.visits().pages().len(),
+        2,
+        "{:?}",
+        site.visits().paths()
+    );
+    assert!(gate.visits().is_empty(), "{:?}", gate.visits().paths());
+    let pages = work.stored().pages();
+    assert!(pages.values().all(|page| page.outcome == "blocked"));
+}
+
+/// Shops send to log in, and what they no longer sell to somebody else; a language is chosen by a host.
+#[test]
+fn redirects_of_healthy_sites_to_one_place_are_no_block() {
+    let web = Web::start();
+    let site = web.site("www.shop.example");
+    let targets = [
+        "http://login.shop.example/?next=",
+        "http://new.other.example/?from=",
+        "http://consent.shop.example/verify?u=",
+        "http://de.shop.example",
+    ];
+    for (n, target) in targets.into_iter().enumerate() {
+        for path in 0..3 {
+            let path = format!("/{n}/{path}");
+            site.serve(&path, redirect(&format!("{target}{path}")));
+        }
+    }
+    for host in ["login.shop", "new.other", "consent.shop", "de.shop"] {
+        let host = web.site(&format!("{host}.example"));
+        host.otherwise(|request| page(&request.path).into());
+    }
+    let work = Workplace::new();
+    let urls = (0..12).map(|n| site.url(&format!("/{}/{}", n / 3, n % 3)));
+    let run = work.crawl(&web).args(urls).finish().expect(0);
+    let summary = run.summary();
+    let counts = ["redirected", "ok", "blocked"].map(|outcome| summary.outcome(outcome));
+    assert_eq!(counts, [12, 12, 0], "{}", summary.json);
+}
+
+/// A page that resembles a challenge is one if its site serves others beside it; it is fetched once more.
+#[test]
+fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
+    let web = Web::start();
+    let site = web.site("short.example");
+    site.serve("/1", unknown_challenge());
+    site.otherwise(|_| page("T").field("name", "Ada").link("/1").into());
+    let alone = web.site("alone.example");
+    alone.serve("/", unknown_challenge());
+    let work = Workplace::new();
+    let urls = (1..=4).map(|n| site.url(&format!("/{n}")));
+    let run = work
+        .crawl(&web)
+        .args(urls)
+        .arg(alone.url("/"))
+        .env("WEBFILL_RESTS_BLOCKED", "3600")
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 5, "{}", run.summary().json);
+    for (site, path) in [(&site, "/1"), (&alone, "/")] {
+        assert_eq!(site.visits().of_path(path).len(), 2, "{path}");
+        assert_eq!(
+            work.stored().pages()[&site.url(path)].fields["name"],
+            "Nobody"
+        );
+    }
+}
+
+/// Before a site blocks as nobody can overlook, it serves a few short pages of nothing.
+#[test]
+fn what_a_site_served_before_it_blocked_is_fetched_again() {
+    let web = Web::start();
+    let site = web.site("soft.example");
+    let asked = Arc::new(AtomicUsize::new(0));
+    site.otherwise(move |request| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => page("T").field("name", "First").into(),
+        n @ 1..=3 => document("text/html", format!("<p>{}", "x".repeat(n))).into(),
+        4 => mitigated().into(),
+        _ => page("T").field("name", &request.path).into(),
+    });
+    let work = Workplace::new();
+    let urls: Vec<String> = (0..8).map(|n| site.url(&format!("/{n}"))).collect();
+    let run = work
+        .crawl(&web)
+        .args(&urls)
+        .env("WEBFILL_RESTS_BLOCKED", "1,1,1")
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 8, "{}", run.summary().json);
+    let pages = work.stored().pages();
+    let without = urls
+        .iter()
+        .filter(|url| !pages[*url].fields.contains_key("name"));
+    assert_eq!(without.count(), 0, "{pages:?}");
+    assert_eq!(
+        site.visits().pages().len(),
+        12,
+        "three twice, one after its block"
+    );
+}
+
+/// By the state folder: while the crawl runs, and when it has ended.
+#[test]
+fn a_site_of_a_local_crawl_is_woken_by_a_command() {
+    let web = Web::start();
+    let site = web.site("blocks.example");
+    let is_open = Arc::new(AtomicBool::new(false));
+    let open = Arc::clone(&is_open);
+    site.otherwise(move |_| match open.load(Ordering::SeqCst) {
+        true => page("T").field("name", "Ada").into(),
+        false => mitigated().into(),
+    });
+    let work = Workplace::new();
+    let wake = || {
+        let state = work.path("state");
+        Run::new(["site", "blocks.example", "--wake", "--state"])
+            .arg(&state)
+            .finish()
+            .expect(0)
+    };
+    let crawl = |max_rest: &str| {
+        work.crawl(&web)
+            .arg(site.url("/"))
+            .args(["--max-rest", max_rest])
+            .env("WEBFILL_RESTS_BLOCKED", "3600,3600,3600")
+    };
+    crawl("1m").finish().expect(12);
+    let answer = wake();
+    assert!(
+        answer.stdout.contains("requests one of its pages first"),
+        "{}",
+        answer.stdout
+    );
+    let mut running = crawl("2h").start();
+    running.wait_until("the second request", |_| site.visits().pages().len() == 2);
+    is_open.store(true, Ordering::SeqCst);
+    running.wait_until("the site rests", |_| {
+        let logs = work.logs();
+        let lines = logs.values().flatten();
+        lines.filter(|line| line["event"] == "site_blocks").count() >= 2
+    });
+    wake();
+    let run = running.finish().expect(0);
+    assert_eq!(run.summary().outcome("ok"), 1, "{}", run.summary().json);
+    assert_eq!(site.visits().pages().len(), 3);
+
+    let unknown = Run::new(["site", "other.example", "--wake", "--state"]);
+    let unknown = unknown.arg(work.path("state")).finish().expect(1);
+    assert!(
+        unknown
+            .one_sentence()
+            .contains("knows the site `other.example`")
+    );
 }
 
 #[needs(chromium)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use webfill_tests::site::{Web, page, redirect, script};
+use webfill_tests::site::{Web, document, page, redirect, script};
 use webfill_tests::workplace::Workplace;
 
 #[test]
@@ -71,7 +71,8 @@ fn loops_and_long_chains_end() {
     let urls = ["/self", "/ping", "/chain/1"].map(|path| site.url(path));
     let run = work.crawl(&web).args(urls).finish().expect(0);
     let summary = run.summary();
-    assert_eq!(summary.reason("duplicate"), 2, "{}", summary.json);
+    assert_eq!(summary.outcome("http_error"), 1, "the one to itself");
+    assert_eq!(summary.reason("duplicate"), 1, "{}", summary.json);
     assert_eq!(summary.reason("too_deep"), 1, "{}", summary.json);
     let chain = site
         .visits()
@@ -190,4 +191,144 @@ fn a_target_in_another_encoding_is_asked_for_as_it_was_sent() {
             "{outcomes:?}"
         );
     }
+}
+
+/// What a browser takes for "go there" has the same end as a redirect; what people are to read stays a page.
+#[test]
+fn a_page_that_only_sends_its_readers_on_is_followed() {
+    let web = Web::start();
+    let site = web.site("moved.example");
+    let meta = |content: &str| format!("<meta http-equiv=\"refresh\" content=\"{content}\">");
+    let target = |n: usize| format!("/target/{n}");
+    let sent_on = [
+        document("text/html", meta("0;url=/target/0")),
+        document("text/html", meta("3; URL='../target/1?a=1&amp;b=2'")),
+        document("text/html", "Moved.").header("refresh", "0; url=/target/2"),
+        document("text/html", "").header("refresh", "5;/target/3"),
+        document(
+            "text/html",
+            format!("{}{}", meta("0; url=/target/4"), "<p>words ".repeat(90)),
+        ),
+        document(
+            "text/html",
+            format!("<noscript>{}</noscript>", meta("0; url=/target/5")),
+        ),
+    ];
+    let urls: Vec<String> = (0..sent_on.len())
+        .map(|n| site.url(&format!("/old/{n}")))
+        .collect();
+    for (n, reply) in sent_on.into_iter().enumerate() {
+        site.serve(&format!("/old/{n}"), reply);
+        let path = match n {
+            1 => "/target/1?a=1&b=2".to_owned(),
+            n => target(n),
+        };
+        site.serve(&path, page("There").field("name", &format!("Ada {n}")));
+    }
+    let stays = [
+        ("/news", page("News").html(meta("300; url=/news/2"))),
+        (
+            "/read",
+            page("Read")
+                .field("name", "Bob")
+                .html(meta("0; url=/elsewhere")),
+        ),
+        (
+            "/full",
+            page("Full")
+                .html(format!("<noscript>{}</noscript>", meta("0; url=/plain")))
+                .html("<p>words ".repeat(90)),
+        ),
+    ];
+    for (path, reply) in stays.clone() {
+        site.serve(path, reply);
+    }
+    let work = Workplace::new();
+    let records: Vec<_> = urls
+        .iter()
+        .enumerate()
+        .map(|(n, url)| {
+            serde_json::json!({"id": n.to_string(), "urls": [url], "fields": {"name": null}})
+        })
+        .collect();
+    let seeds = work.write_lines("seeds.jsonl", &records);
+    let run = work
+        .crawl(&web)
+        .args(stays.each_ref().map(|(path, _)| site.url(path)))
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    let counts = ["redirected", "ok"].map(|outcome| summary.outcome(outcome));
+    assert_eq!(counts, [6, 9], "{}", summary.json);
+    let pages = work.stored().pages();
+    for (n, url) in urls.iter().enumerate() {
+        assert_eq!(pages[url].outcome, "redirected", "{url}");
+        let name = work.stored().record(&n.to_string()).fields["name"].clone();
+        assert_eq!(name, format!("Ada {n}"), "{url}");
+    }
+    for (path, _) in stays {
+        assert_eq!(pages[&site.url(path)].outcome, "ok", "{path}");
+    }
+    assert!(site.visits().of_path("/elsewhere").is_empty());
+    assert!(site.visits().counts().values().all(|count| *count == 1));
+}
+
+#[test]
+fn a_refresh_is_judged_like_any_redirect() {
+    let web = Web::start();
+    let site = web.site("from.example");
+    site.robots("User-agent: *\nDisallow: /closed\n");
+    let refresh = |target: &str| {
+        let meta = format!("<meta http-equiv=refresh content='0; url={target}'>");
+        document("text/html", meta)
+    };
+    site.serve("/to-closed", refresh("/closed"));
+    site.serve("/to-outside", refresh("http://outside.example/"));
+    site.serve("/ping", refresh("/pong"))
+        .serve("/pong", refresh("/ping"));
+    site.otherwise(move |request| {
+        let hop: u32 = request
+            .path
+            .trim_start_matches("/chain/")
+            .parse()
+            .unwrap_or(0);
+        refresh(&format!("/chain/{}", hop + 1)).into()
+    });
+    let work = Workplace::new();
+    let urls = ["/to-closed", "/to-outside", "/ping", "/chain/1"].map(|path| site.url(path));
+    let run = work
+        .crawl(&web)
+        .args(["--allowed-domains", "from.example"])
+        .args(urls)
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.outcome("ok"), 0, "{}", summary.json);
+    let reasons = ["out_of_domain", "duplicate", "too_deep"].map(|reason| summary.reason(reason));
+    assert_eq!(reasons, [1, 1, 1], "{}", summary.json);
+    assert_eq!(summary.outcome("disallowed"), 1);
+    assert!(web.visits().of_path("/closed").is_empty());
+}
+
+#[test]
+fn a_crawl_of_nothing_but_redirects_ends_in_1_and_says_so() {
+    let web = Web::start();
+    let site = web.site("away.example");
+    site.otherwise(|_| redirect("http://elsewhere.example/").into());
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .instead("--fail-on", "nothing-fetched")
+        .args(["--allowed-domains", "away.example"])
+        .args([site.url("/1"), site.url("/2")])
+        .finish()
+        .expect(1);
+    assert!(
+        run.stderr.contains("all 2 URLs only redirect"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.summary().reason("out_of_domain"), 2);
 }

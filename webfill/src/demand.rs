@@ -16,6 +16,7 @@ mod prune_store;
 mod reload;
 mod retry;
 mod site;
+mod site_here;
 mod sites;
 mod status;
 pub mod table;

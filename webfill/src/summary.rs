@@ -322,6 +322,11 @@ impl Summary {
             for site in &counters.resting_first {
                 let _ = writeln!(text, "            {}", site.text());
             }
+            let _ = writeln!(
+                text,
+                "            to try one earlier: webfill site SITE --wake --state {}, and resume",
+                shell::word(&self.state.display().to_string())
+            );
         }
         counters.scripts.write(&mut text);
         if let Some(retried) = self.retried {

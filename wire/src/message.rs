@@ -182,7 +182,8 @@ pub struct TaskDone {
     /// Records that are complete after this page.
     pub resolved: Vec<String>,
     pub clock: SiteClock,
-    /// What the worker saw, if the attempt failed in a way that may be the site's.
+    /// What the worker saw, if the attempt failed in a way that may be the site's. An answer that is `blocked`
+    /// without any is only suspected, and the task is to be tried again.
     pub evidence: Option<Evidence>,
 }
 

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use webfill_urls::Url;
 use webfill_wire::{Evidence, Outcome};
 
-use crate::blocks::{self, BEGINNING_BYTES, HeaderMap, RepeatedPages, Response, Sign};
+use crate::blocks::{self, BEGINNING_BYTES, Grade, HeaderMap, RepeatedPages, Response, Sign};
 use crate::charset::{self, Kind};
 use crate::fetch::{self, Fetched};
 use crate::politeness::Answer;
@@ -22,13 +22,31 @@ use crate::task_result::TaskResult;
 /// encodings of up to two bytes for a character.
 const JUDGED_BYTES: usize = 2 * (BEGINNING_BYTES + 1);
 
-/// Judges what a request for a page yielded. Of a block only status and headers are left. Served
-/// pages are compared with `repeated`, the pages of the site before it.
-pub fn judge_fetched(
-    fetched: &mut Fetched,
-    url: &Url,
-    repeated: Option<(&mut RepeatedPages, &str)>,
-) -> Option<Sign> {
+/// What an answer is compared with: those of its site before it.
+pub struct Before<'a> {
+    pub repeated: &'a mut RepeatedPages,
+    pub site: &'a str,
+    /// Pages are compared as well as redirects.
+    pub compares_pages: bool,
+    /// The task can be tried again, if the answer is only suspected.
+    pub may_wait: bool,
+}
+
+impl Before<'_> {
+    fn note(self, outcome: Outcome, response: &Response<'_>) -> Option<Sign> {
+        let is_compared = match outcome {
+            Outcome::Ok => self.compares_pages,
+            Outcome::Redirected => true,
+            _ => false,
+        };
+        let noted = is_compared.then(|| self.repeated.note(self.site, response, self.may_wait));
+        noted.flatten()
+    }
+}
+
+/// Judges what a request for a page yielded. Of a block, and of what is suspected to be one, only status and
+/// headers are left.
+pub fn judge_fetched(fetched: &mut Fetched, url: &Url, before: Option<Before<'_>>) -> Option<Sign> {
     let (is_html, text) = beginning(fetched);
     let response = Response {
         status: fetched.status_code?,
@@ -38,10 +56,10 @@ pub fn judge_fetched(
         body: &text,
         is_html,
     };
-    let repeated = repeated.filter(|_| fetched.outcome == Outcome::Ok);
     let sign = blocks::judge(&response)
-        .or_else(|| repeated.and_then(|(pages, site)| pages.note(site, &response)))?;
-    if !matches!(fetched.answer, Answer::Overloaded { .. }) {
+        .or_else(|| before.and_then(|before| before.note(fetched.outcome, &response)))?;
+    let is_proved = sign.grade != Grade::Suspicion;
+    if is_proved && !matches!(fetched.answer, Answer::Overloaded { .. }) {
         fetched.answer = fetch::overloaded(&fetched.headers);
     }
     fetched.outcome = Outcome::Blocked;
@@ -91,12 +109,25 @@ pub fn judge_move(url: &Url, target: &str) -> Option<Sign> {
     })
 }
 
-/// Ends an attempt as `blocked`.
+/// Ends an attempt as `blocked`. What is only suspected has no evidence: by that the dispatcher knows it.
 pub fn end_as_blocked(result: &mut TaskResult, sign: &Sign) {
     let sign_in_words = sign.in_words();
     result.outcome = Outcome::Blocked;
     result.error = Some(sign_in_words.clone());
     result.redirect = None;
+    result.refresh = None;
+    if sign.grade == Grade::Suspicion {
+        result.evidence = None;
+        tracing::info!(
+            event = "block_suspected",
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            signature = sign.signature,
+            evidence = sign.evidence,
+            "the answer may be a block: the page is tried again after others of its site"
+        );
+        return;
+    }
     result.evidence = Some(Evidence {
         url: result.task.url.clone(),
         status_code: result.status_code,

@@ -1,17 +1,18 @@
 //! Recognises that a site blocks the crawler instead of serving the page it was asked for.
 //!
 //! [`judge`] looks at one response and keeps nothing; [`RepeatedPages`] compares the short pages of
-//! a site with each other. Both only recognise; nothing here tries to get past a block. What follows
+//! a site with each other, and its redirects to what is named like a challenge. Both only recognise; nothing here tries to get past a block. What follows
 //! for the task is in [`crate::block_outcome`].
 //!
-//! A [`Sign`] has one of three grades:
+//! A [`Sign`] has one of these grades:
 //!
 //! - *certain*: the response says that it is a challenge or a refusal of robots, by a header, by a
 //!   status that exists for nothing else, by a vendor's own title or text, or by a redirect to a
 //!   challenge;
 //! - *structural*: the page was served with a status of success, shows next to nothing, and does
 //!   what challenges do (reloads itself, holds a captcha and nothing else, speaks of robots);
-//! - *statistical*: the page alone may be healthy, but the site answers different URLs with it.
+//! - *statistical*: the answer alone may be healthy, but the site answers different URLs with it;
+//! - *suspicion*: the first sight of what would be one at the second. It proves nothing yet.
 //!
 //! The vendor is never the verdict: a site behind a bot manager serves healthy pages with the same
 //! headers, cookies and scripts. What the first two grades match on is data in `signatures.json`,
@@ -35,9 +36,13 @@ pub use reqwest::header::HeaderMap;
 pub use sample::Sample;
 pub use scan::BEGINNING_BYTES;
 pub use signatures::{Signature, Signatures};
+pub use target::{Refresh, is_same_page};
 
 /// Pages that show fewer characters than this are short. White space does not count.
 pub const SHORT_CHARACTERS: usize = 200;
+
+/// A page that stays for longer than this before it refreshes is there to be read: it shows news.
+pub const LONGEST_REFRESH_SECONDS: u32 = 10;
 
 /// One answer to a request for a page.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +67,7 @@ pub enum Grade {
     Certain,
     Structural,
     Statistical,
+    Suspicion,
 }
 
 impl Grade {
@@ -71,6 +77,7 @@ impl Grade {
             Grade::Certain => "certain",
             Grade::Structural => "structural",
             Grade::Statistical => "statistical",
+            Grade::Suspicion => "suspicion",
         }
     }
 }
@@ -90,7 +97,7 @@ impl Sign {
     pub fn in_words(&self) -> String {
         let (evidence, name) = (&self.evidence, self.signature);
         match self.grade {
-            Grade::Statistical => format!("{evidence} (rule {name})"),
+            Grade::Statistical | Grade::Suspicion => format!("{evidence} (rule {name})"),
             Grade::Certain | Grade::Structural => {
                 let version = Signatures::built_in().version;
                 format!("{evidence} (signature {name} of list {version})")
@@ -114,6 +121,27 @@ pub fn is_short(body: &str) -> bool {
 pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
     let beginning = &body[..body.floor_char_boundary(BEGINNING_BYTES)];
     scan::visible(beginning, characters) < characters
+}
+
+/// What the beginning of an HTML page does to its readers before they can read it.
+#[derive(Debug, Clone, Copy)]
+pub struct PageRefresh<'a> {
+    pub refresh: Refresh<'a>,
+    /// It is for browsers without scripts alone.
+    pub is_for_no_script: bool,
+    /// What the page's addresses are relative to, as it is written.
+    pub base: Option<&'a str>,
+}
+
+/// The first refresh in the beginning of an HTML page.
+pub fn refresh_of(body: &str) -> Option<PageRefresh<'_>> {
+    let beginning = &body[..body.floor_char_boundary(BEGINNING_BYTES)];
+    let found = scan::scan_briefly(beginning, SHORT_CHARACTERS);
+    Some(PageRefresh {
+        refresh: found.refresh?,
+        is_for_no_script: found.refresh_is_for_no_script,
+        base: found.base,
+    })
 }
 
 #[cfg(test)]

@@ -30,6 +30,9 @@ use crate::sitemaps;
 use crate::task_result::TaskResult;
 
 mod listed;
+mod sent_on;
+
+pub(crate) use sent_on::end_if_sent_on;
 
 /// A page to extract from, or a new set of mappings.
 pub enum Work {
@@ -277,7 +280,12 @@ pub(crate) fn extract(
     let shell = extracted.as_ref().ok().and_then(|read| read.shell.clone());
     let is_read = extracted.is_ok();
     let mut result = with_extracted(result, extracted);
-    if is_read {
+    // A page that is read again has been judged at its fetch.
+    if keeping.is_some() {
+        let html = (kind == Kind::Html).then_some(text.as_ref());
+        end_if_sent_on(&mut result, &url, html);
+    }
+    if is_read && result.outcome == Outcome::Ok {
         let sampler = keeping.and_then(|keeping| keeping.sampler.as_mut());
         result.sample = sampler.and_then(|sampler| sampler.sample(&result, &text));
         result.look = look::of_page(&result, kind, &text, engine.document_limits());

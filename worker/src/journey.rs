@@ -23,13 +23,13 @@ use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Delivery, Evidence, Feature, Lane, Outcome, Task, TaskReturned};
 
 use crate::archive::{Archive, Exchange};
-use crate::block_outcome;
+use crate::block_outcome::{self, Before};
 use crate::blocks::{RepeatedPages, Sign};
 use crate::browser::Browser;
 use crate::conditions;
 use crate::crawl::Crawl;
 use crate::documents::Documents;
-use crate::extract::{FetchedPage, Work};
+use crate::extract::{FetchedPage, Work, end_if_sent_on};
 use crate::fetch::{Fetched, PageRequest};
 use crate::fetch_slots::FetchSlots;
 use crate::figures::Figures;
@@ -59,6 +59,7 @@ mod address;
 mod conditional;
 mod document;
 mod giving_back;
+mod redirects;
 mod rendering;
 mod robots_fetch;
 mod scripted;
@@ -66,6 +67,10 @@ mod second_fetch;
 mod sitemaps;
 mod steps;
 mod turns;
+
+/// So often a task is tried again because its answer may be a block, of which a site that answers each time with
+/// something else would never see the end.
+const MOST_SUSPICIONS: usize = 3;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
 pub struct Journey {
@@ -348,7 +353,7 @@ impl Journey {
         memory: Share,
     ) -> FetchedPage {
         let site = task.site.clone();
-        let block = self.judge(&mut fetched, url, &site, crawl.lane);
+        let block = self.judge(&mut fetched, url, &task, crawl.lane);
         let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
         result.started_at_ms = request.started.wall_ms;
         self.note_answer(&site, request, &fetched);
@@ -367,8 +372,8 @@ impl Journey {
         if let Some(sign) = &block {
             block_outcome::end_as_blocked(&mut result, sign);
         }
-        if let Some(target) = &result.redirect {
-            result.redirect = Some(absolute(url, target));
+        if let Some(target) = result.redirect.take() {
+            redirects::take(&mut result, url, &target);
         }
         FetchedPage {
             result,
@@ -382,11 +387,17 @@ impl Journey {
     }
 
     /// Recognises a block, before the site's clock moves.
-    fn judge(&self, fetched: &mut Fetched, url: &Url, site: &str, lane: Lane) -> Option<Sign> {
-        let mut repeated = self.repeated_pages.borrow_mut();
-        // To the browser, many applications serve the same short page for all URLs.
-        let repeated = (lane == Lane::Http).then_some((&mut *repeated, site));
-        block_outcome::judge_fetched(fetched, url, repeated)
+    fn judge(&self, fetched: &mut Fetched, url: &Url, task: &Task, lane: Lane) -> Option<Sign> {
+        let attempts = task.failed_attempts.iter();
+        let blocks = attempts.filter(|attempt| attempt.outcome == Outcome::Blocked);
+        let before = Before {
+            repeated: &mut self.repeated_pages.borrow_mut(),
+            site: &task.site,
+            // To the browser, many applications serve the same short page for all URLs.
+            compares_pages: lane == Lane::Http,
+            may_wait: blocks.count() < MOST_SUSPICIONS,
+        };
+        block_outcome::judge_fetched(fetched, url, Some(before))
     }
 
     /// Moves the site's clock.
@@ -412,6 +423,9 @@ impl Journey {
                 page.result.body = page.result.crawl.body.then(|| "".into());
                 // It might be a sitemap that is being written: nothing of it is to be taken on trust.
                 page.result.validators = None;
+                if let Ok(url) = Url::parse(&page.result.task.url) {
+                    end_if_sent_on(&mut page.result, &url, None);
+                }
             }
             page.result.look = look::without_page(&page.result);
             return self.report(page.result).await;
@@ -460,14 +474,5 @@ impl Request {
     fn now(delay: Duration) -> Request {
         let started = Now::read();
         Request { started, delay }
-    }
-}
-
-/// A redirect's target, resolved against the URL that answered. A target that does not resolve is
-/// left as it is, for the intake to refuse.
-fn absolute(url: &Url, target: &str) -> String {
-    match url.join(target) {
-        Ok(joined) => joined.into(),
-        Err(_) => target.to_owned(),
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use reqwest::header::REFRESH;
 use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
@@ -62,6 +63,8 @@ pub struct TaskResult {
     /// If the crawl looks for changes: what the page is compared by.
     pub look: Option<Vec<u8>>,
     pub redirect: Option<String>,
+    /// The response's header `Refresh`.
+    pub refresh: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
     /// The earliest start of the site's next request, and the delay in force, if it is known.
@@ -104,6 +107,7 @@ impl TaskResult {
             stored_bytes: None,
             look: None,
             redirect: None,
+            refresh: None,
             started_at_ms: now_ms(),
             elapsed: Duration::ZERO,
             next_start: None,
@@ -137,6 +141,8 @@ impl TaskResult {
         self.status_code = fetched.status_code;
         self.content_type = fetched.content_type.take();
         self.redirect = fetched.redirect.take();
+        let refresh = fetched.headers.get(REFRESH);
+        self.refresh = refresh.and_then(|value| Some(value.to_str().ok()?.to_owned()));
         self.body_bytes = fetched.body.len() as u64;
         let tags = fetched.headers.get_all("x-robots-tag").iter();
         let mut tags = tags.filter_map(|tag| tag.to_str().ok());

@@ -57,7 +57,7 @@ fn judge(repeated: &mut RepeatedPages, url: &Url, body: &str) -> Option<Sign> {
         body,
         is_html: true,
     };
-    blocks::judge(&response).or_else(|| repeated.note("manual.example", &response))
+    blocks::judge(&response).or_else(|| repeated.note("manual.example", &response, true))
 }
 
 /// All pages below a folder, in order of their names.

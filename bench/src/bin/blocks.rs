@@ -106,7 +106,7 @@ impl Recognition {
             let url = Url::parse(&format!("https://site.example/{number}"))?;
             let response = response(&url, page);
             let sign = blocks::judge(&response);
-            if let Some(sign) = sign.or_else(|| repeated.note("site.example", &response)) {
+            if let Some(sign) = sign.or_else(|| repeated.note("site.example", &response, true)) {
                 println!("mistaken: {sign:?}");
                 self.mistaken += 1;
             }

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, LinkKind, TaskDone};
+use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
 
 use super::answers::{Completion, CompletionTally, FeedTally, SiteId, TaskId};
 use super::feed::{FeedBatch, LinkContext};
@@ -39,8 +39,18 @@ impl Frontier {
                 frontier.resolve(record, now_ms)?;
             }
             frontier.holding.note_end(task.site, report.task);
-            match frontier.judge_site(&task, report, now_ms)? {
-                Disposition::SiteRests(turn) => return Ok(Completion::SiteRests(turn)),
+            let disposition = match frontier.doubt(&task, report, now_ms)? {
+                Some(disposition) => disposition,
+                None => frontier.judge_site(&task, report, now_ms)?,
+            };
+            match disposition {
+                Disposition::SiteRests(turn) => {
+                    if report.outcome == Outcome::Blocked {
+                        let doubted = frontier.doubts.take(task.site);
+                        frontier.rests.suspect(doubted);
+                    }
+                    return Ok(Completion::SiteRests(turn));
+                }
                 Disposition::Waits => return Ok(Completion::WillRetry),
                 Disposition::Own if frontier.retry(&task, report, now_ms)? => {
                     return Ok(Completion::WillRetry);
@@ -59,6 +69,7 @@ impl Frontier {
                 now_ms,
             )?;
             frontier.count_page(&task, report)?;
+            frontier.doubts.note(task.site, report);
             let page = HeldPage {
                 crawl: task.crawl,
                 site: task.site,

@@ -81,6 +81,11 @@ impl Rests {
         }
         nth_wait_ms(self.patience, waits, used)
     }
+
+    /// The ends of these tasks turn out to be their site's doing.
+    pub(super) fn suspect(&mut self, tasks: Vec<TaskId>) {
+        self.suspects.extend(tasks);
+    }
 }
 
 /// What becomes of a task whose attempt has ended, as far as its site decides it.
@@ -275,7 +280,7 @@ impl Frontier {
         used > rests.len() || (used > 0 && self.rests.wait_ms(reason, report, used - 1).is_none())
     }
 
-    fn note_try(&self, report: &TaskDone, now_ms: i64) -> Result<()> {
+    pub(super) fn note_try(&self, report: &TaskDone, now_ms: i64) -> Result<()> {
         let (outcome, status_code) = (report.outcome, report.status_code);
         retries::note_try(&self.db, report.task, now_ms, outcome, status_code)
     }

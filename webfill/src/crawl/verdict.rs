@@ -63,10 +63,20 @@ impl FailOn {
 }
 
 fn nothing_fetched(counters: &Counters) -> Option<String> {
-    const FETCHED: &[&str] = &["ok", "not_modified", "redirected", "stopped", "expired"];
+    // Of a redirect nothing is fetched but its target, which has an outcome of its own.
+    const FETCHED: &[&str] = &["ok", "not_modified", "stopped", "expired"];
     let tried: u64 = counters.outcomes.values().sum();
     let is_fetched = |outcome: &String| FETCHED.contains(&outcome.as_str());
-    let is_nothing = tried > 0 && !counters.outcomes.keys().any(is_fetched);
-    is_nothing
-        .then(|| format!("nothing could be fetched of {tried} URLs: the outcomes above say why"))
+    if tried == 0 || counters.outcomes.keys().any(is_fetched) {
+        return None;
+    }
+    let redirected = counters.outcomes.get("redirected").copied().unwrap_or(0);
+    Some(match redirected == tried {
+        true => format!(
+            "nothing could be fetched: all {tried} URLs only redirect; the reasons for skipped links above say why their targets were not fetched"
+        ),
+        false => {
+            format!("nothing could be fetched of {tried} URLs: the outcomes above say why")
+        }
+    })
 }

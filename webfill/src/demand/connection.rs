@@ -115,6 +115,16 @@ pub(super) struct Refusal {
 }
 
 impl Connection {
+    /// To a dispatcher of this user's own, by its Unix socket.
+    pub(super) fn on_this_machine(endpoint: String) -> Result<Connection, Fault> {
+        Ok(Connection {
+            client: ControlClient::connect(&endpoint)?,
+            endpoint,
+            has_keys: false,
+            was_answered: false,
+        })
+    }
+
     /// Sends an action, once: most would be answered differently if they were repeated.
     pub(super) fn act(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {

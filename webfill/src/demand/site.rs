@@ -1,5 +1,6 @@
-//! `webfill site`: shows or changes the settings of one site in a running fleet.
+//! `webfill site`: shows or changes the settings of one site in a running fleet, or in a crawl on this machine.
 
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
@@ -7,6 +8,7 @@ use serde_json::{Value, json};
 use webfill_startup::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
+use super::site_here;
 use super::table::{cell, pairs};
 use crate::cli::{duration, seconds};
 use crate::stdout::tell;
@@ -34,6 +36,10 @@ pub struct SiteOptions {
     /// End its rest now: one task goes first, and if it fails, the site rests again
     #[arg(long)]
     pub wake: bool,
+    /// The state folder of a `webfill crawl` instead of a dispatcher; where none is running, a site can be woken
+    /// for the next one
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
+    pub state: Option<PathBuf>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
     /// The dispatcher's answer as it is
@@ -43,7 +49,10 @@ pub struct SiteOptions {
 
 pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
     let action = action(&options).map_err(Fault::usage)?;
-    let answer = options.connection.connect()?.act(&action)?;
+    let answer = match &options.state {
+        Some(state) => site_here::act(state, &action)?,
+        None => options.connection.connect()?.act(&action)?,
+    };
     match options.json {
         true => tell(&answer)?,
         false => tell(format_answer(&answer))?,

@@ -3,14 +3,12 @@
 use std::cell::OnceCell;
 
 use memchr::memmem;
+use reqwest::header::REFRESH;
 use webfill_urls::Url;
 
 use super::scan::{Scan, scan_all, scan_briefly};
 use super::target::{Refresh, is_same_page};
-use super::{BEGINNING_BYTES, Response, SHORT_CHARACTERS};
-
-/// A page that refreshes itself more slowly than this is a page that shows news.
-const LONGEST_REFRESH_SECONDS: u32 = 10;
+use super::{BEGINNING_BYTES, LONGEST_REFRESH_SECONDS, Response, SHORT_CHARACTERS};
 
 /// Markers are looked for on every page that is not large, and therefore only this far.
 const MARKER_BYTES: usize = 16 << 10;
@@ -80,14 +78,18 @@ impl<'a> Look<'a> {
     /// Where the response sends the browser to, by `Location` or by a refresh.
     pub fn targets(&self) -> &[Url] {
         self.targets.get_or_init(|| {
-            let written = [self.response.redirect, self.refresh_target()];
+            let refreshes = self.refreshes().map(|refresh| refresh.target);
+            let written = std::iter::once(self.response.redirect).chain(refreshes);
             let join = |target: &str| self.response.url.join(target).ok();
-            written.into_iter().flatten().filter_map(join).collect()
+            written.flatten().filter_map(join).collect()
         })
     }
 
-    fn refresh_target(&self) -> Option<&'a str> {
-        self.brief().refresh.and_then(|refresh| refresh.target)
+    /// By the header `Refresh`, and within the page.
+    fn refreshes(&self) -> impl Iterator<Item = Refresh<'a>> {
+        let header = self.response.headers.get(REFRESH);
+        let header = header.and_then(|value| Refresh::read(value.to_str().ok()?));
+        header.into_iter().chain(self.brief().refresh)
     }
 
     pub fn contains(&self, text: &str) -> bool {
@@ -108,7 +110,7 @@ impl<'a> Look<'a> {
                 target.is_ok_and(|target| is_same_page(&target, self.response.url))
             }
         };
-        let refresh = self.full().refresh;
-        refresh.is_some_and(|refresh| refresh.seconds <= LONGEST_REFRESH_SECONDS && is_own(refresh))
+        let mut refreshes = self.refreshes();
+        refreshes.any(|refresh| refresh.seconds <= LONGEST_REFRESH_SECONDS && is_own(refresh))
     }
 }

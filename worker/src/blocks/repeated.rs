@@ -1,25 +1,40 @@
-//! One short page for every URL: a block of which no signature knows.
+//! One answer for every URL: a block of which no signature knows. Two kinds are compared within a site: short pages
+//! that speak of what challenges speak of, or do what their scripts do; and redirects to another host
+//! that are named like a challenge.
 //!
-//! A site that answers [`RUN`] different URLs in a row with the same short page, which speaks of what
-//! challenges speak of or does what their scripts do, serves no pages.
-//! Remembered are the sites whose last page was a short one, each with hashes of that page and of
-//! the URLs that got it; any other page ends the run, and the site is forgotten. A page that was
-//! recognised stays known meanwhile, so that after a rest it is recognised at the first request.
+//! The second URL in a row that gets the same answer shows a block, if the page has nothing that healthy pages
+//! have (see [`Likeness`]); else it takes [`LONG_RUN`] of them. The first answer of this kind is a
+//! *suspicion*: it is not taken for the page, and its task is to be tried again when others of the site had
+//! their turn. If they got other answers, or there were none, it is a page as any other.
+//!
+//! Remembered are the sites whose last page was a short one, each with hashes of that answer and of
+//! the URLs that got it; any other page ends the run. A page that was
+//! recognised stays known meanwhile, so that after a rest it is recognised at the first request; one that was
+//! suspected and has turned out to be a page stays known as that.
 //!
 //! Some short pages are the same for many URLs of healthy sites, and never count: see
-//! [`may_be_a_block`].
+//! [`likeness_of`].
 //!
 //! All is in memory, and bounded; after a restart a site is learnt again.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use webfill_urls::Url;
+
+use super::evidence::Evidence;
 use super::scan::{Scan, scan_all};
-use super::target::is_same_path;
+use super::target::{is_same_path, names_a_challenge};
 use super::{Grade, Response, Sign, is_short};
 
-/// How many different URLs in a row must get the same page.
-const RUN: usize = 5;
+/// How many different URLs in a row must get the same page that healthy sites may serve as well.
+const LONG_RUN: usize = 5;
+
+/// How many must get an answer that healthy sites hardly give twice.
+const SHORT_RUN: usize = 2;
+
+/// A site with so many suspected pages that were pages after all has short pages of its own.
+const MOST_ACQUITTALS: u32 = 3;
 
 /// A page of no more bytes is short, however much of it is shown.
 const SHORT_BYTES: usize = 2048;
@@ -76,72 +91,199 @@ pub struct RepeatedPages {
     older: HashMap<String, Run>,
 }
 
-/// A page that came last, and the different URLs that got it in a row.
+/// How much an answer resembles a challenge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Likeness {
+    /// Nothing of it is for readers: no link, no picture, no way to another page. Or it is a redirect.
+    Strong,
+    Weak,
+}
+
+/// An answer that came last, and the different URLs that got it in a row.
 #[derive(Debug, Default)]
 struct Run {
-    page: u64,
-    urls: [u64; RUN],
+    answer: u64,
+    urls: [u64; LONG_RUN],
     length: usize,
+    /// It was put off as suspected.
+    is_suspected: bool,
+    /// The last answer that was suspected, and is a page; and how many there were.
+    acquitted: Option<u64>,
+    acquittals: u32,
 }
 
 impl RepeatedPages {
-    /// Takes note of a page that was served, and says whether it is one for every URL.
-    pub fn note(&mut self, site: &str, response: &Response<'_>) -> Option<Sign> {
-        if !may_be_a_block(response) {
-            self.recent.remove(site);
-            self.older.remove(site);
+    /// Takes note of an answer: a page that was served, or a redirect. Says whether it is one for every URL, or
+    /// may turn out to be. `may_wait`: its task can be tried again for that.
+    pub fn note(&mut self, site: &str, response: &Response<'_>, may_wait: bool) -> Option<Sign> {
+        let Some((likeness, answer)) = likeness_of(response) else {
+            // A redirect is nothing to compare with: a site may block behind it.
+            if response.redirect.is_none() {
+                self.end_run(site);
+            }
             return None;
-        }
+        };
         let run = self.run_of(site);
-        run.note(hash(response.body), hash(response.url.as_str()));
-        (run.length == RUN).then(|| Sign {
-            signature: "repeated-page",
-            grade: Grade::Statistical,
-            evidence: format!(
-                "the same short page of {} bytes for {RUN} different URLs in a row",
-                response.body.len()
-            ),
-        })
+        let is_new = run.note(answer, url_key(response.url));
+        let is_strong = likeness == Likeness::Strong
+            && run.acquitted != Some(answer)
+            && run.acquittals < MOST_ACQUITTALS;
+        let needed = if is_strong { SHORT_RUN } else { LONG_RUN };
+        if run.length >= needed {
+            return Some(sign(response, run.length));
+        }
+        if is_strong && is_new && may_wait {
+            run.is_suspected = true;
+            return Some(suspicion(response));
+        }
+        // It comes once more, and nothing else came in between.
+        run.acquit();
+        None
+    }
+
+    fn end_run(&mut self, site: &str) {
+        let is_forgotten = |run: &mut Run| {
+            run.acquit();
+            run.length = 0;
+            run.acquitted.is_none()
+        };
+        for sites in [&mut self.recent, &mut self.older] {
+            if sites.get_mut(site).is_some_and(is_forgotten) {
+                sites.remove(site);
+            }
+        }
     }
 
     fn run_of(&mut self, site: &str) -> &mut Run {
-        let run = self.older.remove(site).unwrap_or_default();
+        let run = self.older.remove(site);
         if self.recent.len() >= MOST_SITES && !self.recent.contains_key(site) {
             self.older = std::mem::take(&mut self.recent);
         }
-        self.recent.entry(site.to_owned()).or_insert(run)
+        let known = self.recent.entry(site.to_owned());
+        known.or_insert(run.unwrap_or_default())
     }
 }
 
 impl Run {
-    fn note(&mut self, page: u64, url: u64) {
-        if page != self.page {
+    /// Returns whether the URL is the first or a further one that got the answer.
+    fn note(&mut self, answer: u64, url: u64) -> bool {
+        if answer != self.answer || self.length == 0 {
+            self.acquit();
             *self = Run {
-                page,
+                answer,
+                acquitted: self.acquitted,
+                acquittals: self.acquittals,
                 ..Run::default()
             };
         }
-        if self.length < RUN && !self.urls[..self.length].contains(&url) {
+        let is_new = self.length < LONG_RUN && !self.urls[..self.length].contains(&url);
+        if is_new {
             self.urls[self.length] = url;
             self.length += 1;
+        }
+        is_new
+    }
+
+    /// What was suspected has not become a block.
+    fn acquit(&mut self) {
+        if std::mem::take(&mut self.is_suspected) && self.length < SHORT_RUN {
+            self.acquitted = Some(self.answer);
+            self.acquittals = self.acquittals.saturating_add(1);
         }
     }
 }
 
-/// Whether a response is a short page that resembles a challenge, and is not one that healthy sites
-/// serve for many URLs: the shell of an application, a form, a page that leads elsewhere, or one
-/// that says that something is not there.
-fn may_be_a_block(response: &Response<'_>) -> bool {
+fn sign(response: &Response<'_>, urls: usize) -> Sign {
+    let signature = match response.redirect {
+        Some(_) => "repeated-redirect",
+        None => "repeated-page",
+    };
+    Sign {
+        signature,
+        grade: Grade::Statistical,
+        evidence: format!(
+            "{} for {urls} different URLs in a row",
+            answer_in_words(response)
+        ),
+    }
+}
+
+fn suspicion(response: &Response<'_>) -> Sign {
+    Sign {
+        grade: Grade::Suspicion,
+        evidence: format!("{}, seen once", answer_in_words(response)),
+        ..sign(response, 1)
+    }
+}
+
+fn answer_in_words(response: &Response<'_>) -> String {
+    let target = response.redirect.and_then(|to| response.url.join(to).ok());
+    match target {
+        Some(target) => {
+            let mut evidence = Evidence::default();
+            evidence.add_target(&target);
+            evidence.into_text()
+        }
+        None => format!("the same short page of {} bytes", response.body.len()),
+    }
+}
+
+/// Two names of one page, such as `/` and `/index.html`, are one URL here.
+fn url_key(url: &Url) -> u64 {
+    let host = url.host_str().unwrap_or_default();
+    let path = url.path();
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let path = match file.starts_with("index.") || file.is_empty() {
+        true => folder,
+        false => path,
+    };
+    hash(&(host.trim_start_matches("www."), path, url.query()))
+}
+
+/// Whether a response resembles a challenge, with a hash of what is compared; `None` for what healthy
+/// sites serve for many URLs: the shell of an application, a form, a page that leads elsewhere, or one
+/// that says that something is not there; and for redirects that do not name a challenge at another host.
+fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
+    if let Some(target) = response.redirect {
+        let target = response.url.join(target).ok()?;
+        let is_gate = target.host_str() != response.url.host_str()
+            && names_a_challenge(&target, response.url);
+        // The query may name the page that was wanted.
+        let answer = hash(&("redirect", target.host_str(), target.path()));
+        return is_gate.then_some((Likeness::Strong, answer));
+    }
     let body = response.body;
     if !response.is_html || body.is_empty() || (body.len() > SHORT_BYTES && !is_short(body)) {
-        return false;
+        return None;
     }
     let page = scan_all(body, response.url, SHORT_BYTES);
-    resembles_a_challenge(&page, body)
+    let may_be_a_block = resembles_a_challenge(&page, body)
         && !page.features.is_shell
         && !page.features.has_fields
         && !leads_elsewhere(&page, response)
-        && !says_one_of(&page, &WORDS_OF_MISSING_PAGES)
+        && !says_one_of(&page, &WORDS_OF_MISSING_PAGES);
+    let features = page.features;
+    let has_more = features.has_links || features.has_media || features.moves_away;
+    may_be_a_block.then(|| match has_more {
+        true => (Likeness::Weak, hash(&body)),
+        false => (
+            Likeness::Strong,
+            hash(&(page.title, &page.text, masked(response))),
+        ),
+    })
+}
+
+/// A page's source without what challenges change with each request: the address that was asked for, and
+/// what looks like a token or a number. What people read is compared beside it.
+fn masked(response: &Response<'_>) -> String {
+    let path = response.url.path();
+    let body = match path.len() > 1 {
+        true => response.body.replace(path, "/"),
+        false => response.body.to_owned(),
+    };
+    let words = body.split(|c: char| !(c.is_alphanumeric() || matches!(c, '+' | '=' | '_')));
+    let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn resembles_a_challenge(page: &Scan<'_>, body: &str) -> bool {
@@ -162,9 +304,9 @@ fn says_one_of(page: &Scan<'_>, words: &[&str]) -> bool {
     words.any(|word| title.contains(word) || page.text.contains(word))
 }
 
-fn hash(text: &str) -> u64 {
+fn hash(what: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
+    what.hash(&mut hasher);
     hasher.finish()
 }
 

@@ -4,6 +4,8 @@
 //! On a healthy page the pass ends where enough text has been seen, which is usually within its
 //! first kilobytes. Time is linear in the bytes looked at, whatever the page.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use memchr::memmem;
 use webfill_urls::Url;
 
@@ -22,6 +24,11 @@ const NOT_SHOWN: [&str; 4] = ["script", "style", "title", "template"];
 
 /// Elements in which people enter something.
 const FIELDS: [&str; 3] = ["input", "textarea", "select"];
+
+/// Elements that show what is not text.
+const MEDIA: [&str; 8] = [
+    "img", "picture", "video", "audio", "iframe", "object", "embed", "svg",
+];
 
 /// `input` elements of these types are not filled in.
 const NO_FIELD: [&str; 4] = ["hidden", "submit", "button", "image"];
@@ -50,6 +57,12 @@ pub struct Scan<'a> {
     /// The first of the characters that are shown, in lower case, with single spaces.
     pub text: String,
     pub refresh: Option<Refresh<'a>>,
+    /// The refresh is for browsers without scripts alone.
+    pub refresh_is_for_no_script: bool,
+    /// A hash of the tags of pictures, films and frames.
+    pub media: u64,
+    /// What the page's addresses are relative to, as it is written.
+    pub base: Option<&'a str>,
     pub features: Features,
 }
 
@@ -58,11 +71,16 @@ pub struct Scan<'a> {
 pub struct Features {
     /// An inline script loads the page again.
     pub reloads_itself: bool,
+    /// An inline script goes to another page.
+    pub moves_away: bool,
     pub has_script: bool,
     pub has_external_script: bool,
     pub has_captcha: bool,
     /// There is something to fill in beside a captcha, as on a login page.
     pub has_fields: bool,
+    pub has_links: bool,
+    /// Pictures, films, frames.
+    pub has_media: bool,
     /// What people see is not in this page: an application draws it, or frames hold it.
     pub is_shell: bool,
 }
@@ -90,6 +108,7 @@ struct Scanner<'a, 'u> {
     found: Scan<'a>,
     /// Whether white space precedes what is shown next.
     after_space: bool,
+    in_no_script: bool,
 }
 
 impl<'a, 'u> Scanner<'a, 'u> {
@@ -100,6 +119,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
             url,
             found: Scan::default(),
             after_space: false,
+            in_no_script: false,
         }
     }
 
@@ -147,6 +167,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
             return self.end_of(start + 2, b">");
         }
         if rest.starts_with(b"</") {
+            self.in_no_script &= !tag_name(self.page, start + 1).eq_ignore_ascii_case("noscript");
             return end_of_tag(self.page.as_bytes(), start);
         }
         let name = tag_name(self.page, start);
@@ -183,6 +204,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
         }
         if let (Some(url), "script") = (self.url, name) {
             self.found.features.reloads_itself |= script::reloads(content, url);
+            self.found.features.moves_away |= script::moves_away(content, url);
         }
         end
     }
@@ -190,12 +212,22 @@ impl<'a, 'u> Scanner<'a, 'u> {
     fn note_tag(&mut self, name: &str, tag: &'a str) {
         if name.eq_ignore_ascii_case("meta") {
             self.note_meta(tag);
+        } else if name.eq_ignore_ascii_case("base") && self.found.base.is_none() {
+            self.found.base = attribute(tag, "href");
+        } else if name.eq_ignore_ascii_case("noscript") {
+            self.in_no_script = true;
+        } else if MEDIA.iter().any(|media| media.eq_ignore_ascii_case(name)) {
+            let mut hasher = DefaultHasher::new();
+            (self.found.media, tag).hash(&mut hasher);
+            self.found.media = hasher.finish();
         }
         if self.url.is_none() {
             return;
         }
         let features = &mut self.found.features;
         features.is_shell |= is_of_shell(name, tag);
+        features.has_links |= name.eq_ignore_ascii_case("a") && attribute(tag, "href").is_some();
+        features.has_media |= self.found.media != 0;
         if name.eq_ignore_ascii_case("script") {
             features.has_script = true;
             features.has_external_script |= attribute(tag, "src").is_some();
@@ -211,6 +243,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
         let equivalent = attribute(tag, "http-equiv").unwrap_or_default();
         if self.found.refresh.is_none() && equivalent.trim().eq_ignore_ascii_case("refresh") {
             self.found.refresh = attribute(tag, "content").and_then(Refresh::read);
+            self.found.refresh_is_for_no_script = self.in_no_script;
         }
     }
 }

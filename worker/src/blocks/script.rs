@@ -3,7 +3,7 @@
 use memchr::memmem;
 use webfill_urls::Url;
 
-use super::target::{is_same_page, is_same_path};
+use super::target::{is_same_page, is_same_path, names_a_challenge};
 
 /// How many statements that change the address are looked at in one script, and how long an address
 /// written in one may be. Both bound the time that a hostile script costs.
@@ -17,14 +17,40 @@ const OWN_ADDRESS: [&str; 4] = [".href", ".pathname", ".toString", ".search"];
 /// or an assignment of the page's own address. A script that moves on to another address is an
 /// ordinary redirect. Challenges that set a cookie may add a query to the address.
 pub fn reloads(script: &str, url: &Url) -> bool {
+    moves(script).any(|found| match found {
+        Move::Reload => true,
+        Move::To(target) => is_own_address(target, script, url),
+    })
+}
+
+/// Whether `script` contains a statement that goes to another address, as it is written there, which
+/// does not name a challenge: an ordinary redirect.
+pub fn moves_away(script: &str, url: &Url) -> bool {
+    moves(script).any(|found| {
+        let Move::To(target) = found else {
+            return false;
+        };
+        let target = literal(target).and_then(|target| url.join(target).ok());
+        target.is_some_and(|target| !is_same_path(&target, url) && !names_a_challenge(&target, url))
+    })
+}
+
+fn moves(script: &str) -> impl Iterator<Item = Move<'_>> {
     let places = memmem::find_iter(script.as_bytes(), b"location");
     let moves = places
         .filter(|at| !is_inside_a_name(script, *at))
         .filter_map(|at| Move::read(&script[at + "location".len()..]));
-    moves.take(MOST_MOVES).any(|found| match found {
-        Move::Reload => true,
-        Move::To(target) => is_own_address(target, script, url),
-    })
+    moves.take(MOST_MOVES)
+}
+
+/// The text that an expression begins with.
+fn literal(expression: &str) -> Option<&str> {
+    let quote = expression.chars().next()?;
+    if !matches!(quote, '"' | '\'' | '`') {
+        return None;
+    }
+    let end = expression.floor_char_boundary(LONGEST_ADDRESS);
+    Some(expression[1..end].split_once(quote)?.0)
 }
 
 /// A statement that changes the address.
@@ -58,9 +84,8 @@ fn assignment(after: &str) -> Option<&str> {
 }
 
 fn is_own_address(target: &str, script: &str, url: &Url) -> bool {
-    if let Some(quote @ ('"' | '\'' | '`')) = target.chars().next() {
-        let end = target.floor_char_boundary(LONGEST_ADDRESS);
-        let Some((literal, _)) = target[1..end].split_once(quote) else {
+    if target.starts_with(['"', '\'', '`']) {
+        let Some(literal) = literal(target) else {
             return false;
         };
         return url.join(literal).is_ok_and(|target| {

@@ -1,7 +1,7 @@
 //! Addresses that a response sends the browser to, and those among them that are challenges.
 
 use serde::Deserialize;
-use webfill_urls::Url;
+use webfill_urls::{Url, site};
 
 /// What an address must have to be a challenge. All conditions that are given must hold.
 #[derive(Debug, Default, Deserialize)]
@@ -50,6 +50,53 @@ pub fn is_same_page(one: &Url, other: &Url) -> bool {
 /// Whether two addresses differ at most in their queries and fragments.
 pub fn is_same_path(one: &Url, other: &Url) -> bool {
     one.host_str() == other.host_str() && one.path() == other.path()
+}
+
+/// Words of hosts and paths that stand for challenges and refusals wherever they occur.
+const CHALLENGES: [&str; 12] = [
+    "captcha",
+    "challenge",
+    "challenges",
+    "antibot",
+    "botcheck",
+    "botdetection",
+    "ddos",
+    "waf",
+    "punish",
+    "blocked",
+    "denied",
+    "robotcheck",
+];
+
+/// Words that stand for them in the name of another host of the same site, such as `sec.site.example`, and in
+/// paths at it.
+const GATES: [&str; 6] = ["sec", "verify", "verification", "human", "bot", "bots"];
+
+/// Words of the places where healthy sites send people to, whatever else these are called.
+const HEALTHY: [&str; 26] = [
+    "login", "logon", "signin", "signup", "sign", "sso", "auth", "oauth", "oauth2", "account",
+    "accounts", "session", "register", "consent", "cookie", "cookies", "privacy", "gdpr", "age",
+    "email", "mail", "cart", "basket", "checkout", "lang", "language",
+];
+
+/// Whether an address that the page at `url` leads to names a challenge by the words of its host and path. A
+/// log-in, a consent, a test of age, a shop and the like do not.
+pub fn names_a_challenge(target: &Url, url: &Url) -> bool {
+    let host = target.host_str().unwrap_or_default();
+    let site = site(target);
+    let own_host = host.strip_suffix(site.as_str()).unwrap_or_default();
+    let has = |text: &str, names: &[&str]| {
+        let mut words = text.split(['.', '-', '_', '/']);
+        words.any(|word| names.iter().any(|name| name.eq_ignore_ascii_case(word)))
+    };
+    let path = target.path();
+    if has(own_host, &HEALTHY) || has(path, &HEALTHY) {
+        return false;
+    }
+    let is_of_site = site == webfill_urls::site(url);
+    has(own_host, &CHALLENGES)
+        || has(path, &CHALLENGES)
+        || (is_of_site && (has(own_host, &GATES) || has(path, &GATES)))
 }
 
 /// What `<meta http-equiv=refresh>` asks for.
@@ -103,6 +150,33 @@ mod tests {
         assert_eq!(read("soon"), None);
         assert_eq!(read("99999999999"), None);
         assert_eq!(read(""), None);
+    }
+
+    #[test]
+    fn a_challenge_is_told_from_where_healthy_sites_send_people_to() {
+        let url = Url::parse("https://www.site.example/item/7").unwrap();
+        for (target, expected) in [
+            ("https://sec.site.example/", true),
+            ("https://sec.site.example/?u=%2Fitem%2F7", true),
+            ("https://bot-check.site.example/x", true),
+            ("https://www.site.example/_sec/verify?u=7", true),
+            ("https://geo.vendor.example/captcha/?r=7", true),
+            ("https://challenge.vendor.example/", true),
+            ("https://www.sec.example/ix?doc=7", false),
+            ("https://sec.other.example/", false),
+            ("https://shop.other.example/", false),
+            ("https://login.site.example/?next=7", false),
+            ("https://sec.site.example/login?next=7", false),
+            ("https://verify-age.site.example/", false),
+            ("https://www.site.example/verify-email", false),
+            ("https://consent.site.example/challenge", false),
+            ("https://de.site.example/item/7", false),
+            ("https://m.site.example/blockedchain", false),
+            ("https://secure.site.example/basket", false),
+        ] {
+            let target = Url::parse(target).unwrap();
+            assert_eq!(names_a_challenge(&target, &url), expected, "{target}");
+        }
     }
 
     #[test]

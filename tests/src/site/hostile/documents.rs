@@ -36,7 +36,7 @@ pub(super) fn odd_statuses() -> Vec<HostilePage> {
 pub(super) fn odd_redirects() -> Vec<HostilePage> {
     let moved = &["redirected"];
     vec![
-        case("redirect-to-itself", redirect("/"), moved),
+        case("redirect-to-itself", redirect("/"), &["http_error"]),
         case("redirect-to-private", redirect("http://10.0.0.1/"), moved),
         case(
             "redirect-to-metadata",

@@ -11,7 +11,8 @@ use crate::blocks::Sample;
 
 const CHALLENGE: &str = "<p>Hold on.</p><script>document.cookie = run()</script>";
 
-fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> bool {
+/// What is found, and whether it proves a block.
+fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option<bool> {
     let url = Url::parse(&format!("https://{site}/{path}")).unwrap();
     let response = Response {
         status: 200,
@@ -21,11 +22,15 @@ fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> bool {
         body,
         is_html: true,
     };
-    pages.note(site, &response).is_some()
+    let sign = pages.note(site, &response, true)?;
+    Some(sign.grade == Grade::Statistical)
 }
 
-/// Which of the bodies give a sign, each served for a URL of its own.
-fn signs(bodies: &[&str]) -> Vec<bool> {
+const SUSPECTED: Option<bool> = Some(false);
+const BLOCKED: Option<bool> = Some(true);
+
+/// What each of the bodies gives, each served for a URL of its own.
+fn signs(bodies: &[&str]) -> Vec<Option<bool>> {
     let mut pages = RepeatedPages::default();
     let numbered = bodies.iter().enumerate();
     let noted = numbered.map(|(n, body)| note(&mut pages, "site.example", &n.to_string(), body));
@@ -33,52 +38,125 @@ fn signs(bodies: &[&str]) -> Vec<bool> {
 }
 
 #[test]
-fn one_short_page_for_every_url_is_recognised_at_the_fifth() {
-    let expected = [false, false, false, false, true, true, true];
-    assert_eq!(signs(&[CHALLENGE; 7]), expected);
+fn one_page_for_every_url_with_nothing_for_readers_is_recognised_at_the_second() {
+    let expected = [SUSPECTED, BLOCKED, BLOCKED, BLOCKED];
     let filled = format!("{CHALLENGE:.<900}");
-    assert_eq!(
-        signs(&[filled.as_str(); 7]),
-        expected,
-        "much text on 900 bytes"
-    );
     let script = format!("{CHALLENGE}<script>{}</script>", "x".repeat(40_000));
-    assert_eq!(
-        signs(&[script.as_str(); 7]),
-        expected,
-        "little text on much source"
-    );
-    let loaded = "<p>Hold on.</p><script src=/challenge.js></script>";
-    assert_eq!(signs(&[loaded; 7]), expected, "the name of its script");
-    let words = "<title>Just a moment...</title><p>Hold on.</p>";
-    assert_eq!(signs(&[words; 7]), expected, "no script, but words");
-}
-
-#[test]
-fn any_other_page_ends_the_run() {
-    let long = "<p>words of a page ".repeat(200);
-    for other in ["<p>Sold out", &long, ""] {
-        let bodies = [[CHALLENGE; 4].as_slice(), &[other], &[CHALLENGE; 4]].concat();
-        assert_eq!(signs(&bodies), [false; 9], "{other}");
+    for body in [
+        CHALLENGE,
+        &filled,
+        &script,
+        "<p>Hold on.</p><script src=/challenge.js></script>",
+        "<title>Just a moment...</title><p>Hold on.</p>",
+        "<script>location.href='/_sec/verify?t=1'</script>",
+        "<script>eval(atob('x'))</script>",
+    ] {
+        assert_eq!(signs(&[body; 4]), expected, "{body}");
     }
 }
 
 #[test]
-fn pages_that_differ_or_are_long_give_no_sign() {
+fn one_page_for_every_url_that_readers_may_want_is_recognised_at_the_fifth() {
+    let expected = [None, None, None, None, BLOCKED, BLOCKED];
+    for more in [
+        "<a href=/help>Help</a>",
+        "<img src=/logo.png>",
+        "<script>location.href='/shop'</script>",
+    ] {
+        let body = format!("{CHALLENGE}{more}");
+        assert_eq!(signs(&[body.as_str(); 6]), expected, "{more}");
+    }
+}
+
+#[test]
+fn tokens_do_not_make_a_challenge_another_page() {
+    let tokens = ["a1b2", "c3d4e5", "99"];
+    let bodies = tokens.map(|token| format!("<script>document.cookie='t={token}'</script>"));
+    let bodies = bodies.each_ref().map(String::as_str);
+    assert_eq!(signs(&bodies), [SUSPECTED, BLOCKED, BLOCKED]);
+}
+
+#[test]
+fn any_other_page_ends_the_run_and_what_was_suspected_is_a_page_then() {
+    let long = "<p>words of a page ".repeat(200);
+    for other in ["<p>Sold out", &long, ""] {
+        let bodies = [CHALLENGE, other, CHALLENGE, other, CHALLENGE, CHALLENGE];
+        let expected = [SUSPECTED, None, None, None, None, None];
+        assert_eq!(signs(&bodies), expected, "{other}");
+    }
+}
+
+#[test]
+fn a_site_of_short_pages_is_suspected_a_few_times_only() {
     let numbered: Vec<String> = (0..20)
         .map(|n| format!("<p>Item {n}<script>document.cookie = run()</script>"))
         .collect();
     let numbered: Vec<&str> = numbered.iter().map(String::as_str).collect();
-    assert_eq!(signs(&numbered), [false; 20]);
+    let found = signs(&numbered);
+    assert!(!found.contains(&BLOCKED), "{found:?}");
+    let suspected = found.iter().filter(|found| **found == SUSPECTED);
+    assert_eq!(suspected.count(), MOST_ACQUITTALS as usize);
     let long = "<p>words of a page ".repeat(200);
-    assert_eq!(signs(&[long.as_str(); 9]), [false; 9]);
+    assert_eq!(signs(&[long.as_str(); 9]), [None; 9]);
 }
 
 #[test]
 fn one_url_asked_for_again_and_again_is_one_url() {
     let mut pages = RepeatedPages::default();
-    let noted = (0..9).filter(|_| note(&mut pages, "site.example", "7", CHALLENGE));
-    assert_eq!(noted.count(), 0);
+    let paths = ["", "index.html", "", "", "index.php"];
+    let noted = paths.map(|path| note(&mut pages, "site.example", path, CHALLENGE));
+    assert_eq!(noted, [SUSPECTED, None, None, None, None]);
+}
+
+#[test]
+fn a_task_that_may_not_wait_gets_its_page() {
+    let mut pages = RepeatedPages::default();
+    let url = Url::parse("https://site.example/1").unwrap();
+    let response = Response {
+        status: 200,
+        headers: &HeaderMap::new(),
+        url: &url,
+        redirect: None,
+        body: CHALLENGE,
+        is_html: true,
+    };
+    assert_eq!(pages.note("site.example", &response, false), None);
+    assert_eq!(note(&mut pages, "site.example", "2", CHALLENGE), BLOCKED);
+}
+
+#[test]
+fn redirects_to_what_is_named_like_a_challenge_are_recognised_at_the_second() {
+    let redirected = |targets: [&str; 3]| {
+        let mut pages = RepeatedPages::default();
+        let mut paths = 0..;
+        targets.map(|target| {
+            let path = paths.next().unwrap_or(0);
+            let url = Url::parse(&format!("https://www.site.example/{path}")).unwrap();
+            let response = Response {
+                status: 302,
+                headers: &HeaderMap::new(),
+                url: &url,
+                redirect: Some(target),
+                body: "",
+                is_html: false,
+            };
+            let sign = pages.note("site.example", &response, true)?;
+            Some(sign.grade == Grade::Statistical)
+        })
+    };
+    let gate = "https://sec.site.example/check?u=";
+    let targets = [gate, "https://sec.site.example/check?u=2", gate];
+    assert_eq!(redirected(targets), [SUSPECTED, BLOCKED, BLOCKED]);
+    // An ordinary redirect before the gate is no page.
+    assert_eq!(redirected([gate, "/new", gate]), [SUSPECTED, None, BLOCKED]);
+    for healthy in [
+        "https://login.site.example/?next=1",
+        "https://shop.other.example/",
+        "https://consent.site.example/",
+        "/captcha-and-you",
+    ] {
+        assert_eq!(redirected([healthy; 3]), [None; 3], "{healthy}");
+    }
 }
 
 #[test]
@@ -95,7 +173,7 @@ fn pages_that_healthy_sites_serve_for_many_urls_never_count() {
         "<h1>Tandem</h1><p>Sold out.<script src=/count.js></script>",
         "<h1>1</h1><script>document.querySelector('h1').textContent = 2</script>",
     ] {
-        assert_eq!(signs(&[body; 9]), [false; 9], "{body}");
+        assert_eq!(signs(&[body; 9]), [None; 9], "{body}");
     }
 }
 
@@ -114,25 +192,28 @@ fn no_healthy_sample_that_stands_for_an_application_or_a_form_counts() {
     ] {
         let text = fs::read_to_string(folder.join(format!("{name}.http"))).unwrap();
         let sample = Sample::read(&text).unwrap();
-        assert_eq!(signs(&[sample.body.as_str(); 9]), [false; 9], "{name}");
+        assert_eq!(signs(&[sample.body.as_str(); 9]), [None; 9], "{name}");
     }
 }
 
 #[test]
 fn sites_are_told_apart_and_their_number_is_bounded() {
     let mut pages = RepeatedPages::default();
-    for path in 0..5 {
-        note(&mut pages, "first.example", &path.to_string(), CHALLENGE);
+    for path in ["1", "2"] {
+        note(&mut pages, "first.example", path, CHALLENGE);
     }
     let others = (0..MOST_SITES).map(|n| format!("{n}.example"));
     for site in others {
-        assert!(!note(&mut pages, &site, "1", CHALLENGE));
+        assert_eq!(note(&mut pages, &site, "1", CHALLENGE), SUSPECTED);
     }
-    assert!(note(&mut pages, "first.example", "9", CHALLENGE));
+    assert_eq!(note(&mut pages, "first.example", "9", CHALLENGE), BLOCKED);
     let others = (0..5 * MOST_SITES).map(|n| format!("{n}.test"));
     for site in others {
-        assert!(!note(&mut pages, &site, "1", CHALLENGE));
+        assert_eq!(note(&mut pages, &site, "1", CHALLENGE), SUSPECTED);
         assert!(pages.recent.len() <= MOST_SITES && pages.older.len() <= MOST_SITES);
     }
-    assert!(!note(&mut pages, "first.example", "10", CHALLENGE));
+    assert_eq!(
+        note(&mut pages, "first.example", "10", CHALLENGE),
+        SUSPECTED
+    );
 }

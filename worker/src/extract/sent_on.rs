@@ -1,0 +1,145 @@
+//! Pages that only send their readers on: a refresh (`<meta http-equiv="refresh">`, the header
+//! `Refresh`) to another address, soon, on a page of which a mapping reads nothing. Such a page ends as a
+//! redirect, as search engines take it, and its target is judged like that of any redirect. Its links
+//! stay: whether they lead anywhere is not known here.
+//!
+//! No redirect is a refresh to the page itself, one that comes late (the page is there to be read), and
+//! one for browsers without scripts, unless the page shows nothing else.
+
+use std::borrow::Cow;
+
+use webfill_store::has_value;
+use webfill_urls::Url;
+use webfill_wire::Outcome;
+
+use crate::blocks::{self, LONGEST_REFRESH_SECONDS, PageRefresh, Refresh, is_same_page};
+use crate::task_result::TaskResult;
+
+/// Ends a page that was read as a redirect, if it only sends its readers on. `html` is its text, if it
+/// is HTML.
+pub(crate) fn end_if_sent_on(result: &mut TaskResult, url: &Url, html: Option<&str>) {
+    let is_read = result.fields.values().any(has_value);
+    if result.outcome != Outcome::Ok || is_read {
+        return;
+    }
+    let header = result.refresh.as_deref().and_then(Refresh::read);
+    let target = header
+        .and_then(|refresh| target_of(refresh, url, None))
+        .or_else(|| html.and_then(|html| target_of_page(html, url)));
+    if let Some(target) = target {
+        end_as_redirect(result, target);
+    }
+}
+
+fn target_of_page(html: &str, url: &Url) -> Option<Url> {
+    let PageRefresh {
+        refresh,
+        is_for_no_script,
+        base,
+    } = blocks::refresh_of(html)?;
+    if is_for_no_script && !blocks::is_short(html) {
+        return None;
+    }
+    target_of(refresh, url, base)
+}
+
+/// Where a refresh of the page at `url` leads, if it leads away from it, and soon.
+fn target_of(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option<Url> {
+    if refresh.seconds > LONGEST_REFRESH_SECONDS {
+        return None;
+    }
+    let written = decoded(refresh.target?);
+    let target = written.trim_matches(|c: char| c.is_ascii_whitespace() || c == '"' || c == '\'');
+    let base = base.and_then(|base| url.join(&decoded(base)).ok());
+    let target = base.as_ref().unwrap_or(url).join(target).ok()?;
+    let is_web = matches!(target.scheme(), "http" | "https");
+    (is_web && !is_same_page(&target, url)).then_some(target)
+}
+
+/// An attribute's value with the references decoded that occur in addresses.
+fn decoded(text: &str) -> Cow<'_, str> {
+    const REFERENCES: [(&str, &str); 8] = [
+        ("&quot;", "\""),
+        ("&#34;", "\""),
+        ("&apos;", "'"),
+        ("&#39;", "'"),
+        ("&#38;", "&"),
+        ("&#038;", "&"),
+        ("&#x26;", "&"),
+        ("&amp;", "&"),
+    ];
+    if !text.contains('&') {
+        return text.into();
+    }
+    let replace =
+        |text: String, (reference, character): (&str, &str)| text.replace(reference, character);
+    REFERENCES.into_iter().fold(text.to_owned(), replace).into()
+}
+
+fn end_as_redirect(result: &mut TaskResult, target: Url) {
+    result.outcome = Outcome::Redirected;
+    result.error = Some("a refresh sends its readers to another page".into());
+    result.redirect = Some(target.into());
+    result.fields.clear();
+    result.alternatives.clear();
+    result.mapping = None;
+    result.mapping_version = None;
+    result.template = None;
+    // A server that says later that the page has not changed would hide its target.
+    result.validators = None;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_short_delay_to_another_address_sends_readers_on() {
+        let url = Url::parse("https://site.example/shop/item?id=7").unwrap();
+        let text = "words of a page ".repeat(30);
+        let meta = |content: &str| format!("<meta http-equiv=Refresh content=\"{content}\">");
+        let rows = [
+            (meta("0;url=/new"), Some("https://site.example/new")),
+            (meta("0; URL=new"), Some("https://site.example/shop/new")),
+            (meta("10; url='//b.example/'"), Some("https://b.example/")),
+            (
+                meta("0;url=&#39;/a?x=1&amp;y=2&#39;"),
+                Some("https://site.example/a?x=1&y=2"),
+            ),
+            (meta("11; url=/new"), None),
+            (meta("0"), None),
+            (meta("0; url="), None),
+            (meta("0; url=?id=7"), None),
+            (meta("0; url=#top"), None),
+            (meta("0; url=mailto:a@b.example"), None),
+            (meta("soon; url=/new"), None),
+            (format!("<!-- {} -->", meta("0; url=/new")), None),
+            (format!("<script>'{}'</script>", meta("0; url=/new")), None),
+            (
+                format!("{}{text}", meta("5; url=/new")),
+                Some("https://site.example/new"),
+            ),
+            (
+                format!("<base href=/deep/>{}", meta("0; url=new")),
+                Some("https://site.example/deep/new"),
+            ),
+            (
+                format!("<noscript>{}</noscript>", meta("0; url=/plain")),
+                Some("https://site.example/plain"),
+            ),
+            (
+                format!("<noscript>{}</noscript>{text}", meta("0; url=/plain")),
+                None,
+            ),
+            (
+                format!("<noscript>x</noscript>{}{text}", meta("0; url=/new")),
+                Some("https://site.example/new"),
+            ),
+            (text.clone(), None),
+        ];
+        for (html, expected) in rows {
+            let target = target_of_page(&html, &url);
+            assert_eq!(target.as_ref().map(Url::as_str), expected, "{html}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Where a redirect leads.
+
+use webfill_urls::{Url, canonical};
+use webfill_wire::Outcome;
+
+use crate::task_result::TaskResult;
+
+/// Notes the target of the redirect that `url` has answered with. A target that does not resolve is left
+/// as it is, for the intake to refuse. A redirect to `url` itself leads nowhere, and is an error of its page:
+/// most such servers want a cookie back.
+pub(super) fn take(result: &mut TaskResult, url: &Url, target: &str) {
+    let own = canonical(url.as_str(), None);
+    if own.is_ok() && canonical(target, Some(url)) == own {
+        result.outcome = Outcome::HttpError;
+        result.error = Some("it redirects to itself".into());
+        tracing::warn!(
+            event = "redirects_to_itself",
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            status_code = result.status_code,
+            "a page redirects to itself and leads nowhere; its server may want a cookie"
+        );
+        return;
+    }
+    let absolute = url.join(target).map(String::from);
+    result.redirect = Some(absolute.unwrap_or_else(|_| target.to_owned()));
+}
