@@ -35,6 +35,8 @@ use self::names::Names;
 use self::rests::Rests;
 use self::retries::Retries;
 use self::scripts::{ScriptedSites, UnfitMappings};
+use self::scripts::ScriptedSites;
+use self::trickles::Trickles;
 use crate::application_limits::ApplicationLimits;
 use crate::excluded_sites::ExcludedSites;
 use crate::patience::Patience;
@@ -86,6 +88,7 @@ mod scripts;
 mod site_states;
 mod stored_urls;
 mod task_reports;
+mod trickles;
 
 mod application_limits;
 mod sites;
@@ -185,6 +188,7 @@ pub struct Frontier {
     /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
     wall_ahead_ms: i64,
     doubts: Doubts,
+    trickles: Trickles,
     holding: Holding,
     limited_applications: LimitedApplications,
     app_tallies: AppTallies,
@@ -250,6 +254,7 @@ impl Frontier {
             rests,
             wall_ahead_ms: 0,
             doubts: Doubts::default(),
+            trickles: Trickles::default(),
             holding,
             limited_applications,
             app_tallies: AppTallies::default(),

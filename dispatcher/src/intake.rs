@@ -48,6 +48,7 @@ pub fn explained(reason: Reason) -> &'static str {
         Reason::InvalidUrl => "not a URL",
         Reason::UnsupportedScheme => "neither http nor https",
         Reason::Budget => "the crawl's budget for this site is spent",
+        Reason::RepeatedPage => "found on a page that only repeats others of its site",
     }
 }
 

@@ -15,6 +15,7 @@ mod datasets;
 mod dead_names;
 mod documents;
 mod documents_hostile;
+mod endless;
 mod exports;
 mod extract;
 mod fencing;

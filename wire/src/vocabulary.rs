@@ -134,6 +134,8 @@ named! {
         UnsupportedScheme = "unsupported_scheme",
         /// The crawl's budget for this domain is spent.
         Budget = "budget",
+        /// Found on a page that only repeats others of its site.
+        RepeatedPage = "repeated_page",
     }
 }
 

@@ -123,6 +123,16 @@ pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
     scan::visible(beginning, characters) < characters
 }
 
+/// What an HTML page shows: its title and its text, and a hash of the tags of its pictures.
+pub fn shown(body: &str) -> (String, u64) {
+    let found = scan::scan_briefly(body, usize::MAX);
+    let title = found.title.unwrap_or_default();
+    (
+        format!("{} {}", title.to_lowercase(), found.text),
+        found.media,
+    )
+}
+
 /// What the beginning of an HTML page does to its readers before they can read it.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRefresh<'a> {

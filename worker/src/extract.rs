@@ -29,7 +29,10 @@ use crate::scripts::{self, Unread};
 use crate::sitemaps;
 use crate::task_result::TaskResult;
 
+use self::repeats::Repeats;
+
 mod listed;
+mod repeats;
 mod sent_on;
 
 pub(crate) use sent_on::end_if_sent_on;
@@ -151,6 +154,7 @@ pub fn start(
             let mut engine = None;
             let mut keeping = Keeping {
                 sampler,
+                repeats: Repeats::default(),
                 body_bytes: memory.kept_body,
             };
             while let Some(next) = work.blocking_recv() {
@@ -191,6 +195,7 @@ pub fn start(
 /// What is kept of pages beside what mappings have found on them.
 pub(crate) struct Keeping {
     sampler: Option<Sampler>,
+    repeats: Repeats,
     /// The longest body that is kept.
     body_bytes: usize,
 }
@@ -286,6 +291,12 @@ pub(crate) fn extract(
         end_if_sent_on(&mut result, &url, html);
     }
     if is_read && result.outcome == Outcome::Ok {
+        let keeping = keeping.map(|keeping| {
+            if kind == Kind::Html {
+                keeping.repeats.note(&mut result, &url, &text);
+            }
+            keeping
+        });
         let sampler = keeping.and_then(|keeping| keeping.sampler.as_mut());
         result.sample = sampler.and_then(|sampler| sampler.sample(&result, &text));
         result.look = look::of_page(&result, kind, &text, engine.document_limits());

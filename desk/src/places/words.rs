@@ -48,6 +48,7 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
         Reason::InvalidUrl => "no URL, or one that is too long",
         Reason::UnsupportedScheme => "neither http nor https",
         Reason::Budget => "the site's share of the crawl is used up",
+        Reason::RepeatedPage => "on a page that only repeats others",
     }
 }
 

@@ -10,7 +10,7 @@ use super::feed::{FeedBatch, LinkContext};
 use super::give_back::{HeldTask, held_task};
 use super::resolved::{Served, served_by};
 use super::rests::Disposition;
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, trickles};
 
 /// By how much a link's priority is lower than its page's.
 const PRIORITY_LOST: u8 = 10;
@@ -127,11 +127,18 @@ impl Frontier {
             base: base.as_ref(),
             records: &unresolved,
             attrs: task.attrs,
+            is_of_repetition: false,
+        };
+        let is_of_repetition = trickles::is_repetition(report);
+        let priority = match is_of_repetition {
+            true => trickles::PRIORITY,
+            false => task.priority.saturating_sub(PRIORITY_LOST).max(1),
         };
         let link = LinkContext {
             depth: task.depth.saturating_add(1),
-            priority: task.priority.saturating_sub(PRIORITY_LOST).max(1),
+            priority,
             redirects: 0,
+            is_of_repetition,
             ..redirect
         };
         // A sitemap leads to its pages as a redirect does, and as few steps are taken.

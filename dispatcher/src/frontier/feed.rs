@@ -17,6 +17,7 @@ use super::names::Names;
 use super::new_tasks::{NewTask, NewTasks};
 use super::schema::DONE;
 use super::stored_urls::shortened;
+use super::trickles::Trickles;
 use super::{Frontier, FrontierError, journey_lines, resolved, sites};
 use crate::excluded_sites::ExcludedSites;
 use crate::intake::{self, MAX_REDIRECTS, Refusal};
@@ -49,6 +50,7 @@ impl Frontier {
                     base: None,
                     records,
                     attrs: candidate.attrs,
+                    is_of_repetition: false,
                 };
                 if batch.is_unwanted(candidate.records.len(), records) {
                     batch.tally.unwanted += 1;
@@ -89,6 +91,7 @@ impl Frontier {
         FeedBatch {
             db: &self.db,
             seen: &mut self.seen,
+            trickles: &mut self.trickles,
             site_names: &mut self.sites,
             excluded: &self.excluded,
             key,
@@ -122,6 +125,8 @@ pub(super) struct LinkContext<'a> {
     /// Unresolved ones only.
     pub(super) records: &'a [i64],
     pub(super) attrs: Option<AttrsId>,
+    /// It was found on a page that only repeats others.
+    pub(super) is_of_repetition: bool,
 }
 
 /// A batch of candidates of one crawl. Its additions to the sites' counts are written once, at its
@@ -129,6 +134,7 @@ pub(super) struct LinkContext<'a> {
 pub(super) struct FeedBatch<'a> {
     pub(super) db: &'a Connection,
     pub(super) seen: &'a mut Seen,
+    trickles: &'a mut Trickles,
     site_names: &'a mut Names,
     excluded: &'a ExcludedSites,
     pub(super) key: CrawlKey,
@@ -291,8 +297,26 @@ impl FeedBatch<'_> {
         if !self.within_budget(site.id)? && !lists_sitemaps {
             return Ok(Some(Reason::Budget));
         }
+        if context.is_of_repetition && !self.trickle(url, &site) {
+            return Ok(Some(Reason::RepeatedPage));
+        }
         self.enqueue(key, url, &site, context)?;
         Ok(None)
+    }
+
+    /// Whether a new URL that a page led to which only repeats others is queued all the same.
+    fn trickle(&mut self, url: &Url, site: &Site) -> bool {
+        let lets_through = self.trickles.lets_through(self.key, site.id, self.now_ms);
+        if lets_through {
+            tracing::warn!(
+                event = "branch_slowed",
+                site = &*site.name,
+                url = url.as_str(),
+                crawl_id = self.crawl.spec.crawl_id,
+                "pages of a site only repeat others: of what they lead to one URL a minute is queued, and the others are skipped (repeated_page)"
+            );
+        }
+        lets_through
     }
 
     fn site_of(&mut self, url: &Url) -> Result<Site> {

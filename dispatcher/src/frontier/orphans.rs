@@ -162,6 +162,7 @@ impl FeedBatch<'_> {
             base: None,
             records: &[],
             attrs: None,
+            is_of_repetition: false,
         };
         let key = self.seen.key(self.key, &row.url);
         let is_latest = self.seen.task_of(key)? == Some(due.task);
