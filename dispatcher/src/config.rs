@@ -10,6 +10,7 @@ use webfill_http::{HttpFiles, Protection};
 use webfill_startup::disk::Disks;
 use webfill_startup::log::audit::AuditFile;
 use webfill_store::{MappingOrder, RetentionConfig, StoreUri};
+use webfill_urls::DroppedParameters;
 use webfill_wire::keys::ServerKeys;
 
 use crate::application_limits::ApplicationLimits;
@@ -49,6 +50,8 @@ pub struct DispatcherConfig {
     /// How many seconds dead and failing sites are waited for before their URLs end in their outcome;
     /// `None`: as long as the tables of retries and rests say.
     pub patience: Option<f64>,
+    /// Query parameters that do not make a URL another one: names, or beginnings of names with `*`.
+    pub drop_parameters: Vec<String>,
 }
 
 impl Default for DispatcherConfig {
@@ -66,6 +69,7 @@ impl Default for DispatcherConfig {
             exclude_sites: None,
             restored: false,
             patience: None,
+            drop_parameters: vec![DroppedParameters::USUAL.into()],
         }
     }
 }

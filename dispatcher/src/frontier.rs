@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use webfill_urls::DroppedParameters;
 use webfill_wire::{CrawlKey, Outcome};
 
 use self::app_tallies::AppTallies;
@@ -136,6 +137,8 @@ pub struct FrontierConfig {
     pub page_cache_bytes: usize,
     /// Sites that are never crawled.
     pub excluded: ExcludedSites,
+    /// Query parameters that do not make a URL another one.
+    pub dropped_parameters: DroppedParameters,
     /// Which failures are retried, and when.
     pub retries: RetryTable,
     /// For how long sites in trouble rest.
@@ -161,6 +164,7 @@ impl Default for FrontierConfig {
             seen_memory_bytes: 128 << 20,
             page_cache_bytes: page_cache_bytes(128 << 20),
             excluded: ExcludedSites::default(),
+            dropped_parameters: DroppedParameters::usual(),
             retries: RetryTable::default(),
             rests: RestTable::default(),
             patience: None,
@@ -229,7 +233,13 @@ impl Frontier {
         recovery::reset_window_and_clocks(&db, now_ms).map_err(fault)?;
         let origin = restore::check(&db, &path, config.restoring, now_ms)?;
         unsaved_states::note_all(&db).map_err(fault)?;
-        let mut seen = Seen::open(&db, dir, config.seen_memory_bytes).map_err(fault)?;
+        let mut seen = Seen::open(
+            &db,
+            dir,
+            config.seen_memory_bytes,
+            config.dropped_parameters,
+        )
+        .map_err(fault)?;
         let retries = Retries::open(&db, config.retries, config.patience).map_err(fault)?;
         let rests = Rests::open(&db, config.rests, config.patience).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;

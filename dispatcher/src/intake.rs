@@ -49,6 +49,7 @@ pub fn explained(reason: Reason) -> &'static str {
         Reason::UnsupportedScheme => "neither http nor https",
         Reason::Budget => "the crawl's budget for this site is spent",
         Reason::RepeatedPage => "found on a page that only repeats others of its site",
+        Reason::RepeatedPage => "found on a page that only repeats others of its site",
     }
 }
 

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Result};
 use siphasher::sip::SipHasher13;
+use webfill_urls::DroppedParameters;
 use webfill_wire::CrawlKey;
 
 use self::front::Front;
@@ -53,6 +54,7 @@ const SLICES_READ_AT_ONCE: u64 = 8_000;
 #[derive(Debug)]
 pub(crate) struct Seen {
     secret: (u64, u64),
+    dropped_parameters: DroppedParameters,
     /// Of the runs' files.
     folder: PathBuf,
     tail: HashMap<u64, u64, BuildHasherDefault<AlreadyHashed>>,
@@ -72,14 +74,21 @@ pub(crate) struct Seen {
 impl Seen {
     /// Rebuilds the memory: the tail from the tasks that are in no run yet, and a part of the rest
     /// from the runs. [`maintain`](Seen::maintain) reads the other runs little by little.
-    pub(crate) fn open(db: &Connection, state: &Path, memory_bytes: usize) -> Result<Seen> {
-        Seen::open_reading(db, state, memory_bytes, SLICES_READ_AT_ONCE)
+    /// URLs that differ only in `dropped` are one.
+    pub(crate) fn open(
+        db: &Connection,
+        state: &Path,
+        memory_bytes: usize,
+        dropped: DroppedParameters,
+    ) -> Result<Seen> {
+        Seen::open_reading(db, state, memory_bytes, dropped, SLICES_READ_AT_ONCE)
     }
 
     fn open_reading(
         db: &Connection,
         state: &Path,
         memory_bytes: usize,
+        dropped_parameters: DroppedParameters,
         at_once: u64,
     ) -> Result<Seen> {
         let tail_bytes = memory_bytes / 8;
@@ -87,6 +96,7 @@ impl Seen {
         let runs = runs::open(db, &folder)?;
         let mut seen = Seen {
             secret: secret(db)?,
+            dropped_parameters,
             folder,
             tail: HashMap::default(),
             tail_limit: tail_limit(tail_bytes),
@@ -110,8 +120,14 @@ impl Seen {
     pub(crate) fn key(&self, crawl: CrawlKey, url: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
         hasher.write(&crawl.to_le_bytes());
-        hasher.write(url.as_bytes());
+        hasher.write(self.dropped_parameters.compared(url).as_bytes());
         hasher.finish().max(1)
+    }
+
+    /// Whether two canonical URLs are one to this index.
+    pub(crate) fn are_one(&self, url: &str, other: &str) -> bool {
+        url == other
+            || self.dropped_parameters.compared(url) == self.dropped_parameters.compared(other)
     }
 
     /// The key of a pair of URL and record, for [`Seen::was_noted_lately`].

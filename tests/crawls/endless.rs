@@ -1,4 +1,5 @@
-//! Sites whose URLs have no end: session ids, links that are relative to the wrong folder.
+//! Sites whose URLs have no end: session ids, links that are relative to the wrong folder, and parameters
+//! that only say where a link was shared.
 
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
@@ -80,4 +81,62 @@ fn lists_calendars_and_comics_are_followed_to_their_end() {
         .expect(0);
     assert_eq!(run.summary().outcome("ok"), 82, "{}", run.summary().json);
     assert_eq!(run.summary().reason("repeated_page"), 0);
+}
+
+#[test]
+fn parameters_that_are_dropped_do_not_make_a_url_another_one() {
+    let web = Web::start();
+    let site = web.site("shared.example");
+    let links = ["/a?utm_source=x", "/a?utm_medium=y&utm_source=z", "/a"];
+    let others = ["/b?ref=1&id=2", "/b?id=2"];
+    let mut home = page("Home");
+    for link in links.iter().chain(&others) {
+        home = home.link(link);
+    }
+    site.serve("/", home);
+    site.otherwise(|request| page(&request.path).into());
+    let fetched = |names: Option<&str>| {
+        let before = site.visits().pages().len();
+        let work = Workplace::new();
+        let mut crawl = work
+            .crawl(&web)
+            .args(["--follow", "all", "--depth", "1"])
+            .arg(site.url("/"));
+        if let Some(names) = names {
+            crawl = crawl.env("WEBFILL_DISPATCHER_DROP_PARAMETERS", names);
+        }
+        crawl.finish().expect(0);
+        let visits = site.visits().pages();
+        let paths = visits.0[before..].iter().map(|visit| visit.path.clone());
+        paths.filter(|path| path != "/").collect::<Vec<_>>()
+    };
+    // The request is the one that was found.
+    assert_eq!(
+        fetched(None),
+        ["/a?utm_source=x", "/b?ref=1&id=2", "/b?id=2"]
+    );
+    let by_ref = [
+        "/a?utm_source=x",
+        "/a?utm_medium=y&utm_source=z",
+        "/a",
+        "/b?ref=1&id=2",
+    ];
+    assert_eq!(fetched(Some("ref")), by_ref);
+}
+
+#[test]
+fn a_name_that_is_no_parameter_is_refused() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let run = work
+        .crawl(&web)
+        .arg("http://a.example/")
+        .env("WEBFILL_DISPATCHER_DROP_PARAMETERS", "u*m")
+        .finish()
+        .expect(2);
+    assert!(
+        run.stderr.contains("dispatcher.drop_parameters: `u*m`"),
+        "{}",
+        run.stderr
+    );
 }

@@ -4,6 +4,7 @@
 
 pub mod address;
 mod canonical;
+mod dropped_parameters;
 mod escapes;
 mod hashes;
 pub mod ports;
@@ -11,6 +12,7 @@ mod queries;
 mod site;
 
 pub use canonical::{MAX_URL_BYTES, UrlRefusal, canonical, canonical_on_page};
+pub use dropped_parameters::DroppedParameters;
 pub use encoding_rs::Encoding;
 pub use escapes::normalised_escapes;
 pub use hashes::{chained_hash, content_hash, page_hash};

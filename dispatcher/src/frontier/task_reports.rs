@@ -161,7 +161,9 @@ impl Frontier {
         };
         let report = self.task_report(task)?;
         // The index knows URLs by their hashes, and goes on to know those of pruned crawls.
-        Ok(report.filter(|report| report.crawl == crawl && report.url == url))
+        let is_of_url =
+            |report: &TaskReport| report.crawl == crawl && self.seen.are_one(&report.url, url);
+        Ok(report.filter(is_of_url))
     }
 
     pub fn task_report(

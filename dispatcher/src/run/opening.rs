@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use webfill_startup::Fault;
+use webfill_urls::DroppedParameters;
 
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
@@ -26,6 +27,8 @@ pub(super) fn open(
         seen_memory_bytes,
         page_cache_bytes: frontier::page_cache_bytes(seen_memory_bytes),
         excluded,
+        dropped_parameters: DroppedParameters::new(&setup.config.drop_parameters)
+            .map_err(|why| Fault::usage(format!("dispatcher.drop_parameters: {why}")))?,
         retries: setup.retries.clone(),
         rests: setup.rests.clone(),
         patience: setup.config.patience.map(|seconds| Patience {

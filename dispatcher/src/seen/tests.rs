@@ -28,7 +28,7 @@ fn state(db: &Connection) -> &Path {
 fn opened() -> (TempDir, Connection, Seen) {
     let (dir, db) = empty_database();
     db.execute_batch("BEGIN").unwrap();
-    let seen = Seen::open(&db, state(&db), LEAST).unwrap();
+    let seen = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual()).unwrap();
     (dir, db, seen)
 }
 
@@ -82,7 +82,7 @@ fn the_runs_are_the_same_after_a_restart_in_the_middle_of_a_merge() {
         if seen.merge.is_some() && nth % 7 == 0 {
             merging += 1;
             let tail = std::mem::take(&mut seen.tail);
-            seen = Seen::open(&db, state(&db), LEAST).unwrap();
+            seen = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual()).unwrap();
             seen.tail = tail;
             seen.last_task = nth as u64 + 1;
         }
@@ -113,7 +113,7 @@ fn keys_differ_by_crawl_and_by_database() {
     let key = seen.key(1, "http://a.org/");
     assert_eq!(
         key,
-        Seen::open(&db, state(&db), LEAST)
+        Seen::open(&db, state(&db), LEAST, DroppedParameters::usual())
             .unwrap()
             .key(1, "http://a.org/")
     );
@@ -126,7 +126,8 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
     let (_dir, db, mut seen) = opened();
     insert_all(&mut seen, &db, keys(1, 100_000));
     let tail = std::mem::take(&mut seen.tail);
-    let mut seen = Seen::open_reading(&db, state(&db), LEAST, 1).unwrap();
+    let mut seen =
+        Seen::open_reading(&db, state(&db), LEAST, DroppedParameters::usual(), 1).unwrap();
     seen.tail = tail;
     seen.last_task = 100_000;
     let older: Vec<u64> = keys(1, 100_000).collect();
@@ -219,7 +220,7 @@ fn runs_of_older_versions_become_files_and_are_merged_with_newer_ones() {
     write_older_run(&db, "older_seen_runs", second, 25, true);
     db.execute_batch("BEGIN").unwrap();
     older_runs::move_to_files(&db, &state(&db).join(runs::FOLDER)).unwrap();
-    let mut seen = Seen::open(&db, state(&db), LEAST).unwrap();
+    let mut seen = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual()).unwrap();
     assert_eq!(seen.runs.len(), 2);
     for (nth, key) in keys(2, 10_000).enumerate() {
         assert!(!seen.contains(key).unwrap());
@@ -240,7 +241,10 @@ fn files_that_a_crash_has_left_are_deleted_at_the_next_start() {
     let folder = state(&db).join(runs::FOLDER);
     fs::write(folder.join("notes.txt"), "of somebody else").unwrap();
     fs::write(folder.join("0123456789abcdef.run"), "half of it").unwrap();
-    let runs = Seen::open(&db, state(&db), LEAST).unwrap().runs.len();
+    let runs = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual())
+        .unwrap()
+        .runs
+        .len();
     assert!(runs > 0);
     let left = fs::read_dir(&folder).unwrap().count();
     assert_eq!(left, runs + 1, "the runs, and what is not ours");
@@ -257,7 +261,8 @@ fn a_full_tail_at_the_start_does_not_have_all_runs_read_at_once() {
     for task in 1..=800 {
         db.execute(sql, [(indexed + task) as i64]).unwrap();
     }
-    let mut seen = Seen::open_reading(&db, state(&db), LEAST, 1).unwrap();
+    let mut seen =
+        Seen::open_reading(&db, state(&db), LEAST, DroppedParameters::usual(), 1).unwrap();
     assert_eq!(seen.tail.len(), 800);
     seen.insert(1, indexed + 801);
     seen.maintain(&db).unwrap();
@@ -277,7 +282,7 @@ fn a_run_that_is_lost_ends_the_index_and_those_before_it_are_kept() {
         .unwrap()
         .set_len(100)
         .unwrap();
-    let kept = Seen::open(&db, state(&db), LEAST).unwrap();
+    let kept = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual()).unwrap();
     assert_eq!(kept.runs.len(), seen.runs.len() - 1);
     assert!(!last.exists());
     for run in &kept.runs {

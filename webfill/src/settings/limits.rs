@@ -2,7 +2,7 @@
 //! whether it comes from the file, the environment or a flag.
 
 use webfill_startup::{Fault, log};
-use webfill_urls::MAX_URL_BYTES;
+use webfill_urls::{DroppedParameters, MAX_URL_BYTES};
 
 use super::Settings;
 
@@ -25,6 +25,8 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     probes.supervisor_address().map_err(Fault::usage)?;
     settings.watches.check().map_err(Fault::usage)?;
     settings.notices.check().map_err(Fault::usage)?;
+    let dropped = DroppedParameters::new(&settings.dispatcher.drop_parameters);
+    dropped.map_err(|why| Fault::usage(format!("dispatcher.drop_parameters: {why}")))?;
     settings.retries.check().map_err(Fault::usage)?;
     settings.rests.check().map_err(Fault::usage)?;
     for (app, limits) in &settings.applications {

@@ -42,6 +42,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("dispatcher.exclude_sites", Kind::Text),
     ("dispatcher.restored", Kind::Switch),
     ("dispatcher.patience", Kind::Number),
+    ("dispatcher.drop_parameters", Kind::List),
     ("watches.seeds_dir", Kind::Text),
     ("watches.records", Kind::List),
     ("notices.smtp", Kind::Text),

@@ -1,0 +1,106 @@
+//! Query parameters that do not make a URL another one: whoever shares a link adds them (`utm_source`), and the page
+//! is the same. They are dropped where URLs are compared, and never from the URL that is requested.
+
+use std::borrow::Cow;
+
+/// Names of parameters, without regard to case; `*` at the end of a name stands for any end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DroppedParameters(Vec<String>);
+
+impl DroppedParameters {
+    /// What the settings name by default.
+    pub const USUAL: &str = "utm_*";
+
+    pub fn usual() -> DroppedParameters {
+        DroppedParameters(vec![DroppedParameters::USUAL.into()])
+    }
+
+    /// # Errors
+    ///
+    /// What is wrong with a name: an empty one, one with characters that no name of a parameter has as it stands in a
+    /// URL, or a `*` that is not at the end.
+    pub fn new(names: &[String]) -> Result<DroppedParameters, String> {
+        for name in names {
+            let stem = name.strip_suffix('*').unwrap_or(name);
+            let is_plain = |c: char| c.is_ascii_graphic() && !"*&=#?".contains(c);
+            if stem.is_empty() || !stem.chars().all(is_plain) {
+                return Err(format!(
+                    "`{name}` is no name of a query parameter, such as `ref`, or beginning of names, such as `utm_*`"
+                ));
+            }
+        }
+        let names = names.iter().map(|name| name.to_ascii_lowercase());
+        Ok(DroppedParameters(names.collect()))
+    }
+
+    /// The text by which a canonical URL is compared with others.
+    pub fn compared<'u>(&self, url: &'u str) -> Cow<'u, str> {
+        let Some((before, query)) = url.split_once('?').filter(|_| !self.0.is_empty()) else {
+            return url.into();
+        };
+        let (query, fragment) = match query.find('#') {
+            Some(at) => query.split_at(at),
+            None => (query, ""),
+        };
+        if !query.split('&').any(|pair| self.drops(pair)) {
+            return url.into();
+        }
+        let kept: Vec<&str> = query.split('&').filter(|pair| !self.drops(pair)).collect();
+        let mark = if kept.is_empty() { "" } else { "?" };
+        format!("{before}{mark}{}{fragment}", kept.join("&")).into()
+    }
+
+    fn drops(&self, pair: &str) -> bool {
+        let name = pair.split('=').next().unwrap_or_default().as_bytes();
+        self.0
+            .iter()
+            .any(|dropped| match dropped.strip_suffix('*') {
+                Some(stem) => {
+                    let beginning = name.get(..stem.len());
+                    beginning.is_some_and(|begins| begins.eq_ignore_ascii_case(stem.as_bytes()))
+                }
+                None => name.eq_ignore_ascii_case(dropped.as_bytes()),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_parameters_are_dropped_and_all_others_stay_as_they_are() {
+        let names = ["utm_*", "ref"].map(String::from);
+        let dropped = DroppedParameters::new(&names).unwrap();
+        for (url, expected) in [
+            ("http://a.example/", "http://a.example/"),
+            ("http://a.example/?", "http://a.example/?"),
+            ("http://a.example/?utm_source=x", "http://a.example/"),
+            (
+                "http://a.example/?UTM_Source=x&b=1",
+                "http://a.example/?b=1",
+            ),
+            ("http://a.example/?b=1&ref&c=2", "http://a.example/?b=1&c=2"),
+            (
+                "http://a.example/?reference=1",
+                "http://a.example/?reference=1",
+            ),
+            ("http://a.example/?b=utm_x", "http://a.example/?b=utm_x"),
+            ("http://a.example/?utm=1", "http://a.example/?utm=1"),
+            ("http://a.example/?b=1&&c", "http://a.example/?b=1&&c"),
+            (
+                "http://a.example/?ref=1#/x?ref=2",
+                "http://a.example/#/x?ref=2",
+            ),
+            ("http://a.example/ref=1", "http://a.example/ref=1"),
+        ] {
+            assert_eq!(dropped.compared(url), expected, "{url}");
+        }
+        let none = DroppedParameters::default();
+        assert_eq!(none.compared("http://a.example/?utm_source=x").len(), 30);
+        for wrong in ["", "*", "a*b", "a=b", "a b", "\u{fc}"] {
+            let refused = DroppedParameters::new(&[wrong.to_owned()]).unwrap_err();
+            assert!(refused.contains(wrong), "{refused}");
+        }
+    }
+}
