@@ -2,7 +2,7 @@
 //! reason. The frontier decides afterwards whether the URL was seen before and whether the budget
 //! of its site is spent.
 
-use webfill_urls::{Url, UrlRefusal};
+use webfill_urls::{Url, UrlRefusal, canonical_with_route, fragment_route};
 use webfill_wire::Reason;
 
 use crate::excluded_sites::ExcludedSites;
@@ -49,7 +49,9 @@ pub fn explained(reason: Reason) -> &'static str {
         Reason::UnsupportedScheme => "neither http nor https",
         Reason::Budget => "the crawl's budget for this site is spent",
         Reason::RepeatedPage => "found on a page that only repeats others of its site",
-        Reason::RepeatedPage => "found on a page that only repeats others of its site",
+        Reason::FragmentRoute => {
+            "the part behind `#` names a page that only scripts show: it takes the lane `browser`"
+        }
     }
 }
 
@@ -60,7 +62,15 @@ pub fn judge(
     scope: &Scope,
     excluded: &ExcludedSites,
 ) -> Result<Url, Refusal> {
-    judge_by(text, base, excluded, |url| scope.judge(url))
+    let mut url = judge_by(text, base, excluded, |url| scope.judge(url))?;
+    if fragment_route(text).is_none() {
+        return Ok(url);
+    }
+    if !scope.shows_routes() {
+        return Err(Refusal::Scope(Reason::FragmentRoute));
+    }
+    url = canonical_with_route(text, base).map_err(Refusal::Url)?;
+    Ok(url)
 }
 
 /// The same for a sitemap.
@@ -91,6 +101,7 @@ fn judge_by(
 mod tests {
     use super::*;
     use webfill_api::CrawlSpec;
+    use webfill_wire::Lane;
 
     fn reason(text: &str) -> Reason {
         let mut spec = CrawlSpec::new("app", "crawl");
@@ -108,6 +119,25 @@ mod tests {
         assert_eq!(reason("/relative"), Reason::InvalidUrl);
         assert_eq!(reason("http://other.com/"), Reason::OutOfDomain);
         assert_eq!(reason("http://example.com/a.jpg"), Reason::DeniedExtension);
+    }
+
+    #[test]
+    fn a_fragment_that_is_a_route_is_a_page_of_its_own_where_scripts_run() {
+        let judged = |lane, text: &str| {
+            let mut spec = CrawlSpec::new("app", "crawl");
+            spec.lane = lane;
+            let scope = Scope::compile(&spec).unwrap();
+            let judged = judge(text, None, &scope, &ExcludedSites::default());
+            judged.map(String::from).map_err(|refusal| refusal.reason())
+        };
+        let route = "http://example.com/#/user/1";
+        assert_eq!(judged(Lane::Browser, route), Ok(route.into()));
+        assert_eq!(judged(Lane::Http, route), Err(Reason::FragmentRoute));
+        for lane in [Lane::Browser, Lane::Http] {
+            let landing = Ok("http://example.com/".into());
+            assert_eq!(judged(lane, "http://example.com/#top"), landing);
+            assert_eq!(judged(lane, "http://example.com/#!"), landing);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use webfill_api::CrawlSpec;
 use webfill_api::scope::{DENIED_EXTENSIONS, ScopeError, canonical_domains, canonical_extension};
 use webfill_urls::Url;
-use webfill_wire::Reason;
+use webfill_wire::{Lane, Reason};
 
 use self::patterns::Patterns;
 
@@ -18,6 +18,7 @@ use self::patterns::Patterns;
 #[derive(Debug)]
 pub struct Scope {
     max_depth: u16,
+    lane: Lane,
     allowed_domains: HashSet<String>,
     /// Without any, every URL is allowed.
     allow: Patterns,
@@ -54,6 +55,7 @@ impl Scope {
             |own: &Vec<String>| own.iter().map(|ext| canonical_extension(ext)).collect();
         Ok(Scope {
             max_depth: spec.max_depth,
+            lane: spec.lane,
             allowed_domains: canonical_domains(&spec.allowed_domains)?,
             allow,
             deny,
@@ -64,6 +66,11 @@ impl Scope {
     /// Whether a URL at this depth is within the crawl's `max_depth`.
     pub fn reaches(&self, depth: u16) -> bool {
         depth <= self.max_depth
+    }
+
+    /// Whether fragments that are routes (`#/x`) name pages of their own.
+    pub fn shows_routes(&self) -> bool {
+        self.lane == Lane::Browser
     }
 
     /// Judges the canonical URL of a sitemap: by its host alone, because patterns and extensions say

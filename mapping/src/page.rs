@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use typed_arena::Arena;
 use webfill_document::{Document, Limits as DocumentLimits};
-use webfill_urls::{Encoding, Url, UrlRefusal, canonical, canonical_on_page};
+use webfill_urls::{Encoding, Url, UrlRefusal, canonical, canonical_on_page, with_route};
 
 use crate::extraction::{Metadatum, PageInput, PageKind};
 use crate::json_query;
@@ -161,10 +161,11 @@ impl<'a> Page<'a> {
 
     /// A link as a browser joins it with a base on this page.
     pub(crate) fn joined(&self, link: &str, base: &Url) -> Result<Url, UrlRefusal> {
-        match self.encoding {
+        let joined = match self.encoding {
             Some(encoding) => canonical_on_page(link, base, encoding),
             None => canonical(link, Some(base)),
-        }
+        };
+        with_route(joined?, link)
     }
 
     /// The JSON of a JSON page, or of all data scripts of an HTML page.

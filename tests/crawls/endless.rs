@@ -1,6 +1,10 @@
-//! Sites whose URLs have no end: session ids, links that are relative to the wrong folder, and parameters
-//! that only say where a link was shared.
+//! Sites whose URLs have no end: session ids, links that are relative to the wrong folder, parameters that
+//! only say where a link was shared, and routes in fragments.
 
+use std::time::Duration;
+
+use serde_json::json;
+use webfill_test_needs::needs;
 use webfill_tests::run::Run;
 use webfill_tests::site::{Web, page};
 use webfill_tests::workplace::Workplace;
@@ -139,4 +143,74 @@ fn a_name_that_is_no_parameter_is_refused() {
         "{}",
         run.stderr
     );
+}
+
+/// Two people of an application, each at an address behind `#`.
+fn people(work: &Workplace, root: &str) -> std::path::PathBuf {
+    let record = |n: u32| {
+        json!({
+            "id": n.to_string(), "urls": [format!("{root}#/user/{n}")], "fields": {"name": null},
+        })
+    };
+    work.write_lines("people.jsonl", &[record(1), record(2)])
+}
+
+#[test]
+fn a_route_in_a_fragment_is_refused_without_a_browser() {
+    let web = Web::start();
+    let site = web.site("app.example");
+    site.serve(
+        "/",
+        page("App")
+            .field("name", "Nobody")
+            .link("#/user/3")
+            .link("#!"),
+    );
+    let work = Workplace::new();
+    let seeds = people(&work, &site.url("/"));
+    let run = work
+        .crawl(&web)
+        .args(["--follow", "all"])
+        .arg("--seeds")
+        .arg(seeds)
+        .arg(site.url("/#top"))
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.reason("fragment_route"), 3, "{}", summary.json);
+    assert_eq!(
+        summary.records(),
+        (2, 0),
+        "no record gets the landing page's value"
+    );
+    assert_eq!(site.visits().pages().len(), 1);
+}
+
+#[needs(chromium)]
+#[test]
+fn a_route_in_a_fragment_is_a_page_of_its_own_in_the_browser() {
+    let web = Web::start();
+    let site = web.site("app.example");
+    let script = "<p class=name></p><script>
+        document.querySelector('.name').textContent = 'Person ' + location.hash.split('/')[2]</script>";
+    site.serve("/", page("App").html(script));
+    let work = Workplace::new();
+    let seeds = people(&work, &site.url("/"));
+    let run = work
+        .crawl(&web)
+        .args(["--lane", "browser"])
+        .instead("--workers", "1")
+        .env("WEBFILL_BROWSER_SANDBOX", "false")
+        .time_limit(Duration::from_secs(120))
+        .arg("--seeds")
+        .arg(seeds)
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().records(), (2, 2), "{}", run.summary().json);
+    for id in ["1", "2"] {
+        assert_eq!(
+            work.stored().record(id).fields["name"],
+            format!("Person {id}")
+        );
+    }
 }

@@ -43,6 +43,10 @@ impl UrlRefusal {
         }
     }
 
+    pub(crate) fn too_long(text: &str) -> Self {
+        UrlRefusal::invalid(text, TOO_LONG)
+    }
+
     fn unsupported(text: &str, scheme: &str) -> Self {
         UrlRefusal::UnsupportedScheme {
             text: shortened(text),

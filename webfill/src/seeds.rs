@@ -219,7 +219,7 @@ fn judge(line: u64, found: Found) -> Vec<Result<Seed, SeedFault>> {
     let mut judged = Vec::new();
     let mut urls = Vec::with_capacity(found.urls.len());
     for text in &found.urls {
-        match webfill_urls::canonical(text, None) {
+        match webfill_urls::canonical_with_route(text, None) {
             Ok(url) => urls.push(String::from(url)),
             Err(refusal) => judged.push(Err(SeedFault::new(line, refusal, text.as_bytes()))),
         }

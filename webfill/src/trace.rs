@@ -53,7 +53,7 @@ pub struct TraceOptions {
 
 pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::load(options.connection.config.as_deref())?;
-    let url = webfill_urls::canonical(&options.url, None)
+    let url = webfill_urls::canonical_with_route(&options.url, None)
         .map_err(|refusal| Fault::usage(format!("`{}`: {refusal}", options.url)))?
         .to_string();
     let mut missing = Vec::new();

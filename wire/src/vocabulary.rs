@@ -136,6 +136,8 @@ named! {
         Budget = "budget",
         /// Found on a page that only repeats others of its site.
         RepeatedPage = "repeated_page",
+        /// Its fragment (`#/x`, `#!x`) names a page that only scripts show, and the crawl has no browser.
+        FragmentRoute = "fragment_route",
     }
 }
 

@@ -49,6 +49,7 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
         Reason::UnsupportedScheme => "neither http nor https",
         Reason::Budget => "the site's share of the crawl is used up",
         Reason::RepeatedPage => "on a page that only repeats others",
+        Reason::FragmentRoute => "needs a browser",
     }
 }
 

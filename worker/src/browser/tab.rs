@@ -23,6 +23,7 @@ use webfill_urls::canonical;
 use super::devtools::{CallError, DevTools, Event};
 use super::subresources::{Subresource, SubresourceRequest, base64};
 use super::{BrowserConfig, Page, Rendered};
+use crate::blocks::is_same_page;
 use crate::permits::Denied;
 
 /// A tab that takes longer to close is given up.
@@ -230,7 +231,9 @@ impl Tab {
         let request = &event.params["request"];
         let target = request["url"].as_str().unwrap_or_default();
         match canonical(target, None) {
-            Ok(url) if request["method"] == "GET" && url != *page.url => Step::MovedTo(url.into()),
+            Ok(url) if request["method"] == "GET" && !is_same_page(&url, page.url) => {
+                Step::MovedTo(url.into())
+            }
             _ => Step::GoesOn,
         }
     }

@@ -31,7 +31,7 @@ impl Core {
         question: &WhyQuestion,
         now_ms: i64,
     ) -> Result<Reply, FrontierError> {
-        let (url, site) = match webfill_urls::canonical(&question.url, None) {
+        let (url, site) = match webfill_urls::canonical_with_route(&question.url, None) {
             Ok(url) => (url.to_string(), webfill_urls::site(&url)),
             Err(refusal) => return Ok(Refusal::new("$.url", refusal).into()),
         };
