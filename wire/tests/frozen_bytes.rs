@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use webfill_wire::codec::{self, OLDEST_VERSION, WIRE_VERSION};
 use webfill_wire::greeting;
 use webfill_wire::{
-    DispatcherToSupervisor, Follow, Lane, Outcome, Reason, ReturnCause, SupervisorOutcomes,
+    DispatcherToSupervisor, Follow, Lane, Outcome, ReturnCause, SupervisorOutcomes,
     SupervisorToDispatcher, SupervisorToWorker, WorkerToSupervisor,
 };
 
@@ -76,9 +76,6 @@ fn freeze_parts(frozen: &mut Frozen) {
     freeze(frozen, "SupervisorHeartbeat".into(), &heartbeat());
     for outcome in Outcome::ALL {
         freeze(frozen, format!("Outcome::{outcome:?}"), outcome);
-    }
-    for reason in Reason::ALL {
-        freeze(frozen, format!("Reason::{reason:?}"), reason);
     }
     for lane in Lane::ALL {
         freeze(frozen, format!("Lane::{lane:?}"), lane);
