@@ -36,7 +36,6 @@ use self::names::Names;
 use self::rests::Rests;
 use self::retries::Retries;
 use self::scripts::{ScriptedSites, UnfitMappings};
-use self::scripts::ScriptedSites;
 use self::trickles::Trickles;
 use crate::application_limits::ApplicationLimits;
 use crate::excluded_sites::ExcludedSites;

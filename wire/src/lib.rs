@@ -9,6 +9,7 @@
 //! - [`refusal_log`]: how often a refused peer is logged.
 //! - [`report`]: what supervisors tell of themselves.
 //! - [`socket`]: the only module that uses ZeroMQ.
+//! - [`repeats`]: that a page only repeats others of its site.
 //! - [`scripts`]: what workers find out about pages that scripts make.
 //! - [`links`]: what the links of an outcome are, and how many fit into a message.
 //! - [`keys`]: the CURVE keys of processes, and the list of those that are admitted.
@@ -21,6 +22,7 @@ pub mod keys;
 pub mod links;
 pub mod message;
 pub mod refusal_log;
+pub mod repeats;
 pub mod report;
 pub mod scripts;
 pub mod socket;
@@ -30,6 +32,7 @@ pub use arrivals::Arrivals;
 pub use links::LinkKind;
 pub use message::*;
 pub use refusal_log::RefusalLog;
+pub use repeats::{evidence_of_repetition, is_repetition};
 pub use report::{REPORTS_SINCE, SupervisorReport};
 pub use scripts::{Finding, ScriptsReport};
 pub use vocabulary::{Follow, Lane, Outcome, Reason, RestReason};

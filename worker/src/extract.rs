@@ -304,6 +304,7 @@ pub(crate) fn extract(
     drop(text);
     if is_candidate
         && is_read
+        && result.outcome == Outcome::Ok
         && let Some((kind, is_shell, seen)) =
             scripts::unread_kind(&result, engine.set(), shell.as_ref())
     {

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
+use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone, is_repetition};
 
 use super::answers::{Completion, CompletionTally, FeedTally, SiteId, TaskId};
 use super::feed::{FeedBatch, LinkContext};
@@ -129,7 +129,7 @@ impl Frontier {
             attrs: task.attrs,
             is_of_repetition: false,
         };
-        let is_of_repetition = trickles::is_repetition(report);
+        let is_of_repetition = is_repetition(report);
         let priority = match is_of_repetition {
             true => trickles::PRIORITY,
             false => task.priority.saturating_sub(PRIORITY_LOST).max(1),

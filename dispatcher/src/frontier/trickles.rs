@@ -1,4 +1,4 @@
-//! What pages lead to that only repeat others of their site, as their worker says (an outcome `ok` with evidence): session
+//! What pages lead to that only repeat others of their site, as their worker says ([`is_repetition`](webfill_wire::is_repetition)): session
 //! ids in URLs and links relative to the wrong folder lead from such pages to further ones without an end. Of
 //! their new links one is queued now and then, behind everything else; the others are refused.
 //!
@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use webfill_wire::{CrawlKey, Outcome, TaskDone};
+use webfill_wire::CrawlKey;
 
 use super::answers::SiteId;
 
@@ -18,11 +18,6 @@ pub(super) const PRIORITY: u8 = 1;
 
 /// How many crawls' sites are remembered.
 const MOST_SITES: usize = 4_096;
-
-/// Whether the worker has found the page to repeat others.
-pub(super) fn is_repetition(report: &TaskDone) -> bool {
-    report.outcome == Outcome::Ok && report.evidence.is_some()
-}
 
 /// When a link of such a page was queued last.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use webfill_urls::Url;
-use webfill_wire::Evidence;
+use webfill_wire::evidence_of_repetition;
 
 use crate::blocks;
 use crate::task_result::TaskResult;
@@ -63,12 +63,9 @@ impl Repeats {
         if !self.is_repetition(content, hash(&url.as_str()) as u32) {
             return;
         }
-        result.evidence = Some(Evidence {
-            url: url.to_string(),
-            status_code: result.status_code,
-            sign: format!("the page shows what {} others of its site show", SAME - 1),
-            no_route: false,
-        });
+        let seen = format!("the page shows what {} others of its site show", SAME - 1);
+        let evidence = evidence_of_repetition(url.as_str(), result.status_code, &seen);
+        result.evidence = Some(evidence);
     }
 
     fn is_repetition(&mut self, content: u64, url: u32) -> bool {
