@@ -164,7 +164,9 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
     fleet.feed(&[request_with(&dead.url("/N"), "newer", urgent)]);
     crawl_good_hosts(&fleet, ".example");
     fleet.wait_until_done("newer");
-    fleet.wait_until_done("expired");
+    wait_for("the expired task has ended", || {
+        (fleet.pending("expired") == 0).then_some(())
+    });
     fleet.wait_until_app_is_done("limited", "elsewhere");
     fleet.wait_until_app_is_done("limited", "here");
     assert_eq!(fleet.pending("laned"), 1, "no browser is there");
