@@ -45,7 +45,7 @@ impl Fleet {
             "--dispatcher",
             &tasks,
             "--id",
-            "bench",
+            "supervisor",
             "--workers",
             "1",
         ];
