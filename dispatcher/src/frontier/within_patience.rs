@@ -71,7 +71,8 @@ impl Frontier {
         {
             return Ok(false);
         }
-        let sql = "SELECT url FROM tasks WHERE site = ?1 AND state = 0 LIMIT ?2";
+        let sql = "SELECT url FROM tasks
+                   WHERE site = ?1 AND state = 0 AND not_before_ms = 0 LIMIT ?2";
         let mut select = self.db.prepare_cached(sql)?;
         let mut rows = select.query(params![task.site, TASKS_LOOKED_AT as i64])?;
         let host = host_of(&task.url);
