@@ -11,9 +11,12 @@ const MAX_FRAME_BYTES: i64 = 64 << 20;
 /// message under way on each of its connections.
 const MAX_CLIENT_FRAME_BYTES: i64 = 16 << 20;
 
-/// So many messages of a client are read ahead by libzmq, and so many answers kept for one that does not
-/// read them. The others wait here, where they are counted ([`super::Held`]).
-const CLIENT_READ_AHEAD: i32 = 16;
+/// So many answers are kept by libzmq for a client that does not read them. The others wait here, where they
+/// are counted ([`super::Held`]).
+///
+/// What it reads ahead is not bounded, because this side reads at once. A bound would also be the end of the
+/// process: libzmq 4.3.4 fails an assertion (`!_io_error`) if a peer leaves while its input is held up, and
+/// the next heartbeat is due.
 const CLIENT_UNREAD: i32 = 32;
 
 /// The time limit of a handshake, which takes a few round trips. A refused peer gets no answer, so it
@@ -48,7 +51,6 @@ pub(super) fn configure(socket: &mut zmq::Socket, spec: &SocketSpec) -> zmq::Res
     }
     if spec.is_for_clients {
         socket.set_sndhwm(CLIENT_UNREAD)?;
-        socket.set_rcvhwm(CLIENT_READ_AHEAD)?;
     }
     // Closing a socket does not wait for unsent frames; the end of the process does, see `close_all`.
     socket.set_linger(0)?;
