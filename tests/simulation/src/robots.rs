@@ -28,7 +28,7 @@ pub(crate) enum RobotsState {
     File(RobotsFile),
     /// 404, which allows everything.
     Missing,
-    /// 429, which allows everything, too, but the site is to be left alone.
+    /// 429: nothing is allowed, as with 503.
     TooMany {
         retry_after_ms: Option<u64>,
     },
@@ -64,6 +64,7 @@ impl RobotsState {
             self,
             RobotsState::Error
                 | RobotsState::Overloaded { .. }
+                | RobotsState::TooMany { .. }
                 | RobotsState::NoAnswer
                 | RobotsState::NoName
         )
@@ -151,6 +152,7 @@ impl RobotsPlan {
     pub(crate) fn meaning(&self, status: Option<u16>, body: &str) -> RobotsState {
         match status {
             Some(200) => self.state(phase_of(body)).clone(),
+            Some(408 | 429) => RobotsState::Error,
             Some(300..=499) => RobotsState::Missing,
             _ => RobotsState::Error,
         }
