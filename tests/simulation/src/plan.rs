@@ -4,7 +4,6 @@ use webfill_dispatcher::{GroupBounds, RestTable, RetryTable};
 use webfill_wire::Lane;
 use webfill_worker::PolitenessConfig;
 
-use crate::dead_hosts::DeadHosts;
 use crate::dice::Dice;
 use crate::faults::{Fault, NetworkPlan};
 use crate::orders::Order;
@@ -32,7 +31,7 @@ pub(crate) struct Plan {
     pub(crate) deaths_in_turn: u64,
     /// About how long the crawl would take without faults.
     pub(crate) estimate_ms: u64,
-    /// The crawls' priorities: one, or several that go to the same sites.
+    /// The crawls' priorities: one, or two that go to the same sites.
     pub(crate) priorities: Vec<u8>,
     /// What the crawls need.
     pub(crate) crawl_lanes: Vec<Lane>,
@@ -50,7 +49,6 @@ pub(crate) struct Plan {
     pub(crate) slow_names: u64,
     /// What all sites of one provider, or at one address, may be asked together.
     pub(crate) group_bounds: Option<GroupBounds>,
-    pub(crate) dead_hosts: Option<DeadHosts>,
     /// The database must add up after so many turns, each time.
     pub(crate) turns_between_checks: u64,
 }
@@ -100,7 +98,6 @@ impl Plan {
             orders: Vec::new(),
             slow_names: Dice::new(seed ^ 0x510).one_of(&[0, 0, 5]),
             group_bounds: None,
-            dead_hosts: None,
             turns_between_checks: 64,
         };
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
@@ -125,7 +122,6 @@ impl Plan {
         if plan.rests {
             plan.add_blocks(&mut Dice::new(seed ^ 0xB10C));
         }
-        plan.add_dead_hosts(&mut Dice::new(seed ^ 0xDEAD));
         plan
     }
 
@@ -193,12 +189,10 @@ impl Plan {
         }
     }
 
-    /// Long enough that no site is given up whose trouble passes, except in worlds with dead hosts.
+    /// Long enough that no site is given up whose trouble passes.
     pub(crate) fn rest_table(&self) -> RestTable {
-        let dead_hosts = self.dead_hosts.as_ref();
-        let most_rests = dead_hosts.map_or(MOST_RESTS, |dead_hosts| dead_hosts.most_rests);
         let rests = match self.rests {
-            true => vec![REST_S; most_rests],
+            true => vec![REST_S; MOST_RESTS],
             false => Vec::new(),
         };
         RestTable {

@@ -23,7 +23,6 @@ impl Plan {
             Sabotage::LastRequestsAreNotTold => plan.forgets_what_supervisors_learnt(dice),
             Sabotage::FailuresEndTasks => plan.loses_one_way_for_long(dice),
             Sabotage::AnswersDoNotWaitForLeases => plan.orders_the_deaf(dice),
-            Sabotage::HandingOutStops => plan.gives_up_sites(dice),
             _ => {}
         }
         plan
@@ -38,7 +37,6 @@ impl Plan {
         self.network = NetworkPlan::perfect();
         self.deaths_in_turn = 0;
         self.group_bounds = None;
-        self.dead_hosts = None;
         self.faults.clear();
         self.orders.clear();
         self.crawl_lanes.fill(Lane::Http);
@@ -97,13 +95,6 @@ impl Plan {
             for_ms: dice.between(60_000, 150_000),
         };
         self.faults.push((dice.between(500, 8_000), fault));
-    }
-
-    /// Hosts that are dead, and nothing else that goes wrong.
-    fn gives_up_sites(&mut self, dice: &mut Dice) {
-        self.calm_down(dice);
-        self.rests = true;
-        self.have_dead_hosts(dice);
     }
 
     /// Supervisors and workers do not hear of orders, and have tasks waiting that these are about.
