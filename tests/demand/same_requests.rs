@@ -272,7 +272,12 @@ fn assert_meaning(way: &Way) {
         way.order,
         ["/priority-100", "/update/2", "/priority-90", "/priority-1"]
     );
-    let second = |path: &str| (path.to_owned(), "second/2".to_owned());
+    let second = |path: &str| {
+        (
+            path.to_owned(),
+            concat!("webfill/", env!("CARGO_PKG_VERSION"), " second/2").to_owned(),
+        )
+    };
     for (path, agent) in ["/update", "/update/2", "/update/3"].map(second) {
         assert_eq!(
             way.agents[&path], agent,

@@ -9,6 +9,9 @@ use crate::plan::{LONGEST_WAIT_MS, Plan, REST_S, RETRY_AFTER_S};
 use crate::robots::{RobotsPlan, retry_after_ms};
 use crate::web::Response;
 
+/// A page that answers 429 is retried so often while its site answers others.
+const MOST_RETRIES_OF_429: u32 = 20;
+
 /// All attempts fail.
 pub(crate) const FAILS_FOR_GOOD: u32 = u32::MAX;
 
@@ -69,7 +72,11 @@ impl PageFailure {
 impl PagePlan {
     /// How often each crawl requests it if nothing goes wrong.
     pub(crate) fn attempts(&self) -> u32 {
-        1 + self.fails.min(RETRY_AFTER_S.len() as u32)
+        let most = match self.failure {
+            PageFailure::Overloaded { status: 429, .. } => MOST_RETRIES_OF_429,
+            _ => RETRY_AFTER_S.len() as u32,
+        };
+        1 + self.fails.min(most)
     }
 }
 
