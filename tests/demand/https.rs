@@ -393,6 +393,10 @@ fn whoever_does_not_read_an_answer_loses_the_place() {
             stream.set_nonblocking(true).expect("an option");
             // What does not fit waits here; there is more than enough.
             let _ = stream.write(questions.as_bytes()).expect("there is room");
+            // The first answer has begun, so its token is known: nobody takes this place before its time.
+            wait_for("it is answered", || {
+                stream.peek(&mut [0]).is_ok().then_some(())
+            });
             stream
         })
         .collect();
