@@ -86,8 +86,9 @@ impl Witness {
         texts.collect::<Result<_, _>>().expect("it is text")
     }
 
-    /// What does not add up, or has changed and must not.
-    pub(crate) fn faults(&mut self) -> Vec<String> {
+    /// What does not add up, or has changed and must not. Where sites block, pages that were good may be
+    /// fetched again: they may have been the block.
+    pub(crate) fn faults(&mut self, blocking_sites: &[String]) -> Vec<String> {
         let mut faults = self.texts(FAULTS);
         for fault in &mut faults {
             fault.insert_str(0, "does not add up: ");
@@ -102,6 +103,7 @@ impl Witness {
             // Failures that turn out to be the site's, or the machine's, are queued again.
             let may_go_on = match ended.0.as_str() {
                 "stopped" => self.serves_several_records(*task),
+                "ok" => self.is_at_one_of(*task, blocking_sites),
                 outcome => outcome == "http_error" || is_failure(outcome),
             };
             if now.get(task) != Some(ended) && !may_go_on {
@@ -114,6 +116,15 @@ impl Witness {
         drop(select);
         self.done = now;
         faults
+    }
+
+    fn is_at_one_of(&self, task: i64, sites: &[String]) -> bool {
+        let sql = "SELECT name FROM tasks t JOIN sites s ON s.id = t.site WHERE t.id = ?1";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let name: String = select
+            .query_row([task], |row| row.get(0))
+            .expect("it has a site");
+        sites.contains(&name)
     }
 
     /// Whether a further record may have come to want the page of a task. A task that was stopped

@@ -120,7 +120,7 @@ impl World {
             longest_outbox: self.judge.longest_outbox,
         };
         for dispatcher in &self.dispatchers {
-            let found = Witness::open(&dispatcher.folder).faults();
+            let found = Witness::open(&dispatcher.folder).faults(&[]);
             let number = dispatcher.number;
             let told = found
                 .into_iter()
