@@ -143,6 +143,8 @@ fn check_page(
     }
     let attempts = planned.attempts();
     let is_exact = world.plan.is_peaceful()
+        // What came before a block may be fetched again.
+        && of_site.blocks.is_none()
         && !of_site.robots.fails()
         && !(world.plan.rests && of_site.fails());
     if asked.is_none() || (is_exact && asked != Some(attempts)) {
