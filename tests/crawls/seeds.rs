@@ -188,8 +188,11 @@ fn row(number: u32) -> String {
     format!("{number},http://a.example/{number},,\"first line\nsecond line\"")
 }
 
+/// Its name, the edit itself, and the new records.
+type Edit = (&'static str, fn(&mut Vec<String>), &'static [u32]);
+
 /// What is done to a file between two runs.
-const EDITS: &[(&str, fn(&mut Vec<String>), &[u32])] = &[
+const EDITS: &[Edit] = &[
     ("nothing", |_| {}, &[]),
     (
         "appended",

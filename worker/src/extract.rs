@@ -291,13 +291,12 @@ pub(crate) fn extract(
         end_if_sent_on(&mut result, &url, html);
     }
     if is_read && result.outcome == Outcome::Ok {
-        let keeping = keeping.map(|keeping| {
+        let sampler = keeping.and_then(|keeping| {
             if kind == Kind::Html {
                 keeping.repeats.note(&mut result, &url, &text);
             }
-            keeping
+            keeping.sampler.as_mut()
         });
-        let sampler = keeping.and_then(|keeping| keeping.sampler.as_mut());
         result.sample = sampler.and_then(|sampler| sampler.sample(&result, &text));
         result.look = look::of_page(&result, kind, &text, engine.document_limits());
     }

@@ -76,7 +76,7 @@ impl Archive {
     fn next_answer(&mut self) -> Result<Option<ArchivedAnswer>, Fault> {
         loop {
             if let Some((path, reader)) = &mut self.open {
-                match reader.next() {
+                match reader.next_answer() {
                     Ok(Some(answer)) => return Ok(Some(answer)),
                     Ok(None) => {}
                     Err(error) if !self.is_second_pass => {

@@ -82,7 +82,7 @@ impl WarcReader {
     /// # Errors
     ///
     /// The file is torn here, or is none; nothing more can be read of it.
-    pub fn next(&mut self) -> io::Result<Option<ArchivedAnswer>> {
+    pub fn next_answer(&mut self) -> io::Result<Option<ArchivedAnswer>> {
         loop {
             let Some(head) = read_record_head(&mut self.records)? else {
                 return Ok(None);
@@ -272,7 +272,7 @@ mod tests {
         let mut reader = WarcReader::open(file.path(), MOST).unwrap();
         let mut answers = Vec::new();
         loop {
-            match reader.next() {
+            match reader.next_answer() {
                 Ok(Some(answer)) => answers.push(answer),
                 Ok(None) => return (answers, None),
                 Err(error) => return (answers, Some(error)),

@@ -60,13 +60,15 @@ fn it_is_set_aside_for_longer_each_time_until_it_hands_something_out() {
     assert_eq!(dispatch.sites_set_aside(), 0);
 }
 
+type What<'w> = &'w dyn Fn(&mut Dispatch);
+
 #[test]
 fn what_happens_at_a_site_brings_it_back_at_once() {
     let woken = Woken {
         site: SiteId(1),
         turn: turn(50),
     };
-    let kinds: [(&str, &dyn Fn(&mut Dispatch)); 4] = [
+    let kinds: [(&str, What<'_>); 4] = [
         ("a new task", &|dispatch| drop(dispatch.wake(woken))),
         ("a changed rule", &|dispatch| {
             dispatch.change_rule(&site(1, 0, None));

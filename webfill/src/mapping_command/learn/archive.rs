@@ -96,7 +96,7 @@ impl Archive {
             let mut reader = WarcReader::open(path, self.max_body_bytes)
                 .map_err(|error| Fault::error(format!("{shown}: cannot be read: {error}")))?;
             loop {
-                match reader.next() {
+                match reader.next_answer() {
                     Ok(Some(answer)) => {
                         if let Ok(url) = canonical(&answer.url, None) {
                             each(url, answer);
