@@ -367,7 +367,8 @@ impl Crawl {
 
     fn source(&mut self, dataset: Option<Arc<Dataset>>) -> Option<Source> {
         let Some((plan, dataset)) = self.dataset.as_ref().zip(dataset) else {
-            return self.seeds.take().map(Source::Lines);
+            let seeds = self.seeds.take();
+            return seeds.map(|seeds| Source::Lines(Box::new(seeds)));
         };
         Some(Source::Dataset(DatasetSeeds {
             identity: plan.identity(),

@@ -166,7 +166,10 @@ mod tests {
         for minute in 0..5 {
             let at_ms = now_ms + minute * 60_000;
             rotation
-                .add(at_ms, |made| Ok(fs::create_dir(made).unwrap()))
+                .add(at_ms, |made| {
+                    fs::create_dir(made).unwrap();
+                    Ok(())
+                })
                 .unwrap();
         }
         let failed = rotation.add(now_ms + DAY_MS, |made| {

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// The input that seeds are read from.
 pub enum Source {
-    Lines(Seeds),
+    Lines(Box<Seeds>),
     Dataset(DatasetSeeds),
 }
 
@@ -139,7 +139,7 @@ impl Reading {
     pub fn start(source: Source, fed: u64) -> Result<Reading, Fault> {
         match source {
             Source::Lines(seeds) => {
-                Reading::on_thread(AHEAD, move |bring| read_lines(seeds, fed, &bring))
+                Reading::on_thread(AHEAD, move |bring| read_lines(*seeds, fed, &bring))
             }
             Source::Dataset(seeds) => {
                 Reading::on_thread(1, move |bring| read_documents(seeds, fed, &bring))
