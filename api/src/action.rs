@@ -302,7 +302,7 @@ const SITES_KEYS: &[Key] = &[
         name: "after",
         required: false,
         rule: Rule::WholeOrNull(0, 1 << 53),
-        meaning: "Go on behind the answer that had this `next`.",
+        meaning: "Continue from the answer that returned this `next`.",
     },
 ];
 
@@ -327,7 +327,7 @@ const WHY_KEYS: &[Key] = &[
         name: "after",
         required: false,
         rule: Rule::Text(20),
-        meaning: "Go on behind the answer that had this `next`.",
+        meaning: "Continue from the answer that returned this `next`.",
     },
 ];
 

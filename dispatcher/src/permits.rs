@@ -254,7 +254,7 @@ impl Held for OfAnswer {
 /// What is kept as long as somebody else holds it.
 struct Kept<K, V> {
     held: HashMap<K, Weak<V>>,
-    /// At so many, those that nobody holds are looked for.
+    /// At this many entries, unused ones are dropped.
     look_at: usize,
 }
 

@@ -35,7 +35,7 @@ impl PatternSet {
 #[derive(Default)]
 struct InUse {
     sets: HashMap<Vec<String>, Weak<PatternSet>>,
-    /// At so many, those that nobody holds any more are looked for.
+    /// At this many entries, unused ones are dropped.
     look_at: usize,
 }
 
