@@ -74,7 +74,8 @@ impl Frontier {
         if !is_suspicion(report) || self.is_blocking(task.site)? {
             return Ok(None);
         }
-        if self.known_crawl(task.crawl)?.ending(now_ms).is_some() {
+        let wall_ms = self.wall_ms(now_ms);
+        if self.known_crawl(task.crawl)?.ending(wall_ms).is_some() {
             return Ok(Some(Disposition::Ends));
         }
         self.note_try(report, now_ms)?;

@@ -117,7 +117,8 @@ impl Frontier {
             return Ok(false);
         }
         self.store_scripts(task.site)?;
-        let is_over = self.known_crawl(task.crawl)?.ending(now_ms).is_some();
+        let wall_ms = self.wall_ms(now_ms);
+        let is_over = self.known_crawl(task.crawl)?.ending(wall_ms).is_some();
         Ok(found.finding == Finding::Wanted && self.lanes.has_browsers() && !is_over)
     }
 
