@@ -1,0 +1,289 @@
+//! The clock of one site ([`Clock`]): when may the site's next request start?
+//!
+//! The delay counts from the moment the server's answer began (or the attempt ended without
+//! one), never from the start of a request: a slow connect would shorten the gap that the
+//! server sees. A site belongs to one worker, and only that worker's clock paces its requests;
+//! the dispatcher and the shared cache hold copies, from which another worker goes on after this
+//! process. A clock is handed every moment; it never reads the time itself.
+
+use std::time::{Duration, Instant};
+
+use super::{AcceptedPace, Answer, Answered, Pace};
+
+/// The site's clock.
+#[derive(Debug, Clone, Default)]
+pub struct Clock {
+    /// When the last answer began, or the last attempt ended.
+    last: Option<Instant>,
+    /// The same, of pages only.
+    last_page: Option<Instant>,
+    /// No request before this, whatever the delay says.
+    not_before: Option<Instant>,
+    /// Requests in a row that were not served.
+    failures: u32,
+    accepted: AcceptedPace,
+}
+
+/// A site that is overloaded or has no robots.txt to be had is left alone for at least this long, even
+/// when the delay is zero.
+const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
+
+/// Failures in a row still count this long after the wait that they have led to.
+const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
+
+/// What a site accepts is remembered here for so long after its last request; then only the cache has it.
+const ACCEPTED_PACE_COUNTS_FOR: Duration = Duration::from_secs(600);
+
+/// The wait doubles with each failure in a row: up to 8 delays for a site that does not answer, so
+/// that a dead site with many URLs comes to an end; up to 64 delays for one that is overloaded.
+const MOST_DOUBLINGS_SILENT: u32 = 3;
+const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
+
+impl Clock {
+    /// When the next request may start, if `delay` lies between two requests.
+    pub fn next(&self, delay: Duration) -> Option<Instant> {
+        let paced = self.last.map(|last| last + self.spacing(delay));
+        paced.max(self.not_before)
+    }
+
+    /// What lies between two requests: the delay in force, or more if the site accepts less.
+    pub fn spacing(&self, delay: Duration) -> Duration {
+        delay.max(self.accepted.spacing())
+    }
+
+    pub fn accepted(&self) -> AcceptedPace {
+        self.accepted
+    }
+
+    /// Another worker, or an earlier run, has learnt what the site accepts.
+    pub fn accepts(&mut self, spacing: Duration) {
+        if !self.accepted.is_known() {
+            self.accepted = AcceptedPace::known(spacing);
+        }
+    }
+
+    /// When a page may follow the robots.txt that was answered last.
+    pub fn next_after_robots(&self, delay: Duration) -> Option<Instant> {
+        let paced = self.last_page.map(|last| last + self.spacing(delay));
+        paced.max(self.not_before)
+    }
+
+    /// Forgets `Retry-After`, back-off, holds and what the site accepts; the delay stays.
+    pub fn forget_back_off(&mut self) {
+        self.not_before = None;
+        self.failures = 0;
+        self.accepted = AcceptedPace::default();
+    }
+
+    /// Another worker may have had a request to the site under way until `at`.
+    pub fn another_asked(&mut self, at: Instant) {
+        self.last = self.last.max(Some(at));
+        self.last_page = self.last_page.max(Some(at));
+    }
+
+    /// The last request was for a page.
+    pub fn page_answered(&mut self, at: Instant) {
+        self.last_page = self.last_page.max(Some(at));
+    }
+
+    /// No request before `instant`: the dispatcher or the shared cache says so.
+    pub fn hold_until(&mut self, instant: Instant) {
+        self.not_before = self.not_before.max(Some(instant));
+    }
+
+    /// A request was answered, or ended without an answer.
+    pub fn answered(&mut self, request: Answered, pace: Pace) {
+        self.last = self.last.max(Some(request.at));
+        let delay = pace.delay;
+        let wait = match request.answer {
+            Answer::Served => {
+                self.failures = 0;
+                self.accepted.served(request.at);
+                Duration::ZERO
+            }
+            Answer::Redirect => Duration::ZERO,
+            Answer::Silent => self.back_off(delay, MOST_DOUBLINGS_SILENT),
+            Answer::NoRules => self.back_off(delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
+            Answer::Overloaded { retry_after } => {
+                // Those that follow in a row come after a back-off, and show an outage rather than a pace.
+                if self.failures == 0 {
+                    self.accepted.refused(delay, retry_after, request.at);
+                }
+                let base = delay.max(LEAST_BACK_OFF);
+                let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
+                // What the server asks for is a floor: a short wait does not end the doubling.
+                own.max(retry_after.unwrap_or_default())
+            }
+        };
+        let wait = match pace.is_adaptive {
+            true => wait.max(request.took()),
+            false => wait,
+        };
+        if !wait.is_zero() {
+            self.hold_until(request.at + wait.min(pace.longest_wait));
+        }
+    }
+
+    /// Twice as long with each failure in a row.
+    fn back_off(&mut self, base: Duration, most_doublings: u32) -> Duration {
+        let wait = base * 2u32.pow(self.failures.min(most_doublings));
+        self.failures = self.failures.saturating_add(1);
+        wait
+    }
+
+    /// From when on the clock can be forgotten: nothing holds the next request back, and failures in
+    /// a row do not count any more. `None` if it holds nothing.
+    pub fn passes_at(&self, delay: Duration) -> Option<Instant> {
+        let next = self.next(delay)?;
+        Some(match self.failures {
+            _ if self.accepted.is_known() => next + ACCEPTED_PACE_COUNTS_FOR,
+            0 => next,
+            _ => next + FAILURES_COUNT_FOR,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::now::Now;
+    use crate::politeness::Answer;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const LONGEST: Duration = Duration::from_secs(1_000);
+    const PACE: Pace = Pace {
+        delay: SECOND,
+        longest_wait: LONGEST,
+        is_adaptive: true,
+    };
+
+    #[test]
+    fn the_delay_counts_from_the_answer() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.next(SECOND), None);
+        let answer_at = Instant::now() + 5 * SECOND;
+        clock.answered(quick(answer_at, Answer::Served), PACE);
+        assert_eq!(clock.next(SECOND), Some(answer_at + SECOND));
+        assert_eq!(clock.next(3 * SECOND), Some(answer_at + 3 * SECOND));
+    }
+
+    #[test]
+    fn an_overloaded_site_is_left_alone_as_long_as_it_asks() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        let asked = Answer::Overloaded {
+            retry_after: Some(20 * SECOND),
+        };
+        clock.answered(quick(at, asked), PACE);
+        assert_eq!(clock.next(SECOND), Some(at + 20 * SECOND));
+        let too_much = Answer::Overloaded {
+            retry_after: Some(5_000 * SECOND),
+        };
+        clock.answered(quick(at, too_much), PACE);
+        assert_eq!(clock.next(SECOND), Some(at + LONGEST));
+    }
+
+    #[test]
+    fn repeated_failures_wait_longer_until_one_request_is_served() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        for wait in [1, 2, 4, 8, 8] {
+            clock.answered(quick(at, Answer::Silent), PACE);
+            assert_eq!(clock.next(SECOND), Some(at + wait * SECOND));
+        }
+        let later = at + 100 * SECOND;
+        clock.answered(quick(later, Answer::Served), PACE);
+        clock.answered(quick(later, Answer::Silent), PACE);
+        assert_eq!(clock.next(SECOND), Some(later + SECOND));
+    }
+
+    #[test]
+    fn a_page_need_not_wait_for_its_robots_txt_but_for_the_page_before() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        clock.answered(quick(at, Answer::Served), PACE);
+        assert_eq!(clock.next_after_robots(SECOND), None);
+        clock.page_answered(at);
+        clock.answered(quick(at + SECOND, Answer::Served), PACE);
+        assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 5 * SECOND));
+        clock.another_asked(at + 2 * SECOND);
+        assert_eq!(clock.next_after_robots(5 * SECOND), Some(at + 7 * SECOND));
+        assert_eq!(clock.next(SECOND), Some(at + 3 * SECOND));
+    }
+
+    #[test]
+    fn a_site_without_delay_still_backs_off_when_it_is_overloaded() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        let overloaded = Answer::Overloaded { retry_after: None };
+        clock.answered(quick(at, overloaded), NO_DELAY);
+        assert_eq!(clock.next(Duration::ZERO), Some(at + SECOND));
+    }
+
+    #[test]
+    fn what_a_server_asks_for_is_a_floor_and_no_ceiling() {
+        let (mut clock, mut at) = (Clock::default(), Instant::now());
+        let overloaded = Answer::Overloaded {
+            retry_after: Some(SECOND),
+        };
+        for wait in [1, 2, 4, 8, 16, 32, 64, 64] {
+            clock.answered(quick(at, overloaded), NO_DELAY);
+            assert_eq!(clock.next(Duration::ZERO), Some(at + wait * SECOND));
+            at += wait * SECOND;
+        }
+    }
+
+    #[test]
+    fn after_a_slow_answer_the_site_is_left_alone_for_as_long() {
+        let started = Now::read();
+        let slow = |took: Duration, answer| Answered {
+            started,
+            at: started.instant + took,
+            answer,
+        };
+        let next = |request: Answered, pace| {
+            let mut clock = Clock::default();
+            clock.answered(request, pace);
+            clock.next(SECOND)
+        };
+        let served = slow(5 * SECOND, Answer::Served);
+        assert_eq!(next(served, PACE), Some(served.at + 5 * SECOND));
+        let steady = Pace {
+            is_adaptive: false,
+            ..PACE
+        };
+        assert_eq!(next(served, steady), Some(served.at + SECOND));
+        let very_slow = slow(5_000 * SECOND, Answer::Served);
+        assert_eq!(next(very_slow, PACE), Some(very_slow.at + LONGEST));
+        let silent = slow(60 * SECOND, Answer::Silent);
+        assert_eq!(next(silent, PACE), Some(silent.at + SECOND));
+    }
+
+    #[test]
+    fn a_redirect_on_the_way_to_robots_txt_does_not_end_a_row_of_failures() {
+        let (mut clock, at) = (Clock::default(), Instant::now());
+        for wait in [1, 2, 4] {
+            clock.answered(quick(at, Answer::Redirect), NO_DELAY);
+            clock.answered(quick(at, Answer::NoRules), NO_DELAY);
+            assert_eq!(clock.next(Duration::ZERO), Some(at + wait * SECOND));
+        }
+    }
+
+    const NO_DELAY: Pace = Pace {
+        delay: Duration::ZERO,
+        ..PACE
+    };
+
+    /// A request that was answered at once.
+    fn quick(at: Instant, answer: Answer) -> Answered {
+        let started = Now {
+            instant: at,
+            wall_ms: 0,
+        };
+        Answered {
+            started,
+            at,
+            answer,
+        }
+    }
+}
