@@ -12,7 +12,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use tracing::Instrument;
@@ -20,45 +19,45 @@ use webfill_mapping::MappingSet;
 use webfill_startup::Fault;
 use webfill_store::{Cache, Store};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, Delivery, Evidence, Feature, Lane, Outcome, Task, TaskReturned};
+use webfill_wire::{CrawlKey, Delivery, Feature, Lane, Task, TaskReturned};
 
-use crate::archive::{Archive, Exchange};
-use crate::block_outcome::{self, Before};
-use crate::blocks::{RepeatedPages, Sign};
+use crate::archive::Archive;
+use crate::blocks::RepeatedPages;
 use crate::browser::Browser;
-use crate::conditions;
 use crate::crawl::Crawl;
 use crate::documents::Documents;
-use crate::extract::{FetchedPage, Work, end_if_sent_on};
-use crate::fetch::{Fetched, PageRequest};
+use crate::extract::Work;
+use crate::fetch::PageRequest;
 use crate::fetch_slots::FetchSlots;
 use crate::figures::Figures;
 use crate::gate::Gate;
-use crate::look;
-use crate::memory::{Memory, Share};
-use crate::now::Now;
-use crate::permission::{Knowledge, Permission, PermissionCheck};
+use crate::memory::Memory;
+use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
-use crate::politeness::{Answered, ClockOwner, PolitenessConfig};
+use crate::politeness::PolitenessConfig;
 use crate::resolve::Resolver;
-use crate::robots::{RobotsFiles, Rules};
+use crate::robots::RobotsFiles;
 use crate::scripts::{Rendering, ScriptedPages};
 use crate::shared_clock::SharedClock;
 use crate::site_headers::SiteHeaders;
-use crate::sites::{Sites, Turn};
+use crate::sites::Sites;
 use crate::stored_pages::StoredPages;
 use crate::task_result::TaskResult;
 
 use self::address::NamesGivenBack;
+use self::answered::Request;
 use self::rendering::{GivenBack, is_rendered_in_browser};
 use self::steps::log_step;
 
 pub use self::address::address_to_count;
 
 mod address;
+mod answered;
 mod conditional;
 mod document;
+mod ending;
 mod giving_back;
+mod permission;
 mod redirects;
 mod rendering;
 mod robots_fetch;
@@ -67,10 +66,6 @@ mod second_fetch;
 mod sitemaps;
 mod steps;
 mod turns;
-
-/// So often a task is tried again because its answer may be a block, of which a site that answers each time with
-/// something else would never see the end.
-const MOST_SUSPICIONS: usize = 3;
 
 /// What the runners of all sites share. Everything here lives on the worker's main thread.
 pub struct Journey {
@@ -275,48 +270,6 @@ impl Journey {
         drop((slot, place));
     }
 
-    /// Waits until an exchange is archived. False if there was none.
-    async fn archive(&self, exchange: Option<Box<Exchange>>) -> bool {
-        let (Some(archive), Some(exchange)) = (&self.archive, exchange) else {
-            return false;
-        };
-        archive.keep(exchange).await;
-        true
-    }
-
-    /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if
-    /// neither this worker nor the shared cache knows it.
-    async fn permission(
-        &self,
-        task: &Task,
-        url: &Url,
-        permit: &Permit,
-    ) -> (Permission, Option<Rules>) {
-        self.look_up_clock(&task.site, permit).await;
-        if self.politeness.ignore_robots && self.is_private_host(url, permit).await {
-            let delay = self.politeness.delay_in_force(None, task.delay_ms);
-            let turn = Turn::Page(delay);
-            return (Permission::Allowed { delay, turn }, None);
-        }
-        if let Err(refusal) = self.resolver.judge_literal(url) {
-            tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
-            let refused = Permission::Refused {
-                outcome: Outcome::UnsafeAddress,
-                evidence: None,
-            };
-            return (refused, None);
-        }
-        let looks_up_twice = self.politeness.clock == ClockOwner::Shared;
-        let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
-        self.carry_out(check, &task.site, permit).await
-    }
-
-    /// False if the task is called back meanwhile.
-    async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
-        let _name = self.look_up(url, permit).await;
-        !self.is_called_back(permit) && self.resolver.is_private_host(url).await
-    }
-
     /// The user agent of a crawl that wants a text of its own in it.
     fn user_agent_of(&self, crawl: &Crawl) -> Option<String> {
         let wanted = crawl.useragent.as_deref()?;
@@ -333,146 +286,5 @@ impl Journey {
         let mut headers = of_mapping.unwrap_or_default();
         headers.extend_from_slice(conditions);
         headers
-    }
-
-    fn known(&self) -> Knowledge<'_> {
-        Knowledge {
-            politeness: &self.politeness,
-            sites: &self.sites,
-            robots: &self.robots,
-        }
-    }
-
-    fn fetched(
-        &self,
-        task: Task,
-        crawl: Arc<Crawl>,
-        url: &Url,
-        request: Request,
-        mut fetched: Fetched,
-        memory: Share,
-    ) -> FetchedPage {
-        let site = task.site.clone();
-        let block = self.judge(&mut fetched, url, &task, crawl.lane);
-        let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
-        result.started_at_ms = request.started.wall_ms;
-        self.note_answer(&site, request, &fetched);
-        result.elapsed = request.started.instant.elapsed();
-        result.next_start = self
-            .sites
-            .borrow()
-            .next_start(&site, Turn::Page(request.delay));
-        let spacing = self.sites.borrow().spacing(&site, request.delay);
-        result.delay = Some(spacing);
-        let asked_with = self.headers.told(url);
-        let documents = self.documents.as_ref();
-        result.validators = conditions::validators(&fetched, &result, documents, &asked_with);
-        let mut result = result.with_fetched(&mut fetched);
-        self.figures.page_fetched(&result, request.started.instant);
-        if let Some(sign) = &block {
-            block_outcome::end_as_blocked(&mut result, sign);
-        }
-        if let Some(target) = result.redirect.take() {
-            redirects::take(&mut result, url, &target);
-        }
-        FetchedPage {
-            result,
-            body: fetched.body,
-            document: None,
-            is_rendered: false,
-            is_candidate: false,
-            answer: None,
-            memory,
-        }
-    }
-
-    /// Recognises a block, before the site's clock moves.
-    fn judge(&self, fetched: &mut Fetched, url: &Url, task: &Task, lane: Lane) -> Option<Sign> {
-        let attempts = task.failed_attempts.iter();
-        let blocks = attempts.filter(|attempt| attempt.outcome == Outcome::Blocked);
-        let before = Before {
-            repeated: &mut self.repeated_pages.borrow_mut(),
-            site: &task.site,
-            // To the browser, many applications serve the same short page for all URLs.
-            compares_pages: lane == Lane::Http,
-            may_wait: blocks.count() < MOST_SUSPICIONS,
-        };
-        block_outcome::judge_fetched(fetched, url, Some(before))
-    }
-
-    /// Moves the site's clock.
-    fn note_answer(&self, site: &str, request: Request, fetched: &Fetched) {
-        // A request to an unsafe address is refused before it is sent.
-        if fetched.outcome == Outcome::UnsafeAddress {
-            return;
-        }
-        self.note_use(site);
-        let answered = Answered {
-            started: request.started,
-            at: fetched.answered_at,
-            answer: fetched.answer,
-        };
-        let pace = self.politeness.pace(request.delay);
-        self.sites.borrow_mut().page_answered(site, answered, pace);
-    }
-
-    async fn hand_on(&self, mut page: FetchedPage) {
-        let is_ok = page.result.outcome == Outcome::Ok;
-        if !is_ok || (page.body.is_empty() && page.document.is_none()) {
-            if is_ok {
-                page.result.body = page.result.crawl.body.then(|| "".into());
-                // It might be a sitemap that is being written: nothing of it is to be taken on trust.
-                page.result.validators = None;
-                if let Ok(url) = Url::parse(&page.result.task.url) {
-                    end_if_sent_on(&mut page.result, &url, None);
-                }
-            }
-            page.result.look = look::without_page(&page.result);
-            return self.report(page.result).await;
-        }
-        // The channel closes only after the last runner is done.
-        let _ = self.extraction.send(Work::Page(Box::new(page))).await;
-    }
-
-    /// Ends a task whose page may not be fetched. There is evidence if robots.txt was requested in
-    /// vain.
-    async fn end_refused(
-        &self,
-        site: &str,
-        task: Task,
-        crawl: Arc<Crawl>,
-        outcome: Outcome,
-        evidence: Option<Evidence>,
-    ) {
-        let mut result = TaskResult::unfetched(task, crawl, outcome);
-        result.next_start = self
-            .sites
-            .borrow()
-            .next_start_after_refusal(site, evidence.is_some());
-        result.error = evidence.as_ref().map(|evidence| evidence.sign.clone());
-        result.evidence = evidence;
-        self.report(result).await;
-    }
-
-    async fn report(&self, mut result: TaskResult) {
-        if result.memory.is_none() {
-            let memory = self.results_memory.take(result.memory_bytes()).await;
-            result.memory = Some(memory);
-        }
-        let _ = self.results.send(result).await;
-    }
-}
-
-/// A request: when it was started, and the delay that it keeps.
-#[derive(Debug, Clone, Copy)]
-struct Request {
-    started: Now,
-    delay: Duration,
-}
-
-impl Request {
-    fn now(delay: Duration) -> Request {
-        let started = Now::read();
-        Request { started, delay }
     }
 }

@@ -1,0 +1,129 @@
+//! A page has been answered: a block is recognised, the site's clock moves, and the result takes what was fetched.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use webfill_urls::Url;
+use webfill_wire::{Lane, Outcome, Task};
+
+use super::{Journey, redirects};
+use crate::archive::Exchange;
+use crate::block_outcome::{self, Before};
+use crate::blocks::Sign;
+use crate::conditions;
+use crate::crawl::Crawl;
+use crate::extract::FetchedPage;
+use crate::fetch::Fetched;
+use crate::memory::Share;
+use crate::now::Now;
+use crate::politeness::Answered;
+use crate::sites::Turn;
+use crate::task_result::TaskResult;
+
+/// So often a task is tried again because its answer may be a block, of which a site that answers each time with
+/// something else would never see the end.
+const MOST_SUSPICIONS: usize = 3;
+
+/// A request: when it was started, and the delay that it keeps.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) started: Now,
+    pub(super) delay: Duration,
+}
+
+impl Request {
+    pub(super) fn now(delay: Duration) -> Request {
+        let started = Now::read();
+        Request { started, delay }
+    }
+}
+
+impl Journey {
+    pub(super) fn fetched(
+        &self,
+        task: Task,
+        crawl: Arc<Crawl>,
+        url: &Url,
+        request: Request,
+        mut fetched: Fetched,
+        memory: Share,
+    ) -> FetchedPage {
+        let site = task.site.clone();
+        let block = self.judge(&mut fetched, url, &task, crawl.lane);
+        let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
+        result.started_at_ms = request.started.wall_ms;
+        self.note_answer(&site, request, &fetched);
+        result.elapsed = request.started.instant.elapsed();
+        result.next_start = self
+            .sites
+            .borrow()
+            .next_start(&site, Turn::Page(request.delay));
+        let spacing = self.sites.borrow().spacing(&site, request.delay);
+        result.delay = Some(spacing);
+        let asked_with = self.headers.told(url);
+        let documents = self.documents.as_ref();
+        result.validators = conditions::validators(&fetched, &result, documents, &asked_with);
+        let mut result = result.with_fetched(&mut fetched);
+        self.figures.page_fetched(&result, request.started.instant);
+        if let Some(sign) = &block {
+            block_outcome::end_as_blocked(&mut result, sign);
+        }
+        if let Some(target) = result.redirect.take() {
+            redirects::take(&mut result, url, &target);
+        }
+        FetchedPage {
+            result,
+            body: fetched.body,
+            document: None,
+            is_rendered: false,
+            is_candidate: false,
+            answer: None,
+            memory,
+        }
+    }
+
+    /// Recognises a block, before the site's clock moves.
+    pub(super) fn judge(
+        &self,
+        fetched: &mut Fetched,
+        url: &Url,
+        task: &Task,
+        lane: Lane,
+    ) -> Option<Sign> {
+        let attempts = task.failed_attempts.iter();
+        let blocks = attempts.filter(|attempt| attempt.outcome == Outcome::Blocked);
+        let before = Before {
+            repeated: &mut self.repeated_pages.borrow_mut(),
+            site: &task.site,
+            // To the browser, many applications serve the same short page for all URLs.
+            compares_pages: lane == Lane::Http,
+            may_wait: blocks.count() < MOST_SUSPICIONS,
+        };
+        block_outcome::judge_fetched(fetched, url, Some(before))
+    }
+
+    /// Moves the site's clock.
+    pub(super) fn note_answer(&self, site: &str, request: Request, fetched: &Fetched) {
+        // A request to an unsafe address is refused before it is sent.
+        if fetched.outcome == Outcome::UnsafeAddress {
+            return;
+        }
+        self.note_use(site);
+        let answered = Answered {
+            started: request.started,
+            at: fetched.answered_at,
+            answer: fetched.answer,
+        };
+        let pace = self.politeness.pace(request.delay);
+        self.sites.borrow_mut().page_answered(site, answered, pace);
+    }
+
+    /// Waits until an exchange is archived. False if there was none.
+    pub(super) async fn archive(&self, exchange: Option<Box<Exchange>>) -> bool {
+        let (Some(archive), Some(exchange)) = (&self.archive, exchange) else {
+            return false;
+        };
+        archive.keep(exchange).await;
+        true
+    }
+}

@@ -1,0 +1,60 @@
+//! How a task ends: its page goes to the extraction, or its result to the saver at once.
+
+use std::sync::Arc;
+
+use webfill_urls::Url;
+use webfill_wire::{Evidence, Outcome, Task};
+
+use super::Journey;
+use crate::crawl::Crawl;
+use crate::extract::{FetchedPage, Work, end_if_sent_on};
+use crate::look;
+use crate::task_result::TaskResult;
+
+impl Journey {
+    pub(super) async fn hand_on(&self, mut page: FetchedPage) {
+        let is_ok = page.result.outcome == Outcome::Ok;
+        if !is_ok || (page.body.is_empty() && page.document.is_none()) {
+            if is_ok {
+                page.result.body = page.result.crawl.body.then(|| "".into());
+                // It might be a sitemap that is being written: nothing of it is to be taken on trust.
+                page.result.validators = None;
+                if let Ok(url) = Url::parse(&page.result.task.url) {
+                    end_if_sent_on(&mut page.result, &url, None);
+                }
+            }
+            page.result.look = look::without_page(&page.result);
+            return self.report(page.result).await;
+        }
+        // The channel closes only after the last runner is done.
+        let _ = self.extraction.send(Work::Page(Box::new(page))).await;
+    }
+
+    /// Ends a task whose page may not be fetched. There is evidence if robots.txt was requested in
+    /// vain.
+    pub(super) async fn end_refused(
+        &self,
+        site: &str,
+        task: Task,
+        crawl: Arc<Crawl>,
+        outcome: Outcome,
+        evidence: Option<Evidence>,
+    ) {
+        let mut result = TaskResult::unfetched(task, crawl, outcome);
+        result.next_start = self
+            .sites
+            .borrow()
+            .next_start_after_refusal(site, evidence.is_some());
+        result.error = evidence.as_ref().map(|evidence| evidence.sign.clone());
+        result.evidence = evidence;
+        self.report(result).await;
+    }
+
+    pub(super) async fn report(&self, mut result: TaskResult) {
+        if result.memory.is_none() {
+            let memory = self.results_memory.take(result.memory_bytes()).await;
+            result.memory = Some(memory);
+        }
+        let _ = self.results.send(result).await;
+    }
+}

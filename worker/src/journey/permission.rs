@@ -1,0 +1,55 @@
+//! Whether a page may be fetched: what this worker knows of its site and its robots.txt, and what it has to ask first.
+
+use webfill_urls::Url;
+use webfill_wire::{Outcome, Task};
+
+use super::Journey;
+use crate::now::Now;
+use crate::permission::{Knowledge, Permission, PermissionCheck};
+use crate::permits::Permit;
+use crate::politeness::ClockOwner;
+use crate::robots::Rules;
+use crate::sites::Turn;
+
+impl Journey {
+    /// Whether a URL of the task's site may be fetched for the task; robots.txt is fetched if
+    /// neither this worker nor the shared cache knows it.
+    pub(super) async fn permission(
+        &self,
+        task: &Task,
+        url: &Url,
+        permit: &Permit,
+    ) -> (Permission, Option<Rules>) {
+        self.look_up_clock(&task.site, permit).await;
+        if self.politeness.ignore_robots && self.is_private_host(url, permit).await {
+            let delay = self.politeness.delay_in_force(None, task.delay_ms);
+            let turn = Turn::Page(delay);
+            return (Permission::Allowed { delay, turn }, None);
+        }
+        if let Err(refusal) = self.resolver.judge_literal(url) {
+            tracing::debug!(event = "refused", url = url.as_str(), reason = %refusal, "unsafe address");
+            let refused = Permission::Refused {
+                outcome: Outcome::UnsafeAddress,
+                evidence: None,
+            };
+            return (refused, None);
+        }
+        let looks_up_twice = self.politeness.clock == ClockOwner::Shared;
+        let check = PermissionCheck::begin(task, url, looks_up_twice, self.known(), Now::read());
+        self.carry_out(check, &task.site, permit).await
+    }
+
+    /// False if the task is called back meanwhile.
+    pub(super) async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
+        let _name = self.look_up(url, permit).await;
+        !self.is_called_back(permit) && self.resolver.is_private_host(url).await
+    }
+
+    pub(super) fn known(&self) -> Knowledge<'_> {
+        Knowledge {
+            politeness: &self.politeness,
+            sites: &self.sites,
+            robots: &self.robots,
+        }
+    }
+}
