@@ -61,6 +61,8 @@ mod rests;
 mod retention;
 mod retrying;
 mod robots;
+mod robots_directives;
+mod robots_redirects;
 mod scripted;
 mod seeds;
 mod settings;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use webfill_test_needs::needs;
 use webfill_tests::isolation::isolated;
 use webfill_tests::site::robots::odd_robots;
-use webfill_tests::site::{Web, document, page, redirect, status};
+use webfill_tests::site::{Web, document, page, status};
 use webfill_tests::workplace::Workplace;
 
 #[test]
@@ -117,31 +117,6 @@ fn odd_files_do_no_harm_and_stop_nothing() {
 }
 
 #[test]
-fn it_may_be_behind_a_redirect_to_another_host() {
-    let web = Web::start();
-    let site = web.site("moved.example");
-    site.serve(
-        "/robots.txt",
-        redirect("http://elsewhere.example/the-rules"),
-    );
-    site.serve("/closed", page("T")).serve("/open", page("T"));
-    let rules = "User-agent: webfill\nDisallow: /closed\n";
-    let elsewhere = web.site("elsewhere.example");
-    elsewhere.serve(
-        "/the-rules",
-        webfill_tests::site::document("text/plain", rules),
-    );
-    let work = Workplace::new();
-    work.crawl(&web)
-        .args([site.url("/closed"), site.url("/open")])
-        .finish()
-        .expect(0);
-    let outcomes = work.stored().outcomes();
-    assert_eq!(outcomes["http://moved.example/closed"], "disallowed");
-    assert_eq!(outcomes["http://moved.example/open"], "ok");
-}
-
-#[test]
 fn an_unreachable_file_closes_the_site_for_now() {
     let web = Web::start();
     let site = web.site("down.example");
@@ -215,152 +190,6 @@ fn the_last_good_file_applies_for_a_day_while_a_new_one_cannot_be_had() {
     fetched_ago(25);
     let (run, _) = crawl("old", &["/4"]);
     assert_eq!(run.summary().outcome("robots_unreachable"), 1);
-}
-
-#[test]
-fn each_redirect_of_it_within_the_site_takes_a_turn() {
-    let web = Web::start();
-    let site = web.site("hops.example");
-    site.serve("/robots.txt", redirect("/a"));
-    site.serve("/a", redirect("http://www.hops.example/robots.txt"));
-    site.serve("/", page("T"));
-    let www = web.site("www.hops.example");
-    www.robots("User-agent: *\n").serve("/", page("T"));
-    let work = Workplace::new();
-    work.crawl_without_delay(&web)
-        .args(["--delay", "0.5"])
-        .args([site.url("/"), www.url("/")])
-        .finish()
-        .expect(0);
-    let visits = web.visits();
-    let paths = visits.paths();
-    let robots = "www.hops.example/robots.txt";
-    let asked = paths.iter().filter(|path| *path == robots).count();
-    assert_eq!(asked, 1, "what a redirect led to is known: {paths:?}");
-    assert_eq!(visits.overlaps(), [""; 0]);
-    // The first page follows its robots.txt directly.
-    let hops = &visits.gaps()[..2];
-    let least = Duration::from_millis(500);
-    assert!(hops.iter().all(|gap| *gap >= least), "{hops:?}, {paths:?}");
-}
-
-#[test]
-fn a_file_that_many_sites_redirect_to_is_not_asked_for_by_all_of_them() {
-    let web = Web::start();
-    let registrar = web.site("registrar.example");
-    registrar.robots("User-agent: *\n").serve("/", page("T"));
-    let parked = (0..30).map(|number| web.site(&format!("parked{number}.example")));
-    let mut urls = vec![registrar.url("/")];
-    for site in parked {
-        site.serve("/robots.txt", redirect(&registrar.url("/robots.txt")));
-        site.serve("/", page("T"));
-        urls.push(site.url("/"));
-    }
-    let work = Workplace::new();
-    let run = work.crawl(&web).args(urls).finish().expect(0);
-    assert_eq!(run.summary().outcome("ok"), 31);
-    let asked = registrar.visits().robots();
-    assert!(asked.len() <= 2, "once by each worker: {}", asked.len());
-}
-
-#[test]
-fn other_files_that_many_sites_redirect_to_are_asked_for_in_turn() {
-    let web = Web::start();
-    let registrar = web.site("registrar.example");
-    registrar.otherwise(|_| document("text/plain", "User-agent: *\n").into());
-    let mut urls = Vec::new();
-    for number in 0..8 {
-        let site = web.site(&format!("parked{number}.example"));
-        let target = registrar.url(&format!("/rules/{number}"));
-        site.serve("/robots.txt", redirect(&target));
-        site.serve("/", page("T"));
-        urls.push(site.url("/"));
-    }
-    let work = Workplace::new();
-    // Whichever worker has been led there.
-    let run = work.crawl(&web).instead("--workers", "4");
-    let run = run.args(urls).finish().expect(0);
-    assert_eq!(run.summary().outcome("ok"), 8);
-    let asked = registrar.visits();
-    assert_eq!(asked.len(), 8);
-    assert_eq!(asked.overlaps(), [""; 0]);
-    let least = Duration::from_millis(200);
-    assert!(
-        asked.gaps().iter().all(|gap| *gap >= least),
-        "{:?}",
-        asked.gaps()
-    );
-}
-
-#[test]
-fn a_site_whose_first_page_comes_up_during_a_visit_waits_for_its_end_only() {
-    const PAIRS: usize = 8;
-    let web = Web::start();
-    let (mut registrars, mut links) = (Vec::new(), page("T"));
-    let mut urls = vec![web.site("links.example").url("/")];
-    for number in 0..PAIRS {
-        let registrar = web.site(&format!("registrar{number}.example"));
-        // The visit lasts while the first page of its site is found.
-        registrar.serve(
-            "/robots.txt",
-            document("text/plain", "User-agent: *\n").latency(Duration::from_secs(4)),
-        );
-        registrar.serve("/", page("T"));
-        links = links.mapped_link(&registrar.url("/"));
-        let parked = web.site(&format!("parked{number}.example"));
-        parked.serve("/robots.txt", redirect(&registrar.url("/robots.txt")));
-        parked.serve("/", page("T"));
-        urls.push(parked.url("/"));
-        registrars.push(registrar);
-    }
-    let links = links.latency(Duration::from_secs(1));
-    web.site("links.example").serve("/", links);
-    let work = Workplace::new();
-    // Some of the visits are made by other workers than those that own the sites.
-    let run = work.crawl(&web).instead("--workers", "4").args(urls);
-    let run = run.time_limit(Duration::from_secs(40)).finish().expect(0);
-    assert_eq!(run.summary().outcome("ok"), 2 * PAIRS as u64 + 1);
-    let least = Duration::from_millis(200);
-    for registrar in registrars {
-        let visits = registrar.visits();
-        assert_eq!(visits.robots().len(), 1, "{:?}", visits.paths());
-        assert_eq!(visits.overlaps(), [""; 0]);
-        assert!(visits.gaps().iter().all(|gap| *gap >= least));
-    }
-}
-
-#[test]
-fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
-    let web = Web::start();
-    let registrar = web.site("registrar.example");
-    registrar.otherwise(|_| page("T").into());
-    let mut urls: Vec<String> = (0..12).map(|n| registrar.url(&format!("/{n}"))).collect();
-    for number in 0..8 {
-        let site = web.site(&format!("parked{number}.example"));
-        let target = registrar.url(&format!("/rules/{number}"));
-        // By then the registrar's pages are being fetched.
-        let later = redirect(&target).latency(Duration::from_secs(4));
-        site.serve("/robots.txt", later);
-        site.serve("/", page("T"));
-        urls.push(site.url("/"));
-    }
-    let work = Workplace::new();
-    let run = work
-        .crawl_without_delay(&web)
-        .args(["--delay", "1"])
-        .instead("--workers", "4")
-        .env("WEBFILL_RESTS_ROBOTS", "1")
-        .args(urls)
-        .finish()
-        .expect(0);
-    let asked = registrar.visits();
-    let (overlaps, gaps) = (asked.overlaps(), asked.pages().gaps());
-    assert_eq!(overlaps, [""; 0]);
-    let least = Duration::from_secs(1);
-    assert!(gaps.iter().all(|gap| *gap >= least), "{gaps:?}");
-    let refused = run.summary().outcome("robots_unreachable");
-    assert!(refused >= 1, "at least one has another worker");
-    assert_eq!(run.summary().outcome("ok"), 20 - refused);
 }
 
 #[test]
@@ -439,62 +268,4 @@ fn it_is_kept_for_the_next_crawl() {
         site.visits().paths()
     );
     assert_eq!(site.visits().pages().len(), 2);
-}
-
-/// What a page says of its links, as a header and in its head, and whether they are followed.
-const DIRECTIVES: &[(&str, &str, &str, bool)] = &[
-    ("plain", "", "", true),
-    (
-        "nofollow",
-        "",
-        "<meta name=robots content='noindex, nofollow'>",
-        false,
-    ),
-    ("none", "", "<META NAME='ROBOTS' CONTENT='NONE'>", false),
-    ("own", "", "<meta name=webfill content=nofollow>", false),
-    ("noindex", "", "<meta name=robots content=noindex>", true),
-    ("other", "", "<meta name=googlebot content=nofollow>", true),
-    ("tag", "nofollow", "", false),
-    ("tag-none", "noarchive, none", "", false),
-    ("tag-own", "webfill: noindex, nofollow", "", false),
-    ("tag-other", "googlebot: noindex, nofollow", "", true),
-    ("tag-noindex", "noindex", "", true),
-];
-
-#[test]
-fn links_of_a_page_that_says_nofollow_are_followed_only_if_a_mapping_selects_them() {
-    for (follow, mapped) in [("all", false), ("all", true), ("mapped", true)] {
-        let (web, work) = (Web::start(), Workplace::new());
-        let site = web.site("said.example");
-        site.otherwise(|_| page("leaf").into());
-        for (name, tag, head, _) in DIRECTIVES {
-            let answer = page("root")
-                .html(*head)
-                .mapped_link(&format!("/from-{name}"));
-            let answer = match tag.is_empty() {
-                true => answer,
-                false => answer.header("X-Robots-Tag", *tag),
-            };
-            site.serve(&format!("/{name}"), answer);
-        }
-        if !mapped {
-            std::fs::remove_file(work.path("mappings/profile.json")).expect("our own");
-        }
-        let urls = DIRECTIVES
-            .iter()
-            .map(|(name, ..)| site.url(&format!("/{name}")));
-        let run = work
-            .crawl_without_delay(&web)
-            .args(["--delay", "0", "--follow", follow]);
-        run.args(urls).finish().expect(0);
-        let fetched = web.visits().pages().paths();
-        for (name, _, _, is_followed) in DIRECTIVES {
-            let is_fetched = fetched.contains(&format!("said.example/from-{name}"));
-            let expected = *is_followed || follow == "mapped";
-            assert_eq!(
-                is_fetched, expected,
-                "--follow {follow}, mapped: {mapped}, {name}"
-            );
-        }
-    }
 }
