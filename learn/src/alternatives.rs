@@ -1,4 +1,7 @@
 //! Alternatives: chains by other kinds of anchors, which serve when the site takes the first one away.
+//!
+//! They serve as well where a page lacks the value. So none may count positions, or take the first of several: it
+//! would read whatever stands there instead.
 
 use crate::field::Found;
 use crate::score::Scores;
@@ -22,7 +25,8 @@ pub(crate) fn alternatives(found: &Found) -> Vec<usize> {
     for &one in &found.ranking {
         let is_other =
             |&other: &usize| found.candidates[other].anchor != found.candidates[one].anchor;
-        if chosen.iter().all(is_other) && agrees(&scores, best, one) {
+        let is_sure = reads_by_name(found, one) && agrees(&scores, best, one);
+        if chosen.iter().all(is_other) && is_sure {
             chosen.push(one);
         }
         if chosen.len() > MOST {
@@ -30,6 +34,15 @@ pub(crate) fn alternatives(found: &Found) -> Vec<usize> {
         }
     }
     chosen.split_off(1)
+}
+
+/// Whether a chain says what it reads, and not where among others that stands.
+fn reads_by_name(found: &Found, one: usize) -> bool {
+    let is_only = || {
+        let mut pages = found.readings[one].iter();
+        pages.all(|reading| reading.values.len() < 2)
+    };
+    !found.candidates[one].counts_positions() && (found.multiple || is_only())
 }
 
 fn agrees(scores: &Scores<'_>, best: usize, one: usize) -> bool {

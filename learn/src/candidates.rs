@@ -9,6 +9,8 @@ use crate::fold::{DATE_FORMATS, Spelling, Wanted, number_in, written};
 use crate::joined;
 use crate::labels::{Labels, Leaks};
 use crate::places::{At, Place, Places};
+use crate::score::Label;
+use crate::shape;
 use crate::survival::Anchor;
 
 /// A chain, with what it holds on to.
@@ -50,6 +52,56 @@ impl Candidate {
     }
 }
 
+/// What all known values of a field say together.
+#[derive(Debug, Default)]
+pub(crate) struct Column {
+    /// A page writes a number otherwise than its record does, so that texts do not suffice. Never of codes: a number
+    /// would lose the zeros that postcodes and telephone numbers begin with.
+    has_numbers: bool,
+    /// The pattern of codes, see [`shape::code`].
+    code: Option<String>,
+}
+
+impl Column {
+    pub(crate) fn new(labels: &[Label], pages: &[Places<'_>]) -> Column {
+        let known = || {
+            labels.iter().flat_map(|label| {
+                let page = &pages[label.page];
+                label.wanted.iter().map(move |wanted| (page, wanted))
+            })
+        };
+        let is_demanded = |(page, wanted): (&Places<'_>, &Wanted)| {
+            wanted.number.is_some() && !page.holds(wanted) && !page.of(wanted).is_empty()
+        };
+        Column {
+            has_numbers: !known().any(|(_, wanted)| wanted.is_code()) && known().any(is_demanded),
+            code: shape::code(known().map(|(_, wanted)| wanted.text.as_str()), true),
+        }
+    }
+
+    /// Patterns that take a code out of a longer text, whatever stands beside it.
+    fn patterns(&self, place: &Place<'_>, start: usize, length: usize) -> Vec<String> {
+        let Some(code) = self.code.as_ref() else {
+            return Vec::new();
+        };
+        let value = &place.text[start..start + length];
+        let bounded = |text: Option<char>| match text.is_some_and(char::is_alphanumeric) {
+            true => r"\b",
+            false => "",
+        };
+        let (first, last) = (value.chars().next(), value.chars().next_back());
+        let (open, close) = (bounded(first), bounded(last));
+        let mut patterns = vec![format!("{open}({code}){close}")];
+        if start == 0 {
+            patterns.insert(0, format!("^({code}){close}"));
+        }
+        if start + length == place.text.len() {
+            patterns.insert(0, format!("{open}({code})$"));
+        }
+        patterns
+    }
+}
+
 /// The candidates of a field, each once.
 #[derive(Default)]
 pub(crate) struct Candidates {
@@ -72,20 +124,23 @@ impl Candidates {
         number: usize,
         page: &Places<'_>,
         wanted: &Wanted,
+        column: &Column,
         labels: &Labels,
         leaks: &Leaks,
     ) {
         let whole = page.of(wanted);
         for &index in whole.iter().take(MOST_PLACES) {
             let place = &page.all[index];
-            if let Some(conversion) = conversion(wanted, &place.text) {
+            if let Some(conversion) = conversion(wanted, &place.text, column) {
                 self.add_place(number, page, index, &conversion, labels, leaks);
             }
         }
         let most = if whole.is_empty() { 6 } else { 2 };
         for (index, start) in page.around(wanted, most) {
             let place = &page.all[index];
-            for pattern in patterns(place, start, wanted.text.len(), leaks) {
+            let mut patterns = patterns(place, start, wanted.text.len(), leaks);
+            patterns.extend(column.patterns(place, start, wanted.text.len()));
+            for pattern in patterns {
                 let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
                 self.add_place(number, page, index, &[regex], labels, leaks);
             }
@@ -191,7 +246,7 @@ impl Candidates {
 }
 
 /// What makes the known value of a text that says the same; `None`: nothing does.
-fn conversion(wanted: &Wanted, text: &str) -> Option<Vec<Value>> {
+fn conversion(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>> {
     let read = Spelling::new(text);
     if wanted.folded == read.folded {
         return Some(Vec::new());
@@ -209,7 +264,7 @@ fn conversion(wanted: &Wanted, text: &str) -> Option<Vec<Value>> {
     if wanted.is(&read) {
         return Some(shortened(wanted, text).into_iter().collect());
     }
-    let number = wanted.number.as_ref()?;
+    let number = wanted.number.as_ref().filter(|_| column.has_numbers)?;
     if number_in(text).as_ref() != Some(number) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Two fields do not choose the same place if their known values differ: one of them is there by chance.
 
-use crate::field::Found;
+use crate::field::{Found, right};
 
 /// Takes a place that two fields chose from the field that is less often right there.
 pub(crate) fn settle(fields: &mut [(String, Found)]) {
@@ -41,17 +41,6 @@ fn is_conflict(one: &Found, other: &Found) -> bool {
         })
     });
     differ && one.readings[first] == other.readings[second]
-}
-
-/// How many labels the winner reads.
-fn right(found: &Found) -> f64 {
-    let Some(&best) = found.ranking.first() else {
-        return 0.0;
-    };
-    let credit = |label: &crate::score::Label| {
-        label.credit(&found.readings[best][label.page], found.multiple)
-    };
-    found.labels.iter().map(credit).sum()
 }
 
 /// What was expected without a page is no more than the new winner reads on it.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::candidates::{Candidate, Candidates};
+use crate::candidates::{Candidate, Candidates, Column};
 use crate::evaluate::{self, Reading};
 use crate::fold::Wanted;
 use crate::labels::{Labels, Leaks};
 use crate::places::Places;
 use crate::score::{Label, Scores};
 use crate::shape;
+use crate::stale;
 use crate::types::{Limits, Page};
 use crate::unions;
 
@@ -30,6 +31,8 @@ pub(crate) struct Found {
     pub(crate) ranking: Vec<usize>,
     /// For each label: what the winner without it gets of it.
     pub(crate) left_out: Vec<f64>,
+    /// Numbers of the labels whose record is likelier to be wrong than the page, see `stale.rs`.
+    pub(crate) doubted: Vec<usize>,
 }
 
 /// A group of pages as it is learned from.
@@ -53,12 +56,63 @@ pub(crate) fn learn_field(
     multiple: Option<bool>,
     limits: &Limits,
 ) -> Found {
-    let multiple = multiple.unwrap_or_else(|| is_list(&labels));
+    match multiple.map_or_else(|| listed(&labels), Listed::from) {
+        Listed::Always => learn_as(group, labels, pointed, true, limits),
+        Listed::Never => learn_as(group, labels, pointed, false, limits),
+        Listed::Rarely => {
+            let list = learn_as(group, labels.clone(), pointed, true, limits);
+            let single = learn_as(group, labels, pointed, false, limits);
+            match reads_lists(&list) && right(&list) + 0.5 >= right(&single) {
+                true => list,
+                false => single,
+            }
+        }
+    }
+}
+
+/// Whether every page with several known values shows that they are a list: most of them are read to the last.
+fn reads_lists(list: &Found) -> bool {
+    let Some(&best) = list.ranking.first() else {
+        return false;
+    };
+    let several = list.labels.iter().filter(|label| label.wanted.len() > 1);
+    let (mut read, mut all) = (0, 0);
+    for label in several {
+        all += 1;
+        read += usize::from(label.credit(&list.readings[best][label.page], true) >= 0.99);
+    }
+    read * 2 > all
+}
+
+/// Labels of which the winner reads what is known, in full or in part.
+pub(crate) fn right(found: &Found) -> f64 {
+    let Some(&best) = found.ranking.first() else {
+        return 0.0;
+    };
+    let credit = |label: &Label| label.credit(&found.readings[best][label.page], found.multiple);
+    found.labels.iter().map(credit).sum()
+}
+
+fn learn_as(
+    group: &Group<'_>,
+    labels: Vec<Label>,
+    pointed: &[(usize, usize)],
+    multiple: bool,
+    limits: &Limits,
+) -> Found {
+    let column = Column::new(&labels, &group.pages);
     let mut made = Candidates::default();
     for label in &labels {
         let page = &group.pages[label.page];
         for wanted in label.wanted.iter().take(30) {
-            made.add_value(label.page, page, wanted, &group.labels, &group.leaks);
+            made.add_value(
+                label.page,
+                page,
+                wanted,
+                &column,
+                &group.labels,
+                &group.leaks,
+            );
         }
         if multiple {
             made.add_joined(label.page, page, &label.wanted, &group.labels, &group.leaks);
@@ -90,11 +144,16 @@ pub(crate) fn learn_field(
     }
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
     let ranking = scores.ranking(None);
-    let left_out = leave_one_out(&scores);
+    let mut left_out = leave_one_out(&scores);
+    let doubted = stale::doubted(&scores, &ranking, group);
+    for &label in &doubted {
+        left_out[label] = f64::NAN;
+    }
     Found {
         multiple,
         ranking,
         left_out,
+        doubted,
         candidates,
         readings,
         labels,
@@ -109,14 +168,33 @@ fn read_all(candidates: &[Candidate], pages: &[&Page]) -> Vec<Vec<Reading>> {
     evaluate::read(&chains, pages)
 }
 
-/// Several known values on three pages in ten or more.
-fn is_list(labels: &[Label]) -> bool {
+/// How many pages have several known values.
+enum Listed {
+    Never,
+    /// Fewer than three in ten: it may be a list, or a record knows something else as well.
+    Rarely,
+    Always,
+}
+
+impl From<bool> for Listed {
+    fn from(is_list: bool) -> Listed {
+        match is_list {
+            true => Listed::Always,
+            false => Listed::Never,
+        }
+    }
+}
+
+fn listed(labels: &[Label]) -> Listed {
     let known = labels
         .iter()
         .filter(|label| !label.wanted.is_empty())
         .count();
-    let several = labels.iter().filter(|label| label.wanted.len() > 1).count();
-    several > 0 && several * 10 >= known * 3
+    match labels.iter().filter(|label| label.wanted.len() > 1).count() {
+        0 => Listed::Never,
+        several if several * 10 < known * 3 => Listed::Rarely,
+        _ => Listed::Always,
+    }
 }
 
 /// The best on the first labelled pages, which go on to all pages.

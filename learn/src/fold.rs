@@ -46,12 +46,7 @@ impl Wanted {
         if folded.is_empty() {
             return None;
         }
-        // A number would lose its plus and its zeros, which telephone numbers and postcodes begin with.
-        let is_code = text.starts_with('+')
-            || text
-                .strip_prefix('0')
-                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        let is_number = !is_code
+        let is_number = !is_code(&text)
             && text
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b"-.,".contains(&b));
@@ -65,12 +60,26 @@ impl Wanted {
         })
     }
 
+    /// Whether it begins with a plus or with zeros, as telephone numbers and postcodes do; a number would lose them.
+    pub(crate) fn is_code(&self) -> bool {
+        is_code(&self.text)
+    }
+
     /// Whether a text that was read is this value.
     pub(crate) fn is(&self, read: &Spelling) -> bool {
         self.folded == read.folded
             || (self.number.is_some() && self.number == read.number)
             || (self.digits.is_some() && self.digits == read.digits)
             || (self.date.is_some() && self.date == read.date)
+    }
+}
+
+fn is_code(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    match bytes.next() {
+        Some(b'+') => true,
+        Some(b'0') => bytes.next().is_some_and(|next| next.is_ascii_digit()),
+        _ => false,
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn wanted(pages: &[Page], learnt: &[Learnt], from: usize) -> Vec<(usi
 }
 
 fn agrees(report: &FieldReport, page: &Page) -> bool {
-    report.agree.iter().any(|url| url == page.url.as_str())
+    report.processors.is_some() && report.agree.iter().any(|url| url == page.url.as_str())
 }
 
 /// The `url_parsers` that select the links of these pairs; none if no chain is sure.

@@ -315,6 +315,11 @@ impl<'d> Places<'d> {
         found
     }
 
+    /// Whether the value stands somewhere on the page as the record writes it.
+    pub(crate) fn holds(&self, wanted: &Wanted) -> bool {
+        self.by_text.contains_key(&wanted.folded) || !self.around(wanted, 1).is_empty()
+    }
+
     /// The places whose text holds the value between other words.
     pub(crate) fn around(&self, wanted: &Wanted, most: usize) -> Vec<(usize, usize)> {
         let value = wanted.text.as_str();

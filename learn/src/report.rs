@@ -6,12 +6,19 @@ use serde_json::Value;
 use webfill_urls::Url;
 
 use crate::alternatives::alternatives;
+use crate::evaluate::Reading;
 use crate::field::{Found, Group};
-use crate::score::Scores;
+use crate::fold::Wanted;
+use crate::guards;
+use crate::places::Places;
+use crate::score::{Label, Scores};
 use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
 
 /// A field below this confidence makes a draft.
 const SURE: f64 = 0.9;
+
+/// A field below this confidence is left out: more of its values would be wrong than right.
+const LIKELY: f64 = 0.5;
 
 /// Records from which at least a mapping is learned that is no draft.
 const ENOUGH: usize = 3;
@@ -30,6 +37,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         confidence: 0.0,
         agree: Vec::new(),
         disagree: Vec::new(),
+        doubted: Vec::new(),
         runner_up: None,
         candidates: Vec::new(),
         why: String::new(),
@@ -38,23 +46,37 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         report.why = why_nothing(found);
         return report;
     };
-    let candidate = &found.candidates[best];
-    report.processors = Some(candidate.processors.clone().into());
-    report.anchor = Some(candidate.anchor.name().to_owned());
-    report.alternatives = alternatives(found)
-        .into_iter()
-        .map(|one| found.candidates[one].processors.clone().into())
-        .collect();
+    report.anchor = Some(found.candidates[best].anchor.name().to_owned());
     report.confidence = confidence(found, best);
     compare(found, best, group, &mut report);
     report.candidates = best_of_kinds(found, best, group);
     report.runner_up = report.candidates.get(1).map(|one| one.processors.clone());
     report.why = why(found, best, &report);
+    if report.confidence < LIKELY && !found.labels.iter().any(|label| label.is_certain) {
+        report.why = format!(
+            "left out, because it is likelier wrong than right: {}",
+            report.why
+        );
+        return report;
+    }
+    let guard = guards::of(found, best);
+    let chain = |one: usize| -> Value {
+        let mut processors = found.candidates[one].processors.clone();
+        processors.extend(guard.as_ref().map(|guard| guard.processor.clone()));
+        processors.into()
+    };
+    let is_guarded = |one: &usize| {
+        let mut guard = guard.iter();
+        guard.all(|guard| guard.keeps_what_is_right_of(found, *one))
+    };
+    report.processors = Some(chain(best));
+    let alternatives = alternatives(found).into_iter().filter(is_guarded);
+    report.alternatives = alternatives.map(chain).collect();
     report
 }
 
 /// The share of labels that the learner reads rightly without having them. Of one label that share cannot
-/// be known; half of how far kinds of anchors agree stands for it.
+/// be known: on how many pages something is read stands for it, and how far another kind of anchor agrees.
 fn confidence(found: &Found, best: usize) -> f64 {
     let known: Vec<f64> = found
         .left_out
@@ -82,7 +104,10 @@ fn confidence(found: &Found, best: usize) -> f64 {
             .map(|page| scores.likeness(best, other, page))
             .sum::<f64>()
     };
-    rounded(0.5 * other.map_or(0.0, |&other| alike(other) / pages as f64))
+    let is_filled = |reading: &&Reading| !reading.values.is_empty();
+    let filled = found.readings[best].iter().filter(is_filled).count();
+    let agreement = other.map_or(0.0, |&other| alike(other));
+    rounded((0.5 * filled as f64 + 0.3 * agreement) / pages as f64)
 }
 
 fn rounded(share: f64) -> f64 {
@@ -90,10 +115,14 @@ fn rounded(share: f64) -> f64 {
 }
 
 fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldReport) {
-    for label in found.labels.iter().filter(|label| !label.wanted.is_empty()) {
+    for (number, label) in found.labels.iter().enumerate() {
+        if label.wanted.is_empty() {
+            continue;
+        }
         let url = group.pages[label.page].page.url.to_string();
         let reading = &found.readings[best][label.page];
-        if label.credit(reading, found.multiple) >= 0.99 {
+        let is_right = label.credit(reading, found.multiple) >= 0.99;
+        if is_right && (found.multiple || !is_cut(label, reading, &group.pages[label.page])) {
             report.agree.push(url);
             continue;
         }
@@ -101,7 +130,11 @@ fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldRepo
             .values
             .iter()
             .take(if found.multiple { SHOWN } else { 1 });
-        report.disagree.push(Disagreement {
+        let list = match found.doubted.contains(&number) {
+            true => &mut report.doubted,
+            false => &mut report.disagree,
+        };
+        list.push(Disagreement {
             url,
             known: label
                 .wanted
@@ -112,6 +145,13 @@ fn compare(found: &Found, best: usize, group: &Group<'_>, report: &mut FieldRepo
             read: read.map(|value| value.text.clone()).collect(),
         });
     }
+}
+
+/// Whether one value is read where the page has others that are known as well.
+fn is_cut(label: &Label, reading: &Reading, page: &Places<'_>) -> bool {
+    let is_read = |wanted: &Wanted| reading.values.first().is_some_and(|read| wanted.is(read));
+    let mut others = label.wanted.iter().filter(|wanted| !is_read(wanted));
+    others.any(|wanted| !page.of(wanted).is_empty())
 }
 
 fn best_of_kinds(found: &Found, best: usize, group: &Group<'_>) -> Vec<CandidateReport> {
@@ -166,6 +206,10 @@ fn why(found: &Found, best: usize, report: &FieldReport) -> String {
     let kind = found.candidates[best].anchor.name();
     let right = report.agree.len();
     let all = right + report.disagree.len();
+    let doubted = match report.doubted.len() {
+        0 => String::new(),
+        doubted => format!("; {doubted} known values look out of date"),
+    };
     let sure = match all {
         1 => "one record cannot be checked against another".to_owned(),
         _ => format!(
@@ -173,7 +217,9 @@ fn why(found: &Found, best: usize, report: &FieldReport) -> String {
             report.confidence * 100.0
         ),
     };
-    format!("found by {kind}; right on {right} of {all} pages whose value is known; {sure}")
+    format!(
+        "found by {kind}; right on {right} of {all} pages whose value is known; {sure}{doubted}"
+    )
 }
 
 /// What is told of a mapping.

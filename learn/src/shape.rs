@@ -1,4 +1,7 @@
-//! The shape of values that consist of digits and fixed characters between them, as telephone numbers do.
+//! The shape of values that consist of digits and fixed characters between them, as telephone numbers do, and of
+//! codes with capitals as well.
+
+use std::collections::BTreeSet;
 
 use crate::score::Label;
 
@@ -29,6 +32,113 @@ pub(crate) fn common(labels: &[Label]) -> Option<String> {
     }
     let written: String = parts.iter().map(Part::written).collect();
     Some(format!("^{written}$"))
+}
+
+/// A pattern of codes such as postcodes and article numbers, without its ends: runs of digits or capitals, with the
+/// same marks between them. `None`: the values are no codes, or have no common shape.
+/// Of few values any run may be longer elsewhere, if `is_loose`.
+pub(crate) fn code<'v>(values: impl Iterator<Item = &'v str>, is_loose: bool) -> Option<String> {
+    let values: BTreeSet<&str> = values.collect();
+    if values.len() < ENOUGH {
+        return None;
+    }
+    let mut shapes = values.iter().map(|value| runs_of(value));
+    let first = shapes.next()??;
+    let shape = shapes.try_fold(first, |shape, other| widened(shape, &other?))?;
+    if !is_code(&shape) {
+        return None;
+    }
+    // One run of digits has its length, as a postcode has.
+    let is_loose = is_loose && values.len() < MANY && shape.len() > 1;
+    Some(shape.iter().map(|run| run.written(is_loose)).collect())
+}
+
+/// Not numbers and amounts of money, which may have other lengths and marks on other pages.
+fn is_code(shape: &[Run]) -> bool {
+    let has_digits = shape.iter().any(|run| run.kind == Kind::Digit);
+    let is_amount = |run: &Run| match run.kind {
+        Kind::Mark(mark) => !matches!(mark, '-' | '/' | ' ' | '_' | ':' | '#' | '+'),
+        Kind::Digit | Kind::Capital => false,
+    };
+    let is_number = match shape {
+        [only] => only.least != only.most || only.most < FIXED,
+        _ => false,
+    };
+    has_digits && !is_number && !shape.iter().any(is_amount)
+}
+
+/// Distinct values that show how long runs are.
+const MANY: usize = 6;
+
+/// A longer value is a text.
+const LONGEST_CODE: usize = 24;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Digit,
+    Capital,
+    Mark(char),
+}
+
+/// So many characters of one kind, at least and at most.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    kind: Kind,
+    least: usize,
+    most: usize,
+}
+
+impl Run {
+    fn written(&self, is_loose: bool) -> String {
+        let of = match self.kind {
+            Kind::Digit => r"\d".to_owned(),
+            Kind::Capital => "[A-Z]".to_owned(),
+            Kind::Mark(mark) => regex::escape(&mark.to_string()),
+        };
+        let is_mark = matches!(self.kind, Kind::Mark(_));
+        let is_fixed = self.least == self.most && (is_mark || !is_loose);
+        match (is_fixed, self.most) {
+            (true, 1) => of,
+            (true, length) => format!("{of}{{{length}}}"),
+            (false, _) => format!("{of}+"),
+        }
+    }
+}
+
+fn runs_of(value: &str) -> Option<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    if value.len() > LONGEST_CODE {
+        return None;
+    }
+    for c in value.chars() {
+        let kind = match c {
+            '0'..='9' => Kind::Digit,
+            'A'..='Z' => Kind::Capital,
+            c if c.is_alphanumeric() || c.is_control() => return None,
+            mark => Kind::Mark(mark),
+        };
+        match runs.last_mut().filter(|run| run.kind == kind) {
+            Some(run) => (run.least, run.most) = (run.least + 1, run.most + 1),
+            None => runs.push(Run {
+                kind,
+                least: 1,
+                most: 1,
+            }),
+        }
+    }
+    Some(runs)
+}
+
+fn widened(mut one: Vec<Run>, other: &[Run]) -> Option<Vec<Run>> {
+    let is_alike = one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.kind == b.kind);
+    if !is_alike {
+        return None;
+    }
+    for (run, other) in one.iter_mut().zip(other) {
+        run.least = run.least.min(other.least);
+        run.most = run.most.max(other.most);
+    }
+    Some(one)
 }
 
 /// Shorter runs of digits may be longer elsewhere, as inches and hours are.
@@ -147,6 +257,28 @@ mod tests {
             assert!(pattern.is_match(value), "{shape} {value}");
         }
         assert!(!pattern.is_match("$5"), "{shape}");
+    }
+
+    #[test]
+    fn codes_have_a_shape_and_words_have_none() {
+        for (values, expected) in [
+            (&["10115", "20095", "01067"][..], Some(r"\d{5}")),
+            (&["AB-12", "CD-7", "XY-301"], Some(r"[A-Z]{2}\-\d+")),
+            (
+                &["978-3-16", "978-0-30", "978-1-55"],
+                Some(r"\d{3}\-\d\-\d{2}"),
+            ),
+            (&["1.20", "2.10", "3.40"], None),
+            (&["$1.20", "$2.10", "$3.40"], None),
+            (&["5", "20", "300"], None),
+            (&["10115", "20095"], None),
+            (&["10115", "D-20095", "01067"], None),
+            (&["Berlin", "Bonn", "Ulm"], None),
+            (&["USA", "UK", "EU"], None),
+        ] {
+            let shape = code(values.iter().copied(), false);
+            assert_eq!(shape.as_deref(), expected, "{values:?}");
+        }
     }
 
     #[test]

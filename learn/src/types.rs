@@ -116,7 +116,8 @@ pub struct LearnedMapping {
 pub struct FieldReport {
     pub field: String,
     pub multiple: bool,
-    /// The processors of the best candidate; `None`: nothing was found, `why` says what was tried.
+    /// The processors of the best candidate; `None`: nothing was found, or nothing that is right more often than
+    /// wrong; `why` says which.
     pub processors: Option<Value>,
     pub alternatives: Vec<Value>,
     /// The kind of anchor, in words of the documentation.
@@ -126,6 +127,9 @@ pub struct FieldReport {
     /// URLs of the pages where the value is a known one.
     pub agree: Vec<String>,
     pub disagree: Vec<Disagreement>,
+    /// Pages whose record is likelier to be wrong than the page: its value stands nowhere there, and chains that
+    /// hold on to different things read another one. They count neither for the field nor against it.
+    pub doubted: Vec<Disagreement>,
     pub runner_up: Option<Value>,
     /// The best candidates of different kinds of anchors, at most three, the chosen one first.
     pub candidates: Vec<CandidateReport>,

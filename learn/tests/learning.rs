@@ -63,9 +63,9 @@ fn a_wrong_record_does_not_mislead() {
     });
     assert_eq!(read_last(&learned)["born"], "1805");
     let field = &learned.mappings[0].fields[0];
-    assert_eq!(field.disagree.len(), 1);
-    assert_eq!(field.disagree[0].known, ["1801"]);
-    assert!(field.confidence < 0.9 && learned.mappings[0].draft);
+    assert_eq!((field.disagree.len(), field.doubted.len()), (0, 1));
+    assert_eq!(field.doubted[0].known, ["1801"]);
+    assert!(field.confidence >= 0.9 && !learned.mappings[0].draft);
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn a_disagreement_shows_values_as_they_are_written() {
         };
         vec![("name", vec![name])]
     });
-    let disagree = &learned.mappings[0].fields[0].disagree;
-    assert_eq!(disagree[0].known, ["Alan TURING"]);
-    assert_eq!(disagree[0].read, ["Grace L"]);
+    let doubted = &learned.mappings[0].fields[0].doubted;
+    assert_eq!(doubted[0].known, ["Alan TURING"]);
+    assert_eq!(doubted[0].read, ["Grace L"]);
 }
 
 #[test]

@@ -1,0 +1,145 @@
+//! Guards: what a chain reads must look like the known values, if these look alike. A page that lacks the value may
+//! have something else in its place, and nothing is better than that.
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use crate::evaluate::Reading;
+use crate::field::Found;
+use crate::fold::Spelling;
+use crate::shape;
+
+/// Distinct values that show what they have in common.
+const ENOUGH: usize = 3;
+
+/// The share of values on pages of which nothing is known that a pattern must match: known values may be too few to
+/// show all forms.
+const MATCHED: f64 = 0.95;
+
+/// Values of codes and numbers may be so many times as long as the known ones.
+const LONGER: f64 = 1.5;
+
+/// And so many digits shorter, but no shorter than that.
+const SHORTER: usize = 3;
+const SHORTEST: usize = 4;
+
+/// A processor that drops what does not look like the known values.
+pub(crate) struct Guard {
+    pub(crate) processor: Value,
+    accepts: Box<dyn Fn(&str) -> bool>,
+}
+
+impl Guard {
+    fn of_type(name: &str, accepts: fn(&str) -> bool) -> Guard {
+        Guard {
+            processor: json!({"type": "validate", "parameters": {"type": name}}),
+            accepts: Box::new(accepts),
+        }
+    }
+
+    fn of_pattern(pattern: String) -> Option<Guard> {
+        let regex = Regex::new(&pattern).ok()?;
+        Some(Guard {
+            processor: json!({"type": "validate", "parameters": {"pattern": pattern}}),
+            accepts: Box::new(move |text| regex.is_match(text)),
+        })
+    }
+
+    /// Whether it takes nothing away that a chain reads rightly.
+    pub(crate) fn keeps_what_is_right_of(&self, found: &Found, one: usize) -> bool {
+        values_read_rightly(found, one).all(|value| (self.accepts)(&value.text))
+    }
+}
+
+/// The guard of what a chain reads.
+pub(crate) fn of(found: &Found, one: usize) -> Option<Guard> {
+    let mut values: Vec<&str> = values_read_rightly(found, one)
+        .map(|value| value.text.as_str())
+        .collect();
+    values.sort_unstable();
+    values.dedup();
+    if values.len() < ENOUGH {
+        return None;
+    }
+    for (name, accepts) in TYPES {
+        if values.iter().all(|value| accepts(value)) {
+            return Some(Guard::of_type(name, *accepts));
+        }
+    }
+    let is_matched = |guard: &Guard| {
+        let all = found.readings[one].iter().flat_map(first_or_all(found));
+        let all: Vec<bool> = all.map(|value| (guard.accepts)(&value.text)).collect();
+        let matched = all.iter().filter(|matched| **matched).count();
+        matched as f64 >= MATCHED * all.len() as f64
+    };
+    let is_phone = |value: &&str| Spelling::new(value).digits().is_some();
+    let code = match values.iter().all(is_phone) {
+        // They are written in many ways.
+        true => None,
+        false => shape::code(values.iter().copied(), true),
+    };
+    let patterns = [code.map(whole), loose(&values)];
+    let mut guards = patterns.into_iter().flatten().filter_map(Guard::of_pattern);
+    guards.find(is_matched)
+}
+
+const TYPES: &[(&str, fn(&str) -> bool)] =
+    &[("email", is_email), ("url", is_url), ("date", is_iso_date)];
+
+fn whole(code: String) -> String {
+    format!("^{code}$")
+}
+
+/// What is read for a single value, or for all of a list.
+fn first_or_all(found: &Found) -> impl Fn(&Reading) -> &[Spelling] + use<> {
+    let most = if found.multiple { usize::MAX } else { 1 };
+    move |reading| &reading.values[..reading.values.len().min(most)]
+}
+
+fn values_read_rightly(found: &Found, one: usize) -> impl Iterator<Item = &Spelling> {
+    let of_label = move |label: &'_ crate::score::Label| {
+        let reading = &found.readings[one][label.page];
+        let is_known = |value: &&Spelling| label.wanted.iter().any(|wanted| wanted.is(value));
+        let known: Vec<&Spelling> = reading.values.iter().filter(is_known).collect();
+        known
+    };
+    found.labels.iter().flat_map(of_label)
+}
+
+/// Digits and the marks between them, in about the same number: telephone numbers in several notations.
+fn loose(values: &[&str]) -> Option<String> {
+    let is_mark = |c: char| " +-./(),:".contains(c);
+    let is_number = |value: &&str| value.chars().all(|c| c.is_ascii_digit() || is_mark(c));
+    let digits = |value: &&str| value.bytes().filter(u8::is_ascii_digit).count();
+    let least = values.iter().map(digits).min()?.saturating_sub(SHORTER);
+    let longest = values.iter().map(|value| value.len()).max()?;
+    if !values.iter().all(|value| is_number(value)) || least < SHORTEST {
+        return None;
+    }
+    let most = (longest as f64 * LONGER) as usize;
+    Some(format!(r"^[\d +./(),:-]{{{least},{most}}}$"))
+}
+
+fn is_email(text: &str) -> bool {
+    let Some((name, domain)) = text.split_once('@') else {
+        return false;
+    };
+    let is_plain = |c: char| !c.is_whitespace() && !"@<>,;:\"()[]".contains(c);
+    !name.is_empty()
+        && domain.contains('.')
+        && !domain.starts_with('.')
+        && !domain.ends_with('.')
+        && text.chars().filter(|c| *c != '@').all(is_plain)
+}
+
+fn is_url(text: &str) -> bool {
+    (text.starts_with("http://") || text.starts_with("https://")) && !text.contains(' ')
+}
+
+fn is_iso_date(text: &str) -> bool {
+    text.len() == 10
+        && text.char_indices().all(|(at, c)| match at {
+            4 | 7 => c == '-',
+            _ => c.is_ascii_digit(),
+        })
+}

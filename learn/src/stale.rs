@@ -1,0 +1,64 @@
+//! Known values that are out of date: records, too, may be wrong.
+
+use crate::field::Group;
+use crate::score::{Label, Scores};
+
+/// Labels that must be read as they are known for each that is doubted: where more differ, it is the chain that is
+/// wrong.
+const RIGHT_FOR_EACH: usize = 3;
+
+/// The share of what the best chain reads rightly that an unrelated one must read to bear witness.
+const WITNESS: f64 = 0.6;
+
+/// The labels whose known value is out of date: it stands nowhere on its page, and chains that hold on to different
+/// things agree on another value there, as they do on the pages whose value is known. What a person has said is
+/// never doubted.
+pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>) -> Vec<usize> {
+    let Some(&best) = ranking.first() else {
+        return Vec::new();
+    };
+    let is_right = |label: usize| scores.credits[best][label] >= 0.99;
+    let right = (0..scores.labels.len())
+        .filter(|&label| is_right(label))
+        .count();
+    let witnesses = witnesses(scores, ranking, best);
+    let is_doubted = |&label: &usize| {
+        let Label {
+            page,
+            wanted,
+            is_certain,
+            ..
+        } = &scores.labels[label];
+        let read = &scores.readings[best][*page];
+        let agrees = |&one: &usize| scores.likeness(best, one, *page) >= 0.99;
+        !is_right(label)
+            && !is_certain
+            && !wanted.is_empty()
+            && !read.values.is_empty()
+            && witnesses.iter().any(agrees)
+            && !wanted.iter().any(|wanted| group.pages[*page].holds(wanted))
+    };
+    let doubted: Vec<usize> = (0..scores.labels.len()).filter(is_doubted).collect();
+    match right >= doubted.len() * RIGHT_FOR_EACH {
+        true => doubted,
+        false => Vec::new(),
+    }
+}
+
+/// The best chain of each other kind of anchor.
+fn witnesses(scores: &Scores<'_>, ranking: &[usize], best: usize) -> Vec<usize> {
+    let sum = |one: usize| scores.credits[one].iter().sum::<f64>();
+    let mut kinds = vec![scores.candidates[best].anchor];
+    let mut found = Vec::new();
+    for &one in ranking {
+        let kind = scores.candidates[one].anchor;
+        if kinds.contains(&kind) {
+            continue;
+        }
+        kinds.push(kind);
+        if sum(one) >= WITNESS * sum(best) {
+            found.push(one);
+        }
+    }
+    found
+}

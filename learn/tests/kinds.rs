@@ -1,0 +1,370 @@
+//! Kinds of values: each a column of known values, the pages that show them, and what must be read of the last
+//! page, which nobody has seen before. A wrong value is worse than none.
+
+#[expect(dead_code, reason = "other tests use the rest")]
+mod made;
+
+use serde_json::{Value, json};
+use webfill_learn::{Learned, Page, learn};
+
+use made::{page, read, task};
+
+/// What stands around a value, where `V` is the value and `N` a number of the page.
+struct Kind {
+    name: &'static str,
+    html: &'static str,
+    /// As the record writes it, and as the page does.
+    values: &'static [(&'static str, &'static str)],
+    /// What the page has that is not learned from, and what must be read there.
+    last: (&'static str, Option<&'static str>),
+}
+
+const ADDRESS: &str = "<h1>Item N</h1><p class=addr>Firm N<br>Main St N<br>V<br>Tel. 030 100N</p>";
+const CELL: &str =
+    "<table><tr><th>Given</th><td>x N</td></tr><tr><th>Code</th><td>V</td></tr></table>";
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "a postcode before its town, none of the known ones begins with 0",
+        html: ADDRESS,
+        values: &[
+            ("10115", "10115 Berlin"),
+            ("20095", "20095 Hamburg"),
+            ("50667", "50667 Köln"),
+            ("80331", "80331 München"),
+        ],
+        last: ("01067 Dresden", Some("01067")),
+    },
+    Kind {
+        name: "a postcode before its town, some of the known ones begin with 0",
+        html: ADDRESS,
+        values: &[
+            ("10115", "10115 Berlin"),
+            ("04109", "04109 Leipzig"),
+            ("50667", "50667 Köln"),
+            ("80331", "80331 München"),
+        ],
+        last: ("01067 Dresden", Some("01067")),
+    },
+    Kind {
+        name: "a postcode behind its town",
+        html: ADDRESS,
+        values: &[
+            ("94105", "San Francisco, CA 94105"),
+            ("10001", "New York, NY 10001"),
+            ("60601", "Chicago, IL 60601"),
+        ],
+        last: ("Boston, MA 02108", Some("02108")),
+    },
+    Kind {
+        name: "article numbers with letters",
+        html: "<p class=sku>Article no. V, in stock</p><p>N</p>",
+        values: &[
+            ("AB-1204", "AB-1204"),
+            ("CD-7710", "CD-7710"),
+            ("XY-3012", "XY-3012"),
+        ],
+        last: ("QQ-0042", Some("QQ-0042")),
+    },
+    Kind {
+        name: "numbers of a house with zeros",
+        html: CELL,
+        values: &[("0012", "0012"), ("0107", "0107"), ("2210", "2210")],
+        last: ("0900", Some("0900")),
+    },
+    Kind {
+        name: "an edition that is a number by chance",
+        html: CELL,
+        values: &[("2019", "2019"), ("2020", "2020"), ("2021", "2021")],
+        last: ("2022", Some("2022")),
+    },
+    Kind {
+        name: "a version with a zero at its end",
+        html: "<p class=v>Version V of the program N</p>",
+        values: &[("1.20", "1.20"), ("2.10", "2.10"), ("3.40", "3.40")],
+        last: ("4.50", Some("4.50")),
+    },
+    Kind {
+        name: "an ISBN",
+        html: CELL,
+        values: &[
+            ("978-3-16-148410-0", "978-3-16-148410-0"),
+            ("978-0-306-40615-7", "978-0-306-40615-7"),
+            ("978-1-56619-909-4", "978-1-56619-909-4"),
+        ],
+        last: ("979-0-2600-0043-8", Some("979-0-2600-0043-8")),
+    },
+    Kind {
+        name: "a telephone number, written with a plus",
+        html: CELL,
+        values: &[
+            ("+49 30 1234567", "+49 30 1234567"),
+            ("+49 89 7654321", "+49 89 7654321"),
+            ("+49 40 2223334", "+49 40 2223334"),
+        ],
+        last: ("+49 221 998877", Some("+49 221 998877")),
+    },
+    Kind {
+        name: "no telephone number on the page: what stands there is none",
+        html: CELL,
+        values: &[
+            ("+49 30 1234567", "+49 30 1234567"),
+            ("+49 89 7654321", "+49 89 7654321"),
+            ("+49 40 2223334", "+49 40 2223334"),
+        ],
+        last: ("on request", None),
+    },
+    Kind {
+        name: "two telephone numbers in the place of one",
+        html: CELL,
+        values: &[
+            ("0301234567", "030 1234567"),
+            ("0897654321", "089 7654321"),
+            ("0402223334", "040 2223334"),
+        ],
+        last: ("030 1112223 / 030 1112224", None),
+    },
+    Kind {
+        name: "no mail address on the page",
+        html: CELL,
+        values: &[
+            ("ada@a.example", "ada@a.example"),
+            ("mary@b.example", "mary@b.example"),
+            ("emmy@c.example", "emmy@c.example"),
+        ],
+        last: ("030 1234567", None),
+    },
+    Kind {
+        name: "a date in the record's own form",
+        html: CELL,
+        values: &[
+            ("2020-01-05", "2020-01-05"),
+            ("2021-11-15", "2021-11-15"),
+            ("2019-07-31", "2019-07-31"),
+        ],
+        last: ("2022-02-03", Some("2022-02-03")),
+    },
+    Kind {
+        name: "a date that the page writes otherwise",
+        html: CELL,
+        values: &[
+            ("2020-01-05", "5 January 2020"),
+            ("2021-11-15", "15 November 2021"),
+            ("2019-07-31", "31 July 2019"),
+        ],
+        last: ("3 February 2022", Some("2022-02-03")),
+    },
+];
+
+/// Pages with the known values, and the last one.
+fn pages(kind: &Kind) -> Vec<Page> {
+    let shown = |number: usize, text: &str| {
+        kind.html
+            .replace('N', &(number + 1).to_string())
+            .replace('V', text)
+    };
+    let known = kind.values.iter().enumerate();
+    let mut pages: Vec<Page> = known
+        .map(|(number, (known, text))| {
+            let path = format!("item/{}", 1000 + number);
+            page(&path, shown(number, text), &[("field", &[known])])
+        })
+        .collect();
+    let last = kind.values.len();
+    pages.push(page(
+        &format!("item/{}", 1000 + last),
+        shown(last, kind.last.0),
+        &[],
+    ));
+    pages
+}
+
+/// What is read of the last page by a mapping that was learned without it.
+fn read_unseen(pages: &[Page]) -> (Option<Value>, Learned) {
+    let (last, known) = pages.split_last().unwrap();
+    let learned = learn(known, &[], &task()).unwrap();
+    let mapping = learned.mappings.first().map(|one| &one.mapping);
+    let value = mapping.and_then(|mapping| read(mapping, last).remove("field"));
+    (value, learned)
+}
+
+#[test]
+fn values_of_each_kind_are_read_as_they_are_or_not_at_all() {
+    let mut wrong = Vec::new();
+    for kind in KINDS {
+        let (value, learned) = read_unseen(&pages(kind));
+        if value != kind.last.1.map(Value::from) {
+            let chains = learned
+                .mappings
+                .first()
+                .map(|one| one.mapping["fields"].clone());
+            wrong.push(format!("{}: {value:?} by {chains:?}", kind.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_list_that_few_pages_show_is_not_cut_to_its_first_value() {
+    let names = |number: usize| match number % 4 {
+        0 => vec![format!("Ada {number}"), format!("Mary {number}")],
+        _ => vec![format!("Emmy {number}")],
+    };
+    let html = |names: &[String]| {
+        let items: String = names
+            .iter()
+            .map(|name| format!("<li>{name}</li>"))
+            .collect();
+        format!("<h1>A book</h1><ul class=authors>{items}</ul><p>End</p>")
+    };
+    let mut pages: Vec<Page> = (0..20)
+        .map(|number| {
+            let names = names(number);
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            page(
+                &format!("book/{number}"),
+                html(&names),
+                &[("field", &known)],
+            )
+        })
+        .collect();
+    let last = ["Grace 1", "Rosa 1", "Hedy 1"].map(str::to_owned);
+    pages.push(page("book/99", html(&last), &[]));
+    let (value, learned) = read_unseen(&pages);
+    assert_eq!(value, Some(json!(last)), "{learned:?}");
+    assert_eq!(learned.mappings[0].fields[0].agree.len(), 20);
+}
+
+#[test]
+fn a_page_of_whose_values_one_is_read_counts_as_one_that_disagrees() {
+    // The second author stands elsewhere on each page, so that no chain reads both.
+    let places = [
+        "<i>V</i>",
+        "<table><tr><td>V</table>",
+        "<h4>V</h4>",
+        "<pre>V</pre>",
+        "<b>V</b>",
+    ];
+    let pages: Vec<Page> = (0..20)
+        .map(|number| {
+            let (first, second) = (format!("Ada {number}"), format!("Mary {number}"));
+            let other = places[number / 4].replace('V', &second);
+            let html = format!("<h1>Book</h1><p class=by>{first}</p><div>{other}</div>");
+            let known: &[&str] = match number % 4 {
+                0 => &[&first, &second],
+                _ => &[&first],
+            };
+            page(&format!("book/{number}"), html, &[("field", known)])
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let field = &learned.mappings[0].fields[0];
+    assert_eq!(
+        (field.agree.len(), field.disagree.len()),
+        (15, 5),
+        "{field:?}"
+    );
+}
+
+#[test]
+fn a_field_that_is_likelier_wrong_than_right_is_left_out_and_named() {
+    let html = |number: usize| {
+        format!(
+            "<h1>Item {number}</h1><dl><dt>Kind</dt><dd>thing {number}</dd></dl><p>free {}</p>",
+            number * 7
+        )
+    };
+    // What is known of most pages stands nowhere on them.
+    let pages: Vec<Page> = (0..10)
+        .map(|number| {
+            let kind = format!("thing {number}");
+            let other = match number % 3 {
+                0 => format!("free {}", number * 7),
+                _ => format!("unknown {number}"),
+            };
+            let known: &[(&str, &[&str])] = &[("kind", &[&kind]), ("other", &[&other])];
+            page(&format!("item/{number}"), html(number), known)
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let names: Vec<&str> = learned.mappings[0].mapping["fields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|field| field["name"].as_str())
+        .collect();
+    assert_eq!(names, ["kind"]);
+    let other = learned.mappings[0]
+        .fields
+        .iter()
+        .find(|one| one.field == "other");
+    let other = other.unwrap();
+    assert!(
+        other.confidence < 0.5 && other.processors.is_none(),
+        "{other:?}"
+    );
+    assert!(other.why.starts_with("left out"), "{}", other.why);
+}
+
+#[test]
+fn no_alternative_counts_positions_where_a_page_may_lack_the_field() {
+    let html = |number: usize, mail: Option<&str>| {
+        let mail = mail.map_or(String::new(), |mail| {
+            format!("<dt class=m>E-mail</dt><dd class=mail>{mail}</dd>")
+        });
+        format!(
+            "<h1>Firm {number}</h1><dl class=data><dt>City</dt><dd>Town {number}</dd>{mail}\
+             <dt>Phone</dt><dd>030 12345{number:02}</dd></dl>"
+        )
+    };
+    let pages: Vec<Page> = (0..12)
+        .map(|number| {
+            // Texts of no common shape, so that no test of the value helps.
+            let mail = ["Ada at home", "desk 4", "x@y.example", "by post"][number % 4];
+            let mail = format!("{mail} {number}");
+            let text = html(number, Some(&mail));
+            let known: &[(&str, &[&str])] = &[("field", &[&mail])];
+            page(&format!("firm/{number}"), text, known)
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let mapping = &learned.mappings[0].mapping;
+    for number in 20..30 {
+        let without = page("firm/x", html(number, None), &[]);
+        let value = read(mapping, &without).remove("field");
+        assert_eq!(value, None, "{mapping:#}");
+    }
+}
+
+#[test]
+fn records_that_are_out_of_date_are_doubted_and_not_the_chain() {
+    let html = |number: usize| {
+        format!(
+            "<h1>Item {number}</h1><table><tr><th>Maker:</th><td class=maker>Firm {}</td></tr></table><p>end</p>",
+            number * 13
+        )
+    };
+    for stale in [1, 2, 3] {
+        let pages: Vec<Page> = (0..12)
+            .map(|number| {
+                let maker = match number < stale {
+                    true => format!("Former {number}"),
+                    false => format!("Firm {}", number * 13),
+                };
+                page(
+                    &format!("item/{number}"),
+                    html(number),
+                    &[("field", &[&maker])],
+                )
+            })
+            .collect();
+        let learned = learn(&pages, &[], &task()).unwrap();
+        let field = &learned.mappings[0].fields[0];
+        assert_eq!(field.doubted.len(), stale, "{field:?}");
+        assert!(
+            field.disagree.is_empty() && field.confidence >= 0.9,
+            "{field:?}"
+        );
+        assert!(!learned.mappings[0].draft);
+    }
+}
