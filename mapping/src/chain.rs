@@ -23,7 +23,7 @@ impl Watch for Unwatched {
 }
 
 impl Chain {
-    /// Runs the chain on the page. Empty texts are dropped from the result.
+    /// Runs the chain on the page. Texts that show nothing are dropped from the result.
     pub(crate) fn run<'p, W: Watch>(
         &self,
         run: &Run<'p>,
@@ -43,7 +43,7 @@ impl Chain {
             items = step.processor.apply(items, run)?;
             watch.step(step, &input, &items, run);
         }
-        items.retain(|item| !run.text(item).is_empty());
+        items.retain(|item| !webfill_values::is_blank(&run.text(item)));
         Ok(items)
     }
 }

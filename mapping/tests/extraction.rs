@@ -99,7 +99,7 @@ fn a_field_takes_the_first_value_unless_it_has_multiple() {
     let engine = engine(&mapping(fields, json!([])));
     let extraction = extract(&engine, PageKind::Html, "<b> </b><b></b><b>x</b><b>y</b>");
     let fields = Value::Object(extraction.fields);
-    assert_eq!(fields, json!({"one": " ", "all": [" ", "x", "y"]}));
+    assert_eq!(fields, json!({"one": "x", "all": ["x", "y"]}));
 }
 
 #[test]
@@ -414,4 +414,29 @@ fn a_set_is_shared_by_threads_and_each_has_its_engine() {
 fn a_chain_of_default_alone_is_a_constant() {
     let chain = json!([step("default", json!({"value": "shop"}))]);
     assert_eq!(values(chain, PageKind::Text, "some page"), json!(["shop"]));
+}
+
+#[test]
+fn a_text_that_shows_nothing_is_no_value_and_the_alternatives_are_tried() {
+    let owner = |selector: &str| json!([step("css", json!({ "selector": selector }))]);
+    let fields = json!([
+        {"name": "owner", "alternatives": [owner("td.owner"), owner("b")]},
+        {"name": "nobody", "processors": owner("td.owner")},
+        {"name": "all", "multiple": true, "processors": owner("td")},
+    ]);
+    let engine = engine(&mapping(fields, json!([])));
+    for blank in [
+        "&nbsp;",
+        "\u{200b}",
+        " \u{3000}\u{feff} ",
+        "&shy;",
+        "\u{2800}",
+        "&#8288;&zwnj;",
+    ] {
+        let page = format!("<table><td class=owner>{blank}<td>x</table><b>Ada</b>");
+        let read = extract(&engine, PageKind::Html, &page);
+        let expected = json!({"owner": "Ada", "all": ["x"]});
+        assert_eq!(Value::Object(read.fields), expected, "{blank:?}");
+        assert_eq!(read.alternatives["owner"], 2);
+    }
 }

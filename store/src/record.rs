@@ -68,11 +68,11 @@ pub struct RecordCounts {
     pub resolved: u64,
 }
 
-/// Whether a value counts as one: null, "" and [] do not, and leave a field missing.
+/// Whether a value counts as one: null, [] and a text that shows nothing do not, and leave a field missing.
 pub fn has_value(value: &Value) -> bool {
     match value {
         Value::Null => false,
-        Value::String(text) => !text.is_empty(),
+        Value::String(text) => !webfill_values::is_blank(text),
         Value::Array(items) => !items.is_empty(),
         _ => true,
     }

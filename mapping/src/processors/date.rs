@@ -5,10 +5,10 @@ use jiff::fmt::strtime::BrokenDownTime;
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 use jiff::{Zoned, tz::TimeZone};
+use webfill_values::collapsed;
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
 use crate::fault::quoted;
-use crate::processors::text::collapsed;
 use crate::run::EachText;
 
 pub(crate) const DATE: Entry = Entry {

@@ -232,7 +232,7 @@ impl Processor for Unique {
 pub(crate) const DEFAULT: Entry = Entry {
     name: "default",
     family: Family::List,
-    summary: "Yields a text where no value, or only empty ones, are left. Alone in a chain it is a constant.",
+    summary: "Yields a text where no value, or only blank ones, are left. Alone in a chain it is a constant.",
     parameters: &[Parameter {
         name: "value",
         kind: Kind::Text,
@@ -258,7 +258,9 @@ struct Default(String);
 
 impl Processor for Default {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
-        let is_value = |item: &Item<'p>| !matches!(item, Item::Page) && !run.text(item).is_empty();
+        let is_value = |item: &Item<'p>| {
+            !matches!(item, Item::Page) && !webfill_values::is_blank(&run.text(item))
+        };
         match items.iter().any(is_value) {
             true => Ok(items),
             false => Ok(vec![self.0.clone().into()]),

@@ -1,23 +1,25 @@
 //! Processors that change one text at a time: `trim`, `collapse_whitespace`, `lowercase`,
 //! `uppercase`, `prefix`, `suffix`, `length_limit`.
 
+use webfill_values::{collapsed, trimmed};
+
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence};
 use crate::run::EachText;
 
 pub(crate) const TRIM: Entry = Entry {
     name: "trim",
     family: Family::Text,
-    summary: "Removes white space, or the given characters, from both ends.",
+    summary: "Removes white space and invisible marks, or the given characters, from both ends.",
     parameters: &[Parameter {
         name: "characters",
         kind: Kind::Text,
         presence: Presence::Optional,
-        meaning: "the characters to remove instead of white space",
+        meaning: "the characters to remove instead",
     }],
     examples: &[
         Example {
             parameters: "{}",
-            input: Input::Values(&["  Ada Lovelace\u{a0}\n"]),
+            input: Input::Values(&["  Ada Lovelace\u{a0}\u{200b}\n"]),
             output: &["Ada Lovelace"],
         },
         Example {
@@ -29,7 +31,7 @@ pub(crate) const TRIM: Entry = Entry {
     build: |parameters, _| {
         let Some(characters) = parameters.optional_text("characters") else {
             return Ok(Box::new(EachText(|text: &str| {
-                Some(text.trim().to_owned())
+                Some(trimmed(text).to_owned())
             })));
         };
         let characters: Vec<char> = characters.chars().collect();
@@ -42,7 +44,7 @@ pub(crate) const TRIM: Entry = Entry {
 pub(crate) const COLLAPSE_WHITESPACE: Entry = Entry {
     name: "collapse_whitespace",
     family: Family::Text,
-    summary: "Makes every run of white space one space and removes it at both ends.",
+    summary: "Makes every run of white space one space and removes it at both ends, with the marks that show nothing.",
     parameters: &[],
     examples: &[Example {
         parameters: "{}",
@@ -51,18 +53,6 @@ pub(crate) const COLLAPSE_WHITESPACE: Entry = Entry {
     }],
     build: |_, _| Ok(Box::new(EachText(|text: &str| Some(collapsed(text))))),
 };
-
-/// `text` with single spaces for all its white space, and none at its ends.
-pub(crate) fn collapsed(text: &str) -> String {
-    let mut collapsed = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !collapsed.is_empty() {
-            collapsed.push(' ');
-        }
-        collapsed.push_str(word);
-    }
-    collapsed
-}
 
 pub(crate) const LOWERCASE: Entry = Entry {
     name: "lowercase",

@@ -60,7 +60,9 @@ impl Reading {
             Err(_) => Vec::new(),
         };
         let values = values_at(places, |place| place.evaluate(xpath));
-        let is_empty = values.iter().all(|value| value.text().is_empty());
+        let is_empty = values
+            .iter()
+            .all(|value| webfill_values::is_blank(&value.text()));
         let mut paths = written::paths(xpath.source());
         paths.retain(|path| path.prefixes().all(|text| check_xpath(&text).is_ok()));
         let mut nodes = nodes_of(values);

@@ -5,6 +5,7 @@
 //! first line is reported as broken, and the other lines are read again as rows of their own.
 
 use serde_json::Value;
+use webfill_values::is_blank;
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
 use super::{Found, SeedFault, exported, utf8};
@@ -23,7 +24,7 @@ pub(super) enum Column {
     Id,
     /// One URL, or several with spaces between them.
     Urls,
-    /// Missing where it is empty.
+    /// Missing where it is blank.
     Field(String),
     /// Of an export: a field that the record has, if it is not empty.
     Value(String),
@@ -75,7 +76,7 @@ impl Header {
             ));
         }
         for (number, name) in names.iter().enumerate() {
-            if name.trim().is_empty() {
+            if is_blank(name) {
                 return Err(format!("column {} has no name", number + 1));
             }
             if names[..number]
@@ -120,12 +121,12 @@ impl Header {
                 Column::Id | Column::Urls if cell.contains('\n') => {
                     return Err(String::from(UNCLOSED));
                 }
-                Column::Id => found.id = Some(cell).filter(|id| !id.trim().is_empty()),
+                Column::Id => found.id = Some(cell).filter(|id| !is_blank(id)),
                 Column::Urls => found
                     .urls
                     .extend(cell.split_whitespace().map(str::to_owned)),
                 Column::Field(name) => keep_field(&mut found, name, cell),
-                Column::Value(name) if !cell.is_empty() => {
+                Column::Value(name) if !is_blank(&cell) => {
                     found.fields.insert(name.clone(), Value::String(cell));
                 }
                 Column::Missing => found.want = missing(&cell)?,
@@ -144,7 +145,7 @@ fn missing(cell: &str) -> Result<Vec<String>, String> {
 }
 
 fn keep_field(found: &mut Found, name: &str, cell: String) {
-    let value = match cell.is_empty() {
+    let value = match is_blank(&cell) {
         true => Value::Null,
         false => Value::String(cell),
     };

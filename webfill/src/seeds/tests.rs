@@ -424,3 +424,14 @@ fn what_cannot_be_read_is_refused_before_anything_starts() {
     assert!(refusal("s.csv", b"url,,a\n").contains("column 2 has no name"));
     assert!(refusal("s.csv", b"url,\"a\n").contains("quote is opened"));
 }
+
+#[test]
+fn a_cell_that_shows_nothing_is_an_empty_cell() {
+    for blank in ["", " ", "\u{a0}", "\u{200b}", "\" \u{3000}\""] {
+        let content = format!("id, url, name\n1, http://t.example/a,{blank}\n");
+        let seed = seed("people.csv", &content);
+        assert_eq!(seed.want, ["name"], "{blank:?}");
+        assert_eq!(seed.urls, ["http://t.example/a"]);
+        assert_eq!(seed.fields.unwrap()["name"], serde_json::Value::Null);
+    }
+}

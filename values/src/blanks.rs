@@ -1,0 +1,105 @@
+//! The characters that show nothing: Unicode's white space, controls, and invisible marks.
+
+/// Whether a text shows nothing, so that it is no value.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| is_white_space(c) || is_invisible(c))
+}
+
+/// White space, in the sense of Unicode's property `White_Space`; control characters; and the Braille pattern
+/// without dots and the fillers of Hangul, which pages use as blanks.
+pub fn is_white_space(character: char) -> bool {
+    character.is_whitespace()
+        || character.is_control()
+        || matches!(character, '\u{2800}' | '\u{3164}' | '\u{ffa0}')
+}
+
+/// Marks that show nothing by themselves: Unicode's property `Default_Ignorable_Code_Point`, except what is
+/// white space here, and the marks of interlinear notes.
+pub fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// Marks that belong to the character before them: they choose its picture, or the country of a flag.
+pub(crate) fn is_selector(character: char) -> bool {
+    is_tag(character)
+        || matches!(character, '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// The letters of a flag within an emoji.
+pub(crate) fn is_tag(character: char) -> bool {
+    matches!(character, '\u{e0020}'..='\u{e007f}')
+}
+
+fn is_joiner(character: char) -> bool {
+    matches!(character, '\u{200c}' | '\u{200d}')
+}
+
+/// Marks that say nothing within a word either: where it may be broken, and where a file begins.
+fn is_break(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
+}
+
+/// The text without white space and invisible marks at its ends. What belongs to a visible character stays:
+/// the selectors of emoji, and the joiners that some scripts end a word in.
+pub fn trimmed(text: &str) -> &str {
+    let text = text.trim_start_matches(|c| is_white_space(c) || is_invisible(c));
+    let is_end = |c: char| is_white_space(c) || (is_invisible(c) && !is_selector(c));
+    let rest = text.trim_end_matches(is_end);
+    let cut = &text[rest.len()..];
+    let joins = rest.ends_with(is_joined_letter);
+    match cut.chars().next().filter(|c| joins && is_joiner(*c)) {
+        Some(joiner) => &text[..rest.len() + joiner.len_utf8()],
+        None => rest,
+    }
+}
+
+/// Letters and marks of the scripts in which a joiner changes how a word's end looks.
+fn is_joined_letter(character: char) -> bool {
+    // From Hebrew on; before it stand Latin, Greek, Cyrillic and Armenian.
+    character >= '\u{590}' && !is_white_space(character)
+}
+
+/// The text with one space for every run of white space, none at its ends, and without the marks that say
+/// only where a word may be broken.
+pub fn collapsed(text: &str) -> String {
+    let mut collapsed = String::with_capacity(text.len());
+    let mut has_space = false;
+    for character in trimmed(text).chars().filter(|c| !is_break(*c)) {
+        if is_white_space(character) {
+            has_space = true;
+            continue;
+        }
+        // Marks of direction beside white space show nothing.
+        if has_space && is_invisible(character) && !is_selector(character) {
+            continue;
+        }
+        if std::mem::take(&mut has_space) {
+            let seen = collapsed.trim_end_matches(is_direction).len();
+            collapsed.truncate(seen);
+            collapsed.push(' ');
+        }
+        collapsed.push(character);
+    }
+    collapsed
+}
+
+fn is_direction(character: char) -> bool {
+    is_invisible(character) && !is_selector(character) && !is_joiner(character)
+}

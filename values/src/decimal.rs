@@ -1,0 +1,143 @@
+//! Exact decimal numbers: what a text or a JSON number says, with every digit.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+/// The most digits of a number, and the greatest power of ten.
+const MAX_DIGITS: usize = 400;
+const MAX_EXPONENT: i64 = 400;
+
+/// The most digits that are written without a power of ten.
+const MAX_PLAIN_DIGITS: i64 = 100;
+
+/// A number: `0.digits` would be ambiguous, so it is `digits` times ten to the power of `exponent`. Digits have
+/// no zeros at their ends, so equal numbers are equal here.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Decimal {
+    negative: bool,
+    /// Empty for zero.
+    digits: String,
+    exponent: i64,
+}
+
+impl Decimal {
+    /// The number of `whole` and `fraction`, both digits, times ten to the power of `exponent`.
+    pub fn new(negative: bool, whole: &str, fraction: &str, exponent: i64) -> Option<Decimal> {
+        let all = format!("{whole}{fraction}");
+        if all.is_empty() || all.len() > MAX_DIGITS || !all.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let kept = all.trim_end_matches('0');
+        let digits = kept.trim_start_matches('0');
+        if digits.is_empty() {
+            return Some(Decimal {
+                negative: false,
+                digits: String::new(),
+                exponent: 0,
+            });
+        }
+        let shift = (all.len() - kept.len()) as i64 - fraction.len() as i64;
+        let exponent = exponent.checked_add(shift)?;
+        (exponent.abs() <= MAX_EXPONENT).then(|| Decimal {
+            negative,
+            digits: digits.to_owned(),
+            exponent,
+        })
+    }
+
+    /// The number that a text is as a whole, in the notation of JSON and of programming languages: `-12.50`,
+    /// `1e3`.
+    pub fn of_text(text: &str) -> Option<Decimal> {
+        let (negative, rest) = match text.strip_prefix(['-', '\u{2212}']) {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?.into()),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        Decimal::new(negative, whole, fraction, exponent)
+    }
+
+    /// The same, unless the text is rather a code: a plus or a zero in front of other digits is kept by
+    /// telephone numbers and postcodes, and would be lost.
+    pub fn of_plain_text(text: &str) -> Option<Decimal> {
+        let unsigned = text.strip_prefix(['-', '\u{2212}']).unwrap_or(text);
+        let mut bytes = unsigned.bytes();
+        let begins_as_code = match bytes.next() {
+            Some(b'0') => bytes.next().is_some_and(|next| next.is_ascii_digit()),
+            Some(first) => !first.is_ascii_digit(),
+            None => true,
+        };
+        match begins_as_code {
+            true => None,
+            false => Decimal::of_text(text),
+        }
+    }
+
+    pub fn of_number(number: &Number) -> Option<Decimal> {
+        Decimal::of_text(&number.to_string())
+    }
+
+    /// The number times ten to the power of `exponent`.
+    pub fn shifted(self, exponent: i64) -> Option<Decimal> {
+        Decimal::new(
+            self.negative,
+            &self.digits,
+            if self.digits.is_empty() { "0" } else { "" },
+            self.exponent.checked_add(exponent)?,
+        )
+    }
+
+    pub fn is_integer(&self) -> bool {
+        self.exponent >= 0
+    }
+
+    /// All digits, without a power of ten; with one where that would take more than a hundred.
+    pub fn plain(&self) -> String {
+        let sign = if self.negative { "-" } else { "" };
+        let count = self.digits.len() as i64;
+        let written = match self.exponent.cmp(&0) {
+            Ordering::Less => count.max(-self.exponent),
+            _ => count + self.exponent,
+        };
+        if self.digits.is_empty() {
+            return "0".to_owned();
+        }
+        if written > MAX_PLAIN_DIGITS {
+            return format!("{sign}{}e{}", self.digits, self.exponent);
+        }
+        if self.exponent >= 0 {
+            let zeros = "0".repeat(self.exponent as usize);
+            return format!("{sign}{}{zeros}", self.digits);
+        }
+        let places = self.exponent.unsigned_abs() as usize;
+        let padded = format!("{:0>width$}", self.digits, width = places + 1);
+        let (whole, fraction) = padded.split_at(padded.len() - places);
+        format!("{sign}{whole}.{fraction}")
+    }
+
+    /// The number for JSON: an integer of up to 64 bits, or a double that has every digit; `None` where
+    /// neither has. With `fraction` an integer stays a number with a fraction, such as `5.0`.
+    pub fn to_number(&self, fraction: bool) -> Option<Number> {
+        let plain = self.plain();
+        if self.is_integer() && !fraction {
+            if let Ok(whole) = plain.parse::<i64>() {
+                return Some(whole.into());
+            }
+            if let Ok(whole) = plain.parse::<u64>() {
+                return Some(whole.into());
+            }
+        }
+        let number = Number::from_f64(plain.parse().ok()?)?;
+        (Decimal::of_number(&number).as_ref() == Some(self)).then_some(number)
+    }
+
+    /// The same; where no number has every digit, the digits as a text.
+    pub fn to_json(&self, fraction: bool) -> Value {
+        self.to_number(fraction)
+            .map_or_else(|| Value::String(self.plain()), Value::Number)
+    }
+}

@@ -1,0 +1,20 @@
+//! What a value is, whoever reads, stores or compares it: which characters show nothing, when two spellings
+//! are the same value, and numbers that lose no digit. No state, no files, no network.
+//!
+//! | question | function |
+//! |---|---|
+//! | Does this text show anything? | [`is_blank`] |
+//! | The text without blanks around it, or with single spaces | [`trimmed`], [`collapsed`] |
+//! | Are two texts, or two values, the same in another spelling? | [`same_text`], [`same_value`] |
+//! | The form by which texts are compared, indexed or hashed | [`normal_form`], [`folded_form`] |
+//! | An exact number | [`Decimal`] |
+
+mod blanks;
+mod decimal;
+mod normal;
+mod telephone;
+
+pub use blanks::{collapsed, is_blank, is_invisible, is_white_space, trimmed};
+pub use decimal::Decimal;
+pub use normal::{folded_form, normal_form, same_text, same_value};
+pub use telephone::telephone_digits;

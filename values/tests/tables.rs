@@ -1,0 +1,101 @@
+//! The tables of `tests/data`: white space and invisible marks, and spellings of one value.
+
+use serde_json::Value;
+use webfill_values::{Decimal, collapsed, folded_form, is_blank, normal_form, same_value, trimmed};
+
+/// The cells of the lines of a table that are no comments.
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let lines = table.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| line.split('\t').map(unescaped).collect())
+        .collect()
+}
+
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split("\\u{");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_once('}').unwrap();
+        plain.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
+        plain.push_str(rest);
+    }
+    plain
+}
+
+#[test]
+fn white_space_and_invisible_marks_are_no_value_and_are_removed() {
+    let rows = rows(include_str!("data/blanks.tsv"));
+    assert!(rows.len() >= 100, "{}", rows.len());
+    for row in rows {
+        let [text, blank, trim, collapse] = row.as_slice() else {
+            panic!("{row:?}");
+        };
+        assert_eq!(is_blank(text), blank == "blank", "{text:?}");
+        assert_eq!(trimmed(text), trim, "{text:?}");
+        assert_eq!(&collapsed(text), collapse, "{text:?}");
+    }
+}
+
+#[test]
+fn spellings_of_one_value_are_the_same_and_other_values_are_not() {
+    let rows = rows(include_str!("data/spellings.tsv"));
+    assert!(rows.len() >= 100, "{}", rows.len());
+    let value = |text: &String| match text.strip_prefix('j') {
+        Some(json) => serde_json::from_str(json).unwrap(),
+        None => Value::String(text.clone()),
+    };
+    for row in rows {
+        let [expected, one, other] = row.as_slice() else {
+            panic!("{row:?}");
+        };
+        for (one, other) in [(one, other), (other, one)] {
+            let is_same = same_value(&value(one), &value(other));
+            assert_eq!(is_same, expected == "same", "{one:?} {other:?}");
+        }
+        for text in [one, other] {
+            let normal = normal_form(text);
+            assert_eq!(normal_form(&normal), normal, "{text:?}");
+            let folded = folded_form(text);
+            assert_eq!(folded_form(&folded), folded, "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn decimals_keep_every_digit() {
+    for (text, plain, number) in [
+        ("0", "0", "0"),
+        ("-0.00", "0", "0"),
+        ("5", "5", "5"),
+        ("5.00", "5", "5"),
+        ("-12.50", "-12.5", "-12.5"),
+        ("1e3", "1000", "1000"),
+        ("1.5e-3", "0.0015", "0.0015"),
+        (
+            "9223372036854775808",
+            "9223372036854775808",
+            "9223372036854775808",
+        ),
+        (
+            "18446744073709551615",
+            "18446744073709551615",
+            "18446744073709551615",
+        ),
+        ("18446744073709551616", "18446744073709551616", "none"),
+        ("18446744073709551617", "18446744073709551617", "none"),
+        ("9007199254740993", "9007199254740993", "9007199254740993"),
+        ("9007199254740993.5", "9007199254740993.5", "none"),
+        ("0.1234567890123456789", "0.1234567890123456789", "none"),
+        ("1e200", "1e200", "1e200"),
+        ("0.3", "0.3", "0.3"),
+    ] {
+        let decimal = Decimal::of_text(text).unwrap();
+        assert_eq!(decimal.plain(), plain, "{text}");
+        let written = decimal.to_number(false);
+        let written = written.map_or("none".to_owned(), |number| number.to_string());
+        assert_eq!(written, number, "{text}");
+    }
+    for text in ["", "-", "1.2.3", "1e", "e3", "1,5", " 5", "NaN", "1e9999"] {
+        assert_eq!(Decimal::of_text(text), None, "{text}");
+    }
+}
