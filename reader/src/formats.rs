@@ -8,11 +8,15 @@ use crate::report::{Metadata, Report, Status};
 
 mod compound;
 mod flow;
+mod iso_time;
 mod opendocument;
+mod opendocument_sheets;
 mod package;
 mod pdf;
 mod pdf_date;
+mod pdf_operators;
 mod pdf_pages;
+mod pdf_rebuild;
 mod rtf;
 mod sheets;
 mod word;

@@ -12,6 +12,7 @@ use crate::confine::{self, Confinement};
 use crate::formats;
 use crate::kind::{Kind, coarse_kind};
 use crate::limits::Limits;
+use crate::memory;
 use crate::report::{self, NotADocument, Report, Status};
 
 /// Readers are recursive, and documents nest.
@@ -57,6 +58,9 @@ fn read_and_report(limits: &Limits, confinement: Confinement) -> io::Result<()> 
         .take(limits.input_bytes)
         .read_to_end(&mut bytes)?;
     let mut report = read(bytes, limits);
+    if memory::was_refused() {
+        report = report.map(without_enough_memory);
+    }
     if let Ok(report) = &mut report {
         report.landlock = confinement.landlock;
     }
@@ -78,6 +82,23 @@ pub fn read(bytes: Vec<u8>, limits: &Limits) -> Result<Report, NotADocument> {
     Ok(panic::catch_unwind(reading).unwrap_or_else(|panic| given_up(kind, panic.as_ref())))
 }
 
+/// What a report says about a document for which there was too little memory: libraries call it broken, or
+/// leave out what did not fit.
+fn without_enough_memory(report: Report) -> Report {
+    match report.status {
+        Status::Broken | Status::NoText => {
+            Report::failed(report.kind, Status::TooLarge, TOO_MUCH_MEMORY)
+        }
+        Status::Text => Report {
+            reason: Some("parts of it need more memory than a document may take".into()),
+            ..report
+        },
+        Status::Encrypted | Status::TooLarge => report,
+    }
+}
+
+const TOO_MUCH_MEMORY: &str = "it needs more memory than a document may take";
+
 fn given_up(kind: Kind, panic: &(dyn std::any::Any + Send)) -> Report {
     Report::failed(kind, Status::Broken, words_of(panic))
 }
@@ -95,10 +116,7 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
 pub fn report_of_death(kind: Kind, words: &str, signal: i32) -> Report {
     let lacks_memory = words.lines().any(|line| line.starts_with(OUT_OF_MEMORY));
     let (status, reason) = if lacks_memory {
-        (
-            Status::TooLarge,
-            "it needs more memory than a document may take",
-        )
+        (Status::TooLarge, TOO_MUCH_MEMORY)
     } else if signal == libc::SIGXCPU {
         (
             Status::TooLarge,

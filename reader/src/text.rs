@@ -2,12 +2,17 @@
 
 use crate::formats::Trouble;
 
-/// A text that grows, with single blanks between words and at most one empty line between paragraphs.
+/// A text that grows, with single blanks between words and at most one empty line between paragraphs. A row
+/// of a table is one line, with a tab behind each cell that another one with text follows.
 pub(crate) struct TextWriter {
     text: String,
     max_bytes: usize,
     breaks: usize,
     space: bool,
+    /// Cells around this place: tables nest.
+    in_cells: usize,
+    /// Cells of this row that ended since the last visible character.
+    tabs: usize,
 }
 
 impl TextWriter {
@@ -17,6 +22,8 @@ impl TextWriter {
             max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
             breaks: 0,
             space: false,
+            in_cells: 0,
+            tabs: 0,
         }
     }
 
@@ -28,6 +35,8 @@ impl TextWriter {
                     self.line_break();
                 }
                 _ if character.is_whitespace() && character != '\u{a0}' => self.space = true,
+                // Where a word may be broken, but is not.
+                '\u{ad}' => {}
                 _ if character.is_control() || character == '\u{feff}' => {}
                 _ => self.push_visible(character)?,
             }
@@ -35,22 +44,38 @@ impl TextWriter {
         Ok(())
     }
 
-    fn push_visible(&mut self, character: char) -> Result<(), Trouble> {
-        if !self.text.is_empty() {
-            match (self.breaks, self.space) {
-                (0, false) => {}
-                (0, true) => self.text.push(' '),
-                (1, _) => self.text.push('\n'),
-                _ => self.text.push_str("\n\n"),
+    /// Adds what another writer has written.
+    pub(crate) fn push_written(&mut self, text: &str) -> Result<(), Trouble> {
+        for character in text.chars() {
+            match character {
+                '\t' => self.skip_cells(1),
+                '\n' => self.line_break(),
+                ' ' => self.space(),
+                _ => self.push_visible(character)?,
             }
         }
-        (self.breaks, self.space) = (0, false);
-        if self.text.len() + character.len_utf8() > self.max_bytes {
+        Ok(())
+    }
+
+    fn push_visible(&mut self, character: char) -> Result<(), Trouble> {
+        let breaks = if self.text.is_empty() { 0 } else { self.breaks };
+        let blanks =
+            usize::from(self.space && breaks == 0 && self.tabs == 0 && !self.text.is_empty());
+        let added = breaks
+            .saturating_add(blanks)
+            .saturating_add(self.tabs)
+            .saturating_add(character.len_utf8());
+        if self.text.len().saturating_add(added) > self.max_bytes {
             return Err(Trouble::TooLarge(format!(
                 "its text is longer than {} bytes",
                 self.max_bytes
             )));
         }
+        let between = [('\n', breaks), (' ', blanks), ('\t', self.tabs)];
+        for (separator, times) in between {
+            self.text.extend(std::iter::repeat_n(separator, times));
+        }
+        (self.breaks, self.space, self.tabs) = (0, false, 0);
         self.text.push(character);
         Ok(())
     }
@@ -60,11 +85,42 @@ impl TextWriter {
     }
 
     pub(crate) fn line_break(&mut self) {
-        self.breaks = (self.breaks + 1).min(2);
+        self.end_line(self.breaks + 1);
     }
 
     pub(crate) fn paragraph(&mut self) {
-        self.breaks = self.breaks.max(1);
+        self.end_line(self.breaks.max(1));
+    }
+
+    /// A cell stays on the line of its row.
+    fn end_line(&mut self, breaks: usize) {
+        if self.in_cells > 0 {
+            self.space = true;
+        } else {
+            self.breaks = breaks.min(2);
+            self.tabs = 0;
+        }
+    }
+
+    pub(crate) fn begin_cell(&mut self) {
+        self.in_cells += 1;
+    }
+
+    pub(crate) fn end_cell(&mut self) {
+        self.in_cells = self.in_cells.saturating_sub(1);
+        match self.in_cells {
+            0 => self.skip_cells(1),
+            _ => self.space = true,
+        }
+    }
+
+    /// Cells with nothing in them. Those at the end of a row leave no trace.
+    pub(crate) fn skip_cells(&mut self, cells: usize) {
+        self.tabs = self.tabs.saturating_add(cells);
+    }
+
+    pub(crate) fn max_bytes(&self) -> u64 {
+        self.max_bytes as u64
     }
 
     pub(crate) fn finish(self) -> String {
@@ -89,6 +145,38 @@ mod tests {
     fn white_space_is_what_a_reader_sees() {
         assert_eq!(written(&["  a \t b\u{0}c ", "", "d"]), "a bc\nd");
         assert_eq!(written(&["a\n\n\n\nb\r\n"]), "a\n\nb");
+    }
+
+    #[test]
+    fn cells_keep_their_place_in_the_row() {
+        let rows: [&[&str]; 5] = [
+            &["a", "", "b\nc"],
+            &["", ""],
+            &["", " d "],
+            &["e", "", ""],
+            &["f"],
+        ];
+        let mut writer = TextWriter::new(1000);
+        for row in rows {
+            for cell in row {
+                writer.begin_cell();
+                writer.push(cell).unwrap();
+                writer.end_cell();
+            }
+            writer.paragraph();
+        }
+        assert_eq!(writer.finish(), "a\t\tb c\n\td\ne\nf");
+    }
+
+    #[test]
+    fn tabs_count_for_the_limit() {
+        let mut writer = TextWriter::new(3);
+        writer.skip_cells(usize::MAX);
+        assert!(writer.push("a").is_err());
+        let mut writer = TextWriter::new(3);
+        writer.skip_cells(2);
+        assert!(writer.push("a").is_ok());
+        assert_eq!(writer.finish(), "\t\ta");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Map, Value, json};
 use webfill_test_needs::needs;
-use webfill_tests::office::{docx, open_document, package, pdf, xlsx};
+use webfill_tests::office::{docx, open_document, package, pdf, pdf_with_content, stream, xlsx};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Page, Site, Web, document};
 use webfill_tests::workplace::{Workplace, files_under};
@@ -20,6 +20,10 @@ type StatusAndType = (&'static str, &'static str);
 /// Path, answer, and what is to be stored: status and type of the document; none is no document.
 fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
     let paper = || pdf("A paper", "Contract number 4711 of the year");
+    // The bytes in front of it shift all that the cross-reference points to.
+    let shifted = || [&b"sent by a printer\n"[..], &pdf("A paper", "number 4718")].concat();
+    let lines = b"BT /F1 12 Tf 14 TL 72 720 Td (Contract) Tj (number 4717) ' 0 0 (price 5) \" ET";
+    let quotes = pdf_with_content("Lines", stream("", lines));
     let letter = "<w:p><w:r><w:t>Contract number </w:t></w:r><w:r><w:t>4712</w:t></w:r></w:p>";
     let text = "<text:h>Heading</text:h><text:p>Contract number<text:s/>4713</text:p>";
     let table = "<table:table><table:table-row table:number-rows-repeated='1000000000'>\
@@ -78,6 +82,16 @@ fn answers() -> Vec<(&'static str, Page, Option<StatusAndType>)> {
             "/notes.txt",
             document("text/plain", "Contract number 4716"),
             Some(("text", "text")),
+        ),
+        (
+            "/lines.pdf",
+            document("application/pdf", quotes),
+            Some(("text", "pdf")),
+        ),
+        (
+            "/shifted.pdf",
+            document("application/pdf", shifted()),
+            Some(("text", "pdf")),
         ),
         (
             "/scan.pdf",
@@ -209,6 +223,9 @@ fn documents_are_found_by_their_bytes_read_and_mapped() {
         fields("/notes.txt"),
         json!({"number": "4716", "price": "on request"})
     );
+    assert_eq!(fields("/lines.pdf")["number"], "4717");
+    assert_eq!(fields("/lines.pdf")["price"], "5");
+    assert_eq!(fields("/shifted.pdf")["number"], "4718");
     assert_eq!(fields("/scan.pdf")["title"], "A scan");
     assert_eq!(fields("/scan.pdf").get("price"), None);
     assert_eq!(fields("/torn.pdf"), json!({}));
@@ -296,7 +313,7 @@ fn an_xls_of_another_program_is_read() {
         "name": "papers",
         "url_patterns": [{"type": "host", "pattern": HOST}],
         "fields": [
-            found("first", "(Contract .*)"), found("second", "(price .*)"), found("third", "(2024-.*)"),
+            found("first", "(Contract .*)"), found("second", "(price\\t.*)"), found("third", "(2024-.*)"),
             found("last", "(row 1999 x*)"), found("long", "(yyy+)"),
         ],
     });
@@ -310,8 +327,8 @@ fn an_xls_of_another_program_is_read() {
         "{stored}"
     );
     let fields = &work.stored().pages()[&url].fields;
-    assert_eq!(fields["first"], "Contract number 4718 Größe 日本");
-    assert_eq!(fields["second"], "price 42.5 1000000");
+    assert_eq!(fields["first"], "Contract number 4718\tGröße\t日本");
+    assert_eq!(fields["second"], "price\t42.5\t1000000");
     let third = fields["third"].as_str().expect("a text");
     assert!(third.starts_with("2024-01-31"), "{third}");
     assert_eq!(fields["last"], format!("row 1999 {}", "x".repeat(49)));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use webfill_tests::office::{
-    bomb, docx, open_document, package, pdf, pdf_of, pdf_with_content, stream, xlsx,
+    bomb, bomb_of_digits, docx, open_document, package, pdf, pdf_of, pdf_with_content, stream, xlsx,
 };
 use webfill_tests::run::Running;
 use webfill_tests::site::{Web, document};
@@ -48,6 +48,11 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     let rtf = format!("{{\\rtf1 {}deep", "{".repeat(1_000_000));
     vec![
         ("/inflates.pdf", page(bomb(1 << 30)), &["too_large"]),
+        (
+            "/digits.pdf",
+            page(bomb_of_digits(300 << 20)),
+            &["too_large"],
+        ),
         ("/own_parent.pdf", own_parent, &["broken", "no_text"]),
         ("/circle.pdf", circle, &["broken", "no_text"]),
         ("/promise.pdf", page(promise), &["broken", "no_text"]),

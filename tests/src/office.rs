@@ -77,6 +77,19 @@ pub fn bomb(bytes: usize) -> Vec<u8> {
     )
 }
 
+/// So many digits, packed, as a stream of a PDF: the reader that is refused memory for them leaves them out.
+pub fn bomb_of_digits(bytes: usize) -> Vec<u8> {
+    let digits = vec![b'2'; 1 << 20];
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
+    for _ in 0..bytes >> 20 {
+        packed.write_all(&digits).unwrap();
+    }
+    stream(
+        "/Filter [/FlateDecode /ASCIIHexDecode]",
+        &packed.finish().unwrap(),
+    )
+}
+
 /// A zip file of such parts.
 pub fn package(parts: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));

@@ -36,14 +36,16 @@ mod watch_command;
 use std::process::ExitCode;
 
 use clap::Parser;
+use webfill_reader::NotingAllocator;
 use webfill_startup::{ExitStatus, Fault, child};
 
 use crate::cli::{Cli, Command};
 
 /// For many small, short-lived allocations from several threads. Compared with glibc's allocator, it
-/// saves a tenth of the CPU time, and the memory of workers does not grow.
+/// saves a tenth of the CPU time, and the memory of workers does not grow. What it refuses is noted for the
+/// reader of documents.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: NotingAllocator<mimalloc::MiMalloc> = NotingAllocator(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
     child::take_name();

@@ -4,15 +4,16 @@
 
 use std::panic::{self, AssertUnwindSafe};
 
+use pdf_extract::xref::XrefEntry;
 use pdf_extract::{Dictionary, Document, Object, PlainTextOutput, output_doc, output_doc_page};
 
 use super::pdf_date::to_iso;
 use super::pdf_pages::PagesOutput;
-use super::{Content, Trouble};
+use super::{Content, Trouble, pdf_operators, pdf_rebuild};
 use crate::report::Metadata;
 
 pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
-    let mut document = Document::load_mem(bytes).map_err(trouble)?;
+    let mut document = load(bytes)?;
     if document.is_encrypted() && document.decrypt("").is_err() {
         return Err(Trouble::Encrypted);
     }
@@ -20,6 +21,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     if pages.is_empty() {
         return Err(Trouble::broken("it has no pages"));
     }
+    pdf_operators::expand(&mut document);
     let mut output = PagesOutput::new(max_text_bytes);
     let in_one_go = AssertUnwindSafe(|| output_doc(&document, &mut output).is_ok());
     let is_whole = panic::catch_unwind(in_one_go).unwrap_or(false);
@@ -43,6 +45,48 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
         metadata,
         unread,
     })
+}
+
+/// Of two readings of a damaged document the one with more pages.
+fn load(bytes: &[u8]) -> Result<Document, Trouble> {
+    let load = |bytes: &[u8]| {
+        let load = AssertUnwindSafe(|| Document::load_mem(bytes).map_err(trouble));
+        panic::catch_unwind(load).unwrap_or_else(|_| Err(Trouble::broken("its parser panicked")))
+    };
+    let as_it_is = load(bytes);
+    match &as_it_is {
+        Ok(document) if is_whole(document) => return as_it_is,
+        Err(Trouble::Encrypted) => return as_it_is,
+        _ => {}
+    }
+    let mut rebuilt = match load(&pdf_rebuild::rebuild(bytes)) {
+        Ok(rebuilt) => rebuilt,
+        Err(Trouble::Encrypted) => return Err(Trouble::Encrypted),
+        Err(_) => return as_it_is,
+    };
+    pdf_rebuild::gather_pages(&mut rebuilt);
+    let pages = rebuilt.page_iter().count();
+    match as_it_is {
+        Ok(document) if document.page_iter().count() > pages => Ok(document),
+        Err(trouble) if pages == 0 => Err(trouble),
+        _ => Ok(rebuilt),
+    }
+}
+
+/// Whether there are pages, and all objects that the cross-reference names were where it says.
+fn is_whole(document: &Document) -> bool {
+    let is_there = |(number, entry): (&u32, &XrefEntry)| match entry {
+        XrefEntry::Normal { generation, .. } => document.has_object((*number, *generation)),
+        _ => true,
+    };
+    let missing = document
+        .reference_table
+        .entries
+        .iter()
+        .filter(|entry| !is_there(*entry));
+    // The parser takes away what describes the encryption.
+    let taken_away = usize::from(document.was_encrypted());
+    missing.count() <= taken_away && document.page_iter().next().is_some()
 }
 
 fn page_text(document: &Document, page: u32) -> Option<String> {

@@ -5,6 +5,7 @@ use std::io::{Cursor, Read, Seek};
 use calamine::{Data, DataRef, ExcelDateTime, Reader, Xls, XlsError, Xlsx, XlsxError};
 
 use super::flow::read_metadata;
+use super::iso_time::{of_date, of_days};
 use super::package::Package;
 use super::{Content, Trouble};
 use crate::report::Metadata;
@@ -42,16 +43,30 @@ fn write_sheet<R: Read + Seek>(
     writer.push(name)?;
     writer.paragraph();
     let mut row = None;
+    // The column at which the line stands.
+    let mut at = 0;
     while let Some(cell) = cells.next_cell().map_err(trouble_of_xlsx)? {
-        let of_row = Some(cell.get_position().0);
-        match of_row == row {
-            true => writer.space(),
-            false => writer.paragraph(),
+        let (of_row, column) = cell.get_position();
+        if row != Some(of_row) {
+            writer.paragraph();
+            (row, at) = (Some(of_row), 0);
         }
-        row = of_row;
-        writer.push(&text_of(cell.get_value()))?;
+        let text = text_of(cell.get_value());
+        if text.is_empty() {
+            continue;
+        }
+        writer.skip_cells(column.saturating_sub(at) as usize);
+        write_cell(&text, writer)?;
+        at = column + 1;
     }
     writer.paragraph();
+    Ok(())
+}
+
+fn write_cell(text: &str, writer: &mut TextWriter) -> Result<(), Trouble> {
+    writer.begin_cell();
+    writer.push(text)?;
+    writer.end_cell();
     Ok(())
 }
 
@@ -66,10 +81,11 @@ pub(super) fn read_xls(bytes: Vec<u8>, max_text_bytes: u64) -> Result<Content, T
         let range = workbook.worksheet_range(name).map_err(Trouble::broken)?;
         writer.push(name)?;
         writer.paragraph();
+        let before = range.start().map_or(0, |(_, column)| column);
         for row in range.rows() {
-            for cell in row.iter().filter(|cell| **cell != Data::Empty) {
-                writer.push(&text_of_data(cell))?;
-                writer.space();
+            writer.skip_cells(before as usize);
+            for cell in row {
+                write_cell(&text_of_data(cell), &mut writer)?;
             }
             writer.paragraph();
         }
@@ -109,16 +125,16 @@ fn text_of_data(cell: &Data) -> String {
     }
 }
 
-/// A date as ISO 8601, without the time of day if it is midnight.
+/// A date as ISO 8601, without the time of day if it is midnight; a number of less than a day is a time of
+/// day. Which of them a cell shows is up to its format, of which only that it is a time is known here.
 fn text_of_time(time: &ExcelDateTime) -> String {
     if time.is_duration() || time.as_f64() < 1.0 {
-        return time.as_f64().to_string();
+        return of_days(time.as_f64());
     }
-    let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
-    match (hour, minute, second) {
-        (0, 0, 0) => format!("{year:04}-{month:02}-{day:02}"),
-        _ => format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"),
-    }
+    let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
+    of_date(&format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}"
+    ))
 }
 
 fn trouble_of_xlsx(error: XlsxError) -> Trouble {

@@ -1,0 +1,128 @@
+//! Times of day and durations of sheets as `HH:MM:SS`, of more than a day with all their hours; and dates
+//! without a time of day that says nothing.
+
+/// Milliseconds as hours, minutes and seconds, with the fraction that there is.
+pub(super) fn of_milliseconds(milliseconds: i64) -> String {
+    let sign = if milliseconds < 0 { "-" } else { "" };
+    let all = milliseconds.unsigned_abs();
+    let (seconds, fraction) = (all / 1000, all % 1000);
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let fraction = match fraction {
+        0 => String::new(),
+        some => format!(".{some:03}").trim_end_matches('0').to_owned(),
+    };
+    format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{fraction}")
+}
+
+/// Days as hours, minutes and seconds, to the millisecond.
+pub(super) fn of_days(days: f64) -> String {
+    // Saturates.
+    of_milliseconds((days * 86_400_000.0).round() as i64)
+}
+
+/// A duration in the words of XML: `PT09H30M00S`. `None` if it is none, or in years or months.
+pub(super) fn of_duration(duration: &str) -> Option<String> {
+    let (sign, rest) = match duration.trim().strip_prefix('-') {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, duration.trim()),
+    };
+    let rest = rest.strip_prefix('P')?;
+    let (days, times) = rest.split_once('T').unwrap_or((rest, ""));
+    let seconds =
+        sum(days, &[('D', 86_400.0)])? + sum(times, &[('H', 3600.0), ('M', 60.0), ('S', 1.0)])?;
+    let is_empty = days.is_empty() && times.is_empty();
+    (!is_empty).then(|| of_milliseconds((sign * seconds * 1000.0).round() as i64))
+}
+
+/// The seconds of numbers that stand each before its unit.
+fn sum(text: &str, units: &[(char, f64)]) -> Option<f64> {
+    let mut seconds = 0.0;
+    let mut rest = text;
+    for (unit, seconds_each) in units {
+        if let Some((number, after)) = rest.split_once(*unit) {
+            let is_number = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+            seconds += number.parse::<f64>().ok().filter(|_| is_number)? * seconds_each;
+            rest = after;
+        }
+    }
+    rest.is_empty().then_some(seconds)
+}
+
+/// A date and time of XML without midnight and without zeros behind the seconds.
+pub(super) fn of_date(date: &str) -> String {
+    let date = match date.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|b| b.is_ascii_digit()) => {
+            let fraction = fraction.trim_end_matches('0');
+            match fraction {
+                "" => whole.to_owned(),
+                some => format!("{whole}.{some}"),
+            }
+        }
+        _ => date.to_owned(),
+    };
+    date.strip_suffix("T00:00:00").unwrap_or(&date).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_hours_minutes_and_seconds() {
+        for (duration, expected) in [
+            ("PT09H30M00S", Some("09:30:00")),
+            ("PT9H30M", Some("09:30:00")),
+            ("PT30H00M00S", Some("30:00:00")),
+            ("P1DT2H3M4S", Some("26:03:04")),
+            ("P2D", Some("48:00:00")),
+            ("PT00H00M00.5S", Some("00:00:00.5")),
+            ("PT12H00M00.000000001S", Some("12:00:00")),
+            ("PT90M", Some("01:30:00")),
+            ("PT0S", Some("00:00:00")),
+            ("-PT01H30M00S", Some("-01:30:00")),
+            ("PT1000H00M00S", Some("1000:00:00")),
+            ("P1Y", None),
+            ("P1M", None),
+            ("P", None),
+            ("PT", None),
+            ("PTxS", None),
+            ("PT-1S", None),
+            ("PT1S2H", None),
+            ("09:30", None),
+            ("", None),
+        ] {
+            assert_eq!(of_duration(duration).as_deref(), expected, "{duration}");
+        }
+    }
+
+    #[test]
+    fn days_are_rounded_to_the_millisecond() {
+        for (days, expected) in [
+            (0.395_833_333_333_333_3, "09:30:00"),
+            (1.25, "30:00:00"),
+            (0.0, "00:00:00"),
+            (0.999_988_425_925_925_9, "23:59:59"),
+            (0.5 / 86_400.0, "00:00:00.5"),
+            (-0.25, "-06:00:00"),
+            (0.041_666_666_666_666_664, "01:00:00"),
+        ] {
+            assert_eq!(of_days(days), expected, "{days}");
+        }
+        assert!(!of_days(f64::MAX).is_empty());
+    }
+
+    #[test]
+    fn midnight_says_nothing() {
+        for (date, expected) in [
+            ("2024-03-01", "2024-03-01"),
+            ("2024-03-01T00:00:00", "2024-03-01"),
+            ("2024-03-01T00:00:00.000000000", "2024-03-01"),
+            ("2024-03-01T09:30:00", "2024-03-01T09:30:00"),
+            ("2024-03-01T09:30:00.500000000", "2024-03-01T09:30:00.5"),
+            ("2024-03-01T09:30:00.000000000", "2024-03-01T09:30:00"),
+            ("2024-03-01T09:30:00Z", "2024-03-01T09:30:00Z"),
+        ] {
+            assert_eq!(of_date(date), expected, "{date}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The sheets of an ODS: the name of each, and a line for each row that has something in it. Cells are as
+//! they are stored, not as they are shown, because what is shown depends on who wrote the file.
+
+use super::iso_time::{of_date, of_duration};
+use super::xml::{Attributes, Token};
+use crate::formats::Trouble;
+use crate::text::TextWriter;
+
+/// The most columns and rows of a sheet in LibreOffice and Excel. Who repeats a cell or a row more often
+/// than that has no sheet for it, so it counts once.
+const MAX_COLUMNS: usize = 16_384;
+const MAX_ROWS: usize = 1_048_576;
+
+/// Where in the sheets the reader is.
+#[derive(Default)]
+pub(super) struct Sheets {
+    pub(super) count: u32,
+    row: Row,
+    /// Cells around this place; only the outermost is one of the sheet.
+    in_cells: usize,
+    in_paragraphs: usize,
+    /// Depth within comments and what else is no content of a cell.
+    in_aside: usize,
+}
+
+#[derive(Default)]
+struct Row {
+    times: usize,
+    cells: Vec<(usize, String)>,
+    /// What is stored in the cell in hand, if that is not its text.
+    value: Option<String>,
+    shown: Option<TextWriter>,
+    cell_times: usize,
+}
+
+const ASIDES: [&str; 3] = ["annotation", "tracked-changes", "desc"];
+
+impl Sheets {
+    pub(super) fn write(
+        &mut self,
+        token: &Token<'_>,
+        writer: &mut TextWriter,
+    ) -> Result<(), Trouble> {
+        match token {
+            Token::Begin(name, _) if self.in_aside > 0 || ASIDES.contains(name) => {
+                self.in_aside += 1;
+            }
+            Token::End(_) if self.in_aside > 0 => self.in_aside -= 1,
+            Token::Begin("table", attributes) if self.in_cells == 0 => {
+                self.count = self.count.saturating_add(1);
+                writer.paragraph();
+                writer.push(&attributes.get("name").unwrap_or_default())?;
+                writer.paragraph();
+            }
+            Token::Begin("table-row", attributes) if self.in_cells == 0 => {
+                self.row = Row {
+                    times: times(attributes, "number-rows-repeated", MAX_ROWS),
+                    ..Row::default()
+                };
+            }
+            Token::End("table-row") if self.in_cells == 0 => {
+                std::mem::take(&mut self.row).write(writer)?;
+            }
+            Token::Begin("table-cell" | "covered-table-cell", attributes) => {
+                self.in_cells += 1;
+                if self.in_cells == 1 {
+                    self.row.begin_cell(attributes, writer.max_bytes());
+                }
+            }
+            Token::End("table-cell" | "covered-table-cell") => {
+                self.in_cells = self.in_cells.saturating_sub(1);
+                if self.in_cells == 0 {
+                    self.row.end_cell();
+                }
+            }
+            other => self.write_text(other, writer)?,
+        }
+        Ok(())
+    }
+
+    fn write_text(&mut self, token: &Token<'_>, writer: &mut TextWriter) -> Result<(), Trouble> {
+        let target = self.row.shown.as_mut().unwrap_or(writer);
+        match token {
+            Token::Begin("p" | "h", _) => self.in_paragraphs += 1,
+            Token::End("p" | "h") => {
+                self.in_paragraphs = self.in_paragraphs.saturating_sub(1);
+                target.paragraph();
+            }
+            Token::Begin("s" | "tab", _) => target.space(),
+            Token::Begin("line-break", _) => target.line_break(),
+            Token::Text(text) if self.in_paragraphs > 0 => target.push(text)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Row {
+    fn begin_cell(&mut self, attributes: &Attributes<'_>, max_bytes: u64) {
+        self.cell_times = times(attributes, "number-columns-repeated", MAX_COLUMNS);
+        self.value = stored(attributes);
+        self.shown = Some(TextWriter::new(max_bytes));
+    }
+
+    fn end_cell(&mut self) {
+        let shown = self
+            .shown
+            .take()
+            .map(TextWriter::finish)
+            .unwrap_or_default();
+        let text = self.value.take().unwrap_or(shown);
+        match self.cells.last_mut() {
+            // Empty sheets have millions.
+            Some((times, before)) if before.is_empty() && text.is_empty() => {
+                *times = times.saturating_add(self.cell_times);
+            }
+            _ => self.cells.push((self.cell_times, text)),
+        }
+    }
+
+    fn write(self, writer: &mut TextWriter) -> Result<(), Trouble> {
+        if self.cells.iter().all(|(_, text)| text.trim().is_empty()) {
+            return Ok(());
+        }
+        for _ in 0..self.times {
+            for (times, text) in &self.cells {
+                if text.is_empty() {
+                    writer.skip_cells(*times);
+                    continue;
+                }
+                for _ in 0..*times {
+                    writer.begin_cell();
+                    writer.push(text)?;
+                    writer.end_cell();
+                }
+            }
+            writer.paragraph();
+        }
+        Ok(())
+    }
+}
+
+fn times(attributes: &Attributes<'_>, name: &str, most: usize) -> usize {
+    let times = attributes.get(name).and_then(|times| times.parse().ok());
+    times.filter(|times| *times <= most).unwrap_or(1)
+}
+
+/// The value of a cell that has one beside its text.
+fn stored(attributes: &Attributes<'_>) -> Option<String> {
+    match attributes.get("value-type")?.as_str() {
+        "float" | "currency" | "percentage" => attributes.get("value"),
+        "date" => attributes.get("date-value").map(|date| of_date(&date)),
+        "time" => of_duration(&attributes.get("time-value")?),
+        "boolean" => attributes.get("boolean-value"),
+        // It may stand there instead of a text. With a text it is the same, but for errors, of which it is empty.
+        "string" => attributes
+            .get("string-value")
+            .filter(|text| !text.is_empty()),
+        _ => None,
+    }
+}

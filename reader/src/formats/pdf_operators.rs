@@ -1,0 +1,119 @@
+//! Writes the operators `'` and `"` of PDF as those that they stand for. `pdf-extract` passes over them,
+//! and their text would be missing without a word.
+
+use pdf_extract::content::{Content, Operation};
+use pdf_extract::{Document, Object, ObjectId, Stream, dictionary};
+
+/// Rewrites the contents of all pages and forms that use them.
+pub(super) fn expand(document: &mut Document) {
+    let pages: Vec<ObjectId> = document.page_iter().collect();
+    for page in pages {
+        let content = document.get_page_content(page).unwrap_or_default();
+        if let Some(content) = expanded(&content) {
+            let stream = document.add_object(Stream::new(dictionary! {}, content));
+            if let Ok(page) = document.get_dictionary_mut(page) {
+                page.set("Contents", stream);
+            }
+        }
+    }
+    for object in document.objects.values_mut() {
+        let Ok(stream) = object.as_stream_mut() else {
+            continue;
+        };
+        let is_form = |stream: &Stream| {
+            stream.dict.get(b"Subtype").and_then(Object::as_name).ok() == Some(b"Form")
+        };
+        if !is_form(stream) {
+            continue;
+        }
+        let content = stream.decompressed_content();
+        let content = content.unwrap_or_else(|_| stream.content.clone());
+        if let Some(content) = expanded(&content) {
+            stream.dict.remove(b"Filter");
+            stream.dict.remove(b"DecodeParms");
+            stream.set_content(content);
+        }
+    }
+}
+
+/// `None` if there is nothing to do.
+fn expanded(content: &[u8]) -> Option<Vec<u8>> {
+    if !may_use_them(content) {
+        return None;
+    }
+    let operations = Content::decode(content).ok()?.operations;
+    if !operations.iter().any(is_one) {
+        return None;
+    }
+    let operations: Vec<Operation> = operations.into_iter().flat_map(plain).collect();
+    Content { operations }.encode().ok()
+}
+
+fn is_one(operation: &Operation) -> bool {
+    matches!(operation.operator.as_str(), "'" | "\"")
+}
+
+/// Both come behind a string, which ends in a bracket.
+fn may_use_them(content: &[u8]) -> bool {
+    let mut before = 0;
+    for byte in content {
+        if matches!(byte, b'\'' | b'"') && matches!(before, b')' | b'>') {
+            return true;
+        }
+        if !byte.is_ascii_whitespace() {
+            before = *byte;
+        }
+    }
+    false
+}
+
+/// ISO 32000-1, table 109.
+fn plain(mut operation: Operation) -> Vec<Operation> {
+    if !is_one(&operation) {
+        return vec![operation];
+    }
+    let text = operation.operands.pop();
+    let mut plain = Vec::new();
+    if operation.operator == "\"" && operation.operands.len() == 2 {
+        let characters = operation.operands.pop();
+        let words = operation.operands.pop();
+        plain.push(Operation::new("Tw", words.into_iter().collect()));
+        plain.push(Operation::new("Tc", characters.into_iter().collect()));
+    }
+    plain.push(Operation::new("T*", Vec::new()));
+    if let Some(text @ Object::String(..)) = text {
+        plain.push(Operation::new("Tj", vec![text]));
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operators(content: &str) -> Option<String> {
+        let content = expanded(content.as_bytes())?;
+        let operations = Content::decode(&content).unwrap().operations;
+        let names = operations
+            .iter()
+            .map(|operation| operation.operator.as_str());
+        Some(names.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn both_operators_become_plain_ones() {
+        for (content, expected) in [
+            ("BT (a) ' ET", Some("BT T* Tj ET")),
+            ("BT (a)' (b)' ET", Some("BT T* Tj T* Tj ET")),
+            ("BT <61>\n' ET", Some("BT T* Tj ET")),
+            ("BT 1 2 (a) \" ET", Some("BT Tw Tc T* Tj ET")),
+            ("BT 1 2 <61>\" ET", Some("BT Tw Tc T* Tj ET")),
+            ("BT (it's) Tj ET", None),
+            ("BT (say \"a\") Tj ET", None),
+            ("BT ((a) ') Tj ET", None),
+            ("", None),
+        ] {
+            assert_eq!(operators(content).as_deref(), expected, "{content}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One sound document, and what happens to it on its way.
+
+use pdf_extract::Stream;
+
+use super::*;
+use crate::formats::pdf;
+
+const TEXT: &str = "good text here";
+
+fn sound() -> Vec<u8> {
+    let mut document = Document::with_version("1.4");
+    let tree = document.new_object_id();
+    let font = document.add_object(dictionary! {
+        "Type" => "Font", "Subtype" => "Type1", "BaseFont" => "Helvetica",
+    });
+    let content = format!("BT /F1 12 Tf 9 9 Td ({TEXT}) Tj ET");
+    let content = document.add_object(Stream::new(dictionary! {}, content.into_bytes()));
+    let page = document.add_object(dictionary! {
+        "Type" => "Page", "Parent" => tree, "Contents" => content,
+        "MediaBox" => vec![0.into(), 0.into(), 99.into(), 99.into()],
+        "Resources" => dictionary! { "Font" => dictionary! { "F1" => font } },
+    });
+    let pages = dictionary! { "Type" => "Pages", "Count" => 1, "Kids" => vec![page.into()] };
+    document.objects.insert(tree, pages.into());
+    let catalog = document.add_object(dictionary! { "Type" => "Catalog", "Pages" => tree });
+    document.trailer.set("Root", catalog);
+    let mut bytes = Vec::new();
+    document.save_to(&mut bytes).unwrap();
+    bytes
+}
+
+fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let mut output = Vec::new();
+    let mut at = 0;
+    while let Some(found) = find(bytes, from.as_bytes(), at) {
+        output.extend_from_slice(&bytes[at..found]);
+        output.extend_from_slice(to.as_bytes());
+        at = found + from.len();
+    }
+    assert!(at > 0, "{from} is there");
+    output.extend_from_slice(&bytes[at..]);
+    output
+}
+
+fn upto(bytes: &[u8], word: &str) -> Vec<u8> {
+    bytes[..find(bytes, word.as_bytes(), 0).unwrap()].to_vec()
+}
+
+/// What is done to the bytes, and the bytes afterwards.
+fn damaged() -> Vec<(&'static str, Vec<u8>)> {
+    let sound = sound();
+    let without_table = upto(&sound, "xref\n");
+    vec![
+        ("nothing", sound.clone()),
+        ("bytes before", [&b"junk\n"[..], &sound].concat()),
+        (
+            "a comment within",
+            replaced(&sound, "1 0 obj", "%x\n1 0 obj"),
+        ),
+        ("line ends of Windows", replaced(&sound, "\n", "\r\n")),
+        ("line ends of old Macs", replaced(&sound, "\n", "\r")),
+        (
+            "a wrong place of the table",
+            replaced(&sound, "startxref\n", "startxref\n7"),
+        ),
+        (
+            "no place of the table",
+            replaced(&sound, "startxref", "startxxxx"),
+        ),
+        ("zeros behind", [&sound[..], &[0; 2000]].concat()),
+        ("no table", without_table),
+        ("a wrong length", replaced(&sound, "/Length ", "/Length 9")),
+        ("a short length", replaced(&sound, "/Length 4", "/Length 1")),
+        (
+            "a negative length",
+            replaced(&sound, "/Length ", "/Length -"),
+        ),
+        ("no length", replaced(&sound, "/Length ", "/Strength ")),
+        ("no end of the stream", replaced(&sound, "endstream", "")),
+        ("no ends of objects", replaced(&sound, "endobj", "")),
+        (
+            "no page tree",
+            replaced(&sound, "/Type/Pages", "/Type/Pugs"),
+        ),
+        ("no catalog", replaced(&sound, "/Type/Catalog", "/Type/Dog")),
+        ("no end", upto(&sound, "%%EOF")),
+        (
+            "one line",
+            replaced(&upto(&sound, "xref\n"), "\nendobj\n", " endobj "),
+        ),
+    ]
+}
+
+#[test]
+fn damaged_documents_are_read_all_the_same() {
+    let read = |bytes: &[u8]| pdf::read(bytes, 1000).map(|content| content.text);
+    let is_wrong = |text: &Result<String, _>| text.as_deref() != Ok(TEXT);
+    let texts = damaged()
+        .into_iter()
+        .map(|(what, bytes)| (what, read(&bytes)));
+    let wrong: Vec<_> = texts.filter(|(_, text)| is_wrong(text)).collect();
+    assert_eq!(wrong, []);
+}
+
+#[test]
+fn any_bytes_are_rebuilt_to_something() {
+    let sound = sound();
+    for end in 0..sound.len() {
+        rebuild(&sound[..end]);
+        rebuild(&sound[end..]);
+        let mut changed = sound.clone();
+        changed[end] ^= 0x15;
+        rebuild(&changed);
+    }
+}
+
+#[test]
+fn of_two_versions_of_an_object_the_later_one_counts() {
+    let sound = sound();
+    let begin = find(&sound, b"BT", 0).unwrap();
+    let begin = sound[..begin]
+        .windows(4)
+        .rposition(|four| four == b" obj")
+        .unwrap();
+    let number = number_before(&sound[..begin]).unwrap().0;
+    let newer = "BT /F1 12 Tf 9 9 Td (newer) Tj ET";
+    let newer = format!("\n{number} 0 obj\n<< >>\nstream\n{newer}\nendstream\nendobj\n");
+    let bytes = [&sound[..], newer.as_bytes(), b"startxref\n1\n%%EOF"].concat();
+    assert_eq!(pdf::read(&bytes, 1000).unwrap().text, "newer");
+}

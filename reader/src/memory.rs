@@ -1,0 +1,46 @@
+//! Notes when there was no memory. A reader that is refused memory may abort, and be known by its last
+//! words; but libraries also turn the refusal into errors of their own, or leave out what did not fit.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static WAS_REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// An allocator that notes what another one refuses.
+pub struct NotingAllocator<A>(pub A);
+
+fn noted(memory: *mut u8) -> *mut u8 {
+    if memory.is_null() {
+        WAS_REFUSED.store(true, Ordering::Relaxed);
+    }
+    memory
+}
+
+/// Whether memory was refused in this process.
+pub(crate) fn was_refused() -> bool {
+    WAS_REFUSED.load(Ordering::Relaxed)
+}
+
+// SAFETY: all calls are passed on as they are.
+#[allow(unsafe_code)]
+unsafe impl<A: GlobalAlloc> GlobalAlloc for NotingAllocator<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those of the other allocator.
+        noted(unsafe { self.0.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the same.
+        noted(unsafe { self.0.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: the same.
+        noted(unsafe { self.0.realloc(memory, layout, bytes) })
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the same.
+        unsafe { self.0.dealloc(memory, layout) }
+    }
+}
