@@ -194,6 +194,7 @@ fn counts(status: &CrawlStatus) -> Map<String, Value> {
         "done": status.done,
         "outcomes": status.outcomes,
         "skipped": status.skipped,
+        "unmatched": status.unmatched,
         "fields": status.fields,
         "links": status.links,
         "bytes": status.bytes,

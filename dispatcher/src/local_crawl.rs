@@ -208,5 +208,6 @@ pub(crate) fn status(
         "sites": status.sites,
         "outcomes": status.outcomes,
         "skipped": status.skipped,
+        "unmatched": status.unmatched,
     })
 }

@@ -220,6 +220,18 @@ fn a_page_that_no_mapping_is_for_is_counted_as_such() {
             && told.get("webfill_pages_total{outcome=\"ok\"}") == Some(3.0);
         is_told.then_some(())
     });
+    let told = fleet.info("c");
+    assert_eq!(told["unmatched"], 2, "{told}");
+    let application = fleet.run(&["info", "testapp", "c"]).expect(0);
+    let line = application
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("pages of no mapping"));
+    assert!(
+        line.is_some_and(|line| line.ends_with(" 2")),
+        "{}",
+        application.stdout
+    );
 }
 
 #[test]

@@ -96,6 +96,23 @@ fn without_a_browser_in_the_fleet_a_page_is_kept_as_it_came() {
     let site = fleet.json(&["site", "made.example"]);
     assert_eq!(site["scripts"][0]["finding"], "wanted", "{site}");
     assert_eq!(site["scripts"][0]["pages"], 3, "{site}");
+    let info = fleet.info("made");
+    let told = &info["scripts"];
+    assert_eq!(told["needs_browser"]["sites"], 1, "{info}");
+    let text = told["text"].as_str().expect("a sentence");
+    for part in [
+        "1 site needs a browser, made.example (an empty shell: ",
+        "no supervisor of lane browser is connected",
+        "`webfill retry testapp made --outcome ok --site made.example`",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let told = fleet.run(&["info", "testapp", "made"]).expect(0);
+    assert!(
+        told.stdout.contains("1 site needs a browser"),
+        "{}",
+        told.stdout
+    );
 }
 
 #[needs(chromium)]

@@ -138,6 +138,23 @@ fn a_limit_is_so_many_further_pages_over_all_crawls() {
     wait_for("the rest is queued", || {
         (pending("c") + pending("d") == 35).then_some(())
     });
+    // Its number, its fill, and how to raise it, wherever it is told of.
+    let limit = "5 of 5 pages (--limit): `webfill site l.example --limit N` allows N further pages";
+    let told = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let info = fleet.info("c");
+    let waits = info["waits"].as_array().expect("a list").iter();
+    let waits: Vec<String> = waits.map(|wait| told(&wait["text"])).collect();
+    let why = fleet.json(&["why", "http://l.example/19", "--crawl", "c"]);
+    let site = fleet.json(&["site", "l.example"]);
+    for (place, text) in [
+        ("waits", waits.join("; ")),
+        ("waiting_for", told(&info["waiting_for"])),
+        ("why", told(&why["crawls"][0]["text"])),
+        ("site", told(&site["limits"][0]["text"])),
+    ] {
+        assert!(text.contains(limit), "{place}: {text:?}");
+    }
+    assert_eq!(site["limit"], 0, "what is left: {site}");
     fleet
         .run(&["site", "l.example", "--limit", "none"])
         .expect(0);

@@ -26,6 +26,7 @@ pub mod repeats;
 pub mod report;
 pub mod scripts;
 pub mod socket;
+pub mod unmatched;
 pub mod vocabulary;
 
 pub use arrivals::Arrivals;
@@ -35,4 +36,5 @@ pub use refusal_log::RefusalLog;
 pub use repeats::{evidence_of_repetition, is_repetition};
 pub use report::{REPORTS_SINCE, SupervisorReport};
 pub use scripts::{Finding, ScriptsReport};
+pub use unmatched::{is_unmatched, with_unmatched};
 pub use vocabulary::{Follow, Lane, Outcome, Reason, RestReason};

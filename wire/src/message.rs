@@ -184,7 +184,8 @@ pub struct TaskDone {
     pub clock: SiteClock,
     /// What the worker saw, if the attempt failed in a way that may be the site's. An answer that is `blocked`
     /// without any is only suspected, and the task is to be tried again. With the outcome `ok`: what the
-    /// worker has noticed about the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats)).
+    /// worker has noticed about the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats),
+    /// [`unmatched`](crate::unmatched)).
     pub evidence: Option<Evidence>,
 }
 

@@ -1,7 +1,7 @@
 //! That a page only repeats others of its site, as a worker has noticed.
 //!
 //! It travels as the evidence of an outcome `ok`, which has none else but a
-//! [`ScriptsReport`](crate::ScriptsReport), with a mark of its own in [`Evidence::sign`]. Who knows nothing of it takes
+//! [`ScriptsReport`](crate::ScriptsReport) or a mark that [no mapping](crate::unmatched) is for the page, with a mark of its own in [`Evidence::sign`]. Who knows nothing of it takes
 //! no notice.
 
 use crate::{Evidence, Outcome, TaskDone};

@@ -4,6 +4,7 @@
 //! It travels as the evidence of an outcome `ok`, which has none else: in [`Evidence::sign`], as words with tabs
 //! between them. Who knows nothing of it takes no notice.
 
+use crate::unmatched::without_mark;
 use crate::{Evidence, Outcome, TaskDone};
 
 const MARK: &str = "scripts";
@@ -77,7 +78,8 @@ impl ScriptsReport {
     pub fn of(done: &TaskDone) -> Option<ScriptsReport> {
         let evidence = done.evidence.as_ref();
         let evidence = evidence.filter(|_| done.outcome == Outcome::Ok)?;
-        let mut words = evidence.sign.splitn(6, '\t').map(str::to_owned);
+        let sign = without_mark(&evidence.sign);
+        let mut words = sign.splitn(6, '\t').map(str::to_owned);
         let mark = words.next().filter(|word| word == MARK);
         let (_, finding) = (mark?, Finding::of_name(&words.next()?)?);
         Some(ScriptsReport {
@@ -93,7 +95,7 @@ impl ScriptsReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Delivery, SiteClock};
+    use crate::{Delivery, SiteClock, is_unmatched, with_unmatched};
 
     fn done(outcome: Outcome, evidence: Option<Evidence>) -> TaskDone {
         TaskDone {
@@ -130,6 +132,11 @@ mod tests {
             assert_eq!(read, Some(expected));
             let failed = done(Outcome::Timeout, Some(evidence));
             assert_eq!(ScriptsReport::of(&failed), None);
+            assert!(!is_unmatched(&done(Outcome::Ok, failed.evidence.clone())));
+            let marked = with_unmatched(failed.evidence);
+            let marked = done(Outcome::Ok, Some(marked));
+            assert_eq!(ScriptsReport::of(&marked), read);
+            assert!(is_unmatched(&marked));
         }
         for sign in [
             "",

@@ -105,19 +105,13 @@ impl Figures {
     pub fn page_saved(&self, result: &TaskResult) {
         self.count(|counted| {
             *counted.totals.pages.entry(result.outcome).or_default() += 1;
-            match (result.outcome, &result.mapping) {
-                (Outcome::Ok, Some(mapping)) => counted.count_fields(mapping, result.fields.len()),
-                // As the summary of a crawl counts them.
-                (Outcome::Ok, None) if !is_sitemap(result) => counted.totals.unmatched += 1,
-                _ => {}
+            // As the summary of a crawl counts them.
+            counted.totals.unmatched += u64::from(result.is_unmatched());
+            if let (Outcome::Ok, Some(mapping)) = (result.outcome, &result.mapping) {
+                counted.count_fields(mapping, result.fields.len());
             }
         });
     }
-}
-
-fn is_sitemap(result: &TaskResult) -> bool {
-    let document = result.document.as_ref();
-    document.is_some_and(|document| document.get("type").is_some_and(|kind| kind == "sitemap"))
 }
 
 impl Counted {

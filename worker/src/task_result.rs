@@ -12,7 +12,7 @@ use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
 use webfill_startup::log::task_span;
 use webfill_store::{SampleText, Validators};
-use webfill_wire::{Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone};
+use webfill_wire::{Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone, with_unmatched};
 
 use crate::crawl::Crawl;
 use crate::fetch::Fetched;
@@ -158,6 +158,14 @@ impl TaskResult {
         task_span(self.task.task, &self.crawl.crawl_id)
     }
 
+    /// It was read, and no mapping is for it. Sitemaps need none.
+    pub fn is_unmatched(&self) -> bool {
+        let document = self.document.as_ref();
+        let kind = document.and_then(|document| document.get("type"));
+        let is_sitemap = kind.is_some_and(|kind| kind == "sitemap");
+        self.outcome == Outcome::Ok && self.mapping.is_none() && !is_sitemap
+    }
+
     /// What it needs in memory until it is saved, as estimated from above.
     pub fn memory_bytes(&self) -> usize {
         let listed = self.listed.iter().map(|(_, link)| link);
@@ -179,9 +187,14 @@ impl TaskResult {
         let next_in = self
             .next_start
             .map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
+        let is_unmatched = self.is_unmatched();
         // What a page writes can never be taken for what its worker marks.
         let mut links = self.links;
         links.retain(|link| LinkKind::of(link).0 == LinkKind::Link);
+        let evidence = match is_unmatched {
+            true => Some(with_unmatched(self.evidence)),
+            false => self.evidence,
+        };
         let complete = !self.task.records.is_empty() && resolved.len() >= self.task.records.len();
         if complete {
             links.clear();
@@ -202,7 +215,7 @@ impl TaskResult {
                 next_in_ms: millis_rounded_up(next_in),
                 delay_ms: self.delay.map(millis_rounded_up),
             },
-            evidence: self.evidence,
+            evidence,
         }
     }
 }

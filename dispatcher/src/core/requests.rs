@@ -14,6 +14,7 @@ mod limits;
 mod local_crawl;
 mod prune;
 mod retry;
+mod scripts;
 mod sites;
 mod status;
 mod told_again;

@@ -355,6 +355,8 @@ pub struct CrawlStatus {
     pub skipped: BTreeMap<Reason, u64>,
     /// Outcomes with an HTTP status.
     pub pages: u64,
+    /// Pages that were read, and that no mapping is for.
+    pub unmatched: u64,
     /// Field values stored.
     pub fields: u64,
     /// Links found on pages.
@@ -374,6 +376,7 @@ impl CrawlStatus {
         self.leased += other.leased;
         self.done += other.done;
         self.pages += other.pages;
+        self.unmatched += other.unmatched;
         self.fields += other.fields;
         self.links += other.links;
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone, is_repetition};
+use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone, is_repetition, is_unmatched};
 
 use super::answers::{Completion, CompletionTally, FeedTally, SiteId, TaskId};
 use super::feed::{FeedBatch, LinkContext};
@@ -99,6 +99,7 @@ impl Frontier {
         let status = &mut self.known_crawl(task.crawl)?.status;
         status.leased -= 1;
         status.pages += u64::from(report.status_code.is_some());
+        status.unmatched += u64::from(is_unmatched(report));
         status.fields += u64::from(report.fields);
         status.links += report.links.len() as u64;
         status.bytes = status

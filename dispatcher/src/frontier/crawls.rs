@@ -342,6 +342,7 @@ fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
             sites: count(11)?,
             seeds_ended: row.get(12)?,
             outcomes: read_counts(db, "SELECT outcome, n FROM outcomes WHERE crawl = ?1", key)?,
+            unmatched: read_unmatched(db, key)?,
             skipped: read_counts(db, "SELECT reason, n FROM skipped WHERE crawl = ?1", key)?,
         };
         Ok(CrawlRow {
@@ -360,6 +361,12 @@ fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
 pub(super) fn read_waiting(row: &Row<'_>, column: usize) -> Result<BTreeMap<u8, u64>> {
     let waiting: String = row.get(column)?;
     serde_json::from_str(&waiting).map_err(|error| unreadable(column, error))
+}
+
+fn read_unmatched(db: &Connection, key: CrawlKey) -> Result<u64> {
+    let sql = "SELECT n FROM unmatched_pages WHERE crawl = ?1";
+    let n = db.prepare_cached(sql)?.query_row([key], |row| row.get(0));
+    Ok(n.optional()?.map_or(0, |n: i64| n as u64))
 }
 
 fn read_counts<T>(db: &Connection, sql: &str, key: CrawlKey) -> Result<BTreeMap<T, u64>>
@@ -419,6 +426,11 @@ fn write(db: &Connection, key: CrawlKey, crawl: &Crawl, now_ms: i64) -> Result<(
     let mut replace = db.prepare_cached("INSERT OR REPLACE INTO skipped VALUES (?1, ?2, ?3)")?;
     for (reason, n) in &status.skipped {
         replace.execute(params![key, reason.as_str(), *n as i64])?;
+    }
+    if status.unmatched > 0 {
+        let sql = "INSERT OR REPLACE INTO unmatched_pages VALUES (?1, ?2)";
+        let mut replace = db.prepare_cached(sql)?;
+        replace.execute(params![key, status.unmatched as i64])?;
     }
     Ok(())
 }

@@ -27,6 +27,8 @@ pub struct QueuedSite {
     pub block_until_ms: i64,
     /// How many tasks may still be handed out.
     pub pages_left: Option<u64>,
+    /// What the limit was set to, if that is known.
+    pub most_pages: Option<u64>,
     /// It rests until then; 0: it is open.
     pub rest_until_ms: i64,
     /// Why it rests, and since when.
@@ -88,9 +90,10 @@ fn select_queued_sites() -> String {
                      SELECT not_before_ms FROM task_rows
                      WHERE task_rows.site = crawl_sites.site AND task_rows.crawl = ?1
                          AND state = 0 AND not_before_ms > 0 LIMIT {TRIES_LOOKED_AT}))),
-             reason
+             reason, most_pages
          FROM crawl_sites JOIN sites ON sites.id = crawl_sites.site
          LEFT JOIN site_states ON site_states.site = sites.id
+         LEFT JOIN site_rules ON site_rules.site = sites.id
          WHERE crawl_sites.crawl = ?1 AND crawl_sites.queued > 0"
     )
 }
@@ -111,6 +114,7 @@ fn read(row: &Row<'_>) -> Result<QueuedSite> {
         rule_delay_ms: row.get(6)?,
         block_until_ms: row.get(7)?,
         pages_left: row.get::<_, Option<i64>>(8)?.map(|left| left as u64),
+        most_pages: row.get::<_, Option<i64>>(13)?.map(|most| most as u64),
         rest_until_ms: row.get(9)?,
         rest,
         next_try_ms: row.get(11)?,

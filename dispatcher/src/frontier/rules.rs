@@ -1,5 +1,6 @@
 //! Rules of sites, set by hand: delay, `block_until`, page limit. They are stored with the site and
-//! hold after a restart.
+//! hold after a restart. Of a limit, what is left is counted down; the number that was set is kept beside it, for
+//! people.
 
 use rusqlite::{OptionalExtension, Result, params};
 
@@ -51,7 +52,39 @@ impl Frontier {
             drop(update);
             frontier.forget_rest(site)?;
             frontier.forget_scripts(site)?;
+            let sql = "DELETE FROM site_rules WHERE site = ?1";
+            frontier.db.execute(sql, [site])?;
             frontier.keep_rule(site, &SiteRule::default())
+        })
+    }
+
+    /// The number of pages that a site's limit was set to; `None` if there is none, or an older webfill has set it.
+    pub fn most_pages(&mut self, name: &str) -> std::result::Result<Option<u64>, FrontierError> {
+        self.guarded("read a site's limit", |frontier| {
+            let sql = "SELECT most_pages FROM site_rules JOIN sites ON sites.id = site_rules.site
+                       WHERE name = ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let most = select.query_row([name], |row| row.get::<_, Option<i64>>(0));
+            Ok(most.optional()?.flatten().map(|most| most as u64))
+        })
+    }
+
+    /// Keeps the number that a site's limit is set to.
+    pub fn set_most_pages(
+        &mut self,
+        name: &str,
+        most: Option<u64>,
+    ) -> std::result::Result<(), FrontierError> {
+        self.guarded("set a site's limit", |frontier| {
+            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
+            let sql = "INSERT INTO site_rules (site, most_pages) VALUES (?1, ?2)
+                       ON CONFLICT (site) DO UPDATE SET most_pages = excluded.most_pages";
+            let most = most.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
+            frontier
+                .db
+                .prepare_cached(sql)?
+                .execute(params![site, most])?;
+            Ok(())
         })
     }
 

@@ -313,6 +313,15 @@ CREATE TABLE IF NOT EXISTS known_pages (      -- of watches
     missed INTEGER NOT NULL                   -- looks in a row at which it was missing
 ) STRICT;
 CREATE INDEX IF NOT EXISTS known_pages_due ON known_pages (crawl, due_ms);
+CREATE TABLE IF NOT EXISTS unmatched_pages (  -- a further counter of crawls
+    crawl INTEGER PRIMARY KEY,
+    n     INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS site_rules (       -- what else was set by hand
+    site       INTEGER PRIMARY KEY,
+    most_pages INTEGER,                       -- of the limit that sites.pages_left counts down
+    lane       TEXT
+) STRICT;
 ";
 
 /// An empty file is a database; those that SQLite puts beside it have its mode.

@@ -235,7 +235,7 @@ fn counts(summary: &Summary) -> Map<String, Value> {
     let kept = KEPT
         .iter()
         .map(|key| ((*key).to_owned(), whole[*key].clone()));
-    let found = ["changes", "documents"]
+    let found = ["changes", "documents", "unmatched"]
         .map(|key| (key.to_owned(), whole["found"][key].clone()))
         .into_iter()
         // Nobody looks for them, or they could not be counted.

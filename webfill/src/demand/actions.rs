@@ -146,6 +146,7 @@ fn info_for_people(answer: &Value) -> String {
         ("pages", "pages"),
         ("outcomes", "outcomes"),
         ("skipped", "skipped links"),
+        ("unmatched", "pages of no mapping"),
         ("limits", "limits"),
         ("expires", "expires"),
     ];

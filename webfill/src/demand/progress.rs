@@ -9,6 +9,8 @@ use super::table::{cell, visible};
 pub(super) fn progress_lines(told: &Value) -> Vec<String> {
     let waits = told["waits"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = waits.map(|wait| cell(&wait["text"])).collect();
+    let scripts = &told["scripts"]["text"];
+    lines.extend((!scripts.is_null()).then(|| cell(scripts)));
     lines.extend(pace(told));
     if let Value::Object(oldest) = &told["oldest_lease"] {
         let part = |key: &str| oldest.get(key).map(cell).unwrap_or_default();

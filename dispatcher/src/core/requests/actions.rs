@@ -107,6 +107,7 @@ impl Core {
             "pages": status.pages,
             "outcomes": status.outcomes,
             "skipped": status.skipped,
+            "unmatched": status.unmatched,
         });
         if pending.sites.has_more {
             more["total_domains_at_least"] = true.into();
@@ -121,6 +122,7 @@ impl Core {
         if !limits.is_empty() {
             more["limits"] = limits.into();
         }
+        self.add_scripts(&mut more, crawl)?;
         self.add_progress(&mut more, crawl, MOST_SITES, now_ms)?;
         let oldest = self.oldest_leases(&[crawl]).remove(&crawl);
         self.add_oldest_lease(&mut more, oldest)?;

@@ -3,6 +3,7 @@
 use webfill_store::CrawlState;
 use webfill_wire::CrawlKey;
 
+use super::limits;
 use crate::core::Core;
 use crate::frontier::{Asked, FrontierError, HeldBy, HeldSites};
 
@@ -75,20 +76,36 @@ impl Core {
                 .map(|limit| format!("a limit of its application: {}", limit.in_words())),
         );
         let held = self.frontier.held_sites(asked, now_ms)?;
-        awaited.extend(held.iter().map(sentence));
+        for held in &held {
+            awaited.push(self.sentence(held)?);
+        }
         Ok((!awaited.is_empty()).then(|| awaited.join("; ")))
     }
-}
 
-fn sentence(held: &HeldSites) -> String {
-    let what = match held.by {
-        HeldBy::Limit => "a higher limit of",
-        HeldBy::BlockUntil => "the end of the block of",
-        HeldBy::Rest => "the end of the rest of",
-        HeldBy::Retries => "the time of the next tries at",
-    };
-    match held.sites {
-        1 => format!("{what} {}", held.example),
-        sites => format!("{what} {sites} sites, such as {}", held.example),
+    fn sentence(&mut self, held: &HeldSites) -> Result<String, FrontierError> {
+        let what = match held.by {
+            HeldBy::Limit => "a higher limit of",
+            HeldBy::BlockUntil => "the end of the block of",
+            HeldBy::Rest => "the end of the rest of",
+            HeldBy::Retries => "the time of the next tries at",
+        };
+        let example = &held.example;
+        let sites = match held.sites {
+            1 => format!("{what} {example}"),
+            sites => format!("{what} {sites} sites, such as {example}"),
+        };
+        if held.by != HeldBy::Limit {
+            return Ok(sites);
+        }
+        let left = self
+            .frontier
+            .site_rule(example)?
+            .and_then(|rule| rule.pages_left);
+        let most = self.frontier.most_pages(example)?;
+        let limit = limits::of_site(example, left, most);
+        Ok(limit.map_or_else(
+            || sites.clone(),
+            |limit| format!("{sites}: {}", limit.in_words()),
+        ))
     }
 }

@@ -1,5 +1,7 @@
 //! The limits that a crawl is under, for people: each with its number, how full it is, and how it is raised.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use webfill_api::CrawlSpec;
 use webfill_wire::CrawlKey;
@@ -18,7 +20,7 @@ pub(super) struct Limit {
     most: f64,
     /// `None`: it is a pace, or counted for each site.
     used: Option<u64>,
-    raised_by: &'static str,
+    raised_by: Cow<'static, str>,
 }
 
 impl Limit {
@@ -37,7 +39,7 @@ impl Limit {
         format!("{fill} ({name}): {}", self.raised_by)
     }
 
-    fn told(&self) -> Value {
+    pub(super) fn told(&self) -> Value {
         json!({"limit": self.name, "most": self.most, "used": self.used, "text": self.in_words()})
     }
 }
@@ -90,7 +92,8 @@ pub(super) fn of_crawl(spec: &CrawlSpec, used: u64) -> Option<Limit> {
         raised_by: match of_watch {
             true => "a greater one in its watch raises it, from the next run on",
             false => "the same command with a greater one goes on with what is queued",
-        },
+        }
+        .into(),
     })
 }
 
@@ -101,7 +104,21 @@ fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
         unit: "URLs of each site",
         most: spec.domain_max_pages? as f64,
         used: None,
-        raised_by: "a request of the crawl with a greater one raises it; links that are skipped for `budget` are beyond it",
+        raised_by: "a request of the crawl with a greater one raises it; links that are skipped for `budget` are beyond it".into(),
+    })
+}
+
+/// That of a site, over all crawls: of the number that it was set to, so many pages are left. Where an older webfill
+/// has set it, the number is what is left.
+pub(super) fn of_site(site: &str, left: Option<u64>, most: Option<u64>) -> Option<Limit> {
+    let left = left?;
+    let most = most.unwrap_or(left).max(left);
+    Some(Limit {
+        name: "--limit".into(),
+        unit: "pages",
+        most: most as f64,
+        used: Some(most - left),
+        raised_by: format!("`webfill site {site} --limit N` allows N further pages").into(),
     })
 }
 
@@ -113,7 +130,7 @@ fn of_application_in_words(app: &str, used: &ApplicationUse) -> Vec<Limit> {
             unit,
             most,
             used,
-            raised_by: BY_SETTINGS,
+            raised_by: BY_SETTINGS.into(),
         })
     };
     let counted = |most: Option<u64>| most.map(|most| most as f64);
@@ -175,6 +192,20 @@ mod tests {
         for ((is_full, text), (expected_full, beginning)) in told.iter().zip(expected) {
             assert_eq!(*is_full, expected_full, "{text}");
             assert_eq!(*text, format!("{beginning}: {BY_SETTINGS}"));
+        }
+    }
+
+    #[test]
+    fn the_limit_of_a_site_is_told_with_its_number() {
+        let told = |left, most| of_site("a.org", left, most).map(|limit| limit.in_words());
+        assert_eq!(told(None, Some(5)), None);
+        let by = "`webfill site a.org --limit N` allows N further pages";
+        for (left, most, beginning) in [
+            (0, Some(20), "20 of 20 pages (--limit)"),
+            (3, Some(20), "17 of 20 pages (--limit)"),
+            (3, None, "0 of 3 pages (--limit)"),
+        ] {
+            assert_eq!(told(Some(left), most), Some(format!("{beginning}: {by}")));
         }
     }
 

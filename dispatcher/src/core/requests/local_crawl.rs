@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use webfill_api::{Batch, CrawlSpec, RequestParser};
 use webfill_store::UNNAMED_DATASET;
-use webfill_wire::{CrawlKey, Finding};
+use webfill_wire::CrawlKey;
 
 use super::feeding::FedBatch;
 use super::sites::add_state;
@@ -24,9 +24,6 @@ const SOON_MS: i64 = 5_000;
 
 /// At most this many of them are told.
 const RESTS_TOLD: usize = 5;
-
-/// At most this many sites of which something is known about scripts are told.
-const SCRIPTED_TOLD: usize = 10;
 
 /// The sites that rest, as they were looked at last.
 #[derive(Debug, Default)]
@@ -317,15 +314,7 @@ impl Core {
             answer["paused"] = shortage.as_str().into();
         }
         answer["quiet_s"] = self.quiet_s(now_ms).into();
-        for (name, finding, is_shell) in [
-            ("wanted", Finding::Wanted, Some(true)),
-            ("perhaps", Finding::Wanted, Some(false)),
-            ("filled", Finding::Filled, None),
-        ] {
-            let asked = (finding, is_shell);
-            let (sites, first) = self.frontier.scripted_sites(crawls, asked, SCRIPTED_TOLD)?;
-            answer["scripts"][name] = json!({"sites": sites, "first": first});
-        }
+        answer["scripts"] = self.scripts_told(crawls)?;
         Ok(answer)
     }
 

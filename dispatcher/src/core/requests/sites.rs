@@ -9,8 +9,8 @@ use webfill_api::scope::{canonical_domain, printable_beginning};
 use webfill_api::{Refusal, SiteAction, SitesQuestion};
 use webfill_wire::RecallScope;
 
-use super::Reply;
 use super::waiting::AnswerKind;
+use super::{Reply, limits};
 use crate::core::Core;
 use crate::frontier::{FrontierError, SiteReport};
 use crate::outgoing::Client;
@@ -42,6 +42,9 @@ impl Core {
         rule.block_until_ms = action.block_until_ms.unwrap_or(rule.block_until_ms);
         rule.pages_left = action.limit.unwrap_or(rule.pages_left);
         self.frontier.set_site_rule(&action.site, &rule)?;
+        if let Some(most) = action.limit {
+            self.frontier.set_most_pages(&action.site, most)?;
+        }
         if action.wake {
             self.frontier.wake_site(&action.site, now_ms)?;
         }
@@ -69,6 +72,10 @@ impl Core {
             "block_until": rule.block_until_ms.map(|ms| ms as f64 / 1_000.0),
             "limit": rule.pages_left,
         });
+        let most = self.frontier.most_pages(&action.site)?;
+        if let Some(limit) = limits::of_site(&action.site, rule.pages_left, most) {
+            answer["limits"] = vec![limit.told()].into();
+        }
         let report = self.frontier.site_report(&action.site)?;
         add_state(&mut answer, report.as_ref(), now_ms);
         let scripts = self.frontier.scripts_of(&action.site)?;

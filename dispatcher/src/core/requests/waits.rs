@@ -70,6 +70,8 @@ struct Held {
     by: HeldFor,
     sites: u64,
     example: String,
+    /// Of a limit: what is left of it, and its number, if that is known.
+    limit: (Option<u64>, Option<u64>),
     /// Of a rest: since when.
     since_ms: i64,
     /// The first and the last end.
@@ -257,6 +259,7 @@ fn add(held: &mut Vec<Held>, by: HeldFor, site: &QueuedSite, until_ms: i64) {
             by,
             sites: 1,
             example: site.name.clone(),
+            limit: (site.pages_left, site.most_pages),
             since_ms,
             first_ms: until_ms,
             last_ms: until_ms,
@@ -348,10 +351,13 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
             )
         }
         HeldFor::Block => format!("{sites} {} blocked by hand{such}{until}", verb("is", "are")),
-        HeldFor::Limit => format!(
-            "{sites} {} reached {its} limit of pages{such}: `webfill site {site} --limit N` raises it",
-            verb("has", "have")
-        ),
+        HeldFor::Limit => {
+            let (left, most) = held.limit;
+            let limit = limits::of_site(site, left, most);
+            let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
+            let verb = verb("has", "have");
+            format!("{sites} {verb} reached {its} limit of pages{such}{fill}")
+        }
         HeldFor::Crawl => format!("{sites} {} held with the crawl{such}", verb("is", "are")),
     }
 }
@@ -389,6 +395,7 @@ mod tests {
             by,
             sites,
             example: "a.org".into(),
+            limit: (Some(0), Some(20)),
             since_ms: 0,
             first_ms,
             last_ms,
@@ -419,6 +426,11 @@ mod tests {
         assert_eq!(
             said(held(HeldFor::Turn, 1, 0, 0)),
             "1 site is ready and waits for its turn (a.org)"
+        );
+        assert_eq!(
+            said(held(HeldFor::Limit, 2, 0, 0)),
+            "2 sites have reached their limit of pages, such as a.org: 20 of 20 pages (--limit): \
+             `webfill site a.org --limit N` allows N further pages"
         );
         let part = sentence(&held(HeldFor::Leased, 3, 0, 0), false, 0);
         assert_eq!(

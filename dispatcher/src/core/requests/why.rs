@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use webfill_api::{Refusal, WhyQuestion};
 use webfill_wire::CrawlKey;
 
-use super::Reply;
 use super::waits::HeldFor;
+use super::{Reply, limits};
 use crate::core::Core;
 use crate::frontier::{
     Ahead, FrontierError, MOST_COUNTED, QueuedSite, Stage, TaskReport, if_pruned,
@@ -253,9 +253,11 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
             )
         }
         HeldFor::Block => format!("its site {name} is blocked by hand{left}"),
-        HeldFor::Limit => format!(
-            "its site {name} has reached its limit of pages (`webfill site {name} --limit N` raises it)"
-        ),
+        HeldFor::Limit => {
+            let limit = limits::of_site(name, site.pages_left, site.most_pages);
+            let fill = limit.map_or(String::new(), |limit| format!(": {}", limit.in_words()));
+            format!("its site {name} has reached its limit of pages{fill}")
+        }
         HeldFor::Crawl => format!("its site {name} hands out nothing of the crawl for now"),
     }
 }

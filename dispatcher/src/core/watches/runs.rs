@@ -325,6 +325,7 @@ fn counts(status: &CrawlStatus) -> Map<String, Value> {
         "pages": status.pages,
         "outcomes": status.outcomes,
         "skipped": status.skipped,
+        "unmatched": status.unmatched,
         "fields": status.fields,
         "links": status.links,
         "bytes": status.bytes,

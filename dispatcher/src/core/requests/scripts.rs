@@ -1,0 +1,100 @@
+//! Sites whose pages say nothing without their scripts, in answers about crawls.
+
+use serde_json::{Map, Value, json};
+use webfill_wire::{CrawlKey, Finding};
+
+use crate::core::Core;
+use crate::frontier::FrontierError;
+use crate::in_words::counted;
+
+/// At most this many sites of which something is known about scripts are told.
+const SCRIPTED_TOLD: usize = 10;
+
+impl Core {
+    /// What these crawls have found out about scripts: how many sites need a browser (`wanted`), how many perhaps,
+    /// and how many have one (`filled`), with some of them.
+    pub(super) fn scripts_told(&mut self, crawls: &[CrawlKey]) -> Result<Value, FrontierError> {
+        let mut told = Map::new();
+        for (name, finding, is_shell) in [
+            ("wanted", Finding::Wanted, Some(true)),
+            ("perhaps", Finding::Wanted, Some(false)),
+            ("filled", Finding::Filled, None),
+        ] {
+            let asked = (finding, is_shell);
+            let (sites, first) = self.frontier.scripted_sites(crawls, asked, SCRIPTED_TOLD)?;
+            told.insert(name.to_owned(), json!({"sites": sites, "first": first}));
+        }
+        Ok(told.into())
+    }
+
+    /// Adds which sites of a crawl need a browser, as its summary would: their pages came without one, and stay so
+    /// until they are fetched again.
+    pub(super) fn add_scripts(
+        &mut self,
+        told: &mut Value,
+        crawl: CrawlKey,
+    ) -> Result<(), FrontierError> {
+        let scripts = self.scripts_told(&[crawl])?;
+        let sites = |name: &str| scripts[name]["sites"].as_u64().unwrap_or(0);
+        if sites("wanted") + sites("perhaps") + sites("filled") == 0 {
+            return Ok(());
+        }
+        let spec = self.frontier.spec(crawl)?;
+        let again = format!(
+            "webfill retry {} {} --outcome ok --site",
+            spec.app_id, spec.crawl_id
+        );
+        told["scripts"] = json!({
+            "needs_browser": scripts["wanted"],
+            "may_need_browser": scripts["perhaps"],
+            "rendered": scripts["filled"],
+        });
+        if sites("wanted") > 0 {
+            let text = in_words(&scripts["wanted"], self.frontier.has_browsers(), &again);
+            told["scripts"]["text"] = text.into();
+        }
+        Ok(())
+    }
+}
+
+/// `2 sites need a browser, such as a.example (an empty shell: ...): no supervisor of lane browser is connected; ...`
+fn in_words(wanted: &Value, has_browsers: bool, again: &str) -> String {
+    let text = |key: &str| wanted["first"][0][key].as_str().unwrap_or_default();
+    let (site, seen) = (text("site"), text("seen"));
+    let sites = wanted["sites"].as_u64().unwrap_or(0);
+    let need = if sites == 1 { "needs" } else { "need" };
+    let sites = counted(sites, "site");
+    let such = match sites.starts_with("1 ") {
+        true => format!("{site} ({seen})"),
+        false => format!("such as {site} ({seen})"),
+    };
+    let why = match has_browsers {
+        true => "their pages came when no supervisor of lane browser was connected",
+        false => "no supervisor of lane browser is connected; once one is,",
+    };
+    let joint = if has_browsers { ";" } else { "" };
+    format!(
+        "{sites} {need} a browser, {such}: {why}{joint} `{again} {site}` fetches its pages again"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_that_need_a_browser_are_told_with_what_to_do() {
+        let wanted =
+            |sites: u64| json!({"sites": sites, "first": [{"site": "a.org", "seen": "a shell"}]});
+        assert_eq!(
+            in_words(&wanted(1), false, "webfill retry a c --outcome ok --site"),
+            "1 site needs a browser, a.org (a shell): no supervisor of lane browser is connected; once one is, \
+             `webfill retry a c --outcome ok --site a.org` fetches its pages again"
+        );
+        assert_eq!(
+            in_words(&wanted(11), true, "webfill retry a c --outcome ok --site"),
+            "11 sites need a browser, such as a.org (a shell): their pages came when no supervisor of lane \
+             browser was connected; `webfill retry a c --outcome ok --site a.org` fetches its pages again"
+        );
+    }
+}
