@@ -59,6 +59,8 @@ mod failures;
 mod feed;
 mod file_alone;
 mod forgiving;
+#[cfg(feature = "former-faults")]
+mod former_faults;
 mod give_back;
 mod given_up;
 mod holding;

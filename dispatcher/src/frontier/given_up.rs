@@ -110,7 +110,7 @@ impl Frontier {
         Ok(has_more)
     }
 
-    fn hand_out_to_end(
+    pub(super) fn hand_out_to_end(
         &mut self,
         site: SiteId,
         crawl: CrawlKey,

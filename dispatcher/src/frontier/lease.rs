@@ -24,7 +24,7 @@ const MOST_PASSED: usize = 1_000;
 const PROBES_LOOKED_AT: usize = 256;
 
 /// At most this many crawls share one round of turns.
-const MOST_CRAWLS: usize = 16;
+pub(super) const MOST_CRAWLS: usize = 16;
 
 /// The progress of one call of [`Frontier::lease`].
 pub(super) struct LeaseRun {
@@ -36,7 +36,7 @@ pub(super) struct LeaseRun {
     /// Crawls that had nothing to hand out.
     pub(super) passed: usize,
     /// The crawl that is next needs a supervisor of another lane.
-    is_another_lanes_turn: bool,
+    pub(super) is_another_lanes_turn: bool,
     /// The site was given up, and none of its older tasks can end now.
     pub(super) has_visited_all: bool,
     leasable: Leasable,
@@ -108,6 +108,10 @@ impl Frontier {
             let limit = frontier.holding.limit(site, limit);
             let mut run = LeaseRun::new(frontier.leasable(site, now_ms)?);
             match run.leasable {
+                #[cfg(feature = "former-faults")]
+                Leasable::GivenUp if frontier.rests.given_up_go_by_turns => {
+                    frontier.lease_given_up_by_turns(site, limit, lane, now_ms, &mut run)?;
+                }
                 Leasable::GivenUp => frontier.lease_given_up(site, limit, now_ms, &mut run)?,
                 _ => frontier.lease_by_turns(site, limit, lane, now_ms, &mut run)?,
             }
@@ -331,7 +335,7 @@ pub(super) struct QueuedTask {
     pub(super) id: TaskId,
     deliveries: u32,
     depth: u16,
-    priority: u8,
+    pub(super) priority: u8,
     deaths: u32,
     url: String,
     parent: Option<String>,

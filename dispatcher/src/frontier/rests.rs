@@ -30,6 +30,8 @@ pub(super) struct Rests {
     pub(super) given_up: HashMap<SiteId, GivenUp>,
     /// Tasks that were handed out to end without a request: what comes back says nothing of their sites.
     pub(super) ending: HashSet<TaskId>,
+    #[cfg(feature = "former-faults")]
+    pub(super) given_up_go_by_turns: bool,
     /// Rests that have begun since [`Frontier::take_begun_rests`] returned them.
     begun: Vec<RestBegun>,
     /// Tasks that failed in a row before these rests.
@@ -48,6 +50,8 @@ impl Rests {
             known: HashSet::new(),
             given_up: HashMap::new(),
             ending: HashSet::new(),
+            #[cfg(feature = "former-faults")]
+            given_up_go_by_turns: false,
             begun: Vec::new(),
             suspects: Vec::new(),
         };

@@ -3,12 +3,13 @@
 
 use serde_json::{Value, json};
 
+use crate::coordinator::EPOCH_MS;
 use crate::plan::Plan;
 use crate::worker::url;
 use crate::world::{Event, World};
 
 /// The crawls' ids.
-pub(crate) const CRAWLS: [&str; 2] = ["crawl", "other"];
+pub(crate) const CRAWLS: [&str; 4] = ["crawl", "other", "third", "fourth"];
 
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -17,6 +18,8 @@ pub(crate) struct Client {
     crawls: Vec<Crawl>,
     pub(crate) ended: bool,
     finished: bool,
+    /// All crawls are opened before the first is fed.
+    opens_first: bool,
     /// Where the dispatcher leaves its answer.
     pub(crate) answer: Option<Value>,
 }
@@ -27,6 +30,7 @@ struct Crawl {
     key: Option<u64>,
     seeds: Vec<Value>,
     fed: usize,
+    feeds_at_ms: u64,
     ended: bool,
 }
 
@@ -35,11 +39,13 @@ impl Client {
     pub(crate) fn new(plan: &Plan) -> Client {
         let asked = plan.priorities.iter().zip(&plan.crawl_lanes).enumerate();
         let crawls = asked.map(|(number, (priority, lane))| Crawl {
-            spec: json!({"app_id": "app", "crawl_id": CRAWLS[number], "max_depth": 1_000,
-                         "follow": "all", "priority": priority, "lane": lane, "retry": true}),
+            spec: json!({"app_id": plan.app(number), "crawl_id": CRAWLS[number], "max_depth": 1_000,
+                         "follow": "all", "priority": priority, "lane": lane, "retry": true,
+                         "expires_at_ms": expires_at_ms(plan, number)}),
             key: None,
             seeds: seeds(plan, number),
             fed: 0,
+            feeds_at_ms: plan.feeds_at_ms(number),
             ended: false,
         });
         Client {
@@ -47,6 +53,7 @@ impl Client {
             crawls: crawls.collect(),
             ended: false,
             finished: false,
+            opens_first: plan.dead_hosts.is_some(),
             answer: None,
         }
     }
@@ -59,10 +66,27 @@ impl Client {
         self.finished
     }
 
-    /// What it does next, in the first crawl that is not fed yet.
+    /// The first crawl that is not fed yet; one that is to be opened before.
+    fn next_crawl(&self) -> Option<usize> {
+        let unopened = self.crawls.iter().position(|crawl| crawl.key.is_none());
+        let mut unfed: Vec<usize> = (0..self.crawls.len()).collect();
+        unfed.retain(|crawl| !self.crawls[*crawl].ended);
+        let next = unfed
+            .into_iter()
+            .min_by_key(|crawl| self.crawls[*crawl].feeds_at_ms);
+        unopened.filter(|_| self.opens_first).or(next)
+    }
+
+    /// When it has something to do next.
+    fn acts_at_ms(&self) -> u64 {
+        let next = self.next_crawl().map(|next| &self.crawls[next]);
+        let next = next.filter(|crawl| crawl.key.is_some());
+        next.map_or(0, |crawl| crawl.feeds_at_ms)
+    }
+
+    /// What it does next.
     fn question(&self) -> Value {
-        let fed = |crawl: &&Crawl| !crawl.ended;
-        let Some(crawl) = self.crawls.iter().find(fed) else {
+        let Some(crawl) = self.next_crawl().map(|next| &self.crawls[next]) else {
             let keys: Vec<Option<u64>> = self.crawls.iter().map(|crawl| crawl.key).collect();
             return json!({"action": "crawl_status", "crawls": keys});
         };
@@ -80,10 +104,11 @@ impl Client {
 
     fn take(&mut self, answer: &Value) {
         assert_eq!(answer.get("error"), None, "{answer}");
-        let Some(crawl) = self.crawls.iter_mut().find(|crawl| !crawl.ended) else {
+        let Some(next) = self.next_crawl() else {
             self.finished = answer["finished"] == true;
             return;
         };
+        let crawl = &mut self.crawls[next];
         if crawl.key.is_none() {
             crawl.key = answer["crawl"].as_u64();
         } else if crawl.fed < crawl.seeds.len() {
@@ -95,6 +120,12 @@ impl Client {
     }
 }
 
+/// By the wall clock of the dispatcher's machine, as long as nobody sets it.
+fn expires_at_ms(plan: &Plan, crawl: usize) -> Option<u64> {
+    let expires_at_ms = plan.expires_at_ms(crawl)?;
+    Some(EPOCH_MS as u64 + expires_at_ms)
+}
+
 fn seeds(plan: &Plan, crawl: usize) -> Vec<Value> {
     let sites = 0..plan.sites.len();
     let seed = |site| json!({"url": url(site, 0), "records": plan.seed_records(crawl, site)});
@@ -103,6 +134,10 @@ fn seeds(plan: &Plan, crawl: usize) -> Vec<Value> {
 
 impl World {
     pub(crate) fn let_client_ask(&mut self) {
+        let acts_at_ms = self.client.acts_at_ms();
+        if acts_at_ms > self.now_ms {
+            return self.at(acts_at_ms, Event::ClientAsks);
+        }
         let question = self.client.question().to_string();
         match self.ask_dispatcher(question.as_bytes()) {
             Some(answer) => self.client.take(&answer),

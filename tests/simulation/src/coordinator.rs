@@ -4,13 +4,14 @@
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError};
 use webfill_dispatcher::{
     BackfillWrite, Caller, Client, Committed, Core, CoreSettings, Mappings, OutgoingMessage,
-    RestTable, RetryTable, StoreWrite, control,
+    StoreWrite, control,
 };
-use webfill_wire::{DispatcherToSupervisor, SupervisorOutcomes, SupervisorToDispatcher};
+use webfill_wire::{DispatcherToSupervisor, Lane, SupervisorOutcomes, SupervisorToDispatcher};
 
 use crate::fleet::Upwards;
 use crate::sabotage::Sabotage;
 use crate::shared_servers::site_name;
+use crate::standstill::Standstill;
 use crate::witness::Witness;
 use crate::worker::{place_of, url};
 use crate::world::{Event, Place, World};
@@ -75,21 +76,29 @@ impl Coordinator {
         self.dispatcher.is_some()
     }
 
-    fn open(&mut self, terms: CoreSettings, tables: (RetryTable, RestTable), true_ms: u64) {
+    fn open(&mut self, terms: CoreSettings, mut config: FrontierConfig, true_ms: u64) {
         self.life += 1;
         self.ahead_ms = EPOCH_MS + self.clock_ahead_ms;
         self.wakes_at_ms = 0;
         let now_ms = self.ahead_ms + true_ms as i64;
-        let config = FrontierConfig {
-            seen_memory_bytes: 1 << 20,
-            page_cache_bytes: 2 << 20,
-            retries: tables.0,
-            rests: tables.1,
-            ..FrontierConfig::default()
-        };
+        config.seen_memory_bytes = 1 << 20;
+        config.page_cache_bytes = 2 << 20;
         let frontier = Frontier::open(self.folder.path(), config, now_ms).expect("it opens");
         let dispatcher = Core::open(frontier, terms, Mappings::default(), now_ms);
         self.dispatcher = Some(dispatcher.expect("it goes on"));
+    }
+
+    fn let_given_up_sites_go_by_turns(&mut self) {
+        if let Some(dispatcher) = &mut self.dispatcher {
+            dispatcher.frontier().let_given_up_sites_go_by_turns();
+        }
+    }
+
+    /// The lanes of the supervisors that are connected, if each of them has credit and no other may come
+    /// back.
+    pub(crate) fn lanes_with_room(&self, now_ms: i64) -> Vec<Lane> {
+        let dispatcher = self.dispatcher.as_ref();
+        dispatcher.map_or(Vec::new(), |dispatcher| dispatcher.lanes_with_room(now_ms))
     }
 
     /// The dispatcher's time, less the true one, since its start.
@@ -107,6 +116,13 @@ impl Coordinator {
         let folder = self.folder.path();
         self.witness.get_or_insert_with(|| Witness::open(folder))
     }
+}
+
+fn is_hand_out(message: &OutgoingMessage) -> bool {
+    matches!(
+        message,
+        OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Tasks { .. })
+    )
 }
 
 impl World {
@@ -131,12 +147,24 @@ impl World {
         if self.suffers(Sabotage::RestsAreForgotten) && self.coordinator.life > 0 {
             self.coordinator.witness().forget_rests();
         }
-        let mut tables = (self.plan.retry_table(), self.plan.rest_table());
+        let mut config = FrontierConfig {
+            retries: self.plan.retry_table(),
+            rests: self.plan.rest_table(),
+            ..FrontierConfig::default()
+        };
         if self.suffers(Sabotage::BlocksEndTasks) {
-            tables.1.blocked.clear();
+            config.rests.blocked.clear();
         }
-        self.coordinator.open(terms, tables, self.now_ms);
+        if let Some(dead_hosts) = &self.plan.dead_hosts {
+            let limited = (String::from("limited"), dead_hosts.limits.clone());
+            config.applications.extend([limited]);
+        }
+        self.coordinator.open(terms, config, self.now_ms);
+        if self.suffers(Sabotage::GivenUpSitesGoByTurns) {
+            self.coordinator.let_given_up_sites_go_by_turns();
+        }
         self.unstop(Place::Dispatcher);
+        self.standstill = Standstill::default();
         for machine in 0..self.machines.len() {
             self.reconnect(machine);
         }
@@ -186,7 +214,7 @@ impl World {
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
             // What else happens in a turn may lease tasks or take them back, or end a stopped crawl.
-            let ends_others = self.plan.stops(1);
+            let ends_others = (0..self.plan.priorities.len()).any(|n| self.plan.ends_early(n));
             let ended = before.done != after.done && !ends_others;
             if ended || before.discovered != after.discovered {
                 let fault = format!("stale outcomes changed {before:?} to {after:?}");
@@ -229,6 +257,7 @@ impl World {
         };
         let dies_early = self.dice.once_in(deaths_in_turn);
         let dies_late = self.dice.once_in(deaths_in_turn);
+        let hands_out = self.hands_out(self.coordinator.turns);
         let Some(dispatcher) = &mut self.coordinator.dispatcher else {
             return Turn::Died;
         };
@@ -236,9 +265,10 @@ impl World {
             // Then ends the lease of one that was last heard of a second ago.
             dispatcher.expire_recalls(now_ms + self.plan.lease_ms as i64);
         }
-        let mut worked = work(dispatcher, now_ms)
-            .and_then(|()| dispatcher.on_tick(now_ms))
-            .and_then(|()| dispatcher.hand_out(now_ms));
+        let mut worked = work(dispatcher, now_ms).and_then(|()| dispatcher.on_tick(now_ms));
+        if hands_out {
+            worked = worked.and_then(|()| dispatcher.hand_out(now_ms));
+        }
         if self.machines_seen.are_watched() {
             let asked = control::read(br#"{"action": "status"}"#, now_ms);
             worked = worked
@@ -266,6 +296,7 @@ impl World {
             }
         }
         self.note_statuses(&committed.outgoing);
+        self.judge_standstill(committed.outgoing.iter().any(is_hand_out));
         for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToClient(Client::Http(STATUS), _) => {}

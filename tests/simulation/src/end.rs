@@ -74,7 +74,7 @@ fn check_reach<'a>(
         faults.push(format!("nothing links to {place:?} in crawl {number}"));
     }
     if let Some(place) = due.difference(&tasks).next()
-        && !world.plan.stops(number)
+        && !world.plan.ends_early(number)
     {
         faults.push(format!("{place:?} was not reached in crawl {number}"));
     }
@@ -106,7 +106,7 @@ fn check_page(
 ) -> Vec<String> {
     let (of_site, url) = (&world.plan.sites[site], url(site, page));
     let planned = &of_site.pages[page];
-    let was_stopped = world.plan.stops(crawl as usize - 1);
+    let was_stopped = world.plan.ends_early(crawl as usize - 1);
     let expected = expected(planned);
     let is_tried_in_vain = world.lost_ways.had_cost((crawl, site, page));
     if outcome != Some(expected) {
@@ -114,6 +114,7 @@ fn check_page(
         let may_be_missed = match outcome {
             None => was_stopped,
             Some("stopped") => was_stopped || is_complete,
+            Some("expired") => was_stopped,
             Some("blocked") => was_stopped && of_site.blocks.is_some(),
             Some(outcome) if Some(outcome) == failure(planned) => was_stopped || is_complete,
             Some(_) => false,
@@ -130,6 +131,7 @@ fn check_page(
         let is_permitted = |outcome| {
             is_permitted(of_site, page, planned, outcome)
                 || (world.plan.rests && is_given_up(of_site, outcome))
+                || (world.plan.dead_hosts.is_some() && may_be_given_up_with(of_site, outcome))
                 || (may_be_machines && (is_failure(outcome) || Some(outcome) == failure(planned)))
         };
         let is_permitted = may_be_missed || outcome.is_some_and(is_permitted);
@@ -183,6 +185,17 @@ fn is_given_up(site: &SitePlan, outcome: &str) -> bool {
             PageFailure::Overloaded { .. } => outcome == "http_error",
             PageFailure::NoAnswer => outcome == "network_error",
         })
+}
+
+/// How tasks end without a request where sites are given up after few rests, whose trouble would pass.
+fn may_be_given_up_with(site: &SitePlan, outcome: &str) -> bool {
+    let outcomes = [
+        "robots_unreachable",
+        "network_error",
+        "dns_error",
+        "http_error",
+    ];
+    site.is_ever_in_trouble() && outcomes.contains(&outcome)
 }
 
 /// Whether a page may end in another way because of its site's robots.txt.

@@ -86,8 +86,10 @@ fn plan(supervisors: usize, seed: u64) -> Plan {
     plan.orders = Vec::new();
     plan.slow_names = 0;
     plan.group_bounds = None;
+    plan.dead_hosts = None;
     // Each look reads all tasks, of which there are many.
     plan.turns_between_checks = 20_000;
+    plan.judges_standstill = false;
     plan
 }
 

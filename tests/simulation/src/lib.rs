@@ -32,7 +32,8 @@
 //! - servers that many sites share, and that bound what all of them together are asked
 //!   ([`shared_servers`]);
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
-//!   ([`operator`]).
+//!   ([`operator`]);
+//! - hosts that are given up while crawls of several priorities are held back there ([`dead_hosts`]).
 //!
 //! Worlds with several dispatchers, a prototype, are apart: [`several`]. So are those of [`large_fleet`], which are
 //! measured: many machines, and a restart of their dispatcher.
@@ -43,14 +44,17 @@
 //! # What is judged
 //!
 //! Each site judges every request ([`judge`]): overlaps, delays, robots.txt, back-off; and nothing is
-//! requested that was handed out while its site rested ([`rests`]). A machine without a way out is
-//! noticed, costs no task, and gets probes only, until one is answered ([`machines`]). The database
-//! must add up at any time ([`witness`]). At the end each reachable page has ended exactly once, as it
-//! should ([`end`]). [`Sabotage`] lists faults that are put in on purpose, each of which must be found.
+//! requested that was handed out while its site rested ([`rests`]). If a site is due and the supervisors
+//! have credit, something is handed out within a bounded number of turns ([`standstill`]). A machine
+//! without a way out is noticed, costs no task, and gets probes only, until one is answered
+//! ([`machines`]). The database must add up at any time ([`witness`]). At the end each reachable page has
+//! ended exactly once, as it should ([`end`]). [`Sabotage`] lists faults that are put in on purpose, each
+//! of which must be found.
 
 mod cache;
 mod client;
 mod coordinator;
+mod dead_hosts;
 mod dice;
 mod end;
 mod faults;
@@ -69,6 +73,7 @@ pub mod several;
 mod shared_servers;
 mod site_states;
 mod sites;
+mod standstill;
 mod store;
 mod suited;
 mod supervisors;

@@ -94,7 +94,10 @@ impl World {
     }
 
     fn question(&self, order: Order) -> Value {
-        let act = |action: &str, crawl: usize| json!({"action": action, "appid": "app", "crawlid": CRAWLS[crawl]});
+        let act = |action: &str, crawl: usize| {
+            let app = self.plan.app(crawl);
+            json!({"action": action, "appid": app, "crawlid": CRAWLS[crawl]})
+        };
         let set = |site: usize, key: &str, value: Value| json!({"action": "site", "site": site_name(site), key: value});
         match order {
             Order::Pause { crawl, .. } => act("pause", crawl),

@@ -140,14 +140,14 @@ impl Plan {
         self.push_order(at_ms, order, taken_back_by);
     }
 
-    fn push_order(&mut self, at_ms: u64, order: Order, taken_back_by: Option<Order>) {
+    pub(crate) fn push_order(&mut self, at_ms: u64, order: Order, taken_back_by: Option<Order>) {
         self.orders.push((at_ms, order));
         self.orders
             .extend(taken_back_by.map(|order| (at_ms, order)));
     }
 }
 
-fn pause(crawl: usize, for_ms: u64) -> (Order, Option<Order>) {
+pub(crate) fn pause(crawl: usize, for_ms: u64) -> (Order, Option<Order>) {
     let order = Order::Pause { crawl, for_ms };
     (order, Some(Order::Resume { crawl }))
 }

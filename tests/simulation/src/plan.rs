@@ -4,6 +4,7 @@ use webfill_dispatcher::{GroupBounds, RestTable, RetryTable};
 use webfill_wire::Lane;
 use webfill_worker::PolitenessConfig;
 
+use crate::dead_hosts::DeadHosts;
 use crate::dice::Dice;
 use crate::faults::{Fault, NetworkPlan};
 use crate::orders::Order;
@@ -31,7 +32,7 @@ pub(crate) struct Plan {
     pub(crate) deaths_in_turn: u64,
     /// About how long the crawl would take without faults.
     pub(crate) estimate_ms: u64,
-    /// The crawls' priorities: one, or two that go to the same sites.
+    /// The crawls' priorities: one, or several that go to the same sites.
     pub(crate) priorities: Vec<u8>,
     /// What the crawls need.
     pub(crate) crawl_lanes: Vec<Lane>,
@@ -49,8 +50,11 @@ pub(crate) struct Plan {
     pub(crate) slow_names: u64,
     /// What all sites of one provider, or at one address, may be asked together.
     pub(crate) group_bounds: Option<GroupBounds>,
+    pub(crate) dead_hosts: Option<DeadHosts>,
     /// The database must add up after so many turns, each time.
     pub(crate) turns_between_checks: u64,
+    /// Whether it is judged that nothing stands still, which takes looks at all sites.
+    pub(crate) judges_standstill: bool,
 }
 
 /// The longest that a server can make the crawler wait (`politeness.max_delay`).
@@ -64,7 +68,15 @@ pub(crate) const REST_S: f64 = 30.0;
 const MOST_RESTS: usize = 20;
 
 impl Plan {
+    /// The world of a seed, as whoever runs worlds gets it.
     pub(crate) fn of(seed: u64) -> Plan {
+        let mut plan = Plan::without_dead_hosts(seed);
+        plan.add_dead_hosts(&mut Dice::new(seed ^ 0xDEAD));
+        plan
+    }
+
+    /// What sabotages are tried in: hosts that are given up would only hide them.
+    pub(crate) fn without_dead_hosts(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
         let longest_request_ms = dice.one_of(&[1_000, 10_000, 60_000]);
@@ -98,7 +110,9 @@ impl Plan {
             orders: Vec::new(),
             slow_names: Dice::new(seed ^ 0x510).one_of(&[0, 0, 5]),
             group_bounds: None,
+            dead_hosts: None,
             turns_between_checks: 64,
+            judges_standstill: true,
         };
         let most_faults = dice.one_of(&[0, 1, 4, 20]);
         for _ in 0..dice.between(0, most_faults) {
@@ -189,18 +203,21 @@ impl Plan {
         }
     }
 
-    /// Long enough that no site is given up whose trouble passes.
+    /// Long enough that no site is given up whose trouble passes, except in worlds with dead hosts. A site
+    /// that blocks everybody for a while is not given up there either: its pages would end as blocked.
     pub(crate) fn rest_table(&self) -> RestTable {
-        let rests = match self.rests {
-            true => vec![REST_S; MOST_RESTS],
+        let dead_hosts = self.dead_hosts.as_ref();
+        let most_rests = dead_hosts.map_or(MOST_RESTS, |dead_hosts| dead_hosts.most_rests);
+        let rests = |most: usize| match self.rests {
+            true => vec![REST_S; most],
             false => Vec::new(),
         };
         RestTable {
-            robots: rests.clone(),
-            unreachable: rests.clone(),
-            dns: rests.clone(),
-            busy: rests.clone(),
-            blocked: rests,
+            robots: rests(most_rests),
+            unreachable: rests(most_rests),
+            dns: rests(most_rests),
+            busy: rests(most_rests),
+            blocked: rests(MOST_RESTS),
         }
     }
 

@@ -97,6 +97,22 @@ impl RobotsPlan {
         }
     }
 
+    /// It never answers well.
+    pub(crate) fn dead(dice: &mut Dice) -> RobotsPlan {
+        let state = match dice.between(0, 3) {
+            0 => RobotsState::Error,
+            1 => RobotsState::NoAnswer,
+            2 => RobotsState::NoName,
+            _ => RobotsState::Overloaded {
+                retry_after_ms: None,
+            },
+        };
+        let from_ms = 0;
+        RobotsPlan {
+            phases: vec![Phase { from_ms, state }],
+        }
+    }
+
     pub(crate) fn states(&self) -> impl Iterator<Item = &RobotsState> {
         self.phases.iter().map(|phase| &phase.state)
     }

@@ -50,9 +50,22 @@ pub enum Sabotage {
     StatesAreConfirmedUnwritten,
     /// Workers do not tell at which address a site is.
     AddressesAreNotTold,
+    /// The dispatcher hands nothing out any more, from some turn on.
+    HandingOutStops,
+    /// A site that was given up lets its crawls have their turns, as it did once, so that its older tasks wait
+    /// behind newer ones.
+    GivenUpSitesGoByTurns,
 }
 
+/// A fleet is under way by then.
+const TURNS_BEFORE_IT_STOPS: u64 = 200;
+
 impl World {
+    /// Whether the dispatcher hands out what may be handed out, in its turn of this number.
+    pub(crate) fn hands_out(&self, turn: u64) -> bool {
+        !self.suffers(Sabotage::HandingOutStops) || turn < TURNS_BEFORE_IT_STOPS
+    }
+
     pub(crate) fn suffers(&self, sabotage: Sabotage) -> bool {
         self.sabotage == Some(sabotage)
     }

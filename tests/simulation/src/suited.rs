@@ -14,7 +14,7 @@ use crate::sites;
 impl Plan {
     /// The world of a seed, changed so that the sabotage matters in it.
     pub(crate) fn suited_to(sabotage: Sabotage, seed: u64) -> Plan {
-        let mut plan = Plan::of(seed);
+        let mut plan = Plan::without_dead_hosts(seed);
         let dice = &mut Dice::new(seed ^ 0x5017);
         match sabotage {
             Sabotage::LeasesAreIgnored | Sabotage::AnswersStretchTheLease => {
@@ -23,6 +23,9 @@ impl Plan {
             Sabotage::LastRequestsAreNotTold => plan.forgets_what_supervisors_learnt(dice),
             Sabotage::FailuresEndTasks => plan.loses_one_way_for_long(dice),
             Sabotage::AnswersDoNotWaitForLeases => plan.orders_the_deaf(dice),
+            Sabotage::HandingOutStops => plan.gives_up_sites(dice),
+            // A world of chance must show it.
+            Sabotage::GivenUpSitesGoByTurns => plan = Plan::of(seed),
             _ => {}
         }
         plan
@@ -95,6 +98,13 @@ impl Plan {
             for_ms: dice.between(60_000, 150_000),
         };
         self.faults.push((dice.between(500, 8_000), fault));
+    }
+
+    /// Hosts that are dead, and nothing else that goes wrong.
+    fn gives_up_sites(&mut self, dice: &mut Dice) {
+        self.calm_down(dice);
+        self.rests = true;
+        self.have_dead_hosts(dice);
     }
 
     /// Supervisors and workers do not hear of orders, and have tasks waiting that these are about.

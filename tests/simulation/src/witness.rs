@@ -246,6 +246,35 @@ impl Witness {
         })
     }
 
+    /// A site of which a task might be handed out now, as far as the database tells: nothing of it is out, and
+    /// a crawl that nothing holds back has something queued there. Where an application has limits, only
+    /// crawls of another are looked at.
+    pub(crate) fn due_site(
+        &self,
+        now_ms: i64,
+        has_browsers: bool,
+        shares_bounds: bool,
+        only_app: Option<&str>,
+    ) -> Option<String> {
+        let sql = "SELECT name FROM sites s
+            WHERE queued > 0 AND max(due_at_ms, block_until_ms, rest_until_ms) <= ?1
+                AND pages_left IS NOT 0
+                AND (in_window = 1 OR NOT EXISTS (SELECT 1 FROM sites WHERE in_window = 1))
+                AND NOT (?3 AND EXISTS (SELECT 1 FROM tasks WHERE state = 1))
+                AND NOT EXISTS (SELECT 1 FROM tasks WHERE state = 1 AND site = s.id)
+                AND EXISTS (SELECT 1 FROM tasks t JOIN crawls c ON c.id = t.crawl
+                    WHERE t.site = s.id AND t.state = 0 AND t.not_before_ms = 0
+                        AND c.paused = 0 AND c.ended IS NULL
+                        AND (c.expires_at_ms IS NULL OR c.expires_at_ms > ?1)
+                        AND (?2 OR json_extract(c.spec, '$.lane') IS NOT 'browser')
+                        AND c.app_id = coalesce(?4, c.app_id))
+            LIMIT 1";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let values = (now_ms, has_browsers, shares_bounds, only_app);
+        let site = select.query_row(values, |row| row.get(0)).optional();
+        site.expect("it is a name")
+    }
+
     /// The records that each URL of each crawl serves.
     pub(crate) fn records(&self) -> BTreeMap<(CrawlKey, String), Vec<String>> {
         let sql = "SELECT t.crawl, t.url, r.name FROM tasks t

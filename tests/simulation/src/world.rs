@@ -22,6 +22,7 @@ use crate::plan::Plan;
 use crate::rests::SeenRests;
 use crate::sabotage::Sabotage;
 use crate::site_states::SiteStates;
+use crate::standstill::Standstill;
 use crate::store::Store;
 use crate::web::Web;
 use crate::worker::FinishedTask;
@@ -43,6 +44,7 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) rests: SeenRests,
     pub(crate) site_states: SiteStates,
+    pub(crate) standstill: Standstill,
     pub(crate) lost_ways: LostWays,
     pub(crate) machines_seen: SeenMachines,
     /// What monotonic clocks say at the beginning.
@@ -212,6 +214,7 @@ impl World {
             store: Store::default(),
             rests: SeenRests::default(),
             site_states: SiteStates::new(seed),
+            standstill: Standstill::default(),
             lost_ways: LostWays::new(seed),
             machines_seen: SeenMachines::default(),
             epoch: Instant::now(),

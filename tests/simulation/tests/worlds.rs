@@ -228,6 +228,16 @@ fn a_store_that_confirms_states_of_sites_too_early_is_found() {
 }
 
 #[test]
+fn a_dispatcher_that_stops_handing_out_is_found() {
+    assert_is_found(Sabotage::HandingOutStops, 1);
+}
+
+#[test]
+fn older_tasks_of_a_given_up_site_that_wait_behind_newer_ones_are_found() {
+    assert_is_found(Sabotage::GivenUpSitesGoByTurns, 198);
+}
+
+#[test]
 fn workers_that_tell_no_address_are_found() {
     assert_is_found(Sabotage::AddressesAreNotTold, 14);
 }

@@ -1,0 +1,87 @@
+//! Faults of former versions, which the simulation puts back to show that it finds them. No program that is
+//! built for use has them.
+
+use rusqlite::{Connection, Result, params};
+use webfill_wire::Lane;
+
+use super::answers::{SiteId, TaskId};
+use super::lease::{LeaseRun, MOST_CRAWLS, older_at};
+use super::sites::NextCrawl;
+use super::{Frontier, lanes, sites};
+
+impl Frontier {
+    /// From now on a site that was given up lets its crawls have their turns by the priorities of all their
+    /// tasks, in the lane that the next one needs. Its older tasks wait behind newer ones, and the site stays
+    /// ready with nothing to hand out.
+    pub fn let_given_up_sites_go_by_turns(&mut self) {
+        self.rests.given_up_go_by_turns = true;
+    }
+
+    pub(super) fn lease_given_up_by_turns(
+        &mut self,
+        site: SiteId,
+        limit: usize,
+        lane: Lane,
+        now_ms: i64,
+        run: &mut LeaseRun,
+    ) -> Result<()> {
+        let last = self.rests.given_up.get(&site).map(|given_up| given_up.last);
+        run.has_visited_all = !is_older_left(&self.db, site, last.unwrap_or(0))?;
+        while !run.has_visited_all && run.continues(limit) {
+            let before = run.progress();
+            for turn in sites::next_turns(&self.db, site, MOST_CRAWLS)? {
+                if run.continues(limit) {
+                    let left = limit - run.handed_out.len();
+                    self.take_turn(site, turn, left, lane, now_ms, run)?;
+                }
+            }
+            if run.progress() == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_turn(
+        &mut self,
+        site: SiteId,
+        turn: NextCrawl,
+        most: usize,
+        lane: Lane,
+        now_ms: i64,
+        run: &mut LeaseRun,
+    ) -> Result<()> {
+        let Some(given_up) = self.rests.given_up.get(&site).copied() else {
+            return Ok(());
+        };
+        let wall_ms = self.wall_ms(now_ms);
+        if let Some(outcome) = self.known_crawl(turn.crawl)?.ending(wall_ms) {
+            let most = run.left_to_close();
+            run.closed += self.close_tasks_at(site, turn.crawl, outcome, most, now_ms)?;
+            return Ok(());
+        }
+        let room = self.room_at(site, turn.crawl, now_ms)?;
+        if room == 0 {
+            run.held += 1;
+            return sites::hold(&self.db, site, turn.crawl);
+        }
+        let needed = self.known_crawl(turn.crawl)?.spec.lane;
+        if !lanes::can_serve(lane, self.lanes.at(site, needed)) {
+            run.is_another_lanes_turn = true;
+            return Ok(());
+        }
+        let most = room.min(most);
+        let mut older = older_at(&self.db, site, turn.crawl, given_up.last, most)?;
+        older.retain(|task| task.priority >= turn.priority);
+        run.closed += self.close_excluded(site, turn.crawl, &mut older, now_ms)?;
+        run.passed += usize::from(older.is_empty());
+        self.hand_out_to_end(site, turn.crawl, older, given_up.outcome, run)
+    }
+}
+
+fn is_older_left(db: &Connection, site: SiteId, last: TaskId) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM tasks WHERE site = ?1 AND state = 0
+                   AND not_before_ms = 0 AND id <= ?2)";
+    db.prepare_cached(sql)?
+        .query_row(params![site, last as i64], |row| row.get(0))
+}

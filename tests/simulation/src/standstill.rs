@@ -1,0 +1,81 @@
+//! Nothing stands still: if a site is due and the supervisors have credit, something is handed out within a
+//! bounded number of the dispatcher's turns.
+//!
+//! Judged from the database, as another program reads it, and from who is connected and has credit. Where it
+//! is doubtful who may get a task (a supervisor is silent, leaves or has not come back, a machine has lost
+//! its way), nothing is judged.
+
+use webfill_wire::Lane;
+
+use crate::world::World;
+
+/// After so many turns in a row without a hand-out the database is looked at, and again after as many.
+const TURNS_PER_LOOK: u32 = 8;
+
+/// So often in a row a site may be found due.
+const MOST_LOOKS: u32 = 6;
+
+/// For how long bounds of groups may hold up what is due.
+const GROUPS_TAKE_MS: u64 = 20_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Standstill {
+    /// Turns since something was handed out, in the dispatcher's life.
+    quiet_turns: u32,
+    /// The last looks in a row that found a site due, and the time of the first.
+    due_looks: u32,
+    due_since_ms: u64,
+}
+
+impl World {
+    /// After a turn of the dispatcher, in which something was handed out or not.
+    pub(crate) fn judge_standstill(&mut self, handed_out: bool) {
+        if handed_out || !self.plan.judges_standstill || self.plan.loses_ways() {
+            self.standstill = Standstill::default();
+            return;
+        }
+        self.standstill.quiet_turns += 1;
+        if !self.standstill.quiet_turns.is_multiple_of(TURNS_PER_LOOK) {
+            return;
+        }
+        let due = self.due_in_vain();
+        let now_ms = self.now_ms;
+        let takes_ms = match self.plan.group_bounds {
+            Some(_) => GROUPS_TAKE_MS,
+            None => 0,
+        };
+        let seen = &mut self.standstill;
+        let Some(site) = due else {
+            seen.due_looks = 0;
+            return;
+        };
+        if seen.due_looks == 0 {
+            seen.due_since_ms = now_ms;
+        }
+        seen.due_looks += 1;
+        let for_ms = now_ms - seen.due_since_ms;
+        if seen.due_looks > MOST_LOOKS && for_ms >= takes_ms {
+            let turns = MOST_LOOKS * TURNS_PER_LOOK;
+            let fault = format!(
+                "stands still: {site} is due, and for {turns} turns and more nothing was handed out"
+            );
+            self.faults.push(fault);
+        }
+    }
+
+    /// A site whose tasks whoever might get them has credit for.
+    fn due_in_vain(&mut self) -> Option<String> {
+        let now_ms = self.coordinator.ahead_ms() + self.now_ms as i64;
+        let lanes = self.coordinator.lanes_with_room(now_ms);
+        if lanes.is_empty() {
+            return None;
+        }
+        let has_browsers = lanes.contains(&Lane::Browser);
+        let shares_bounds = self.plan.group_bounds.is_some();
+        let limited = self.plan.dead_hosts.as_ref();
+        let limited = limited.is_some_and(|dead| dead.limits != Default::default());
+        let unlimited_app = if limited { Some("app") } else { None };
+        let witness = self.coordinator.witness();
+        witness.due_site(now_ms, has_browsers, shares_bounds, unlimited_app)
+    }
+}
