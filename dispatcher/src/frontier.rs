@@ -76,6 +76,7 @@ mod on_demand;
 mod orphans;
 pub mod outbox;
 mod pruning;
+mod queue_order;
 mod queued_sites;
 mod recovery;
 mod reopen;

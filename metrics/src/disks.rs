@@ -28,6 +28,15 @@ pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
     }
 }
 
+/// Adds whether the process pauses because of them.
+pub fn add_disk_low(page: &mut Exposition, is_low: bool) {
+    page.gauge(
+        "webfill_disk_low",
+        "Whether it pauses because a disk has too little room.",
+    )
+    .value(u8::from(is_low));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,13 +11,15 @@
 mod config;
 mod disks;
 mod exposition;
+mod loops;
 mod probes;
 mod process;
 mod server;
 
 pub use config::MetricsConfig;
-pub use disks::add_disks;
+pub use disks::{add_disk_low, add_disks};
 pub use exposition::{Exposition, Family};
+pub use loops::{add_loop_age, add_messages};
 pub use probes::{Probe, ProbesConfig, serve_probes};
 pub use process::{Watched, add_build, add_processes, add_starts};
 pub use server::serve;

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_metrics::{Exposition, Watched, add_build, add_disks, add_processes, add_starts};
+use webfill_metrics::{
+    Exposition, Watched, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
+    add_processes, add_starts,
+};
 use webfill_startup::Fault;
 use webfill_wire::Outcome;
 use webfill_wire::figures::{WorkerFigures, WorkerTotals};
@@ -129,11 +132,7 @@ impl Published {
         let mut page = Exposition::default();
         add_build(&mut page);
         if let Some(at) = self.at {
-            page.gauge(
-                "webfill_loop_age_seconds",
-                "How long ago the supervisor's loop told the figures of this page; a few seconds at most, unless it is stuck.",
-            )
-            .value(at.elapsed().as_secs_f64());
+            add_loop_age(&mut page, at);
         }
         add_starts(&mut page, machine.starts);
         add_disks(&mut page, &machine.folders);
@@ -184,21 +183,13 @@ impl State {
             "Whether the supervisor holds a lease of its dispatcher.",
         )
         .value(u8::from(self.has_lease));
-        page.gauge(
-            "webfill_disk_low",
-            "Whether it pauses because a disk has too little room.",
-        )
-        .value(u8::from(self.is_disk_low));
+        add_disk_low(page, self.is_disk_low);
         page.gauge(
             "webfill_tasks_held",
             "Tasks with the supervisor and its workers.",
         )
         .value(self.held);
-        let mut messages = page.counter("webfill_messages_total", "Frames, by socket.");
-        for (socket, traffic) in &self.traffic {
-            messages.with(&[("socket", socket), ("direction", "in")], traffic.received);
-            messages.with(&[("socket", socket), ("direction", "out")], traffic.sent);
-        }
+        add_messages(page, self.traffic.iter().copied());
     }
 }
 

@@ -5,7 +5,8 @@ use rusqlite::{Connection, Result, params};
 use webfill_wire::Lane;
 
 use super::answers::{SiteId, TaskId};
-use super::lease::{LeaseRun, MOST_CRAWLS, older_at};
+use super::lease::{LeaseRun, MOST_CRAWLS};
+use super::queue_order::older_at;
 use super::sites::NextCrawl;
 use super::{Frontier, lanes, sites};
 

@@ -13,7 +13,8 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{CrawlKey, Outcome};
 
 use super::answers::{SiteId, TaskId};
-use super::lease::{LeaseRun, QueuedTask, older_at};
+use super::lease::LeaseRun;
+use super::queue_order::{QueuedTask, older_at};
 use super::{Frontier, sites};
 
 /// A site that was given up.

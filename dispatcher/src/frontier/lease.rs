@@ -2,26 +2,22 @@
 //!
 //! The highest priority at a site goes first, whichever crawl it is of. Crawls with tasks of the
 //! same priority take turns, the one that has waited longest first, so that a crawl's long queue
-//! delays only that crawl. Within a crawl the oldest task goes first; in a run of a watch the one of the
-//! lowest rank (see [`looks`](super::looks)).
+//! delays only that crawl. Which of a crawl's tasks goes first, see [`queue_order`](super::queue_order).
 
-use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
+use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::answers::{LeaseBatch, Leased, NothingHandedOut, SiteId, TaskId, Turn};
 use super::crawls::Crawl;
+use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried, ready_of};
 use super::rests::Leasable;
 use super::schema::LEASED;
 use super::sites::NextCrawl;
-use super::within_patience::{failed_host, host_of};
 use super::{Frontier, FrontierError, lanes, retries, sites};
 
 /// One call closes at most this many tasks of ended crawls and passes over at most this many crawls
 /// that hand nothing out, so that no call takes long.
 const MOST_PASSED: usize = 1_000;
-
-/// Among how many tasks the one is chosen that goes first after a rest.
-const PROBES_LOOKED_AT: usize = 256;
 
 /// At most this many crawls share one round of turns.
 pub(super) const MOST_CRAWLS: usize = 16;
@@ -329,160 +325,6 @@ impl Frontier {
             given_up,
         })
     }
-}
-
-pub(super) struct QueuedTask {
-    pub(super) id: TaskId,
-    deliveries: u32,
-    depth: u16,
-    pub(super) priority: u8,
-    deaths: u32,
-    url: String,
-    parent: Option<String>,
-    attrs: Option<String>,
-}
-
-/// The task that goes first after a rest: one that was not tried yet tells more about the site than
-/// one that has failed there, and one of another host more than one of the host that has failed last, which
-/// alone may be dead. It is looked for among the first [`PROBES_LOOKED_AT`] of the crawl.
-fn least_tried(db: &Connection, site: SiteId, turn: NextCrawl) -> Result<Vec<QueuedTask>> {
-    let any = NextCrawl {
-        priority: 0,
-        ..turn
-    };
-    let queued = first_queued(db, site, any, PROBES_LOOKED_AT)?;
-    let failed = failed_host(db, site)?;
-    Ok(queued
-        .into_iter()
-        .min_by_key(|task| {
-            let is_of_failed = failed.is_some() && host_of(&task.url) == failed;
-            (is_of_failed, task.deliveries)
-        })
-        .into_iter()
-        .collect())
-}
-
-/// The start of a statement that selects queued tasks.
-macro_rules! select_queued {
-    () => {
-        "SELECT t.id, t.attempt, t.depth, t.priority, t.deaths, t.url, parent.url, attrs.json
-         FROM tasks t LEFT JOIN tasks parent ON parent.id = t.parent
-         LEFT JOIN attrs ON attrs.id = t.attrs
-         WHERE t.site = ?1 AND t.crawl = ?2 AND t.state = 0 AND t.not_before_ms = 0 AND t.id <= ?3 "
-    };
-}
-
-fn first_queued(
-    db: &Connection,
-    site: SiteId,
-    turn: NextCrawl,
-    limit: usize,
-) -> Result<Vec<QueuedTask>> {
-    let sql = concat!(
-        select_queued!(),
-        "AND t.priority >= ?5 ORDER BY t.priority DESC, t.id LIMIT ?4"
-    );
-    let values = params![site, turn.crawl, i64::MAX, limit as i64, turn.priority];
-    queued_tasks(db, sql, values)
-}
-
-/// Tasks of a crawl up to the `last`, whatever stands before them. Each priority is found by the index, in
-/// which its oldest task is the first, so that no newer ones are read, however many there are.
-pub(super) fn older_at(
-    db: &Connection,
-    site: SiteId,
-    crawl: CrawlKey,
-    last: TaskId,
-    limit: usize,
-) -> Result<Vec<QueuedTask>> {
-    let sql = concat!(
-        select_queued!(),
-        "AND t.priority = ?5 ORDER BY t.id LIMIT ?4"
-    );
-    let mut tasks = Vec::new();
-    let mut above = i64::MAX;
-    while tasks.len() < limit
-        && let Some(priority) = highest_below(db, site, crawl, above)?
-    {
-        let left = (limit - tasks.len()) as i64;
-        let values = params![site, crawl, last as i64, left, priority];
-        tasks.extend(queued_tasks(db, sql, values)?);
-        above = priority;
-    }
-    Ok(tasks)
-}
-
-fn highest_below(
-    db: &Connection,
-    site: SiteId,
-    crawl: CrawlKey,
-    above: i64,
-) -> Result<Option<i64>> {
-    let sql = "SELECT priority FROM task_rows WHERE site = ?1 AND crawl = ?2 AND state = 0
-                   AND not_before_ms = 0 AND priority < ?3 ORDER BY priority DESC LIMIT 1";
-    let mut select = db.prepare_cached(sql)?;
-    select
-        .query_row(params![site, crawl, above], |row| row.get(0))
-        .optional()
-}
-
-/// The same for a crawl in a run of a watch: by their ranks, whatever their priorities. What was queued
-/// without a rank comes last.
-fn first_ranked(
-    db: &Connection,
-    site: SiteId,
-    crawl: CrawlKey,
-    limit: usize,
-) -> Result<Vec<QueuedTask>> {
-    // Each walks an index no further than to what it hands out, however much is queued.
-    let sql = concat!(
-        select_queued!(),
-        "AND t.rank <> 0 ORDER BY t.rank, t.id LIMIT ?4"
-    );
-    let values = params![site, crawl, i64::MAX, limit as i64];
-    let mut tasks = queued_tasks(db, sql, values)?;
-    if tasks.len() < limit {
-        let sql = concat!(
-            select_queued!(),
-            "AND t.rank = 0 ORDER BY t.priority DESC, t.id LIMIT ?4"
-        );
-        let left = (limit - tasks.len()) as i64;
-        tasks.extend(queued_tasks(db, sql, params![site, crawl, i64::MAX, left])?);
-    }
-    Ok(tasks)
-}
-
-fn queued_tasks(db: &Connection, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<QueuedTask>> {
-    let mut select = db.prepare_cached(sql)?;
-    let tasks = select.query_map(values, |row| {
-        Ok(QueuedTask {
-            id: row.get::<_, i64>(0)? as u64,
-            deliveries: row.get(1)?,
-            depth: row.get(2)?,
-            priority: row.get(3)?,
-            deaths: row.get(4)?,
-            url: row.get(5)?,
-            parent: row.get(6)?,
-            attrs: row.get(7)?,
-        })
-    })?;
-    tasks.collect()
-}
-
-/// Tasks of a crawl at a site that could be handed out, with their priorities.
-fn ready_of(
-    db: &Connection,
-    site: SiteId,
-    crawl: CrawlKey,
-    limit: usize,
-) -> Result<Vec<(TaskId, u8)>> {
-    let sql = "SELECT id, priority FROM tasks
-               WHERE site = ?1 AND crawl = ?2 AND state = 0 AND not_before_ms = 0 LIMIT ?3";
-    let mut select = db.prepare_cached(sql)?;
-    let tasks = select.query_map(params![site, crawl, limit as i64], |row| {
-        Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))
-    })?;
-    tasks.collect()
 }
 
 fn record_names(db: &Connection, task: TaskId) -> Result<Vec<String>> {

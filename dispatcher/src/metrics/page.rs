@@ -1,7 +1,10 @@
 //! The page of a dispatcher's figures. All states that a series can have are there from the start, so that
 //! the first of a kind shows in a rate, and no label comes from the web.
 
-use webfill_metrics::{Exposition, Watched, add_build, add_disks, add_processes, add_starts};
+use webfill_metrics::{
+    Exposition, Watched, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
+    add_processes, add_starts,
+};
 use webfill_startup::last_backup::last_backup_ms;
 use webfill_wire::{Outcome, RestReason};
 
@@ -57,21 +60,13 @@ impl Shared {
 
 impl LoopTold {
     fn add_to(&self, page: &mut Exposition) {
-        page.gauge(
-            "webfill_loop_age_seconds",
-            "How long ago the dispatcher's loop told the figures of this page; a few seconds at most, unless it is stuck.",
-        )
-        .value(self.at.elapsed().as_secs_f64());
+        add_loop_age(page, self.at);
         page.histogram(
             "webfill_turn_duration_seconds",
             "Turns of the dispatcher's loop, their commit included.",
             &self.turns,
         );
-        let mut messages = page.counter("webfill_messages_total", "Frames, by socket.");
-        for (socket, traffic) in &self.traffic {
-            messages.with(&[("socket", socket), ("direction", "in")], traffic.received);
-            messages.with(&[("socket", socket), ("direction", "out")], traffic.sent);
-        }
+        add_messages(page, self.traffic.iter().map(|(socket, n)| (*socket, *n)));
         self.core.add_tasks_to(page);
         self.core.add_fleet_to(page);
         self.core.add_watches_to(page);
@@ -179,11 +174,7 @@ impl CoreFigures {
             "By how much a supervisor's clock differs most from the dispatcher's.",
         )
         .value(self.fleet.clock_skew_ms as f64 / 1_000.0);
-        page.gauge(
-            "webfill_disk_low",
-            "Whether it pauses because a disk has too little room.",
-        )
-        .value(u8::from(self.is_disk_low));
+        add_disk_low(page, self.is_disk_low);
         page.gauge("webfill_draining", "Whether the dispatcher drains.")
             .value(u8::from(self.is_draining));
     }

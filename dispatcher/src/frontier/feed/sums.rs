@@ -1,0 +1,96 @@
+//! What a batch adds to the counts of its sites and of its crawl: gathered while candidates are judged, and
+//! written once, at the end of the batch.
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use webfill_wire::CrawlKey;
+
+use super::FeedBatch;
+use crate::frontier::answers::{FeedTally, SiteId, Turn, Woken};
+use crate::frontier::sites;
+
+/// What a batch adds to one site.
+#[derive(Default)]
+pub(super) struct FedSite {
+    /// New tasks.
+    accepted: u64,
+    /// New tasks and those that are queued again.
+    queued: u64,
+    top_priority: u8,
+    /// How many tasks of the crawl the site had before the batch; read when first needed.
+    accepted_before: Option<u64>,
+}
+
+impl FeedBatch<'_> {
+    /// A task was queued.
+    pub(in crate::frontier) fn count_queued(&mut self, site: SiteId, priority: u8) {
+        let fed = self.fed.entry(site).or_default();
+        fed.queued += 1;
+        fed.top_priority = fed.top_priority.max(priority);
+        *self.queued.entry(priority).or_default() += 1;
+    }
+
+    /// A run of a watch applies its budget when it hands out.
+    pub(super) fn within_budget(&mut self, site: SiteId) -> Result<bool> {
+        let spec = &self.crawl.spec;
+        let Some(budget) = spec
+            .domain_max_pages
+            .filter(|_| spec.run_began_ms.is_none())
+        else {
+            return Ok(true);
+        };
+        let fed = self.fed.entry(site).or_default();
+        let before = match fed.accepted_before {
+            Some(before) => before,
+            None => accepted(self.db, self.key, site)?,
+        };
+        fed.accepted_before = Some(before);
+        Ok(before + fed.accepted < budget)
+    }
+
+    /// A URL was accepted and queued.
+    pub(in crate::frontier) fn count_accepted(&mut self, site: SiteId, priority: u8) {
+        self.count_queued(site, priority);
+        self.fed.entry(site).or_default().accepted += 1;
+        self.tally.accepted += 1;
+    }
+
+    /// Writes what the batch adds to its sites and its crawl.
+    pub(in crate::frontier) fn finish(mut self) -> Result<FeedTally> {
+        self.new_tasks.write(self.db)?;
+        // If the crawl is held back, its new tasks do not count for the sites' priorities.
+        let is_held = self.lanes.room_or_await_lane(self.key, self.crawl) == 0;
+        for (site, fed) in self.fed.iter().filter(|(_, fed)| fed.queued > 0) {
+            let priority = if is_held { 0 } else { fed.top_priority };
+            if sites::count_queued(self.db, *site, fed.queued, priority)? && priority > 0 {
+                let turn = Turn {
+                    priority,
+                    crawl: self.key,
+                    lane: self.lanes.at(*site, self.crawl.spec.lane),
+                };
+                self.tally.woken.push(Woken { site: *site, turn });
+            }
+            let (share, last_turn) = ((self.key, *site), self.last_turn);
+            let (accepted, queued) = (fed.accepted, fed.queued);
+            let accepted_in_all =
+                sites::count_fed(self.db, share, accepted, queued, priority, last_turn)?;
+            self.crawl.status.sites += u64::from(accepted_in_all == fed.accepted);
+        }
+        self.crawl.status.discovered += self.tally.accepted;
+        for (priority, n) in &self.queued {
+            self.crawl.count_queued(*priority, *n);
+        }
+        self.crawl.held |= is_held;
+        self.crawl.changed = true;
+        self.seen.maintain(self.db)?;
+        Ok(self.tally)
+    }
+}
+
+fn accepted(db: &Connection, crawl: CrawlKey, site: SiteId) -> Result<u64> {
+    let sql = "SELECT accepted FROM crawl_sites WHERE crawl = ?1 AND site = ?2";
+    let mut select = db.prepare_cached(sql)?;
+    let accepted = select
+        .query_row(params![crawl, site], |row| row.get::<_, i64>(0))
+        .optional()?;
+    Ok(accepted.unwrap_or(0) as u64)
+}
