@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Number;
 use webfill_document::NodeRef;
+use webfill_values::Decimal;
 
 /// One value of a chain. A node stays a node until a processor changes its text, so that a later
 /// `xpath` or `css` can search within it. Other processors see its text.
@@ -23,8 +24,17 @@ impl Item<'_> {
             Item::Page => Cow::Borrowed(page_text),
             Item::Node(node) => Cow::Borrowed(node.text()),
             Item::Text(text) => Cow::Borrowed(text),
-            Item::Number(number) => Cow::Owned(number.to_string()),
+            Item::Number(number) => Cow::Owned(written(number)),
         }
+    }
+}
+
+/// A number without a power of ten, which people do not write.
+fn written(number: &Number) -> String {
+    let json = number.to_string();
+    match json.contains('e') {
+        true => Decimal::of_number(number).map_or(json, |exact| exact.plain()),
+        false => json,
     }
 }
 

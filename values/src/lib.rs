@@ -7,14 +7,19 @@
 //! | The text without blanks around it, or with single spaces | [`trimmed`], [`collapsed`] |
 //! | Are two texts, or two values, the same in another spelling? | [`same_text`], [`same_value`] |
 //! | The form by which texts are compared, indexed or hashed | [`normal_form`], [`folded_form`] |
+//! | Which number a text says, and which date it is | [`read_numbers`], [`read_dates`] |
 //! | An exact number | [`Decimal`] |
 
 mod blanks;
+mod date;
 mod decimal;
 mod normal;
+mod number;
 mod telephone;
 
 pub use blanks::{collapsed, is_blank, is_invisible, is_white_space, trimmed};
+pub use date::{DateOrder, DateReading, in_english, read_dates};
 pub use decimal::Decimal;
 pub use normal::{folded_form, normal_form, same_text, same_value};
+pub use number::{NumberNotation, NumberReading, read_numbers};
 pub use telephone::telephone_digits;

@@ -1,7 +1,10 @@
 //! The tables of `tests/data`: white space and invisible marks, and spellings of one value.
 
 use serde_json::Value;
-use webfill_values::{Decimal, collapsed, folded_form, is_blank, normal_form, same_value, trimmed};
+use webfill_values::{
+    DateOrder, DateReading, Decimal, NumberNotation, NumberReading, collapsed, folded_form,
+    is_blank, normal_form, read_dates, read_numbers, same_value, trimmed,
+};
 
 /// The cells of the lines of a table that are no comments.
 fn rows(table: &str) -> Vec<Vec<String>> {
@@ -86,7 +89,7 @@ fn decimals_keep_every_digit() {
         ("9007199254740993", "9007199254740993", "9007199254740993"),
         ("9007199254740993.5", "9007199254740993.5", "none"),
         ("0.1234567890123456789", "0.1234567890123456789", "none"),
-        ("1e200", "1e200", "1e200"),
+        ("1e200", "1e200", "1e+200"),
         ("0.3", "0.3", "0.3"),
     ] {
         let decimal = Decimal::of_text(text).unwrap();
@@ -98,4 +101,73 @@ fn decimals_keep_every_digit() {
     for text in ["", "-", "1.2.3", "1e", "e3", "1,5", " 5", "NaN", "1e9999"] {
         assert_eq!(Decimal::of_text(text), None, "{text}");
     }
+}
+
+#[test]
+fn numbers_are_read_as_they_are_written_around_the_world() {
+    let rows = rows(include_str!("data/numbers.tsv"));
+    assert!(rows.len() >= 100, "{}", rows.len());
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let [decimal, group, texts, expected] = row.as_slice() else {
+            panic!("{row:?}");
+        };
+        let notation = NumberNotation {
+            decimal: decimal.chars().next(),
+            group: (!group.is_empty()).then(|| group.chars().collect()),
+        };
+        let texts: Vec<&str> = texts.split(" | ").collect();
+        let read = read_numbers(&texts, &notation);
+        let read: Vec<String> = read.into_iter().map(shown).collect();
+        if read.join(" | ") != *expected {
+            wrong.push(format!(
+                "{texts:?} {decimal:?} {group:?}: {read:?} instead of {expected}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A number with the zeros of its fraction left out, except one that shows that there is a fraction.
+fn shown(reading: NumberReading) -> String {
+    match reading {
+        NumberReading::None => "none".to_owned(),
+        NumberReading::Undecided => "undecided".to_owned(),
+        NumberReading::Number(decimal, fraction) => match fraction && decimal.is_integer() {
+            true => format!("{}.0", decimal.plain()),
+            false => decimal.plain(),
+        },
+    }
+}
+
+#[test]
+fn dates_are_read_in_ten_languages_and_only_if_they_exist() {
+    let rows = rows(include_str!("data/dates.tsv"));
+    assert!(rows.len() >= 100, "{}", rows.len());
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let [order, texts, expected] = row.as_slice() else {
+            panic!("{row:?}");
+        };
+        let order = match order.as_str() {
+            "day_first" => Some(DateOrder::DayFirst),
+            "month_first" => Some(DateOrder::MonthFirst),
+            _ => None,
+        };
+        let texts: Vec<&str> = texts.split(" | ").collect();
+        let read = read_dates(&texts, order)
+            .into_iter()
+            .map(|reading| match reading {
+                DateReading::None => "none".to_owned(),
+                DateReading::Undecided => "undecided".to_owned(),
+                DateReading::Date(date) => date,
+            });
+        let read: Vec<String> = read.collect();
+        if read.join(" | ") != *expected {
+            wrong.push(format!(
+                "{texts:?} {order:?}: {read:?} instead of {expected}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -2,44 +2,62 @@
 
 use jiff::civil::{DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;
-use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 use jiff::{Zoned, tz::TimeZone};
-use webfill_values::collapsed;
+use webfill_values::{DateOrder, DateReading, in_english, normal_form, read_dates};
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
 use crate::fault::quoted;
-use crate::run::EachText;
+use crate::item::Item;
+use crate::run::{OutOfTime, Processor, Run};
 
 pub(crate) const DATE: Entry = Entry {
     name: "date",
     family: Family::Convert,
-    summary: "Reads a date or a date with a time and writes it as ISO 8601, as exact as it was; values that are none are dropped.",
-    parameters: &[Parameter {
-        name: "formats",
-        kind: Kind::TextList,
-        presence: Presence::Optional,
-        meaning: "how the date may be written, in the letters of strptime, tried in order; left out: ISO 8601, RFC 2822 and English dates with the month in letters",
-    }],
+    summary: "Reads a date or a date with a time and writes it as ISO 8601, as exact as it was; values that are none are dropped. A day that does not exist, a day of the week that is not the date's, a zone that is none or that several countries call so, and `01/02/2024` where nothing decides are dropped with a warning. Names of months and days are read in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, Japanese and Chinese.",
+    parameters: &[
+        Parameter {
+            name: "formats",
+            kind: Kind::TextList,
+            presence: Presence::Optional,
+            meaning: "how the date may be written, in the letters of strptime, tried in order; left out: ISO 8601, RFC 2822, dates with the month in letters, with or without a time, and dates in numbers",
+        },
+        Parameter {
+            name: "order",
+            kind: Kind::Choice(&["day_first", "month_first"]),
+            presence: Presence::Optional,
+            meaning: "which number of `01/02/2024` is the day, without formats; left out: what all values of the field show",
+        },
+    ],
     examples: &[
         Example {
             parameters: r#"{"formats": ["%d.%m.%Y %H:%M", "%d.%m.%Y"]}"#,
-            input: Input::Values(&["10.12.1815", "27.11.1852 21:30"]),
+            input: Input::Values(&["10.12.1815", "27.11.1852 21:30", "31.04.1853"]),
             output: &["1815-12-10", "1852-11-27T21:30:00"],
         },
         Example {
             parameters: r#"{"formats": ["%B %Y"]}"#,
-            input: Input::Values(&["December 1815"]),
-            output: &["1815-12"],
+            input: Input::Values(&["December 1815", "März 1816"]),
+            output: &["1815-12", "1816-03"],
         },
         Example {
             parameters: "{}",
             input: Input::Values(&[
                 "December 10, 1815",
                 "Sat, 01 Mar 2025 10:00:00 +0100",
+                "1. März 2024, 10:30 Uhr",
                 "soon",
             ]),
-            output: &["1815-12-10", "2025-03-01T10:00:00+01:00"],
+            output: &[
+                "1815-12-10",
+                "2025-03-01T10:00:00+01:00",
+                "2024-03-01T10:30:00",
+            ],
+        },
+        Example {
+            parameters: "{}",
+            input: Input::Values(&["01/02/2024", "25/12/2024"]),
+            output: &["2024-02-01", "2024-12-25"],
         },
     ],
     build: |parameters, _| {
@@ -60,28 +78,66 @@ pub(crate) const DATE: Entry = Entry {
         if !refusals.is_empty() {
             return Err(refusals);
         }
-        if formats.is_empty() {
-            return Ok(Box::new(EachText(|text: &str| {
-                read_usual(&collapsed(text))
-            })));
-        }
-        Ok(Box::new(EachText(move |text: &str| {
-            let text = collapsed(text);
-            formats.iter().find_map(|format| read(format, &text))
-        })))
+        let order = parameters.optional_text("order").map(|order| match order {
+            "month_first" => DateOrder::MonthFirst,
+            _ => DateOrder::DayFirst,
+        });
+        Ok(Box::new(ReadDate { formats, order }))
     },
 };
 
-/// The formats that are tried if none are given. None of them is ambiguous.
-const USUAL_FORMATS: &[&str] = &[
-    "%B %d, %Y",
-    "%b %d, %Y",
-    "%b. %d, %Y",
-    "%d %B %Y",
-    "%d %b %Y",
-    "%Y/%m/%d",
-    "%B %Y",
-];
+struct ReadDate {
+    /// Empty for the usual ones.
+    formats: Vec<String>,
+    order: Option<DateOrder>,
+}
+
+impl Processor for ReadDate {
+    fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
+        run.check_time()?;
+        let texts: Vec<_> = items.iter().map(|item| run.text(item)).collect();
+        let readings = match self.formats.is_empty() {
+            true => read_dates(&texts, self.order),
+            false => texts.iter().map(|text| self.by_formats(text)).collect(),
+        };
+        let is_undecided = |reading: &DateReading| *reading == DateReading::Undecided;
+        if let Some(first) = readings.iter().position(is_undecided) {
+            let count = readings
+                .iter()
+                .filter(|reading| is_undecided(reading))
+                .count();
+            let example = quoted(texts[first].trim());
+            run.warn(format_args!(
+                "date: {count} dropped that are no day of the calendar, or can be read in two ways, such as {example}"
+            ));
+        }
+        let mut output = run.output();
+        for reading in readings {
+            if let DateReading::Date(date) = reading
+                && !output.push_text(date)
+            {
+                break;
+            }
+        }
+        output.finish()
+    }
+}
+
+impl ReadDate {
+    fn by_formats(&self, text: &str) -> DateReading {
+        let text = normal_form(text);
+        let readings = self.formats.iter().map(|format| read(format, &text));
+        let mut worst = DateReading::None;
+        for reading in readings {
+            match reading {
+                DateReading::Date(_) => return reading,
+                DateReading::Undecided => worst = reading,
+                DateReading::None => {}
+            }
+        }
+        worst
+    }
+}
 
 /// Checks a format: it must read back what it writes, and contain at least a year.
 fn check_format(format: &str) -> Result<(), String> {
@@ -100,29 +156,18 @@ fn check_format(format: &str) -> Result<(), String> {
     }
 }
 
-fn read(format: &str, text: &str) -> Option<String> {
-    iso(&BrokenDownTime::parse(format, text).ok()?)
+fn read(format: &str, text: &str) -> DateReading {
+    let english = in_english(text, format);
+    let parsed =
+        BrokenDownTime::parse(format, text).or_else(|_| BrokenDownTime::parse(format, &english));
+    match parsed {
+        Ok(time) => iso(&time).map_or(DateReading::Undecided, DateReading::Date),
+        Err(_) => DateReading::None,
+    }
 }
 
-fn read_usual(text: &str) -> Option<String> {
-    if let Ok(pieces) = Pieces::parse(text) {
-        return Some(written(
-            pieces.date().into(),
-            pieces.time(),
-            pieces.to_numeric_offset(),
-        ));
-    }
-    if let Ok(zoned) = jiff::fmt::rfc2822::parse(text) {
-        return Some(written(
-            zoned.datetime(),
-            Some(zoned.time()),
-            Some(zoned.offset()),
-        ));
-    }
-    USUAL_FORMATS.iter().find_map(|format| read(format, text))
-}
-
-/// The date, with the precision of the input.
+/// The date, with the precision of the input. A day that does not exist, or is another day of the week than it says,
+/// is none, also if its month is one.
 fn iso(time: &BrokenDownTime) -> Option<String> {
     if let Ok(date) = time.to_date() {
         let clock = time.hour().and_then(|_| time.to_time().ok());
@@ -131,6 +176,13 @@ fn iso(time: &BrokenDownTime) -> Option<String> {
     if let Ok(timestamp) = time.to_timestamp() {
         let utc = timestamp.to_zoned(TimeZone::UTC);
         return Some(written(utc.datetime(), Some(utc.time()), Some(Offset::UTC)));
+    }
+    let says_more = time.day().is_some()
+        || time.day_of_year().is_some()
+        || time.weekday().is_some()
+        || time.hour().is_some();
+    if says_more {
+        return None;
     }
     let year = time.year()?;
     Some(match time.month() {
@@ -160,22 +212,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_dates_are_read_without_a_format() {
-        for (text, expected) in [
-            ("2024-03-01", "2024-03-01"),
-            ("2024-03-01T10:00:00Z", "2024-03-01T10:00:00Z"),
-            ("2024-03-01T10:00:00.5+05:30", "2024-03-01T10:00:00.5+05:30"),
-            ("2024-03-01 10:00", "2024-03-01T10:00:00"),
-            ("Fri, 01 Mar 2024 10:00:00 GMT", "2024-03-01T10:00:00Z"),
-            ("1 March 2024", "2024-03-01"),
-            ("mar 1, 2024", "2024-03-01"),
-            ("2024/03/01", "2024-03-01"),
-            ("March 2024", "2024-03"),
+    fn names_are_read_in_other_languages_and_days_are_checked() {
+        for (format, text, expected) in [
+            ("%d. %B %Y", "1. März 2024", Some("2024-03-01")),
+            ("%d %B %Y", "1 mars 2024", Some("2024-03-01")),
+            ("%d %b %Y", "5 Sept 2023", Some("2023-09-05")),
+            ("%d %b. %Y", "5 sept. 2023", Some("2023-09-05")),
+            ("%d %b %Y", "5 févr. 2023", Some("2023-02-05")),
+            ("%A %d %B %Y", "vendredi 1 mars 2024", Some("2024-03-01")),
+            ("%a %d %b %Y", "mar 5 mars 2024", Some("2024-03-05")),
+            ("%a %d %b %Y", "Fri 1 Mar 2024", Some("2024-03-01")),
+            ("%a %d %b %Y", "Mon 1 Mar 2024", None),
+            ("%d.%m.%Y", "31.04.2023", None),
+            ("%d.%m.%Y %H:%M", "30.02.2024 09:00", None),
+            ("%Y年%m月%d日", "2024年3月1日", Some("2024-03-01")),
+            ("%d de %B de %Y", "1 de marzo de 2024", Some("2024-03-01")),
         ] {
-            assert_eq!(read_usual(text).as_deref(), Some(expected), "{text}");
+            let expected = match expected {
+                Some(date) => DateReading::Date(date.to_owned()),
+                None => DateReading::Undecided,
+            };
+            assert_eq!(read(format, text), expected, "{format} {text}");
         }
-        assert_eq!(read_usual("01/02/2024"), None);
-        assert_eq!(read_usual("2024-02-30"), None);
     }
 
     #[test]
@@ -201,6 +259,7 @@ mod tests {
 
     #[test]
     fn a_number_of_seconds_is_a_time_in_utc() {
-        assert_eq!(read("%s", "0").as_deref(), Some("1970-01-01T00:00:00Z"));
+        let read = read("%s", "0");
+        assert_eq!(read, DateReading::Date("1970-01-01T00:00:00Z".to_owned()));
     }
 }

@@ -1,6 +1,6 @@
 //! `validate`: drops invalid values.
 
-use jiff::civil::{Date, DateTime};
+use jiff::fmt::temporal::Pieces;
 use webfill_urls::canonical;
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
@@ -20,7 +20,7 @@ pub(crate) const VALIDATE: Entry = Entry {
             name: "type",
             kind: Kind::Choice(&["integer", "number", "date", "email", "url"]),
             presence: Presence::Optional,
-            meaning: "what the value must be: a whole number, a decimal number, an ISO 8601 date with or without time, a mail address, an absolute http or https URL",
+            meaning: "what the value must be: a whole number, a decimal number, a date as `date` writes it (ISO 8601, with or without time and offset, or a year or month), a mail address, an absolute http or https URL",
         },
         Parameter {
             name: "pattern",
@@ -145,8 +145,18 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(allowed) && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
+/// What `date` writes: a year, year and month, a day, perhaps with a time and its offset.
 fn is_date(text: &str) -> bool {
-    text.len() >= 10 && (text.parse::<Date>().is_ok() || text.parse::<DateTime>().is_ok())
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.len() {
+        4 => is_number(text),
+        7 => text.split_once('-').is_some_and(|(year, month)| {
+            let is_month = (1..=12).contains(&month.parse().unwrap_or(0));
+            year.len() == 4 && is_number(year) && is_number(month) && is_month
+        }),
+        0..10 => false,
+        _ => Pieces::parse(text).is_ok_and(|pieces| pieces.time_zone_annotation().is_none()),
+    }
 }
 
 /// A mail address as HTML's `input type=email` takes it: a dot-atom and a host with a dot.
@@ -181,7 +191,21 @@ mod tests {
             (
                 "date",
                 ["2024-02-29", "2024-03-01T10:00:00", "2024-03-01 10:00"],
-                ["2023-02-29", "1 March 2024", "2024"],
+                ["2023-02-29", "1 March 2024", "2024-13"],
+            ),
+            (
+                "date",
+                ["2024", "2024-03", "2024-03-01T10:00:00.5+05:30"],
+                ["20240", "2024-3-1", "2024-03-01T25:00:00"],
+            ),
+            (
+                "date",
+                [
+                    "2024-03-01T10:00:00Z",
+                    "1815-12-10",
+                    "2024-03-01T10:00:00-03:00",
+                ],
+                ["10:00", "", "2024-03-01T10:00:00 CET"],
             ),
             (
                 "email",

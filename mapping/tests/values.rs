@@ -1,0 +1,120 @@
+//! `number` and `date` in a mapping: all values of a field decide together, and a warning counts what is dropped. What
+//! they read is in the tables of the crate `values`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_urls::Url;
+
+fn extraction(kind: &str, parameters: Value, kind_of_page: PageKind, page: &str) -> Extraction {
+    let find = match kind_of_page {
+        PageKind::Json => json!({"type": "jsonpath", "parameters": {"expression": "$.*"}}),
+        _ => json!({"type": "css", "parameters": {"selector": "li"}}),
+    };
+    let mapping = json!({
+        "name": "shop",
+        "url_patterns": [{"type": "host", "pattern": "shop.example"}],
+        "fields": [{"name": "read", "multiple": true,
+            "processors": [find, {"type": kind, "parameters": parameters}]}],
+    });
+    let source = Source {
+        name: "shop.json".into(),
+        text: mapping.to_string(),
+    };
+    let engine = Engine::new(
+        Arc::new(MappingSet::from_sources(vec![source]).unwrap()),
+        Limits::default(),
+    );
+    let url = Url::parse("https://shop.example/").unwrap();
+    let page = PageInput {
+        url: &url,
+        kind: kind_of_page,
+        text: page,
+    };
+    engine.extract(page, Wants::default()).unwrap()
+}
+
+fn read(kind: &str, parameters: Value, texts: &[&str]) -> (Value, Vec<String>) {
+    let items: String = texts
+        .iter()
+        .map(|text| format!("<li>{text}</li>"))
+        .collect();
+    let extraction = extraction(kind, parameters, PageKind::Html, &items);
+    let fields = extraction.fields.get("read").cloned();
+    (fields.unwrap_or(Value::Null), extraction.warnings)
+}
+
+#[test]
+fn a_column_of_prices_shows_its_notation() {
+    let (prices, warnings) = read("number", json!({}), &["1.299 €", "99,95 €", "12 €"]);
+    assert_eq!(prices, json!([1299, 99.95, 12]));
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
+fn what_can_be_read_in_two_ways_is_no_value_and_counted() {
+    let (read_alone, warnings) = read("number", json!({}), &["1,234", "none", "5.678", "7"]);
+    assert_eq!(read_alone, json!([7]));
+    assert_eq!(
+        warnings,
+        [
+            "field read: number: 2 dropped that can be read in two ways, such as \"1,234\"; set `decimal` or `group`"
+        ]
+    );
+    let set = json!({"decimal": ",", "group": "."});
+    let (read_set, warnings) = read("number", set, &["1.50", "1.500"]);
+    assert_eq!(read_set, json!([1500]));
+    assert!(
+        warnings[0].contains("1 dropped that are no number in this notation"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn no_digit_is_lost() {
+    let texts = [
+        "9007199254740993",
+        "18446744073709551616",
+        "12345678901234567.89",
+        "0.1",
+        "5.00",
+    ];
+    let (numbers, _) = read("number", json!({"decimal": "."}), &texts);
+    let expected = json!([
+        9007199254740993_u64,
+        "18446744073709551616",
+        "12345678901234567.89",
+        0.1,
+        5.0
+    ]);
+    assert_eq!(numbers, expected);
+    let page = r#"{"a": 0.00000123, "b": 1e3, "c": 123456789012345678901, "d": "3.8915E8"}"#;
+    let found = extraction("number", json!({}), PageKind::Json, page);
+    let expected = json!([0.00000123, 1000.0, "123456789012345678901", 389150000]);
+    assert_eq!(found.fields["read"], expected);
+}
+
+#[test]
+fn a_day_that_does_not_exist_is_no_month_and_counted() {
+    let texts = [
+        "February 30, 2024",
+        "1er mars 2024",
+        "Mon 1 Mar 2024",
+        "01/02/2024",
+    ];
+    let (dates, warnings) = read("date", json!({}), &texts);
+    assert_eq!(dates, json!(["2024-03-01"]));
+    assert_eq!(
+        warnings,
+        [
+            "field read: date: 3 dropped that are no day of the calendar, or can be read in two ways, such as \"February 30, 2024\""
+        ]
+    );
+    let formats = json!({"formats": ["%d.%m.%Y %H:%M"]});
+    let (dates, _) = read("date", formats, &["31.04.2023 14:00", "30.04.2023 14:00"]);
+    assert_eq!(dates, json!(["2023-04-30T14:00:00"]));
+    let order = json!({"order": "month_first"});
+    let (dates, _) = read("date", order, &["01/02/2024"]);
+    assert_eq!(dates, json!(["2024-01-02"]));
+}

@@ -1,0 +1,158 @@
+//! Dates in texts: `1. März 2024, 10:30 CET` is 2024-03-01T10:30:00+01:00. A day that does not exist, a name of the day
+//! that is not its own, a zone that several countries call so, and `01/02/2024` where nothing says which is the month,
+//! are no date.
+
+mod clock;
+mod names;
+mod parts;
+mod zones;
+
+use jiff::civil::Date;
+use jiff::fmt::temporal::Pieces;
+
+use crate::normal::normal_form;
+use clock::Clock;
+pub use names::in_english;
+use parts::Parts;
+
+/// Which of two numbers of a date is the day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DateOrder {
+    DayFirst,
+    MonthFirst,
+}
+
+/// What a text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DateReading {
+    /// It is no date, or one beside other words.
+    None,
+    /// In ISO 8601, as exact as it is written.
+    Date(String),
+    /// It is written as a date, but no such day exists, or it can be read in two ways.
+    Undecided,
+}
+
+/// No text that is a date is longer.
+const MAX_TEXT_BYTES: usize = 400;
+
+/// Reads the date that each text is. What one text decides holds for the others, which are values of the same field.
+pub fn read_dates<T: AsRef<str>>(texts: &[T], order: Option<DateOrder>) -> Vec<DateReading> {
+    let written: Vec<Option<Written>> = texts
+        .iter()
+        .map(|text| Some(text.as_ref()).filter(|text| text.len() <= MAX_TEXT_BYTES))
+        .map(|text| Written::of(&normal_form(text?)))
+        .collect();
+    let order = order.or_else(|| shown_order(written.iter().flatten()));
+    written
+        .into_iter()
+        .map(|written| match written {
+            None => DateReading::None,
+            Some(written) => written
+                .read(order)
+                .map_or(DateReading::Undecided, DateReading::Date),
+        })
+        .collect()
+}
+
+/// The order that numbers over twelve show, if all that show one show the same.
+fn shown_order<'w>(texts: impl Iterator<Item = &'w Written>) -> Option<DateOrder> {
+    let mut shown = None;
+    for written in texts {
+        let Written::Parts(Parts::Numbers(first, second, _), ..) = written else {
+            continue;
+        };
+        let order = match (*first > 12, *second > 12) {
+            (true, false) => DateOrder::DayFirst,
+            (false, true) => DateOrder::MonthFirst,
+            _ => continue,
+        };
+        if shown.is_some_and(|shown| shown != order) {
+            return None;
+        }
+        shown = Some(order);
+    }
+    shown
+}
+
+/// A date as it is written.
+enum Written {
+    /// In ISO 8601, and read already.
+    Iso(String),
+    Parts(Parts, Option<Clock>, Option<i8>),
+    /// It is one, but wrong in itself.
+    Wrong,
+}
+
+impl Written {
+    /// `None` if the text is no date.
+    fn of(text: &str) -> Option<Written> {
+        if text.len() > 100 || !text.bytes().any(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        if let Some(iso) = iso(text) {
+            return Some(Written::Iso(iso));
+        }
+        let text = names::without_cjk(text);
+        let (text, clock) = match Clock::taken_from(&text) {
+            Ok(taken) => taken,
+            Err(clock::Wrong) => return Some(Written::Wrong),
+        };
+        let (parts, weekday) = Parts::of(&text)?;
+        Some(Written::Parts(parts, clock, weekday))
+    }
+
+    fn read(self, order: Option<DateOrder>) -> Option<String> {
+        let (parts, clock, weekday) = match self {
+            Written::Iso(iso) => return Some(iso),
+            Written::Wrong => return None,
+            Written::Parts(parts, clock, weekday) => (parts, clock, weekday),
+        };
+        let (year, month, day) = match parts {
+            Parts::Month(year, month) => {
+                let exists = (1..=12).contains(&month) && clock.is_none() && weekday.is_none();
+                return exists.then(|| format!("{year:04}-{month:02}"));
+            }
+            Parts::Day(year, month, day) => (year, month, day),
+            Parts::Numbers(first, second, year) => match order {
+                _ if first == second => (year, first, second),
+                _ if first > 12 => (year, second, first),
+                _ if second > 12 => (year, first, second),
+                Some(DateOrder::DayFirst) => (year, second, first),
+                Some(DateOrder::MonthFirst) => (year, first, second),
+                None => return None,
+            },
+            Parts::Wrong => return None,
+        };
+        let contradicts = match order {
+            Some(DateOrder::DayFirst) => {
+                matches!(parts, Parts::Numbers(_, second, _) if second > 12)
+            }
+            Some(DateOrder::MonthFirst) => matches!(parts, Parts::Numbers(first, ..) if first > 12),
+            None => false,
+        };
+        let date = Date::new(year, month, day).ok()?;
+        let is_its_day = weekday.is_none_or(|day| date.weekday().to_monday_one_offset() == day);
+        if contradicts || !is_its_day {
+            return None;
+        }
+        Some(match clock {
+            Some(clock) => format!("{date}T{clock}"),
+            None => date.to_string(),
+        })
+    }
+}
+
+/// A date in ISO 8601 or RFC 3339.
+fn iso(text: &str) -> Option<String> {
+    let begins = text.len() >= 10 || text.len() == 8;
+    let pieces = begins.then(|| Pieces::parse(text).ok()).flatten()?;
+    let date = pieces.date();
+    Some(match pieces.time() {
+        None => date.to_string(),
+        Some(time) => {
+            let offset = pieces.to_numeric_offset().map(|offset| offset.seconds());
+            format!("{date}T{}", Clock { time, offset })
+        }
+    })
+}

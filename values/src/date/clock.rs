@@ -1,0 +1,211 @@
+//! The time of day in a date: `10:30 AM`, `10h30`, `14:05:09.5 +0100`, `10:30 Uhr MEZ`.
+
+use std::fmt;
+
+use jiff::civil::Time;
+
+use super::names::{Meaning, meaning};
+use super::zones;
+
+/// A time of day, perhaps with its distance from Greenwich in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Clock {
+    pub(super) time: Time,
+    pub(super) offset: Option<i32>,
+}
+
+/// It is written as a time, but there is none such, or its zone is not known.
+pub(super) struct Wrong;
+
+/// Words between a date and its time, and behind a time.
+const BEFORE: &[&str] = &[
+    "at", "um", "à", "om", "a las", "alle", "ore", "alle ore", "às", "o", "o godz", "godz", "kl",
+    "t", "-", "–", ",", "@", "|",
+];
+const BEHIND: &[&str] = &["uhr", "h", "o'clock", "hrs", "hs"];
+
+impl fmt::Display for Clock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.time)?;
+        match self.offset {
+            None => Ok(()),
+            Some(0) => formatter.write_str("Z"),
+            Some(seconds) => {
+                let sign = if seconds < 0 { '-' } else { '+' };
+                let minutes = seconds.unsigned_abs() / 60;
+                write!(formatter, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+            }
+        }
+    }
+}
+
+impl Clock {
+    /// The text without its time of day, and that time.
+    pub(super) fn taken_from(text: &str) -> Result<(String, Option<Clock>), Wrong> {
+        let Some((begin, end, mut digits)) = find(text) else {
+            return Ok((text.to_owned(), None));
+        };
+        let behind = text[end..].trim_start();
+        let behind = digits.take_half(behind)?;
+        let behind = without_word(behind);
+        let (offset, behind) = zone(behind)?;
+        let time = digits.time().ok_or(Wrong)?;
+        let before = without_joiner(&text[..begin]);
+        let rest = match (before.is_empty(), behind.is_empty()) {
+            (false, false) => format!("{before} {behind}"),
+            _ => format!("{before}{behind}"),
+        };
+        Ok((rest, Some(Clock { time, offset })))
+    }
+}
+
+/// The numbers of a time.
+struct Digits {
+    hour: i8,
+    minute: i8,
+    second: i8,
+    nanosecond: i32,
+}
+
+impl Digits {
+    /// Takes `AM` or `PM`.
+    fn take_half<'t>(&mut self, text: &'t str) -> Result<&'t str, Wrong> {
+        let lower = text.to_ascii_lowercase();
+        let half = ["a.m.", "p.m.", "am", "pm"].into_iter().find(|half| {
+            let behind = lower.strip_prefix(half);
+            behind.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        });
+        let Some(half) = half else {
+            return Ok(text);
+        };
+        if !(1..=12).contains(&self.hour) {
+            return Err(Wrong);
+        }
+        self.hour %= 12;
+        if half.starts_with('p') {
+            self.hour += 12;
+        }
+        Ok(text[half.len()..].trim_start())
+    }
+
+    fn time(&self) -> Option<Time> {
+        Time::new(self.hour, self.minute, self.second, self.nanosecond).ok()
+    }
+}
+
+/// The first time of day in a text: where it begins and ends.
+fn find(text: &str) -> Option<(usize, usize, Digits)> {
+    let bytes = text.as_bytes();
+    let mut begin = 0;
+    while begin < bytes.len() {
+        let length = bytes[begin..]
+            .iter()
+            .take_while(|b| b.is_ascii_digit())
+            .count();
+        if length == 0 {
+            begin += 1;
+            continue;
+        }
+        if length <= 2
+            && let Some((end, digits)) = at(text, begin, length)
+        {
+            return Some((begin, end, digits));
+        }
+        begin += length;
+    }
+    None
+}
+
+fn digit_count(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+fn at(text: &str, begin: usize, length: usize) -> Option<(usize, Digits)> {
+    let hour: i8 = text[begin..begin + length].parse().ok()?;
+    let mut end = begin + length;
+    let rest = &text[end..];
+    let mut digits = Digits {
+        hour,
+        minute: 0,
+        second: 0,
+        nanosecond: 0,
+    };
+    let is_sign = rest.starts_with(':') || rest.starts_with(['h', 'H']);
+    if is_sign && digit_count(&rest[1..]) == 2 {
+        digits.minute = rest[1..3].parse().ok()?;
+        end += 3;
+    } else {
+        let lower = rest.trim_start().to_ascii_lowercase();
+        let has_half = ["am", "pm", "a.m.", "p.m."].iter().any(|half| {
+            let behind = lower.strip_prefix(half);
+            behind.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+        });
+        return (has_half || lower == "uhr").then_some((end, digits));
+    }
+    let rest = &text[end..];
+    if rest.starts_with(':') && digit_count(&rest[1..]) == 2 {
+        digits.second = rest[1..3].parse().ok()?;
+        end += 3;
+        let rest = &text[end..];
+        let places = rest.get(1..).map_or(0, digit_count);
+        if rest.starts_with(['.', ',']) && (1..=9).contains(&places) {
+            let fraction = format!("{:0<9}", &rest[1..=places]);
+            digits.nanosecond = fraction.parse().ok()?;
+            end += 1 + places;
+        }
+    }
+    Some((end, digits))
+}
+
+fn without_word(text: &str) -> &str {
+    let length = text
+        .find(|c: char| !(c.is_alphabetic() || c == '\''))
+        .unwrap_or(text.len());
+    match BEHIND.contains(&text[..length].to_lowercase().as_str()) {
+        true => text[length..].trim_start_matches(['.', ' ']),
+        false => text,
+    }
+}
+
+/// Takes the zone; a comment in brackets behind an offset is passed over.
+fn zone(text: &str) -> Result<(Option<i32>, &str), Wrong> {
+    let inner = text.trim_start_matches(['(', ' ']);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}');
+    let length = inner.find(|c| !is_part(c)).unwrap_or(inner.len());
+    let word = inner[..length].replace('\u{2212}', "-");
+    let is_offset = word.starts_with(['+', '-']);
+    let is_name = word.len() >= 2
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.bytes().all(|b| !b.is_ascii_lowercase())
+        && meaning(&word) == Meaning::default()
+        || word == "Z";
+    if !is_offset && !is_name {
+        return Ok((None, text));
+    }
+    let seconds = zones::offset(&word).ok_or(Wrong)?;
+    let mut rest = inner[length..].trim_start_matches([')', ' ']);
+    if is_offset && rest.starts_with('(') {
+        rest = rest
+            .find(')')
+            .map_or(rest, |end| rest[end + 1..].trim_start());
+    }
+    Ok((Some(seconds), rest))
+}
+
+fn without_joiner(text: &str) -> &str {
+    let mut text = text.trim_end_matches(['(', ' ', ',', '-', '–', '@', '|', '.']);
+    loop {
+        let lower = text.to_lowercase();
+        let joiner = BEFORE.iter().find(|word| {
+            let before = lower.strip_suffix(**word);
+            before.is_some_and(|before| before.ends_with([' ', ',']) && lower.len() == text.len())
+        });
+        match joiner {
+            Some(word) => {
+                text = text[..text.len() - word.len()]
+                    .trim_end_matches([' ', ',', '-', '–', '|', '.']);
+            }
+            None => return text,
+        }
+    }
+}

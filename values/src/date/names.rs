@@ -1,0 +1,198 @@
+//! Names of months and days in several languages, from CLDR.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What a name may mean: `mar` is March in Italian, and Tuesday too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Meaning {
+    /// From 1.
+    pub(super) month: Option<i8>,
+    /// From 1, Monday.
+    pub(super) weekday: Option<i8>,
+}
+
+static NAMES: LazyLock<HashMap<&'static str, Meaning>> = LazyLock::new(|| {
+    let mut names: HashMap<&str, Meaning> = HashMap::new();
+    for line in include_str!("names.tsv").lines() {
+        let mut cells = line.split('\t');
+        let (Some(kind), Some(number), Some(name)) = (cells.next(), cells.next(), cells.next())
+        else {
+            continue;
+        };
+        let Ok(number) = number.parse() else {
+            continue;
+        };
+        let meaning = names.entry(name).or_default();
+        match kind {
+            "month" => meaning.month = Some(number),
+            _ => meaning.weekday = Some(number),
+        }
+    }
+    names
+});
+
+/// What a word means, in any letter case and with or without the full stop of an abbreviation.
+pub(super) fn meaning(word: &str) -> Meaning {
+    let lower = word.trim_end_matches('.').to_lowercase();
+    NAMES.get(lower.as_str()).copied().unwrap_or_default()
+}
+
+/// A Chinese or Japanese date with hyphens and colons: `2024年3月1日(金) 10時30分` is `2024-3-1 10:30`.
+pub(super) fn without_cjk(text: &str) -> String {
+    if !text.contains(['年', '月']) {
+        return text.to_owned();
+    }
+    let mut plain = text.to_owned();
+    let mut names: Vec<(&str, Meaning)> = NAMES
+        .iter()
+        .map(|(name, meaning)| (*name, *meaning))
+        .filter(|(name, _)| name.starts_with(|c: char| c >= '\u{3000}') && name.chars().count() > 1)
+        .collect();
+    // The longest first, and in one order: the twelfth month ends in the second.
+    names.sort_by_key(|(name, _)| (std::cmp::Reverse(name.len()), *name));
+    let mut weekday = None;
+    for (name, meaning) in names {
+        if !plain.contains(name) {
+            continue;
+        }
+        let put = match meaning.month {
+            Some(month) => format!("{month}月"),
+            None => " ".to_owned(),
+        };
+        weekday = weekday.or(meaning.weekday);
+        plain = plain.replace(name, &put);
+    }
+    for (number, short) in (1..).zip(["月", "火", "水", "木", "金", "土", "日"]) {
+        let bracketed = format!("({short})");
+        if plain.contains(&bracketed) {
+            weekday = Some(number);
+            plain = plain.replace(&bracketed, " ");
+        }
+    }
+    let numbers = plain
+        .replace(['年', '月'], "-")
+        .replace(['日', '号', '號'], " ")
+        .replace(['時', '时', '点', '點'], ":")
+        .replace(['分'], ":")
+        .replace(['秒'], " ");
+    let numbers = numbers.replace(": ", " ");
+    let numbers = numbers.trim_matches([' ', '-', ':']);
+    let numbers = numbers.split_whitespace().collect::<Vec<_>>().join(" ");
+    let numbers = numbers.replace("- ", "-");
+    let numbers = match numbers.split_once('-') {
+        // Year and month alone, as ISO 8601 has them.
+        Some((year, month)) if month.len() == 1 => format!("{year}-0{month}"),
+        _ => numbers,
+    };
+    match weekday {
+        Some(weekday) => format!(
+            "{} {numbers}",
+            ENGLISH_DAYS[usize::from(weekday.unsigned_abs()) - 1]
+        ),
+        None => numbers,
+    }
+}
+
+const ENGLISH_MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+const ENGLISH_DAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
+
+/// The text with the names that a format of strptime expects in English: full ones for `%B` and `%A`, those of three
+/// letters for `%b`, `%h` and `%a`. An abbreviation's full stop stays only if the format has one.
+pub fn in_english(text: &str, format: &str) -> String {
+    let mut directives = directives(format).into_iter().peekable();
+    let mut english = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(begin) = rest.find(char::is_alphabetic) {
+        english.push_str(&rest[..begin]);
+        let word = &rest[begin..];
+        let letters = word
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(word.len());
+        // Portuguese days of the week have a hyphen.
+        let is_hyphened = word[letters..].starts_with("-feira");
+        let length = letters + if is_hyphened { "-feira".len() } else { 0 };
+        let (word, behind) = word.split_at(length);
+        rest = behind;
+        let put = directives
+            .peek()
+            .and_then(|directive| directive.english(meaning(word)));
+        let Some(put) = put else {
+            english.push_str(word);
+            continue;
+        };
+        english.push_str(&put);
+        if let Some(directive) = directives.next()
+            && !directive.has_full_stop
+        {
+            rest = rest.strip_prefix('.').unwrap_or(rest);
+        }
+    }
+    english.push_str(rest);
+    english
+}
+
+/// A place for a name in a format.
+struct Directive {
+    is_month: bool,
+    is_full: bool,
+    has_full_stop: bool,
+}
+
+fn directives(format: &str) -> Vec<Directive> {
+    let letters: Vec<char> = format.chars().collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at + 1 < letters.len() {
+        if letters[at] != '%' {
+            at += 1;
+            continue;
+        }
+        let letter = letters[at + 1];
+        if matches!(letter, 'B' | 'b' | 'h' | 'A' | 'a') {
+            found.push(Directive {
+                is_month: matches!(letter, 'B' | 'b' | 'h'),
+                is_full: matches!(letter, 'B' | 'A'),
+                has_full_stop: letters.get(at + 2) == Some(&'.'),
+            });
+        }
+        at += 2;
+    }
+    found
+}
+
+impl Directive {
+    fn english(&self, meaning: Meaning) -> Option<String> {
+        let (number, names): (i8, &[&str]) = match self.is_month {
+            true => (meaning.month?, &ENGLISH_MONTHS),
+            false => (meaning.weekday?, &ENGLISH_DAYS),
+        };
+        let name = names.get(usize::from(number.unsigned_abs()).checked_sub(1)?)?;
+        Some(match self.is_full {
+            true => (*name).to_owned(),
+            false => name[..3].to_owned(),
+        })
+    }
+}

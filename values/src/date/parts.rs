@@ -1,0 +1,197 @@
+//! Day, month and year in a text without a time of day.
+
+use super::names::{Meaning, meaning};
+
+/// A date as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parts {
+    /// Year and month.
+    Month(i16, i8),
+    Day(i16, i8, i8),
+    /// Two numbers, of which either may be the day, and the year.
+    Numbers(i8, i8, i16),
+    /// Parts of a date that cannot be together.
+    Wrong,
+}
+
+/// Words that stand in dates and say nothing.
+const FILLERS: &[&str] = &[
+    "of", "the", "on", "den", "der", "am", "vom", "le", "el", "il", "de", "del", "do", "em", "op",
+    "dnia", "r", "roku",
+];
+
+/// What numbers have behind them: first, second, ...
+const ORDINALS: &[&str] = &[
+    "st", "nd", "rd", "th", "er", "re", "ère", "o", "a", "e", "ste", "de",
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Number(String),
+    Word(String, Meaning),
+    Mark(char),
+}
+
+impl Parts {
+    /// Date and day of the week, from 1, Monday; `None` if the text is no date.
+    pub(super) fn of(text: &str) -> Option<(Parts, Option<i8>)> {
+        let tokens = tokens(text)?;
+        let (tokens, month, weekday) = without_names(tokens)?;
+        let mut numbers: Vec<&str> = Vec::new();
+        let mut marks: Vec<char> = Vec::new();
+        for token in &tokens {
+            match token {
+                Token::Number(digits) => numbers.push(digits),
+                Token::Mark(mark) => marks.push(*mark),
+                Token::Word(..) => return None,
+            }
+        }
+        let parts = match month {
+            Some(month) => with_name(month, &numbers, &marks)?,
+            None => in_numbers(&numbers, &marks)?,
+        };
+        Some((parts, weekday))
+    }
+}
+
+/// `None` if there is something else in the text.
+fn tokens(text: &str) -> Option<Vec<Token>> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_same = |c: char| match first {
+            _ if first.is_ascii_digit() => c.is_ascii_digit(),
+            _ if first.is_alphabetic() => c.is_alphabetic(),
+            _ => false,
+        };
+        let length = rest.find(|c| !is_same(c)).unwrap_or(rest.len());
+        let length = length.max(first.len_utf8());
+        let (token, behind) = rest.split_at(length);
+        rest = behind;
+        if first == ' ' {
+            continue;
+        }
+        if first.is_ascii_digit() {
+            tokens.push(Token::Number(token.to_owned()));
+        } else if first.is_alphabetic() {
+            // Portuguese days of the week have a hyphen.
+            let (token, behind) = match behind.strip_prefix("-feira") {
+                Some(behind) => (format!("{token}-feira"), behind),
+                None => (token.to_owned(), behind),
+            };
+            rest = behind;
+            let lower = token.to_lowercase();
+            let is_ordinal = matches!(tokens.last(), Some(Token::Number(_)))
+                && ORDINALS.contains(&lower.as_str())
+                && follows_digit(text, rest.len() + token.len());
+            let meaning = meaning(&lower);
+            if !is_ordinal && (meaning != Meaning::default() || !FILLERS.contains(&lower.as_str()))
+            {
+                tokens.push(Token::Word(lower, meaning));
+            }
+        } else if matches!(first, ',' | '.' | '/' | '-' | '–' | '°' | '(' | ')') {
+            tokens.push(Token::Mark(if first == '–' { '-' } else { first }));
+        } else {
+            return None;
+        }
+    }
+    tokens.retain(|token| !matches!(token, Token::Mark(',' | '°' | '(' | ')')));
+    Some(tokens)
+}
+
+/// Whether a digit stands directly before the last `length` bytes.
+fn follows_digit(text: &str, length: usize) -> bool {
+    let before = text
+        .len()
+        .checked_sub(length)
+        .and_then(|end| text.get(..end));
+    before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Takes the names of the month and of the day of the week.
+fn without_names(tokens: Vec<Token>) -> Option<(Vec<Token>, Option<i8>, Option<i8>)> {
+    let months = tokens
+        .iter()
+        .filter(|token| matches!(token, Token::Word(_, meaning) if meaning.month.is_some()));
+    let mut spare = months.count().saturating_sub(1);
+    let (mut month, mut weekday) = (None, None);
+    let mut rest = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let Token::Word(_, meaning) = &token else {
+            rest.push(token);
+            continue;
+        };
+        // The full stop of an abbreviation.
+        let has_stop = matches!(tokens.peek(), Some(Token::Mark('.')));
+        match (meaning.month, meaning.weekday) {
+            (Some(_), Some(day)) if spare > 0 && weekday.is_none() => {
+                spare -= 1;
+                weekday = Some(day);
+            }
+            (Some(named), _) if month.is_none() => month = Some(named),
+            (_, Some(day)) if weekday.is_none() => weekday = Some(day),
+            _ => return None,
+        }
+        if has_stop {
+            tokens.next();
+        }
+    }
+    Some((rest, month, weekday))
+}
+
+/// With a month in letters: a year of four digits, and perhaps a day.
+fn with_name(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
+    if marks.iter().any(|mark| !matches!(mark, '.' | '-' | '/')) {
+        return None;
+    }
+    let year = |digits: &str| (digits.len() == 4).then(|| digits.parse().ok()).flatten();
+    let day = |digits: &str| (digits.len() <= 2).then(|| digits.parse().ok()).flatten();
+    match numbers {
+        [only] => year(only).map(|year| Parts::Month(year, month)),
+        [first, second] => match (year(first), year(second)) {
+            (None, Some(year)) => {
+                Some(day(first).map_or(Parts::Wrong, |day| Parts::Day(year, month, day)))
+            }
+            (Some(year), None) => {
+                Some(day(second).map_or(Parts::Wrong, |day| Parts::Day(year, month, day)))
+            }
+            // A year of two digits has no century.
+            _ => Some(Parts::Wrong),
+        },
+        _ => None,
+    }
+}
+
+/// Of numbers only: three with the same mark between them, or year and month of ISO 8601.
+fn in_numbers(numbers: &[&str], marks: &[char]) -> Option<Parts> {
+    let short = |digits: &str| {
+        (digits.len() <= 2)
+            .then(|| digits.parse::<i8>().ok())
+            .flatten()
+    };
+    let year = |digits: &str| {
+        (digits.len() == 4)
+            .then(|| digits.parse::<i16>().ok())
+            .flatten()
+    };
+    match (numbers, marks) {
+        ([first, second], ['-']) if second.len() == 2 => {
+            let month = short(second).filter(|month| (1..=12).contains(month))?;
+            Some(Parts::Month(year(first)?, month))
+        }
+        ([first, second, third], [one, other] | [one, other, '.']) if one == other => {
+            if let Some(year) = year(first) {
+                return Some(Parts::Day(year, short(second)?, short(third)?));
+            }
+            let (first, second) = (short(first)?, short(second)?);
+            match year(third) {
+                Some(year) => Some(Parts::Numbers(first, second, year)),
+                // A year of two digits: which of the three it is, and of which century, is open.
+                None if third.len() == 2 => Some(Parts::Wrong),
+                None => None,
+            }
+        }
+        _ => None,
+    }
+}

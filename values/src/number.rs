@@ -1,0 +1,154 @@
+//! Numbers in texts: `1.234,50 €` is 1234.50. The notation is set, or inferred from all texts of a field together;
+//! a text that can be read in two ways, of which nothing decides, is no number.
+//!
+//! [`written`] finds the first number of a text and everything around it that changes its value; here is decided
+//! which of its marks begins the fraction.
+
+mod marks;
+mod signs;
+mod words;
+mod written;
+
+use crate::decimal::Decimal;
+use marks::{Group, Notation};
+use written::{Brackets, Written};
+
+/// How numbers are written, as far as it is set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NumberNotation {
+    /// The character before the fraction.
+    pub decimal: Option<char>,
+    /// The characters between groups of digits; a space stands for every kind of space.
+    pub group: Option<Vec<char>>,
+}
+
+/// What a text says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NumberReading {
+    /// There is no digit in it.
+    None,
+    /// The number, and whether it is written with a fraction, such as `5.00`.
+    Number(Decimal, bool),
+    /// It can be read in two ways, or does not keep to the notation.
+    Undecided,
+}
+
+/// Reads the first number of each text. What one text decides holds for the others, which are values of the
+/// same field.
+pub fn read_numbers<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Vec<NumberReading> {
+    let notations = marks::notations(set);
+    let found: Vec<Option<Written>> = texts
+        .iter()
+        .map(|text| Written::first_in(text.as_ref(), set))
+        .collect();
+    let known: Vec<&Written> = found.iter().flatten().collect();
+    let evidence = Evidence::of(&known, &notations);
+    found
+        .iter()
+        .map(|written| match written {
+            None => NumberReading::None,
+            Some(written) => evidence.read(written, &notations),
+        })
+        .collect()
+}
+
+/// What all texts of a field together say.
+struct Evidence {
+    /// The only decimal mark that some of them allow.
+    decimal: Option<char>,
+    /// Spaces stand between groups of digits.
+    spaced: bool,
+    /// Numbers stand in brackets and without: the brackets are an accountant's minus.
+    some_in_brackets: bool,
+}
+
+impl Evidence {
+    fn of(known: &[&Written], notations: &[Notation]) -> Evidence {
+        let mut decimals: Vec<char> = Vec::new();
+        let mut spaced = false;
+        for written in known {
+            let mut allowed: Vec<char> = Vec::new();
+            for notation in notations {
+                if notation.split(&written.runs).is_some() && !allowed.contains(&notation.decimal) {
+                    allowed.push(notation.decimal);
+                }
+            }
+            if let [only] = allowed[..]
+                && !decimals.contains(&only)
+            {
+                decimals.push(only);
+            }
+            spaced |= written.has_spaces() && !written.may_end_at_space();
+        }
+        let in_brackets = |written: &&&Written| written.brackets != Brackets::None;
+        let bracketed = known.iter().filter(in_brackets).count();
+        Evidence {
+            decimal: match decimals[..] {
+                [only] => Some(only),
+                _ => None,
+            },
+            spaced,
+            some_in_brackets: bracketed > 0 && bracketed < known.len(),
+        }
+    }
+
+    fn read(&self, written: &Written, notations: &[Notation]) -> NumberReading {
+        if written.is_undecided {
+            return NumberReading::Undecided;
+        }
+        let mut readings = self.readings(written, notations, |_| true);
+        if readings.len() > 1
+            && let Some(decimal) = self.decimal
+        {
+            readings = self.readings(written, notations, |notation| notation.decimal == decimal);
+        }
+        let ([reading], Some(negative)) = (&readings[..], self.is_negative(written)) else {
+            return NumberReading::Undecided;
+        };
+        written.number(negative, &reading.0, &reading.1).map_or(
+            NumberReading::Undecided,
+            |decimal| {
+                let has_fraction = !reading.1.is_empty() && written.power == 0;
+                NumberReading::Number(decimal, has_fraction)
+            },
+        )
+    }
+
+    /// The different ways to read the digits: whole part and fraction.
+    fn readings(
+        &self,
+        written: &Written,
+        notations: &[Notation],
+        allows: impl Fn(&Notation) -> bool,
+    ) -> Vec<(String, String)> {
+        let mut readings = Vec::new();
+        for notation in notations.iter().filter(|notation| allows(notation)) {
+            let Some(reading) = notation.split(&written.runs) else {
+                continue;
+            };
+            if !readings.contains(&reading) {
+                readings.push(reading);
+            }
+            let is_set = notation.group == Group::Set;
+            if written.may_end_at_space() && !is_set && !self.spaced {
+                let cut = (written.runs[0].digits.clone(), String::new());
+                if !readings.contains(&cut) {
+                    readings.push(cut);
+                }
+            }
+        }
+        readings
+    }
+
+    /// `None` where brackets may be an accountant's minus or not.
+    fn is_negative(&self, written: &Written) -> Option<bool> {
+        match written.brackets {
+            Brackets::None => Some(written.negative),
+            Brackets::OfMoney => Some(true),
+            Brackets::Bare if self.some_in_brackets => Some(true),
+            // A count, such as that of reviews.
+            Brackets::Bare if written.runs.len() == 1 => Some(written.negative),
+            Brackets::Bare => None,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What stands in front of a number: signs, currencies, letters that it is glued to; and brackets around it.
+
+use super::marks::is_space;
+use super::words::{is_currency_sign, is_currency_word};
+use super::written::Brackets;
+
+/// What the text before a number says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Before {
+    pub(super) negative: bool,
+    /// A dash that may be a minus or not.
+    pub(super) is_undecided: bool,
+    /// The number is part of a word, such as the `2` of `H2O`.
+    pub(super) is_glued: bool,
+}
+
+/// Currencies whose code in front of a hyphen makes it a minus rather than a part of a code.
+const CODES: &[&str] = &[
+    "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "INR", "SEK", "NOK", "DKK",
+    "PLN", "CZK", "HUF", "BRL", "MXN", "ZAR", "TRY", "RUB", "KRW",
+];
+
+fn is_hyphen(character: char) -> bool {
+    matches!(character, '-' | '\u{2010}' | '\u{2011}' | '\u{2013}')
+}
+
+fn is_minus(character: char) -> bool {
+    matches!(character, '\u{2212}' | '\u{207b}')
+}
+
+fn is_sign(character: char) -> bool {
+    is_hyphen(character) || is_minus(character) || matches!(character, '+' | '±' | '\u{2014}')
+}
+
+impl Before {
+    /// Reads the text before a number.
+    pub(super) fn of(text: &[char]) -> Before {
+        let (rest, has_currency) = without_currency(text);
+        if let Some((sign, before)) = rest.split_last()
+            && is_sign(*sign)
+        {
+            return Before::with_sign(*sign, before);
+        }
+        if let [before @ .., sign, space] = rest
+            && is_space(*space)
+            && is_sign(*sign)
+        {
+            return Before::with_distant_sign(*sign, before);
+        }
+        Before {
+            is_glued: !has_currency
+                && rest
+                    .last()
+                    .is_some_and(|last| last.is_alphanumeric() || *last == '_'),
+            ..Before::default()
+        }
+    }
+
+    /// The sign stands directly at the number, or at its currency.
+    fn with_sign(sign: char, before: &[char]) -> Before {
+        let word: String = word_before(before).iter().collect();
+        if CODES.contains(&word.as_str()) && sign != '+' {
+            return Before {
+                is_undecided: true,
+                ..Before::default()
+            };
+        }
+        let begins = before.last().is_none_or(|last| {
+            is_space(*last) || is_currency_sign(*last) || "([{\"'“„«:=|<>~≈/;,".contains(*last)
+        });
+        if !begins {
+            return Before {
+                is_glued: before.last().is_some_and(|last| last.is_alphanumeric()),
+                is_undecided: sign == '±' || before.last().is_some_and(|last| is_sign(*last)),
+                negative: false,
+            };
+        }
+        Before {
+            negative: is_hyphen(sign) || is_minus(sign),
+            is_undecided: matches!(sign, '±' | '\u{2014}'),
+            is_glued: false,
+        }
+    }
+
+    /// There is a space between them: at the beginning, a dash may be that of a list.
+    fn with_distant_sign(sign: char, before: &[char]) -> Before {
+        let begins = before.iter().all(|c| is_space(*c));
+        Before {
+            negative: is_minus(sign),
+            is_undecided: sign == '±' || (begins && sign != '+' && !is_minus(sign)),
+            is_glued: false,
+        }
+    }
+}
+
+/// The text before the currency that stands in front of a number, and whether there is one.
+fn without_currency(text: &[char]) -> (&[char], bool) {
+    let near = match text {
+        [rest @ .., space] if is_space(*space) => rest,
+        _ => text,
+    };
+    let signs = near
+        .iter()
+        .rev()
+        .take_while(|c| is_currency_sign(**c))
+        .count();
+    if signs > 0 {
+        return (&near[..near.len() - signs], true);
+    }
+    let word = word_before(near);
+    let is_word = !word.is_empty() && is_currency_word(&word.iter().collect::<String>());
+    match is_word {
+        true => (&near[..near.len() - word.len()], true),
+        false => (text, false),
+    }
+}
+
+/// The letters at the end of a text, as far as a currency could be as long.
+fn word_before(text: &[char]) -> &[char] {
+    let letters = text.iter().rev().take(12).take_while(|c| c.is_alphabetic());
+    &text[text.len() - letters.count()..]
+}
+
+/// Whether brackets stand around the number and all that is in the text.
+pub(super) fn brackets(before: &[char], after: &[char]) -> Brackets {
+    const NEAR: usize = 12;
+    if before.len() > NEAR || after.len() > NEAR {
+        return Brackets::None;
+    }
+    let rest = |side: &[char], bracket: char| {
+        let seen: String = side.iter().filter(|c| !is_space(**c)).collect();
+        let once = seen.matches(bracket).count() == 1;
+        once.then(|| seen.replace(bracket, ""))
+    };
+    let (Some(before), Some(after)) = (rest(before, '('), rest(after, ')')) else {
+        return Brackets::None;
+    };
+    let is_money = |text: &str| {
+        let signs = !text.is_empty() && text.chars().all(is_currency_sign);
+        signs || is_currency_word(text)
+    };
+    match (before.as_str(), after.as_str()) {
+        ("", "" | "%") => Brackets::Bare,
+        (before, "") if is_money(before) => Brackets::OfMoney,
+        ("", after) if is_money(after) => Brackets::OfMoney,
+        _ => Brackets::None,
+    }
+}

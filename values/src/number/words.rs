@@ -1,0 +1,293 @@
+//! Words and signs beside a number that change its value: millions, currencies, fractions.
+
+/// Words for powers of ten, without the full stop of an abbreviation, in lower case.
+const POWERS: &[(i64, &[&str])] = &[
+    (2, &["hundred"]),
+    (
+        3,
+        &[
+            "thousand",
+            "thousands",
+            "tausend",
+            "tsd",
+            "mille",
+            "duizend",
+            "tys",
+            "tysiąc",
+            "tysiące",
+            "tysięcy",
+            "тыс",
+            "тысяч",
+            "千",
+            "천",
+        ],
+    ),
+    (4, &["万", "萬", "만"]),
+    (5, &["lakh", "lakhs", "lac"]),
+    (
+        6,
+        &[
+            "million",
+            "millions",
+            "millionen",
+            "mio",
+            "mn",
+            "mln",
+            "millón",
+            "millones",
+            "milhão",
+            "milhões",
+            "milione",
+            "milioni",
+            "miljoen",
+            "milion",
+            "miliony",
+            "milionów",
+            "млн",
+            "миллион",
+            "миллионов",
+            "百万",
+        ],
+    ),
+    (7, &["crore", "crores", "千万"]),
+    (8, &["億", "亿", "억"]),
+    (
+        9,
+        &[
+            "milliard",
+            "milliards",
+            "milliarde",
+            "milliarden",
+            "mrd",
+            "mld",
+            "miljard",
+            "miliard",
+            "miliardo",
+            "miliardi",
+            "miliardy",
+            "miliardów",
+            "bilhão",
+            "bilhões",
+            "bn",
+            "млрд",
+        ],
+    ),
+    (
+        12,
+        &[
+            "billionen",
+            "biljoen",
+            "billón",
+            "billones",
+            "bilion",
+            "biliony",
+        ],
+    ),
+];
+
+/// Words that mean different numbers to different people.
+const DOUBTFUL: &[&str] = &[
+    "k",
+    "M",
+    "MM",
+    "B",
+    "G",
+    "T",
+    "K",
+    "mil",
+    "Mil",
+    "Billion",
+    "Trillion",
+    "tn",
+    "trn",
+    "cr",
+    "Cr",
+    "dozen",
+    "dozens",
+    "兆",
+    "조",
+    "billiard",
+    "Billiarde",
+    "score",
+];
+
+/// What stands behind a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    Power(i64),
+    Doubtful,
+    Other,
+}
+
+/// The word that follows a number, perhaps after a space.
+pub(super) fn word_after(text: &[char]) -> Word {
+    let text = match text {
+        [space, rest @ ..] if super::marks::is_space(*space) => rest,
+        _ => text,
+    };
+    let length = text.iter().take_while(|c| c.is_alphabetic()).count();
+    let word: String = text[..length].iter().collect();
+    let after = &text[length..];
+    if after.first() == Some(&'€') {
+        match word.as_str() {
+            "k" | "K" => return Word::Power(3),
+            "M" => return Word::Power(6),
+            _ => {}
+        }
+    }
+    let is_cjk = word.starts_with(|c: char| "千万萬億亿억만천百兆조".contains(c));
+    match is_cjk {
+        true => cjk_power(&word, after),
+        false => power_of(&word),
+    }
+}
+
+/// `3万円`: the power is followed by a unit. More digits are a second part of the number.
+fn cjk_power(word: &str, after: &[char]) -> Word {
+    let powers = POWERS
+        .iter()
+        .flat_map(|(power, words)| words.iter().map(move |word| (power, word)));
+    let longest = powers
+        .filter(|(_, known)| word.starts_with(**known))
+        .max_by_key(|(_, known)| known.len());
+    let Some((power, known)) = longest else {
+        return Word::Doubtful;
+    };
+    let rest = &word[known.len()..];
+    let goes_on = rest.starts_with(|c: char| "千万萬億亿억만천百兆조".contains(c))
+        || (rest.is_empty() && after.first().is_some_and(char::is_ascii_digit));
+    match goes_on {
+        true => Word::Doubtful,
+        false => Word::Power(*power),
+    }
+}
+
+fn power_of(word: &str) -> Word {
+    // German billions, which begin with a capital, are a thousand times the English ones.
+    match word {
+        "billion" | "billions" | "Billions" => return Word::Power(9),
+        "trillion" | "trillions" | "Trillions" => return Word::Power(12),
+        _ if DOUBTFUL.contains(&word) => return Word::Doubtful,
+        _ => {}
+    }
+    let lower = word.to_lowercase();
+    let power = POWERS
+        .iter()
+        .find(|(_, words)| words.contains(&lower.as_str()));
+    power.map_or(Word::Other, |(power, _)| Word::Power(*power))
+}
+
+/// Signs of currencies: Unicode's category `Sc`.
+pub(super) fn is_currency_sign(character: char) -> bool {
+    matches!(
+        character,
+        '$' | '\u{a2}'..='\u{a5}' | '\u{58f}' | '\u{60b}' | '\u{e3f}' | '\u{17db}' | '\u{20a0}'..='\u{20c0}'
+            | '\u{fdfc}' | '\u{fe69}' | '\u{ff04}' | '\u{ffe0}' | '\u{ffe1}' | '\u{ffe5}' | '\u{ffe6}'
+    )
+}
+
+/// A word that is put at amounts of money without a space: codes of ISO 4217, and usual abbreviations.
+pub(super) fn is_currency_word(word: &str) -> bool {
+    let is_code = word.len() == 3 && word.bytes().all(|b| b.is_ascii_uppercase());
+    is_code
+        || matches!(
+            word,
+            "Rs" | "R"
+                | "kr"
+                | "Kr"
+                | "zł"
+                | "Kč"
+                | "Ft"
+                | "lei"
+                | "TL"
+                | "Fr"
+                | "SFr"
+                | "DM"
+                | "Euro"
+                | "euro"
+                | "Rp"
+                | "RM"
+                | "US"
+                | "HK"
+                | "NT"
+                | "S"
+                | "A"
+                | "C"
+                | "лв"
+                | "руб"
+                | "р"
+        )
+}
+
+/// The fraction that one character is: numerator and denominator.
+pub(super) fn vulgar_fraction(character: char) -> Option<(u32, u32)> {
+    Some(match character {
+        '½' => (1, 2),
+        '¼' => (1, 4),
+        '¾' => (3, 4),
+        '⅐' => (1, 7),
+        '⅑' => (1, 9),
+        '⅒' => (1, 10),
+        '⅓' => (1, 3),
+        '⅔' => (2, 3),
+        '⅕' => (1, 5),
+        '⅖' => (2, 5),
+        '⅗' => (3, 5),
+        '⅘' => (4, 5),
+        '⅙' => (1, 6),
+        '⅚' => (5, 6),
+        '⅛' => (1, 8),
+        '⅜' => (3, 8),
+        '⅝' => (5, 8),
+        '⅞' => (7, 8),
+        _ => return None,
+    })
+}
+
+/// The digits of a fraction as a decimal, `5` for 1/2; `None` if they do not end.
+pub(super) fn decimal_fraction(numerator: u32, denominator: u32) -> Option<String> {
+    let denominator = u64::from(denominator);
+    if denominator == 0 || u64::from(numerator) >= denominator {
+        return None;
+    }
+    let mut left = u64::from(numerator);
+    let mut digits = String::new();
+    while left > 0 {
+        if digits.len() >= 12 {
+            return None;
+        }
+        left *= 10;
+        digits.push(char::from(b'0' + (left / denominator) as u8));
+        left %= denominator;
+    }
+    Some(digits)
+}
+
+/// The value of a decimal digit of any script: Unicode's category `Nd`, in which ten follow one another.
+pub(super) fn digit_value(character: char) -> Option<u32> {
+    if character.is_ascii_digit() {
+        return character.to_digit(10);
+    }
+    let code = character as u32;
+    let zero = ZEROS.iter().rev().find(|zero| **zero <= code)?;
+    (code - zero < 10).then_some(code - zero)
+}
+
+const ZEROS: &[u32] = &[
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6,
+    0xe50, 0xed0, 0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50,
+    0x1bb0, 0x1c40, 0x1c50, 0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10,
+    0x104a0, 0x11066, 0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650, 0x116c0,
+    0x11730, 0x118e0, 0x11c50, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e950,
+];
+
+/// The power of ten that a raised digit shows.
+pub(super) fn raised_digit(character: char) -> Option<u32> {
+    match character {
+        '¹' => Some(1),
+        '²' => Some(2),
+        '³' => Some(3),
+        '\u{2070}' | '\u{2074}'..='\u{2079}' => Some(character as u32 - 0x2070),
+        _ => None,
+    }
+}
