@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use crate::fault::quoted;
+use crate::json_text::{self, JsonText};
 use crate::limits::Limits;
 use crate::pattern::MAX_EXPRESSION_BYTES;
 
@@ -17,13 +18,12 @@ const REGEX_CALL_VISITS: usize = 256;
 /// What one value costs in memory at most.
 const VALUE_BYTES: usize = 300;
 
-/// Parses `text` as JSON if that takes at most `memory_bytes`. Control characters within strings, which the standard forbids and
-/// browsers refuse, are taken as spaces, since real pages have them.
+/// Reads the JSON of `text` if that takes at most `memory_bytes`; what pages wrap it in is passed over.
 ///
 /// # Errors
 ///
 /// Why the text is not parsed.
-pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<Value, String> {
+pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<JsonText, String> {
     let values = count_values(text);
     if values > limits.json_values {
         return Err(format!(
@@ -39,10 +39,12 @@ pub(crate) fn parse(text: &str, limits: &Limits, memory_bytes: usize) -> Result<
             memory_bytes >> 20
         ));
     }
-    serde_json::from_str(text).or_else(|error| {
-        let cleaned = text.replace(|c: char| c < ' ', " ");
-        serde_json::from_str(&cleaned).map_err(|_| format!("not JSON: {error}"))
-    })
+    let most = limits.json_values.min(memory_bytes / VALUE_BYTES);
+    let read = json_text::read(text, most);
+    match read.values.is_empty() {
+        true => Err(format!("not JSON: {}", read.oddity.unwrap_or_default())),
+        false => Ok(read),
+    }
 }
 
 /// The memory that the JSON in a text needs, as estimated from above. Values in lists and in objects
@@ -263,8 +265,8 @@ mod tests {
     fn json_with_raw_line_breaks_in_texts_is_read_and_huge_json_is_not() {
         let limits = Limits::default();
         assert_eq!(
-            parse("{\"a\": \"b\nc\"}", &limits, usize::MAX),
-            Ok(json!({"a": "b c"}))
+            parse("{\"a\": \"b\nc\"}", &limits, usize::MAX).map(|read| read.values),
+            Ok(vec![json!({"a": "b c"})])
         );
         let huge = format!("[{}1]", "1,".repeat(600_000));
         assert!(

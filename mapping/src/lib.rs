@@ -39,6 +39,7 @@ mod fault;
 mod item;
 mod json_positions;
 mod json_query;
+mod json_text;
 mod limits;
 mod link_scan;
 mod manual;

@@ -194,11 +194,13 @@ impl<'a> Page<'a> {
             if run.check_time().is_err() {
                 break;
             }
-            let text = without_comment(text);
             match json_query::parse(text, self.limits, self.memory_left()) {
-                Ok(value) => {
+                Ok(read) => {
+                    if let Some(oddity) = read.oddity {
+                        run.warn(format_args!("JSON of the page is not pure: {oddity}"));
+                    }
                     self.use_memory(json_query::memory_of(text));
-                    values.push(value);
+                    values.extend(read.values);
                 }
                 Err(reason) => run.warn(format_args!("JSON of the page was skipped: {reason}")),
             }
@@ -215,14 +217,4 @@ fn script_texts(document: &Document, wanted: impl Fn(&str) -> bool) -> impl Iter
             let media_type = declared.split(';').next().unwrap_or_default();
             wanted(&media_type.trim().to_ascii_lowercase()).then(|| script.text())
         })
-}
-
-/// Removes a comment around a data script, which hid the script from very old browsers.
-fn without_comment(text: &str) -> &str {
-    let text = text.trim();
-    let inner = text
-        .strip_prefix("<!--")
-        .and_then(|text| text.strip_suffix("-->"));
-    let inner = inner.or_else(|| text.strip_prefix("//<![CDATA[")?.strip_suffix("//]]>"));
-    inner.map_or(text, str::trim)
 }

@@ -52,7 +52,15 @@ impl Processor for JsonPaths {
                     .all(|json| push_found(&self.0, json, run, &mut output)),
                 other => {
                     match json_query::parse(&run.text(other), run.limits, run.page.memory_left()) {
-                        Ok(json) => push_found(&self.0, &json, run, &mut output),
+                        Ok(json) => {
+                            if let Some(oddity) = json.oddity {
+                                run.warn(format_args!(
+                                    "jsonpath: a value is not pure JSON: {oddity}"
+                                ));
+                            }
+                            let mut values = json.values.iter();
+                            values.all(|json| push_found(&self.0, json, run, &mut output))
+                        }
                         Err(reason) => {
                             run.warn(format_args!("jsonpath: a value was skipped: {reason}"));
                             true

@@ -1,0 +1,392 @@
+//! Reads the JSON in pages as it is: pure JSON by `serde_json`, and else by a reader that passes over what browsers
+//! and search engines pass over too. It reads several values one behind the other, and never makes up a value: what
+//! cannot be read as JSON ends it.
+
+use serde_json::{Map, Value};
+use webfill_values::{Decimal, is_invisible, is_white_space};
+
+use crate::entities;
+
+/// The deepest nesting, as of `serde_json`.
+const MAX_DEPTH: usize = 128;
+
+/// What a text holds.
+#[derive(Debug, PartialEq)]
+pub(crate) struct JsonText {
+    pub(crate) values: Vec<Value>,
+    /// What was passed over, or why the rest was not read; for a warning.
+    pub(crate) oddity: Option<String>,
+}
+
+/// Reads a text of at most `most` values.
+pub(crate) fn read(text: &str, most: usize) -> JsonText {
+    let text = text.trim_matches(|c| is_white_space(c) || is_invisible(c));
+    if !may_lose_digits(text)
+        && let Ok(value) = serde_json::from_str(text)
+    {
+        return JsonText {
+            values: vec![value],
+            oddity: None,
+        };
+    }
+    match is_encoded(text) {
+        true => {
+            let decoded = entities::decoded(text);
+            let mut read = Reader::new(&decoded, most).read_all();
+            read.oddity.get_or_insert_with(|| {
+                "character references stand for its quotation marks".to_owned()
+            });
+            read
+        }
+        false => Reader::new(text, most).read_all(),
+    }
+}
+
+/// Whether some number may have more digits than a double: 16 in a row, or an exponent.
+fn may_lose_digits(text: &str) -> bool {
+    let mut length = 0;
+    for pair in text.as_bytes().windows(2) {
+        length = match pair[0] {
+            b'0'..=b'9' if matches!(pair[1], b'e' | b'E') => return true,
+            b'0'..=b'9' | b'.' => length + 1,
+            _ => 0,
+        };
+        if length >= 16 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a text was encoded as HTML once too often.
+fn is_encoded(text: &str) -> bool {
+    let first = text.trim_start_matches(['{', '[', ' ', '\n', '\r', '\t']);
+    first.len() < text.len()
+        && (first.starts_with("&quot;")
+            || first.starts_with("&#34;")
+            || first.starts_with("&#x22;"))
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    values: usize,
+    most: usize,
+    oddity: Option<String>,
+}
+
+/// Why the rest of a text is not read.
+type Fault = String;
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t str, most: usize) -> Reader<'t> {
+        Reader {
+            text,
+            at: 0,
+            values: 0,
+            most,
+            oddity: None,
+        }
+    }
+
+    fn read_all(mut self) -> JsonText {
+        let mut values = Vec::new();
+        self.skip_prefix();
+        let fault = loop {
+            self.skip_between();
+            if self.at >= self.text.len() {
+                break None;
+            }
+            if !values.is_empty() {
+                self.note("it holds several values");
+            }
+            match self.value(0) {
+                Ok(value) => values.push(value),
+                Err(fault) => break Some(format!("{fault} at byte {}", self.at)),
+            }
+        };
+        if fault.is_some() {
+            // A number or a word in front of other text is no JSON.
+            values.retain(|value: &Value| value.is_object() || value.is_array());
+        }
+        let fault = fault.or_else(|| values.is_empty().then(|| "it is empty".to_owned()));
+        JsonText {
+            values,
+            oddity: fault.or(self.oddity),
+        }
+    }
+
+    fn note(&mut self, oddity: &str) {
+        self.oddity.get_or_insert_with(|| oddity.to_owned());
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let is_next = self.rest().starts_with(token);
+        if is_next {
+            self.at += token.len();
+        }
+        is_next
+    }
+
+    /// What some servers put in front of JSON, so that no script of another site can use it.
+    fn skip_prefix(&mut self) {
+        if self.take(")]}'") {
+            self.take(",");
+            self.note("it begins with )]}'");
+        }
+    }
+
+    /// Skips blanks and comments, in the ways that pages have them.
+    fn skip_blanks(&mut self) {
+        const MARKS: &[&str] = &["<!--", "-->", "<![CDATA[", "]]>"];
+        loop {
+            let blank = self
+                .rest()
+                .find(|c| !(is_white_space(c) || is_invisible(c)));
+            self.at += blank.unwrap_or(self.rest().len());
+            if MARKS.iter().any(|mark| self.take(mark)) {
+                self.note("it stands in a comment or CDATA section");
+            } else if self.rest().starts_with("/*") {
+                self.skip_to("*/");
+            } else if self.rest().starts_with("//") {
+                self.skip_line();
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn skip_to(&mut self, end: &str) {
+        self.note("it holds comments");
+        let length = self.rest().find(end).map(|at| at + end.len());
+        self.at += length.unwrap_or(self.rest().len());
+    }
+
+    /// The rest of the line, unless a mark in it ends a section: what follows that is JSON.
+    fn skip_line(&mut self) {
+        self.note("it holds comments");
+        let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
+        let mark = ["<![CDATA[", "]]>", "<!--", "-->"].iter().find_map(|mark| {
+            let before = line[2..].find(mark)?;
+            line[2..2 + before].trim().is_empty().then_some(2 + before)
+        });
+        self.at += mark.unwrap_or(line.len());
+    }
+
+    /// Between values: semicolons and commas too.
+    fn skip_between(&mut self) {
+        self.skip_blanks();
+        while self.take(";") || self.take(",") {
+            self.note("a mark follows it");
+            self.skip_blanks();
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.values += 1;
+        if self.values > self.most {
+            return Err(format!("over {} values", self.most));
+        }
+        if depth >= MAX_DEPTH {
+            return Err(format!("over {MAX_DEPTH} levels"));
+        }
+        match self.peek() {
+            Some('{') => self.object(depth),
+            Some('[') => self.array(depth),
+            Some('"') => self.string().map(Value::String),
+            Some(_) => self.word(),
+            None => Err("it ends too early".to_owned()),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.at += 1;
+        let mut members = Map::new();
+        loop {
+            if self.ends_with('}')? {
+                return Ok(Value::Object(members));
+            }
+            if self.peek() != Some('"') {
+                return Err("expected a name in quotation marks".to_owned());
+            }
+            let name = self.string()?;
+            self.skip_blanks();
+            if !self.take(":") {
+                return Err("expected `:`".to_owned());
+            }
+            self.skip_blanks();
+            let value = self.value(depth + 1)?;
+            members.insert(name, value);
+            self.after_entry('}')?;
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.at += 1;
+        let mut entries = Vec::new();
+        loop {
+            if self.ends_with(']')? {
+                return Ok(Value::Array(entries));
+            }
+            entries.push(self.value(depth + 1)?);
+            self.after_entry(']')?;
+        }
+    }
+
+    /// Whether the closing bracket is next, perhaps behind commas too many.
+    fn ends_with(&mut self, bracket: char) -> Result<bool, Fault> {
+        self.skip_blanks();
+        while self.take(",") {
+            self.note("it has commas too many");
+            self.skip_blanks();
+        }
+        match self.peek() {
+            None => Err("it ends too early".to_owned()),
+            Some(next) if next == bracket => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(_) => Ok(false),
+        }
+    }
+
+    fn after_entry(&mut self, bracket: char) -> Result<(), Fault> {
+        self.skip_blanks();
+        if self.take(",") {
+            self.skip_blanks();
+            if self.peek() == Some(bracket) {
+                self.note("it has commas too many");
+            }
+            return Ok(());
+        }
+        match self.peek() {
+            Some(next) if next == bracket => Ok(()),
+            Some(_) => Err(format!("expected `,` or `{bracket}`")),
+            None => Err("it ends too early".to_owned()),
+        }
+    }
+
+    /// A string: control characters are blanks, and a surrogate without its other half is U+FFFD, as in browsers.
+    fn string(&mut self) -> Result<String, Fault> {
+        self.at += 1;
+        let mut string = String::new();
+        loop {
+            let rest = self.rest();
+            let plain = rest.find(|c: char| c == '"' || c == '\\' || c < ' ');
+            let Some(length) = plain else {
+                self.at = self.text.len();
+                return Err("it ends within a string".to_owned());
+            };
+            string.push_str(&rest[..length]);
+            self.at += length + 1;
+            match rest.as_bytes()[length] {
+                b'"' => return Ok(string),
+                b'\\' => self.escape(&mut string)?,
+                _ => {
+                    self.note("control characters stand in its strings");
+                    string.push(' ');
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, string: &mut String) -> Result<(), Fault> {
+        let Some(letter) = self.peek() else {
+            return Err("it ends within a string".to_owned());
+        };
+        self.at += letter.len_utf8();
+        string.push(match letter {
+            '"' | '\\' | '/' => letter,
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => self.unicode_escape()?,
+            // Of JavaScript, where texts stand in single quotes.
+            '\'' => {
+                self.note("quotes are escaped that need not be");
+                '\''
+            }
+            other => return Err(format!("unknown escape `\\{other}`")),
+        });
+        Ok(())
+    }
+
+    fn unicode_escape(&mut self) -> Result<char, Fault> {
+        let first = self.four_digits()?;
+        if (0xd800..0xdc00).contains(&first) && self.rest().starts_with("\\u") {
+            let before = self.at;
+            self.at += 2;
+            let second = self.four_digits()?;
+            if (0xdc00..0xe000).contains(&second) {
+                let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+                return Ok(char::from_u32(code).unwrap_or('\u{fffd}'));
+            }
+            self.at = before;
+        }
+        Ok(char::from_u32(first).unwrap_or_else(|| {
+            self.note("half a character is escaped in it");
+            '\u{fffd}'
+        }))
+    }
+
+    fn four_digits(&mut self) -> Result<u32, Fault> {
+        let digits = self.rest().get(..4).unwrap_or_default();
+        let code = u32::from_str_radix(digits, 16).ok();
+        let code = code.filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        self.at += digits.len();
+        code.ok_or_else(|| "expected four digits behind `\\u`".to_owned())
+    }
+
+    /// A number, or `true`, `false` and `null`. What JavaScript calls no number or undefined is null.
+    fn word(&mut self) -> Result<Value, Fault> {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_');
+        let rest = self.rest();
+        let word = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+        let value = match word {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "null" => Value::Null,
+            "NaN" | "undefined" | "Infinity" | "-Infinity" => {
+                self.note("it has values that are none");
+                Value::Null
+            }
+            _ => number(word).ok_or_else(|| "expected a value".to_owned())?,
+        };
+        self.at += word.len();
+        Ok(value)
+    }
+}
+
+/// A number with all its digits: as a text, where no number of JSON has them.
+fn number(word: &str) -> Option<Value> {
+    let begins = word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    if !begins {
+        return None;
+    }
+    let exact = Decimal::of_text(word)?;
+    let leads_with_zero = word.trim_start_matches('-').starts_with('0')
+        && word
+            .trim_start_matches("-")
+            .as_bytes()
+            .get(1)
+            .is_some_and(u8::is_ascii_digit);
+    if leads_with_zero {
+        return Some(Value::String(word.to_owned()));
+    }
+    Some(match serde_json::from_str(word) {
+        Ok(Value::Number(number)) if Decimal::of_number(&number).as_ref() == Some(&exact) => {
+            Value::Number(number)
+        }
+        _ => exact.to_json(false),
+    })
+}

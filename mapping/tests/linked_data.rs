@@ -1,0 +1,97 @@
+//! JSON-LD as pages have it: wrapped, with marks too many, several values in one script. What can be read is read, and
+//! one warning says what was odd.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, PageKind, Source, Wants};
+use webfill_urls::Url;
+
+fn engine() -> Engine {
+    let product = |expression: &str| json!([{"type": "json_ld", "parameters": {"type": "Product", "expression": expression}}]);
+    let mapping = json!({
+        "name": "products",
+        "url_patterns": [{"type": "host", "pattern": "shop.example"}],
+        "fields": [{"name": "name", "multiple": true, "processors": product("$.name")}],
+    });
+    let source = Source {
+        name: "products.json".into(),
+        text: mapping.to_string(),
+    };
+    let set = MappingSet::from_sources(vec![source]).unwrap();
+    Engine::new(Arc::new(set), Limits::default())
+}
+
+fn read(engine: &Engine, scripts: &[&str]) -> Extraction {
+    let url = Url::parse("https://shop.example/lamp").unwrap();
+    let scripts = scripts
+        .iter()
+        .map(|script| format!("<script type=\"application/ld+json\">{script}</script>"));
+    let page = PageInput {
+        url: &url,
+        kind: PageKind::Html,
+        text: &scripts.collect::<String>(),
+    };
+    engine.extract(page, Wants::default()).unwrap()
+}
+
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split("\\u{");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_once('}').unwrap();
+        plain.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
+        plain.push_str(rest);
+    }
+    plain
+}
+
+#[test]
+fn linked_data_is_read_as_pages_have_it_and_never_made_up() {
+    let engine = engine();
+    let table = include_str!("data/linked_data.tsv");
+    let rows: Vec<&str> = table
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    assert!(rows.len() >= 100, "{}", rows.len());
+    let mut wrong = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.split('\t').collect();
+        let [script, expected, warned] = cells[..] else {
+            panic!("{row}");
+        };
+        let names: Vec<Value> = match expected.strip_prefix('=') {
+            Some(json) => vec![serde_json::from_str(json).unwrap()],
+            None => expected
+                .split('|')
+                .filter(|name| !name.is_empty())
+                .map(Value::from)
+                .collect(),
+        };
+        let read = read(&engine, &[&unescaped(script)]);
+        let found = read
+            .fields
+            .get("name")
+            .cloned()
+            .unwrap_or_else(|| json!([]));
+        if found != json!(names) || read.warnings.len() != usize::from(warned == "warned") {
+            wrong.push(format!("{script}: {found} {:?}", read.warnings));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_same_oddity_of_many_scripts_is_one_warning() {
+    let script = r#"{"@type":"Product","name":"Lamp"};"#;
+    let read = read(&engine(), &[script; 5]);
+    assert_eq!(
+        read.fields["name"],
+        json!(["Lamp", "Lamp", "Lamp", "Lamp", "Lamp"])
+    );
+    assert_eq!(
+        read.warnings,
+        ["field name: JSON of the page is not pure: a mark follows it"]
+    );
+}
