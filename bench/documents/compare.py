@@ -1,71 +1,85 @@
 #!/usr/bin/env python3
 """Compares readers of PDFs on real files: how many they read, how well, how fast, in how much memory.
 
-    bench/documents/compare.py READERS WEBFILL [FOLDER]
+    bench/documents/compare.py WEBFILL [--readers PROGRAM] [--only NAME ...] [--worst] [--sound DIR] [--damaged DIR]
 
-READERS is the program that bench/documents builds, WEBFILL the binary, whose reader is confined; FOLDER has
-the PDFs, by default .cache/pdfs, which bench/documents/install.sh fills. pdftotext (Debian's poppler-utils) is the reference: the agreement of a
-reader with it is the F1 of their words, counted as often as they occur. Each file is read by a process of
-its own, with 1 GiB of address space and 20 seconds.
+WEBFILL is the binary, whose reader is confined; PDFium is what deploy/install-pdfium.sh fetches. PROGRAM is what
+bench/documents builds, with the crates that were not chosen. The files are those of bench/documents/install.sh (.cache/pdfs) and what
+bench/documents/damage.py makes of some of them (.cache/pdfs-damaged). pdftotext (Debian's poppler-utils) is the
+reference, of a damaged file on the sound one that it was made of: the agreement of a reader with it is the F1 of their
+words, counted as often as they occur. Each file is read by a process of its own, with 1 GiB of address space and 20 s.
 """
 
+import argparse
 import collections
 import json
-import os
 import pathlib
 import re
-import resource
 import statistics
 import subprocess
 import sys
-import time
 
 MEMORY = 1 << 30
 SECONDS = 20
+# As good as the same: readers differ in ligatures and hyphens.
+AGREES = 0.95
+HERE = pathlib.Path(__file__).resolve().parent
 
 
-def limit():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+# Runs a command, and says on standard error how it ended, after how many seconds, and with how many KiB at most. Apart
+# from the comparison, because a process counts the memory of who started it as its own.
+MEASURE = f"""
+import os, resource, subprocess, sys, time
+began = time.monotonic()
+def limit(): resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+process = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL, preexec_fn=limit)
+_, status, usage = os.wait4(process.pid, 0)
+print(status, time.monotonic() - began, usage.ru_maxrss, file=sys.stderr)
+"""
 
 
-def read(command, stdin=subprocess.DEVNULL):
-    """Text or None, how it ended, seconds, KiB."""
-    began = time.monotonic()
-    process = subprocess.Popen(
-        command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limit
-    )
-    try:
-        text, _ = process.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return None, "slow", SECONDS, 0
-    seconds = time.monotonic() - began
-    if process.returncode < 0 or process.returncode == 101:
-        return None, "crashed", seconds, 0
-    if process.returncode != 0:
-        return None, "failed", seconds, 0
-    text = text.decode(errors="replace")
-    return text, "read" if text.strip() else "empty", seconds, 0
+def read(command, file):
+    """Text or None, how it ended, seconds, MiB."""
+    with open(file, "rb") as stdin:
+        ended = subprocess.run([sys.executable, "-S", "-c", MEASURE, *command], stdin=stdin, capture_output=True)
+    status, seconds, kib = ended.stderr.split()
+    status, seconds, mib = int(status), float(seconds), int(kib) / 1024
+    if status & 0x7F or status >> 8 in (101, 128 + 9):
+        return None, "slow" if seconds >= SECONDS else "crashed", seconds, mib
+    if status:
+        return None, "failed", seconds, mib
+    text = ended.stdout.decode(errors="replace")
+    return text, "read" if text.strip() else "empty", seconds, mib
 
 
 def read_confined(program, file):
-    """The same of `webfill read-document`: the text is behind a line of JSON, which tells how it ended."""
-    limits = [f"--memory-bytes={256 << 20}", "--cpu-seconds=20", f"--text-bytes={10 << 20}"]
+    """The same of `webfill read-document`: the text is behind a line of JSON, which says how it ended."""
+    limits = [f"--memory-bytes={256 << 20}", f"--cpu-seconds={SECONDS}", f"--text-bytes={10 << 20}"]
     command = [program, "read-document", *limits, f"--input-bytes={file.stat().st_size}"]
-    with open(file, "rb") as stdin:
-        text, end, seconds, memory = read(command, stdin)
+    text, end, seconds, mib = read(command, file)
     if text is None:
-        return text, end, seconds, memory
+        return text, end, seconds, mib
     head, _, text = text.partition("\n")
     head = json.loads(head)
     status = head["status"] if head["kind"] else "broken"
     end = {"text": "read", "no_text": "empty", "too_large": "slow"}.get(status, "failed")
-    return (text if end in ("read", "empty") else None), end, seconds, memory
+    return (text if end in ("read", "empty") else None), end, seconds, mib
+
+
+def readers(options):
+    limited = ["timeout", "--signal=KILL", str(SECONDS)]
+    found = {
+        "pdftotext": lambda file: read([*limited, "pdftotext", "-q", file, "-"], file),
+        "webfill": lambda file: read_confined(options.webfill, file),
+        "pdfium": lambda file: read([*limited, str(HERE / "pdfium_text.py"), options.pdfium], file),
+    }
+    for crate in ["lopdf", "pdf-extract", "pdf_oxide"] if options.readers else []:
+        found[crate] = lambda file, crate=crate: read([*limited, options.readers, crate, file], file)
+    return {name: reader for name, reader in found.items() if not options.only or name in options.only}
 
 
 def words(text):
-    return collections.Counter(re.findall(r"\w+", text))
+    return collections.Counter(re.findall(r"\w+", text or ""))
 
 
 def agreement(ours, theirs):
@@ -75,50 +89,47 @@ def agreement(ours, theirs):
     return 2 * common / total if total else 1.0
 
 
-def peak(command):
-    """The most memory of a process, in MiB."""
-    script = (
-        "import resource,subprocess,sys\n"
-        "subprocess.run(sys.argv[1:],stdout=subprocess.DEVNULL,stderr=subprocess.DEVNULL,timeout=20)\n"
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    )
-    ended = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True)
-    return int(ended.stdout) / 1024 if ended.returncode == 0 else 0.0
+def compare(title, files, reference, options):
+    texts = [file for file in files if (reference[file] or "").strip()]
+    print(f"\n{title}: {len(files)} files, {len(texts)} of them with text\n")
+    print("| reader | read | empty | failed | crashed | slow | agree | F1 mean | F1 p10 | ms p50 | ms p95 | MiB p50 | MiB most |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for name, reader in readers(options).items():
+        results = {file: reader(file) for file in files}
+        ends = collections.Counter(end for _, end, _, _ in results.values())
+        score = {file: agreement(results[file][0], reference[file]) for file in texts}
+        f1 = sorted(score.values())
+        ms = sorted(1000 * seconds for _, _, seconds, _ in results.values())
+        mib = sorted(mib for _, _, _, mib in results.values())
+        agree = 100 * sum(one >= AGREES for one in f1) / len(f1)
+        counts = " | ".join(str(ends[end]) for end in ("read", "empty", "failed", "crashed", "slow"))
+        print(
+            f"| {name} | {counts} | {agree:.0f} % | {statistics.mean(f1):.3f} | {f1[len(f1) // 10]:.2f}"
+            f" | {ms[len(ms) // 2]:.0f} | {ms[len(ms) * 95 // 100]:.0f} | {mib[len(mib) // 2]:.0f} | {mib[-1]:.0f} |",
+            flush=True,
+        )
+        for file in sorted(texts, key=score.get)[: 25 if options.worst else 0]:
+            print(f"    {score[file]:.2f} {results[file][1]:7} {file}", file=sys.stderr)
 
 
 def main():
-    program, webfill = sys.argv[1:3]
-    root = pathlib.Path(__file__).resolve().parents[2]
-    folder = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else root / ".cache/pdfs"
-    files = sorted(folder.rglob("*.pdf"))
-    reference = {file: read(["pdftotext", "-q", file, "-"]) for file in files}
-    texts = [file for file in files if reference[file][1] == "read"]
-    print(f"{len(files)} files, {len(texts)} of them with text for pdftotext")
-    print(f"{'reader':12} read empty failed crashed slow | F1 mean  p10 | ms p50  p95 | MiB p50 most")
-    for name in os.environ.get("ONLY", "").split() or ["pdftotext", "lopdf", "pdf-extract", "pdf_oxide", "webfill"]:
-        of = lambda file: ["pdftotext", "-q", file, "-"] if name == "pdftotext" else [program, name, file]
-        if name == "pdftotext":
-            results = reference
-        elif name == "webfill":
-            results = {file: read_confined(webfill, file) for file in files}
-        else:
-            results = {file: read(of(file)) for file in files}
-        ends = collections.Counter(end for _, end, _, _ in results.values())
-        f1 = sorted(agreement(results[file][0] or "", reference[file][0]) for file in texts)
-        ms = sorted(1000 * seconds for _, _, seconds, _ in results.values())
-        # That of webfill is bounded, and its child would have to be seen before it ends.
-        sample = [] if name == "webfill" else files[:: max(1, len(files) // 60)]
-        memory = sorted(peak(of(file)) for file in sample) or [0]
-        print(
-            f"{name:12} {ends['read']:4} {ends['empty']:5} {ends['failed']:6} {ends['crashed']:7} {ends['slow']:4}"
-            f" | {statistics.mean(f1):7.3f} {f1[len(f1) // 10]:4.2f}"
-            f" | {ms[len(ms) // 2]:6.0f} {ms[len(ms) * 95 // 100]:4.0f}"
-            f" | {memory[len(memory) // 2]:7.0f} {memory[-1]:4.0f}",
-            flush=True,
-        )
-        if os.environ.get("WORST"):
-            for file in sorted(texts, key=lambda file: agreement(results[file][0] or "", reference[file][0]))[:8]:
-                print("    ", round(agreement(results[file][0] or "", reference[file][0]), 2), results[file][1], file)
+    root = HERE.parents[1]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("webfill")
+    parser.add_argument("--readers")
+    parser.add_argument("--pdfium", default=str(root / ".cache/pdfium/libpdfium.so"))
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--worst", action="store_true")
+    parser.add_argument("--sound", type=pathlib.Path, default=root / ".cache/pdfs")
+    parser.add_argument("--damaged", type=pathlib.Path, default=root / ".cache/pdfs-damaged")
+    options = parser.parse_args()
+    by_poppler = readers(argparse.Namespace(**{**vars(options), "only": ["pdftotext"]}))["pdftotext"]
+    sound = sorted(options.sound.rglob("*.pdf"))
+    reference = {file: by_poppler(file)[0] for file in sound}
+    compare("Sound", sound, reference, options)
+    sources = json.loads((options.damaged / "sources.json").read_text())
+    damaged = {options.damaged / name: by_poppler(pathlib.Path(source))[0] for name, source in sources.items()}
+    compare("Damaged", list(damaged), damaged, options)
 
 
 main()
