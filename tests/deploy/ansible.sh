@@ -105,7 +105,20 @@ for port in 22 5557; do
 done
 timeout 5 nsenter --target "$(cat "$work/vm-01/leader")" --net bash -c '</dev/tcp/10.77.0.1/22' 2>/dev/null &&
     fail "ssh is open to more than operators"
+said=$(modes /etc/webfill/operator.env /etc/webfill/operator/client.key)
+expected='600 root:root /etc/webfill/operator.env
+400 webfill-dispatcher:webfill-dispatcher /etc/webfill/operator/client.key'
+[ "$said" = "$expected" ] || fail "modes: $said"
+# shellcheck disable=SC2016 # it is for the shell in the machine
+has_operator() {
+    said=$(in_machine sh -c 'export $(cat /etc/webfill/operator.env) && webfill status' 2>&1) || return 1
+    [[ $said == *vm-01* ]]
+}
+wait_until "the operator's key is let in" has_operator
+in_machine systemctl start webfill-prune.service
+expect webfill-prune.service Result success
 at vm-01
+[ ! -e "$root/etc/webfill/operator/client.key" ] || fail "the supervisor's machine has an operator's key"
 [ ! -e "$root/etc/webfill/certs/dispatcher.key" ] || fail "the supervisor has the secret key of the dispatcher"
 said=$(modes /etc/webfill/supervisor-vm-01.env /etc/webfill/certs/supervisor.key)
 expected='600 root:root /etc/webfill/supervisor-vm-01.env
