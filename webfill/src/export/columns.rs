@@ -1,7 +1,7 @@
 //! The columns of an export in CSV or Parquet: their names, where their values stand in a row, and of which kind
 //! these are.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::cli::ExportWhat;
 
@@ -32,7 +32,11 @@ pub enum Of {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Integer,
+    /// An integer of 64 bits that a double would round.
+    LargeInteger,
     Number,
+    /// Numbers that neither integers of 64 bits nor doubles have all digits of: a text of their digits.
+    Digits,
     Truth,
     Text,
     /// A list of texts.
@@ -190,18 +194,34 @@ pub fn urls_of_record(record: &Value) -> Vec<String> {
     urls
 }
 
+/// Doubles have every integer up to it.
+const MAX_EXACT_INTEGER: u64 = 1 << 53;
+
 impl Kind {
     /// The kind of a value; null has none.
     pub fn of(value: &Value) -> Option<Kind> {
         Some(match value {
             Value::Null => return None,
             Value::Bool(_) => Kind::Truth,
-            Value::Number(number) if number.is_i64() => Kind::Integer,
-            Value::Number(_) => Kind::Number,
+            Value::Number(number) => Kind::of_number(number),
             Value::String(_) => Kind::Text,
             Value::Array(items) if items.iter().all(Value::is_string) => Kind::Texts,
             Value::Array(_) | Value::Object(_) => Kind::Json,
         })
+    }
+
+    fn of_number(number: &Number) -> Kind {
+        match (number.as_i64(), number.is_u64()) {
+            (Some(integer), _) if integer.unsigned_abs() <= MAX_EXACT_INTEGER => Kind::Integer,
+            (Some(_), _) => Kind::LargeInteger,
+            (None, true) => Kind::Digits,
+            (None, false) => Kind::Number,
+        }
+    }
+
+    fn is_of_numbers(self) -> bool {
+        use Kind::{Digits, Integer, LargeInteger, Number};
+        matches!(self, Integer | LargeInteger | Number | Digits)
     }
 
     /// The kind that values of both have.
@@ -209,6 +229,11 @@ impl Kind {
         match (self, other) {
             (one, other) if one == other => one,
             (Kind::Integer, Kind::Number) | (Kind::Number, Kind::Integer) => Kind::Number,
+            (Kind::Integer, Kind::LargeInteger) | (Kind::LargeInteger, Kind::Integer) => {
+                Kind::LargeInteger
+            }
+            // No double has all digits of both.
+            (one, other) if one.is_of_numbers() && other.is_of_numbers() => Kind::Digits,
             _ => Kind::Json,
         }
     }
@@ -229,7 +254,16 @@ mod tests {
             Some(Kind::Integer)
         );
         assert_eq!(kind(&[json!(1), json!(1.5)]), Some(Kind::Number));
-        assert_eq!(kind(&[json!(u64::MAX)]), Some(Kind::Number));
+        assert_eq!(kind(&[json!(u64::MAX)]), Some(Kind::Digits));
+        let large = json!((1_i64 << 53) + 1);
+        assert_eq!(kind(&[large.clone()]), Some(Kind::LargeInteger));
+        assert_eq!(kind(&[large.clone(), json!(1)]), Some(Kind::LargeInteger));
+        assert_eq!(kind(&[json!(1.5), large.clone()]), Some(Kind::Digits));
+        assert_eq!(
+            kind(&[large, json!(u64::MAX), json!(1)]),
+            Some(Kind::Digits)
+        );
+        assert_eq!(kind(&[json!(1_i64 << 53), json!(1.5)]), Some(Kind::Number));
         assert_eq!(kind(&[json!("a"), json!("1")]), Some(Kind::Text));
         assert_eq!(kind(&[json!([]), json!(["a"])]), Some(Kind::Texts));
         assert_eq!(kind(&[json!("a"), json!(["a"])]), Some(Kind::Json));

@@ -117,10 +117,10 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
 fn field(column: &Column) -> Result<Type, ParquetError> {
     let name = column.name.as_str();
     let (physical, logical) = match column.kind {
-        Kind::Integer => (Physical::INT64, None),
+        Kind::Integer | Kind::LargeInteger => (Physical::INT64, None),
         Kind::Number => (Physical::DOUBLE, None),
         Kind::Truth => (Physical::BOOLEAN, None),
-        Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::Text | Kind::Digits => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         Kind::Json => (Physical::BYTE_ARRAY, Some(LogicalType::Json)),
         Kind::Time => {
             let milliseconds_utc = LogicalType::timestamp(true, TimeUnit::MILLIS);

@@ -37,12 +37,13 @@ impl Cells {
     pub(super) fn of(kind: Kind) -> Cells {
         let levels = Levels::default();
         match kind {
-            Kind::Integer => Cells::Integers(levels, Vec::new()),
+            Kind::Integer | Kind::LargeInteger => Cells::Integers(levels, Vec::new()),
             Kind::Time => Cells::Times(levels, Vec::new()),
             Kind::Number => Cells::Numbers(levels, Vec::new()),
             Kind::Truth => Cells::Truths(levels, Vec::new()),
             Kind::Text => Cells::Texts(levels, Vec::new()),
-            Kind::Json => Cells::Json(levels, Vec::new()),
+            // The JSON of a number is its digits.
+            Kind::Json | Kind::Digits => Cells::Json(levels, Vec::new()),
             Kind::Texts => Cells::Lists(levels, Vec::new()),
         }
     }
