@@ -1,28 +1,7 @@
 //! When two spellings are the same value: white space, case, compatibility forms, numbers, dates, the
 //! digits of telephone numbers.
 
-use unicode_normalization::UnicodeNormalization;
-
-/// Every run of white space as one space, none at the ends.
-pub(crate) fn collapsed(text: &str) -> String {
-    let mut collapsed = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !collapsed.is_empty() {
-            collapsed.push(' ');
-        }
-        collapsed.push_str(word);
-    }
-    collapsed
-}
-
-/// The text without differences of white space, case and compatibility (NFKC).
-pub(crate) fn folded(text: &str) -> String {
-    if text.is_ascii() {
-        return collapsed(text).to_ascii_lowercase();
-    }
-    let normal: String = text.nfkc().collect();
-    collapsed(&normal).to_lowercase()
-}
+pub(crate) use webfill_values::{collapsed, folded_form as folded};
 
 /// A known value with what its other spellings have in common.
 #[derive(Debug, Clone)]
