@@ -28,6 +28,7 @@ use crate::source_document::DatasetRecord;
 use crate::timestamp::iso_time;
 
 mod reread;
+mod taking_back;
 mod urls;
 
 /// No record id is longer than this.

@@ -124,6 +124,11 @@ pub trait Store: Send + Sync {
     /// earlier delivery than the stored one (or of the same, but started before) does not replace it.
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
 
+    /// Stores pages in the place of those that the same deliveries have stored, which turn out to be none: blocks that
+    /// were taken for pages. What these have brought is taken back from their records. Answers as [`Store::save`] does. If
+    /// a later delivery has stored the page meanwhile, nothing changes.
+    async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>>;
+
     /// Adds records to a crawl, which must have been [put](Store::put_crawl) before. Answers in the
     /// order given; a record that cannot be stored fails alone. A known record takes the values that
     /// are given, and misses the fields that are wanted in addition.

@@ -36,6 +36,7 @@ mod runtime_thread;
 mod samples;
 mod site_states;
 mod source_documents;
+mod taking_back;
 mod uri;
 mod validators;
 mod value;
@@ -160,6 +161,14 @@ impl Store for Mongo {
         let count = saves.len();
         let order = self.order();
         self.call(async move |db: Db| pages::save(&db, &saves, &order).await)
+            .await
+            .unwrap_or_else(|error| fail_all(count, &error))
+    }
+
+    async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
+        let count = saves.len();
+        let order = self.order();
+        self.call(async move |db: Db| taking_back::take_back(&db, &saves, &order).await)
             .await
             .unwrap_or_else(|error| fail_all(count, &error))
     }

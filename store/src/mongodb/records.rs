@@ -9,6 +9,7 @@
 //! a new primary is elected.
 
 mod filling;
+mod taking_back;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -29,6 +30,7 @@ use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
 pub(super) use filling::{fill, fill_again, foresee};
+pub(super) use taking_back::{TakeBackRequest, take_back};
 
 /// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
 const MAX_ROUNDS: u32 = 50;

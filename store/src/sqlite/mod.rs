@@ -153,6 +153,20 @@ impl Store for Sqlite {
     }
 
     /// One transaction.
+    /// One transaction.
+    async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
+        let count = saves.len();
+        let order = self.order();
+        self.thread
+            .call(move |db| {
+                write_each(db, &saves, pages::describe_save, |conn, save| {
+                    pages::take_back(conn, save, &order)
+                })
+            })
+            .await
+            .unwrap_or_else(|error| fail_all(count, &error))
+    }
+
     async fn put_dataset(
         &self,
         crawl: &CrawlId,

@@ -1,6 +1,6 @@
 //! The table `pages`: pages are saved, and fill records when they are saved or applied.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value, json};
 use webfill_wire::FailedAttempt;
 
@@ -64,6 +64,30 @@ pub(super) fn save(conn: &Connection, save: &Save, order: &MappingOrder) -> Resu
         }
     }
     Ok(saved)
+}
+
+/// Stores a page in the place of what its delivery has stored, and takes back what that has brought.
+pub(super) fn take_back(
+    conn: &Connection,
+    save: &Save,
+    order: &MappingOrder,
+) -> Result<Saved, Fault> {
+    let page = &save.page;
+    let sql = "SELECT started_at FROM pages
+        WHERE _id = ?1 AND epoch = ?2 AND task = ?3 AND attempts = ?4";
+    let (delivery, task) = (page.delivery, clamped(page.task));
+    let values = params![page.id(), clamped(delivery.epoch), task, delivery.number];
+    let started_at: Option<String> = conn
+        .prepare_cached(sql)?
+        .query_row(values, |row| row.get(0))
+        .optional()?;
+    if let Some(started_at) = started_at {
+        let fetch = (page.url.as_str(), started_at.as_str());
+        for record in &save.records {
+            records::take_back(conn, record, fetch, order, page.started_at_ms)?;
+        }
+    }
+    self::save(conn, save, order)
 }
 
 fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Fault> {

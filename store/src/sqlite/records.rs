@@ -92,6 +92,28 @@ pub(super) fn fill(
     Ok(stored.state())
 }
 
+/// Takes back what one fetch of a page has brought: its URL, and when it started.
+pub(super) fn take_back(
+    conn: &Connection,
+    key: &str,
+    fetch: (&str, &str),
+    order: &MappingOrder,
+    now_ms: i64,
+) -> Result<(), Fault> {
+    let Some(mut stored) = load(conn, key)? else {
+        return Ok(());
+    };
+    let before = stored.state();
+    if stored.take_back(fetch, order, now_ms) {
+        keep(conn, key, &stored)?;
+        source_documents::mark_unwritten(conn, key)?;
+        if stored.state() != before {
+            count_change(conn, key, stored.state())?;
+        }
+    }
+    Ok(())
+}
+
 /// Fills a record from a page that was read again; which values are new or other ones.
 pub(super) fn fill_again(
     conn: &Connection,

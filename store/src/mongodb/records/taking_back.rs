@@ -1,0 +1,43 @@
+//! What pages have brought is taken back from records.
+
+use super::{EntryResult, RecordDocument, group_by_record, read_modify_write};
+use crate::mongodb::command::Db;
+use crate::mongodb::fault::Fault;
+use crate::record::MappingOrder;
+
+/// A fetch of a page that has brought nothing, as it turns out.
+pub(in crate::mongodb) struct TakeBackRequest<'a> {
+    pub(in crate::mongodb) record: String,
+    pub(in crate::mongodb) url: &'a str,
+    /// As a record's source has it.
+    pub(in crate::mongodb) started_at: String,
+    pub(in crate::mongodb) at_ms: i64,
+}
+
+/// Takes back what fetches have brought. Records that are not stored are passed over.
+pub(in crate::mongodb) async fn take_back(
+    db: &Db,
+    requests: &[TakeBackRequest<'_>],
+    order: &MappingOrder,
+) -> Result<(), Fault> {
+    let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
+    let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| -> Vec<EntryResult<()>> {
+        let take_back_one = |index: &usize| {
+            if let Some(kept) = kept {
+                kept.take_back(&requests[*index], order);
+            }
+            Ok(())
+        };
+        indexes.iter().map(take_back_one).collect()
+    };
+    read_modify_write(db, by_record, revise).await.map(drop)
+}
+
+impl RecordDocument {
+    fn take_back(&mut self, request: &TakeBackRequest<'_>, order: &MappingOrder) {
+        let fetch = (request.url, request.started_at.as_str());
+        if self.record.take_back(fetch, order, request.at_ms) {
+            self.mark_unwritten();
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Pages that turn out to be none: what they have brought is taken back from their records, and then they are
+//! replaced. Repeated after a crash in between, both are done once.
+
+use std::collections::HashMap;
+
+use mongodb::bson::RawDocument;
+
+use super::command::Db;
+use super::fault::Fault;
+use super::{pages, records};
+use crate::error::StoreError;
+use crate::page::Page;
+use crate::record::MappingOrder;
+use crate::site_clock::clamped;
+use crate::store::{Save, Saved};
+use crate::timestamp::iso_time;
+
+/// See [`Store::take_back`](crate::Store::take_back).
+pub(super) async fn take_back(
+    db: &Db,
+    saves: &[Save],
+    order: &MappingOrder,
+) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
+    let ids: Vec<String> = saves.iter().map(|save| save.page.id()).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut stored = HashMap::with_capacity(ids.len());
+    for page in db.find_all("pages", &ids).await? {
+        if let Ok(id) = page.get_str("_id") {
+            stored.insert(id.to_owned(), page);
+        }
+    }
+    let mut requests = Vec::new();
+    for save in saves {
+        let found = stored.get(&save.page.id());
+        let Some(started_at) = found.and_then(|found| started_at(found, &save.page)) else {
+            continue;
+        };
+        requests.extend(save.records.iter().map(|record| records::TakeBackRequest {
+            record: record.clone(),
+            url: &save.page.url,
+            started_at: started_at.clone(),
+            at_ms: save.page.started_at_ms,
+        }));
+    }
+    records::take_back(db, &requests, order).await?;
+    pages::save(db, saves, order).await
+}
+
+/// When the stored fetch began, if it is of the same delivery as this page.
+fn started_at(stored: &RawDocument, page: &Page) -> Option<String> {
+    let is = |name: &str, number: i64| {
+        let found = stored.get(name).ok().flatten();
+        let found = found.and_then(|found| found.as_i64().or(found.as_i32().map(i64::from)));
+        found == Some(number)
+    };
+    let is_of_delivery = is("epoch", clamped(page.delivery.epoch))
+        && is("task", clamped(page.task))
+        && is("attempts", i64::from(page.delivery.number));
+    let started_at = stored.get_datetime("started_at").ok()?;
+    is_of_delivery.then(|| iso_time(started_at.timestamp_millis()))
+}

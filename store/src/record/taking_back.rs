@@ -1,0 +1,164 @@
+//! Values that a page has brought are taken back: it turns out to have been no page.
+
+use serde_json::{Value, json};
+
+use super::{MappingOrder, StoredRecord};
+
+impl StoredRecord {
+    /// Takes back what one fetch of a page has brought. A field gets the best value of other pages instead, or the one
+    /// that it had before, which a refresh has asked for again; without either it is missing. Returns whether
+    /// anything changed. Repeated, it changes nothing.
+    pub(crate) fn take_back(
+        &mut self,
+        (url, started_at): (&str, &str),
+        order: &MappingOrder,
+        now_ms: i64,
+    ) -> bool {
+        let before = self.clone();
+        let is_of_fetch =
+            |source: &Value| source["url"] == url && source["at"].as_str() == Some(started_at);
+        for others in [&mut self.candidates, &mut self.history] {
+            for values in others.values_mut().filter_map(Value::as_array_mut) {
+                values.retain(|value| !is_of_fetch(value));
+            }
+            others.retain(|_, values| *values != json!([]));
+        }
+        let sources = self.sources.iter();
+        let taken = sources.filter(|(_, source)| is_of_fetch(source));
+        let taken: Vec<String> = taken.map(|(name, _)| name.clone()).collect();
+        for name in taken {
+            self.sources.shift_remove(&name);
+            match self.best_candidate(&name, order) {
+                Some(candidate) => self.have_again(&name, candidate),
+                None => {
+                    let former = self.former_value(&name).unwrap_or(json!({"value": null}));
+                    self.have_again(&name, former);
+                    if !self.missing.contains(&name) {
+                        self.missing.push(name);
+                    }
+                }
+            }
+        }
+        if *self == before {
+            return false;
+        }
+        self.update_resolved(now_ms);
+        true
+    }
+
+    fn best_candidate(&mut self, name: &str, order: &MappingOrder) -> Option<Value> {
+        let candidates = self.candidates.get_mut(name)?.as_array_mut()?;
+        let rank = |candidate: &Value| order.rank(candidate["mapping"].as_str());
+        let best = (0..candidates.len()).min_by_key(|index| rank(&candidates[*index]))?;
+        let best = candidates.remove(best);
+        if candidates.is_empty() {
+            self.candidates.shift_remove(name);
+        }
+        Some(best)
+    }
+
+    fn former_value(&mut self, name: &str) -> Option<Value> {
+        let history = self.history.get_mut(name)?.as_array_mut()?;
+        let last = history.pop();
+        if history.is_empty() {
+            self.history.shift_remove(name);
+        }
+        last
+    }
+
+    /// The field has a value of its candidates or of its history.
+    fn have_again(&mut self, name: &str, other: Value) {
+        if !other["url"].is_null() {
+            let (url, mapping, at) = (&other["url"], &other["mapping"], &other["at"]);
+            let source = json!({"url": url, "mapping": mapping, "at": at});
+            self.sources.insert(name.to_owned(), source);
+        }
+        self.fields.insert(name.to_owned(), other["value"].clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+
+    use super::super::PageValues;
+    use super::*;
+    use crate::timestamp::iso_time;
+
+    const AT_MS: i64 = 1_795_000_000_000;
+
+    fn page<'a>(url: &'a str, fields: &'a Map<String, Value>, at_ms: i64) -> PageValues<'a> {
+        PageValues {
+            fields,
+            url,
+            mapping: Some("m"),
+            started_at_ms: at_ms,
+            ended_at_ms: at_ms + 1,
+        }
+    }
+
+    /// A record that wants a name and a town.
+    fn record() -> StoredRecord {
+        StoredRecord {
+            fields: Map::from_iter([("id".to_owned(), json!(7))]),
+            missing: vec!["name".into(), "town".into()],
+            ..StoredRecord::default()
+        }
+    }
+
+    fn values(name: &str, town: &str) -> Map<String, Value> {
+        let fields = json!({"name": name, "town": town});
+        fields.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn what_a_page_brought_goes_and_what_others_brought_stays() {
+        let order = MappingOrder::default();
+        let (block, real) = (values("Just a moment", ""), values("Ada", "Ockham"));
+        let taken = ("http://a.org/1", iso_time(AT_MS));
+        let taken = (taken.0, taken.1.as_str());
+        // In whatever order they came, and whether or not another page knew better.
+        for first_is_block in [true, false] {
+            let mut record = record();
+            let pages = [
+                page("http://a.org/1", &block, AT_MS),
+                page("http://a.org/2", &real, AT_MS),
+            ];
+            for index in [usize::from(!first_is_block), usize::from(first_is_block)] {
+                record.fill(&pages[index], &order);
+            }
+            assert!(record.take_back(taken, &order, AT_MS + 5));
+            assert_eq!(record.fields["name"], "Ada");
+            assert_eq!(record.sources["name"]["url"], "http://a.org/2");
+            assert!(record.candidates.is_empty() && record.missing.is_empty());
+            assert!(record.resolved_at.is_some());
+            assert!(!record.take_back(taken, &order, AT_MS + 6), "repeated");
+        }
+        let mut alone = record();
+        alone.fill(&page("http://a.org/1", &block, AT_MS), &order);
+        assert!(alone.take_back(taken, &order, AT_MS + 5));
+        assert_eq!(alone.fields["name"], Value::Null);
+        assert_eq!(alone.missing, ["town", "name"]);
+        assert!(alone.sources.is_empty() && alone.resolved_at.is_none());
+    }
+
+    #[test]
+    fn a_refresh_that_met_a_block_has_found_nothing() {
+        let order = MappingOrder::default();
+        let (real, block) = (values("Ada", "Ockham"), values("Just a moment", "Nowhere"));
+        let url = "http://a.org/1";
+        let mut record = record();
+        record.fill(&page(url, &real, AT_MS), &order);
+        let (filled, later) = (record.clone(), AT_MS + 1_000);
+        record.missing = vec!["name".into(), "town".into()];
+        record.fill(&page(url, &block, later), &order);
+        assert_eq!(record.fields["name"], "Just a moment");
+        assert!(record.take_back((url, &iso_time(later)), &order, later));
+        assert_eq!(
+            (&record.fields, &record.sources),
+            (&filled.fields, &filled.sources)
+        );
+        assert!(record.history.is_empty());
+        assert_eq!(record.missing, ["name", "town"], "it asks again");
+    }
+}
