@@ -66,6 +66,9 @@ pub struct CrawlSpec {
     /// The time from one run to the next by the schedule, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_period_ms: Option<i64>,
+    /// How long the run waits for what fails, in milliseconds: retries come within it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_patience_ms: Option<u64>,
     /// Milliseconds since the epoch; tasks that are still queued then end in `expired`.
     #[serde(default)]
     pub expires_at_ms: Option<u64>,
@@ -118,6 +121,7 @@ impl CrawlSpec {
             run_began_ms: None,
             run_window_ms: None,
             run_period_ms: None,
+            run_patience_ms: None,
             expires_at_ms: None,
             on_demand: false,
             retry: false,

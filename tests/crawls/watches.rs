@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use mongodb::bson::doc;
@@ -369,6 +371,37 @@ fn a_window_ends_a_run_politely() {
     assert_eq!(watched.ends(), ["window"]);
     let visits = watched.web.visits().pages().len();
     assert!((1..50).contains(&visits), "{visits}");
+}
+
+/// As in any crawl; and a page that stays as it is ends in its outcome within the run's patience.
+#[test]
+fn what_fails_in_a_run_is_tried_again_in_it() {
+    let mut watched = Watched::new();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let site = watched.site();
+    site.serve(
+        "/list",
+        page("List").mapped_link("/ada").mapped_link("/dead"),
+    );
+    site.serve_with("/ada", move |_| {
+        match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => status(502).into(),
+            _ => page("Ada").field("name", "Ada Byron").into(),
+        }
+    });
+    site.serve("/dead", status(504));
+    watched.watch["crawl"]["max_rest"] = json!("4s");
+    let run = watched
+        .once()
+        .env("WEBFILL_RETRIES_HTTP_502", "60,600")
+        .env("WEBFILL_RETRIES_HTTP_504", "60,600,3600");
+    let summary = run.finish().expect(0).summary();
+    let counts = ["ok", "http_error"].map(|outcome| summary.outcome(outcome));
+    assert_eq!(counts, [2, 1], "{}", summary.json);
+    assert_eq!(watched.ends(), ["finished"]);
+    assert_eq!(watched.visits("/ada"), 2);
+    assert!(watched.visits("/dead") > 1);
+    assert_eq!(watched.runs()[0]["counts"]["outcomes"]["http_error"], 1);
 }
 
 #[test]

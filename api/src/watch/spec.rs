@@ -38,6 +38,8 @@ impl Watch {
             run_began_ms: Some(began_ms),
             run_window_ms: self.window_ms,
             run_period_ms: self.schedule.period_ms(began_ms),
+            run_patience_ms: Some(self.max_rest_ms()),
+            retry: true,
             sitemaps: self.flag("sitemaps") == Some(&Value::Bool(true)),
             keep_bodies: self.flag("keep_bodies") == Some(&Value::Bool(true)),
             changes: self.looks_for_changes(),
@@ -45,7 +47,7 @@ impl Watch {
         }
     }
 
-    /// A run ends when all that is left of it rests for longer.
+    /// A run ends when all that is left of it rests for longer. What fails is tried again within it.
     pub fn max_rest_ms(&self) -> u64 {
         let text = self.flag("max_rest").and_then(Value::as_str);
         let millis = text.and_then(|text| crate::duration_ms(text).ok());

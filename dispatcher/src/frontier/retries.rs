@@ -2,6 +2,7 @@
 //! waits for its retry is queued, with `not_before_ms` set, and cannot be handed out until then.
 
 use rusqlite::{Connection, Result, Row, params};
+use webfill_api::CrawlSpec;
 use webfill_wire::{CrawlKey, FailedAttempt, Outcome, TaskDone};
 
 use super::answers::{SiteId, TaskId, Woken};
@@ -53,12 +54,11 @@ impl Retries {
     }
 
     /// How long to wait before a task is retried that was retried `used` times before; `None`: it is not.
-    fn wait_ms(&self, report: &TaskDone, used: usize) -> Option<i64> {
+    fn wait_ms(&self, run: Option<Patience>, report: &TaskDone, used: usize) -> Option<i64> {
         let waits = self.table.waits(report.outcome, report.status_code);
-        let nth = |index| nth_wait_ms(self.patience, waits, index);
-        let is_brief = self
-            .patience
-            .is_some_and(|patience| patience.is_shorter_than(waits));
+        let patience = run.or(self.patience);
+        let nth = |index| nth_wait_ms(patience, waits, index);
+        let is_brief = patience.is_some_and(|patience| patience.is_shorter_than(waits));
         if used > 0 && is_brief && is_no_such_name(report) {
             return None;
         }
@@ -118,8 +118,9 @@ impl Frontier {
         if !crawl.spec.retry || crawl.ending(wall_ms).is_some() {
             return Ok(false);
         }
+        let run = patience_of_run(&crawl.spec);
         let used = retries_used(&self.db, report.task)?;
-        let Some(wait_ms) = self.retries.wait_ms(report, used) else {
+        let Some(wait_ms) = self.retries.wait_ms(run, report, used) else {
             return Ok(false);
         };
         let (outcome, status_code) = (report.outcome, report.status_code);
@@ -157,6 +158,15 @@ impl Frontier {
         self.note_lease_over(task.crawl, task.site, false);
         Ok(())
     }
+}
+
+/// A run of a watch ends whatever its pages do, and the next one looks at them again.
+fn patience_of_run(spec: &CrawlSpec) -> Option<Patience> {
+    let ms = i64::try_from(spec.run_patience_ms?).unwrap_or(i64::MAX);
+    Some(Patience {
+        ms,
+        default_delay_ms: 0,
+    })
 }
 
 struct Due {

@@ -61,8 +61,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// not reach the web, which says nothing about sites.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
 
-/// A run of a watch has no patience: as in a fleet, its sites rest as long as the tables say, and the next
-/// run goes on with them.
+/// A run of a watch has no patience with sites: as in a fleet, they rest as long as the tables say, and the next
+/// run goes on with them. What fails at a page is tried again while the run lasts.
 pub fn give_patience(settings: &mut Settings, options: &CrawlOptions) {
     let patience = &mut settings.dispatcher.patience;
     *patience = match (&options.watched_run, options.patience) {
@@ -154,8 +154,8 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         sitemaps: options.sitemaps,
         changes: options.changes,
         keep_bodies: options.keep_bodies,
-        // The next run of a watch looks at its pages again.
-        retry: options.watched_run.is_none(),
+        run_patience_ms: limits(options).rests_ms,
+        retry: true,
         ..CrawlSpec::new(&options.app, crawl_id)
     }
 }
