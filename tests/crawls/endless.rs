@@ -47,6 +47,14 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
     let fetched = [&session, &folders].map(|site| site.visits().pages().len());
     assert!(fetched[0] < 60 && fetched[1] < 20, "{fetched:?}");
     assert!(summary.reason("repeated_page") > 1, "{}", summary.json);
+    let repeating = &summary.json["repeating"];
+    assert_eq!(repeating["sites"], 2, "{repeating}");
+    let of_session = repeating["first"]
+        .as_array()
+        .and_then(|first| first.iter().find(|told| told["site"] == "session.example"));
+    let of_session = of_session.expect("the site is named");
+    let url = of_session["url"].as_str().unwrap_or_default();
+    assert!(url.starts_with("http://session.example/") && of_session["skipped"].as_u64() > Some(0));
     let logs = work.logs();
     for host in ["session.example", "folders.example"] {
         let mut lines = logs.values().flatten();
@@ -164,26 +172,39 @@ fn a_route_in_a_fragment_is_refused_without_a_browser() {
         page("App")
             .field("name", "Nobody")
             .link("#/user/3")
-            .link("#!"),
-    );
+            .link("#!")
+            .link("/team#/user/4")
+            .link("/team#/user/5"),
+    )
+    .serve(
+        "/team",
+        page("Team").field("name", "Nobody").link("/imprint"),
+    )
+    .serve("/imprint", page("Imprint"));
     let work = Workplace::new();
     let seeds = people(&work, &site.url("/"));
     let run = work
         .crawl(&web)
-        .args(["--follow", "all"])
+        .args(["--follow", "all", "--depth", "2"])
         .arg("--seeds")
         .arg(seeds)
         .arg(site.url("/#top"))
         .finish()
         .expect(0);
     let summary = run.summary();
-    assert_eq!(summary.reason("fragment_route"), 3, "{}", summary.json);
+    assert_eq!(summary.reason("fragment_route"), 5, "{}", summary.json);
     assert_eq!(
         summary.records(),
         (2, 0),
         "no record gets the landing page's value"
     );
-    assert_eq!(site.visits().pages().len(), 1);
+    let mut fetched = site.visits().pages().paths();
+    fetched.sort();
+    let expected = ["/", "/imprint", "/team"].map(|path| format!("app.example{path}"));
+    assert_eq!(
+        fetched, expected,
+        "the pages of routes are pages, once each"
+    );
 }
 
 #[needs(chromium)]

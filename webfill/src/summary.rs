@@ -2,6 +2,7 @@
 
 mod failures;
 mod findings;
+mod repeating;
 mod scripts;
 mod seeds;
 
@@ -18,6 +19,7 @@ use crate::shell;
 
 pub use failures::{Failure, Failures};
 pub use findings::{FieldsByMapping, Findings};
+pub use repeating::Repeating;
 pub use scripts::Scripts;
 pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 
@@ -52,6 +54,8 @@ pub struct Counters {
     pub skipped: BTreeMap<String, u64>,
     #[serde(default)]
     pub scripts: Scripts,
+    #[serde(default)]
+    pub repeating: Repeating,
 }
 
 impl Counters {
@@ -229,6 +233,7 @@ impl Summary {
             "resting": counters.resting,
             "cut_off_since": counters.cut_off.as_ref().map(|found| found.since_ms as f64 / 1_000.0),
             "scripts": counters.scripts.json(),
+            "repeating": counters.repeating.json(),
             "broken_seeds": self.broken_seeds.json(),
             "repeated_seeds": self.repeated_seeds.json(),
             "written_back": self.written_back.as_ref().map(|written| {
@@ -302,6 +307,7 @@ impl Summary {
             counters.links,
             format_counts(&counters.skipped)
         );
+        counters.repeating.write(&mut text);
         if counters.queued + counters.leased > 0 {
             let _ = writeln!(
                 text,

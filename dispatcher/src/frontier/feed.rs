@@ -186,10 +186,25 @@ impl FeedBatch<'_> {
             Err(refusal) => refusal,
         };
         let reason = refusal.reason();
+        if reason == Reason::FragmentRoute && context.parent.is_some() {
+            self.take_page_of_route(text, context)?;
+        }
         journey_lines::log_not_taken(self.crawl, text, reason, context.parent);
         self.crawl.count_skipped(reason);
         *self.tally.skipped.entry(reason).or_default() += 1;
         Ok((reason != Reason::Duplicate).then_some(refusal))
+    }
+
+    /// A page has led to a route of a page. The page itself is what the server has there, and leads to others. It is for no
+    /// record, which would get what every route of it shows without its scripts.
+    fn take_page_of_route(&mut self, text: &str, context: &LinkContext<'_>) -> Result<()> {
+        let page = text.split_once('#').map_or(text, |(page, _)| page);
+        let context = LinkContext {
+            records: &[],
+            ..*context
+        };
+        // Only the route is counted if the page is not taken.
+        self.taken_in(page, None, &context).map(drop)
     }
 
     /// Queues a URL, or says why not.
@@ -297,7 +312,9 @@ impl FeedBatch<'_> {
 
     /// Whether a new URL that a page led to which only repeats others is queued all the same.
     fn trickle(&mut self, url: &Url, site: &Site) -> bool {
-        let lets_through = self.trickles.lets_through(self.key, site.id, self.now_ms);
+        let lets_through =
+            self.trickles
+                .lets_through((self.key, site.id), url.as_str(), self.now_ms);
         if lets_through {
             tracing::warn!(
                 event = "branch_slowed",

@@ -2,13 +2,16 @@
 //! ids in URLs and links relative to the wrong folder lead from such pages to further ones without an end. Of
 //! their new links one is queued now and then, behind everything else; the others are refused.
 //!
-//! When the last one was queued is in memory, and bounded: a restart queues one more.
+//! When the last one was queued, and how many were refused, is in memory, and bounded: a restart queues one more.
 
 use std::collections::HashMap;
 
+use serde_json::{Value, json};
 use webfill_wire::CrawlKey;
 
 use super::answers::SiteId;
+use super::site_states::site_name;
+use super::{Frontier, FrontierError};
 
 /// At most one new link in so long, of one crawl and site.
 const EVERY_MS: i64 = 60_000;
@@ -19,25 +22,75 @@ pub(super) const PRIORITY: u8 = 1;
 /// How many crawls' sites are remembered.
 const MOST_SITES: usize = 4_096;
 
-/// When a link of such a page was queued last.
+/// Where pages of a crawl's site only repeat others.
+#[derive(Debug)]
+struct Branch {
+    /// The link of such a page that was queued last, and when.
+    url: String,
+    last_ms: i64,
+    refused: u64,
+}
+
+/// The slowed branches; one of each site.
 #[derive(Debug, Default)]
-pub(super) struct Trickles(HashMap<(CrawlKey, SiteId), i64>);
+pub(super) struct Trickles(HashMap<(CrawlKey, SiteId), Branch>);
 
 impl Trickles {
     /// Whether a link may be queued now, which is noted.
-    pub(super) fn lets_through(&mut self, crawl: CrawlKey, site: SiteId, now_ms: i64) -> bool {
-        let last_ms = self.0.get(&(crawl, site));
-        if last_ms.is_some_and(|last_ms| now_ms - last_ms < EVERY_MS) {
-            return false;
+    pub(super) fn lets_through(
+        &mut self,
+        (crawl, site): (CrawlKey, SiteId),
+        url: &str,
+        now_ms: i64,
+    ) -> bool {
+        if let Some(branch) = self.0.get_mut(&(crawl, site)) {
+            let is_early = now_ms - branch.last_ms < EVERY_MS;
+            match is_early {
+                true => branch.refused += 1,
+                false => (branch.last_ms, branch.url) = (now_ms, url.to_owned()),
+            }
+            return !is_early;
         }
         if self.0.len() >= MOST_SITES {
-            self.0.retain(|_, last_ms| now_ms - *last_ms < EVERY_MS);
+            self.0
+                .retain(|_, branch| now_ms - branch.last_ms < EVERY_MS);
         }
         if self.0.len() >= MOST_SITES {
             return false;
         }
-        self.0.insert((crawl, site), now_ms);
+        let branch = Branch {
+            url: url.to_owned(),
+            last_ms: now_ms,
+            refused: 0,
+        };
+        self.0.insert((crawl, site), branch);
         true
+    }
+}
+
+impl Frontier {
+    /// The sites of these crawls that have pages which only repeat others: how many there are, and up to `most` of them,
+    /// those with the most refused links first, each with a link that was queued.
+    pub fn repeating_sites(
+        &mut self,
+        crawls: &[CrawlKey],
+        most: usize,
+    ) -> Result<(u64, Vec<Value>), FrontierError> {
+        self.guarded("list sites whose pages repeat others", |frontier| {
+            let is_asked = |(crawl, _): &(CrawlKey, SiteId)| crawls.contains(crawl);
+            let of_crawls = frontier.trickles.0.iter();
+            let mut found: Vec<_> = of_crawls
+                .filter(|(key, branch)| branch.refused > 0 && is_asked(key))
+                .collect();
+            found.sort_unstable_by_key(|(key, branch)| (std::cmp::Reverse(branch.refused), **key));
+            let mut first = Vec::new();
+            for ((_, site), branch) in found.iter().take(most) {
+                let name = site_name(&frontier.db, *site)?;
+                let (url, refused) = (&branch.url, branch.refused);
+                first.push(json!({"site": name, "url": url, "skipped": refused}));
+            }
+            Ok((found.len() as u64, first))
+        })
     }
 }
 
@@ -55,11 +108,13 @@ mod tests {
             (7, other, 5),
             (8, one, 5),
         ];
-        let asked = asked.map(|(crawl, site, now_ms)| trickles.lets_through(crawl, site, now_ms));
+        let asked = asked.map(|(crawl, site, now_ms)| {
+            trickles.lets_through((crawl, site), "http://a.example/", now_ms)
+        });
         assert_eq!(asked, [true, false, true, true]);
-        assert!(trickles.lets_through(7, one, EVERY_MS));
+        assert!(trickles.lets_through((7, one), "http://a.example/", EVERY_MS));
         for site in 0..3 * MOST_SITES as i64 {
-            trickles.lets_through(7, SiteId(site), EVERY_MS);
+            trickles.lets_through((7, SiteId(site)), "http://a.example/", EVERY_MS);
         }
         assert!(trickles.0.len() <= MOST_SITES);
     }

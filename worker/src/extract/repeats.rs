@@ -20,6 +20,9 @@ const SAME: usize = 8;
 /// No trap is an endless one within fewer steps.
 const LEAST_DEPTH: u16 = 3;
 
+/// Shorter parts of an address may stand in any text.
+const LEAST_PART_BYTES: usize = 3;
+
 /// How often a row of path segments must follow upon itself to be a cycle.
 const LEAST_TURNS: usize = 3;
 
@@ -89,10 +92,11 @@ impl Repeats {
     }
 }
 
-/// A hash of what a page shows. Where its URL runs in circles, numbers do not count; where it names a session, that does
-/// not.
+/// A hash of what a page shows. Its own address does not count. Where its URL runs in circles, numbers do not either;
+/// where it names a session, that does not.
 fn content(url: &Url, text: &str) -> u64 {
     let (shown, pictures) = blocks::shown(text);
+    let shown = without_address(url, shown);
     if runs_in_circles(url) {
         let words = shown.split(' ');
         let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
@@ -102,6 +106,18 @@ fn content(url: &Url, text: &str) -> u64 {
         Some(session) => hash(&(shown.replace(&session.to_lowercase(), ""), pictures)),
         None => hash(&(shown, pictures)),
     }
+}
+
+/// What a page shows beside its path and the values of its query. Numbers stay: they tell the pages of a list apart.
+fn without_address(url: &Url, mut shown: String) -> String {
+    let values = url.query_pairs().map(|(_, value)| value.to_lowercase());
+    let values = values.filter(|value| value.contains(char::is_alphabetic));
+    for part in std::iter::once(url.path().to_lowercase()).chain(values) {
+        if part.len() >= LEAST_PART_BYTES && shown.contains(&part) {
+            shown = shown.replace(&part, "");
+        }
+    }
+    shown
 }
 
 /// Whether the path ends with a row of segments that follows upon itself, as in `/a/b/a/b/a/b`.
@@ -177,6 +193,19 @@ mod tests {
             (format!("/p?PHPSESSID={id}"), format!("<p>Session {id}"))
         };
         assert_eq!(first_repetition((0..20).map(session)), Some(SAME - 1));
+        let echo = |n: usize| {
+            let address = format!("/p?r=x{n}y");
+            (address.clone(), format!("<p>You are at {address}"))
+        };
+        assert_eq!(first_repetition((0..20).map(echo)), Some(SAME - 1));
+        let circle_that_says_so = |n: usize| {
+            let path = "/a/b".repeat(n + 1);
+            (path.clone(), format!("<p>Not found: {path}"))
+        };
+        assert_eq!(
+            first_repetition((0..20).map(circle_that_says_so)),
+            Some(LEAST_TURNS - 1 + SAME - 1)
+        );
         let circle = |n: usize| ("/a".repeat(n + 1), format!("<p>Visit {n}"));
         assert_eq!(
             first_repetition((0..20).map(circle)),
@@ -184,6 +213,12 @@ mod tests {
         );
         for honest in [
             (|n| (format!("/item/{n}"), format!("<p>Item {n}"))) as fn(usize) -> (String, String),
+            |n| {
+                (
+                    format!("/list?page={}", 100 + n),
+                    format!("<p>Page {}", 100 + n),
+                )
+            },
             |n| (format!("/strip/{n}"), format!("<p>next<img src=/{n}.png>")),
             |n| {
                 (
