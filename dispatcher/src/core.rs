@@ -212,6 +212,7 @@ impl Core {
             core.register_crawl(crawl, now_ms)?;
         }
         core.store_recent_crashed_pages(now_ms)?;
+        core.take_back_again(now_ms)?;
         core.restore_leases(now_ms)?;
         core.restore_closing_crawls()?;
         core.pruning = core.frontier.begin_pruning()?;

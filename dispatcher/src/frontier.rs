@@ -96,6 +96,7 @@ mod trickles;
 mod application_limits;
 mod sites;
 mod supervisors;
+mod taking_back;
 mod unsaved_states;
 mod waiting;
 mod watches;
@@ -121,6 +122,7 @@ pub use self::resting::{SiteReport, Trouble};
 pub(crate) use self::restore::Origin;
 pub use self::restore::{Backups, Restoring};
 pub use self::supervisors::SavedSupervisor;
+pub use self::taking_back::FalsePage;
 pub use self::task_reports::{Ahead, CrawlsAtSite, MOST_COUNTED, Stage, TaskReport};
 pub use self::unsaved_states::UnsavedState;
 pub use self::waiting::WaitingSites;
@@ -194,6 +196,8 @@ pub struct Frontier {
     /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
     wall_ahead_ms: i64,
     doubts: Doubts,
+    /// Pages that were found to be blocks since [`take_false_pages`](Frontier::take_false_pages) returned them.
+    false_pages: Vec<TaskId>,
     trickles: Trickles,
     holding: Holding,
     limited_applications: LimitedApplications,
@@ -244,6 +248,7 @@ impl Frontier {
         .map_err(fault)?;
         let retries = Retries::open(&db, config.retries, config.patience).map_err(fault)?;
         let rests = Rests::open(&db, config.rests, config.patience).map_err(fault)?;
+        let doubts = Doubts::open(&db).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;
         let scripted = scripts::load(&db).map_err(fault)?;
         let limited_applications =
@@ -265,7 +270,8 @@ impl Frontier {
             retries,
             rests,
             wall_ahead_ms: 0,
-            doubts: Doubts::default(),
+            doubts,
+            false_pages: Vec::new(),
             trickles: Trickles::default(),
             holding,
             limited_applications,

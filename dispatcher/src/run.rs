@@ -392,6 +392,9 @@ impl Process {
                 Event::WriteResult(WriteResult::PageDropped(backfill)) => {
                     self.core.fetch_dropped_page(&backfill, now_ms)
                 }
+                Event::WriteResult(WriteResult::TakenBack { crawl, task, open }) => {
+                    self.core.page_taken_back((crawl, task), &open, now_ms)
+                }
                 Event::WriteResult(WriteResult::SiteStatesWritten { last }) => {
                     self.core.site_states_written(last)
                 }

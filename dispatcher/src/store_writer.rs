@@ -22,7 +22,7 @@ use webfill_wire::CrawlKey;
 
 use crate::backends::Backends;
 use crate::config::DispatcherSetup;
-use crate::frontier::Backfill;
+use crate::frontier::{Backfill, TaskId};
 use crate::health::Health;
 use crate::retention::Retention;
 use crate::thread_end::ends_well;
@@ -33,7 +33,17 @@ pub enum StoreWrite {
     /// A page whose task ended without a worker that could save it.
     Page(Box<Page>),
     Backfill(BackfillWrite),
+    /// A page that turns out to have been a block.
+    TakeBack(Box<TakeBackWrite>),
     SiteStates(SiteStatesWrite),
+}
+
+/// A block that takes the place of the page that it was taken for, and the records that this was for.
+#[derive(Debug, Clone)]
+pub struct TakeBackWrite {
+    pub crawl: CrawlKey,
+    pub task: TaskId,
+    pub save: Save,
 }
 
 /// A stored page that is to be applied to a further record.
@@ -64,6 +74,12 @@ pub enum WriteResult {
     },
     /// The page of a backfill is not stored any more.
     PageDropped(BackfillWrite),
+    /// What a page had brought was taken back; these of its records are open.
+    TakenBack {
+        crawl: CrawlKey,
+        task: TaskId,
+        open: Vec<String>,
+    },
     SiteStatesWritten {
         last: i64,
     },
@@ -210,8 +226,12 @@ async fn write_all(
                 Err(error) if error.is_entry() => {
                     log_refused(&entry, &error);
                     // The others of its batch can go on.
-                    if let StoreWrite::SiteStates(states) = &entry {
-                        on_written(WriteResult::SiteStatesWritten { last: states.last });
+                    match &entry {
+                        StoreWrite::SiteStates(states) => {
+                            on_written(WriteResult::SiteStatesWritten { last: states.last });
+                        }
+                        StoreWrite::TakeBack(write) => on_written(write.result(Vec::new())),
+                        _ => {}
                     }
                 }
                 Err(error) => return on_written(WriteResult::Failed(store_fault(error))),
@@ -227,6 +247,11 @@ fn log_refused(write: &StoreWrite, error: &StoreError) {
         StoreWrite::Crawl(crawl) => (None, Some(&crawl.id.crawl_id), None),
         StoreWrite::Page(page) => (None, Some(&page.crawl_id), Some(page.url.as_str())),
         StoreWrite::SiteStates(_) => (None, None, None),
+        StoreWrite::TakeBack(write) => {
+            let page = &write.save.page;
+            let (crawl_id, url) = (Some(&page.crawl_id), Some(page.url.as_str()));
+            (Some(write.task), crawl_id, url)
+        }
         StoreWrite::Backfill(backfill) => {
             let page = &backfill.page;
             (
@@ -320,12 +345,24 @@ async fn write(
                 .map_or(Ok(None), |answer| answer.map(|_| None))
         }
         StoreWrite::Backfill(backfill) => apply(store, backfill).await.map(Some),
+        StoreWrite::TakeBack(write) => {
+            let mut answers = store.take_back(vec![write.save.clone()]).await;
+            let saved = answers.pop().transpose()?.unwrap_or_default();
+            Ok(Some(write.result(saved.open)))
+        }
         StoreWrite::SiteStates(states) => {
             store.put_site_states(states.in_trouble.clone()).await?;
             store.remove_site_states(states.open.clone()).await?;
             let last = states.last;
             Ok(Some(WriteResult::SiteStatesWritten { last }))
         }
+    }
+}
+
+impl TakeBackWrite {
+    fn result(&self, open: Vec<String>) -> WriteResult {
+        let (crawl, task) = (self.crawl, self.task);
+        WriteResult::TakenBack { crawl, task, open }
     }
 }
 

@@ -10,6 +10,7 @@
 //! - [`report`]: what supervisors tell of themselves.
 //! - [`socket`]: the only module that uses ZeroMQ.
 //! - [`repeats`]: that a page only repeats others of its site.
+//! - [`likeness`]: that a page resembles a block.
 //! - [`scripts`]: what workers find out about pages that scripts make.
 //! - [`links`]: what the links of an outcome are, and how many fit into a message.
 //! - [`keys`]: the CURVE keys of processes, and the list of those that are admitted.
@@ -19,6 +20,7 @@ pub mod codec;
 pub mod figures;
 pub mod greeting;
 pub mod keys;
+pub mod likeness;
 pub mod links;
 pub mod message;
 pub mod refusal_log;
@@ -30,6 +32,7 @@ pub mod unmatched;
 pub mod vocabulary;
 
 pub use arrivals::Arrivals;
+pub use likeness::{evidence_of_likeness, likeness_of};
 pub use links::LinkKind;
 pub use message::*;
 pub use refusal_log::RefusalLog;

@@ -12,7 +12,9 @@ use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
 use webfill_startup::log::task_span;
 use webfill_store::{SampleText, Validators};
-use webfill_wire::{Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone, with_unmatched};
+use webfill_wire::{
+    Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone, evidence_of_likeness, with_unmatched,
+};
 
 use crate::crawl::Crawl;
 use crate::fetch::Fetched;
@@ -72,6 +74,8 @@ pub struct TaskResult {
     pub delay: Option<Duration>,
     /// See [`TaskDone`].
     pub evidence: Option<Evidence>,
+    /// If it resembles a block: the answer that it is compared by.
+    pub likeness: Option<u64>,
     /// If the page says nothing without its scripts: what is needed to try it in the browser.
     pub unread: Option<Unread>,
     /// Its share of the worker's memory, from the extraction until it is saved.
@@ -113,6 +117,7 @@ impl TaskResult {
             next_start: None,
             delay: None,
             evidence: None,
+            likeness: None,
             unread: None,
             memory: None,
         }
@@ -129,6 +134,7 @@ impl TaskResult {
             elapsed: self.elapsed,
             next_start: self.next_start,
             delay: self.delay,
+            likeness: self.likeness,
             ..TaskResult::unfetched(self.task.clone(), Arc::clone(&self.crawl), Outcome::Ok)
         }
     }
@@ -191,9 +197,13 @@ impl TaskResult {
         // What a page writes can never be taken for what its worker marks.
         let mut links = self.links;
         links.retain(|link| LinkKind::of(link).0 == LinkKind::Link);
+        let likeness = self.likeness.filter(|_| self.outcome == Outcome::Ok);
+        let likeness =
+            likeness.map(|answer| evidence_of_likeness(&self.task.url, self.status_code, answer));
+        let noticed = self.evidence.or(likeness);
         let evidence = match is_unmatched {
-            true => Some(with_unmatched(self.evidence)),
-            false => self.evidence,
+            true => Some(with_unmatched(noticed)),
+            false => noticed,
         };
         let complete = !self.task.records.is_empty() && resolved.len() >= self.task.records.len();
         if complete {
@@ -248,7 +258,9 @@ fn memory_of(value: &Value) -> usize {
 fn evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
     let sign = match (fetched.answer, fetched.status_code) {
         (Answer::Silent, _) => fetched.error.clone()?,
-        (Answer::Overloaded { .. }, Some(status)) => format!("the page answered {status}"),
+        (Answer::Overloaded { .. } | Answer::TooMany { .. }, Some(status)) => {
+            format!("the page answered {status}")
+        }
         _ => return None,
     };
     Some(Evidence {

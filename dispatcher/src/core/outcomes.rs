@@ -20,6 +20,7 @@ use crate::site_state::until_seconds;
 use crate::store_writer::{BackfillWrite, StoreWrite};
 
 mod steps;
+mod taking_back;
 
 /// The dispatcher itself writes pages that killed their workers, after the commit. A crash before
 /// the write loses it, so after a start all such pages of this period are written again.
@@ -173,7 +174,9 @@ impl Core {
         if !suspects.is_empty() {
             let woken = self.frontier.reopen(&suspects, now_ms)?;
             self.wake(woken);
+            self.next_site_ms = Some(now_ms);
         }
+        self.take_back_false_pages(now_ms)?;
         for rest in self.frontier.take_begun_rests() {
             if rest.until_ms.is_some() {
                 *self.counters.rests.entry(rest.reason).or_default() += 1;

@@ -43,14 +43,13 @@ impl Frontier {
                 Some(disposition) => disposition,
                 None => frontier.judge_site(&task, report, now_ms)?,
             };
+            if report.outcome == Outcome::Blocked
+                && matches!(disposition, Disposition::SiteRests(_) | Disposition::Ends)
+            {
+                frontier.suspect_doubtful_pages(task.site, report)?;
+            }
             match disposition {
-                Disposition::SiteRests(turn) => {
-                    if report.outcome == Outcome::Blocked {
-                        let doubted = frontier.doubts.take(task.site);
-                        frontier.rests.suspect(doubted);
-                    }
-                    return Ok(Completion::SiteRests(turn));
-                }
+                Disposition::SiteRests(turn) => return Ok(Completion::SiteRests(turn)),
                 Disposition::Waits => return Ok(Completion::WillRetry),
                 Disposition::Own if frontier.retry(&task, report, now_ms)? => {
                     return Ok(Completion::WillRetry);
@@ -69,7 +68,7 @@ impl Frontier {
                 now_ms,
             )?;
             frontier.count_page(&task, report)?;
-            frontier.doubts.note(task.site, report);
+            frontier.note_doubt(task.site, report)?;
             let page = HeldPage {
                 crawl: task.crawl,
                 site: task.site,

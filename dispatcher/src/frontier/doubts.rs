@@ -2,15 +2,18 @@
 //!
 //! - An answer that its worker *suspects* (an outcome `blocked` without evidence) is not taken for the page: its
 //!   task is queued again, and waits until others of its site had their turn, by which the worker knows.
-//! - Short pages without fields and links that a site served *before a block*, since its last good page, may have
-//!   been blocks that nobody has recognised. When the site begins to rest, their tasks are queued again.
+//! - *Doubtful* pages are all that their site has served since its last good page: short ones without fields and links,
+//!   and those that resemble a challenge, as their worker says. If the site blocks then, they may have been blocks that
+//!   nobody has recognised: their tasks are queued again, to be fetched after the rest, or to end as blocked if there is no
+//!   waiting for it. What they have brought into records is taken back before ([`taking_back`](super::taking_back)).
+//!   Of those that resemble a challenge only the last answer counts, and only if it came more than once.
 //!
-//! The first is durable. The second is in memory, and bounded: a restart forgets it, and the pages stay as they are.
+//! Both are durable (table `doubtful_pages`). The second is bounded: what is beyond stays as it is.
 
 use std::collections::HashMap;
 
-use rusqlite::Result;
-use webfill_wire::{Outcome, RestReason, TaskDone};
+use rusqlite::{Connection, Result, params};
+use webfill_wire::{Outcome, RestReason, TaskDone, likeness_of};
 
 use super::Frontier;
 use super::answers::{SiteId, TaskId};
@@ -29,31 +32,46 @@ const MOST_SITES: usize = 4_096;
 /// one.
 const WAIT_MS: i64 = 1_000;
 
-/// The short pages without content that each site has served since its last good one.
+/// What a block is recognised by that was compared with the answers before it.
+const COMPARED: &str = "(rule repeated-";
+
+#[derive(Debug, Clone, Copy)]
+struct DoubtfulPage {
+    task: TaskId,
+    /// If it resembles a challenge: which answer it is. Otherwise it is one without content.
+    answer: Option<u64>,
+    fields: u32,
+}
+
+/// The doubtful pages of each site, as they are stored.
 #[derive(Debug, Default)]
-pub(super) struct Doubts(HashMap<SiteId, Vec<TaskId>>);
+pub(super) struct Doubts(HashMap<SiteId, Vec<DoubtfulPage>>);
 
 impl Doubts {
-    /// A task has ended with a page or without.
-    pub(super) fn note(&mut self, site: SiteId, report: &TaskDone) {
-        if report.outcome != Outcome::Ok {
-            return;
+    pub(super) fn open(db: &Connection) -> Result<Doubts> {
+        let mut doubts = Doubts::default();
+        let sql = "SELECT site, task, answer, fields FROM doubtful_pages ORDER BY place";
+        let mut select = db.prepare(sql)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let pages = doubts.0.entry(row.get(0)?).or_default();
+            pages.push(DoubtfulPage {
+                task: row.get::<_, i64>(1)? as TaskId,
+                answer: row.get::<_, Option<i64>>(2)?.map(|answer| answer as u64),
+                fields: row.get(3)?,
+            });
         }
-        if report.fields > 0 || !report.links.is_empty() || report.body_bytes > SHORT_BYTES {
-            self.0.remove(&site);
-            return;
-        }
-        if self.0.len() >= MOST_SITES && !self.0.contains_key(&site) {
-            self.0.clear();
-        }
-        let tasks = self.0.entry(site).or_default();
-        if tasks.len() < MOST_PAGES {
-            tasks.push(report.task);
-        }
+        Ok(doubts)
     }
 
-    pub(super) fn take(&mut self, site: SiteId) -> Vec<TaskId> {
-        self.0.remove(&site).unwrap_or_default()
+    /// The site whose doubtful pages are the oldest.
+    fn oldest(&self) -> Option<SiteId> {
+        let newest_page = |(_, pages): &(&SiteId, &Vec<DoubtfulPage>)| {
+            let newest = pages.last();
+            newest.map(|page| page.task)
+        };
+        let oldest = self.0.iter().min_by_key(newest_page);
+        oldest.map(|(site, _)| *site)
     }
 }
 
@@ -62,7 +80,78 @@ fn is_suspicion(report: &TaskDone) -> bool {
     report.outcome == Outcome::Blocked && report.status_code.is_some() && report.evidence.is_none()
 }
 
+/// `None`: a good page.
+fn doubtful(report: &TaskDone) -> Option<DoubtfulPage> {
+    let is_empty =
+        report.fields == 0 && report.links.is_empty() && report.body_bytes <= SHORT_BYTES;
+    let answer = likeness_of(report).filter(|_| !is_empty);
+    (is_empty || answer.is_some()).then_some(DoubtfulPage {
+        task: report.task,
+        answer,
+        fields: report.fields,
+    })
+}
+
+/// Those of a site's doubtful pages that were blocks, as far as can be said, now that it blocks by this sign.
+fn blocks_among(mut pages: Vec<DoubtfulPage>, sign: &str) -> Vec<DoubtfulPage> {
+    let last = pages.iter().rev().find_map(|page| page.answer);
+    let same = pages.iter().filter(|page| page.answer == last);
+    let is_repeated = sign.contains(COMPARED) || same.count() > 1;
+    pages.retain(|page| page.answer.is_none() || (page.answer == last && is_repeated));
+    pages
+}
+
 impl Frontier {
+    /// A task has ended, with a page or without.
+    pub(super) fn note_doubt(&mut self, site: SiteId, report: &TaskDone) -> Result<()> {
+        if report.outcome != Outcome::Ok {
+            return Ok(());
+        }
+        let Some(page) = doubtful(report) else {
+            return self.take_doubts(site).map(drop);
+        };
+        if self.doubts.0.len() >= MOST_SITES
+            && !self.doubts.0.contains_key(&site)
+            && let Some(oldest) = self.doubts.oldest()
+        {
+            self.take_doubts(oldest)?;
+        }
+        let pages = self.doubts.0.entry(site).or_default();
+        if pages.len() >= MOST_PAGES || pages.iter().any(|known| known.task == page.task) {
+            return Ok(());
+        }
+        let sql = "INSERT OR REPLACE INTO doubtful_pages (site, task, place, answer, fields)
+                   VALUES (?1, ?2, ?3, ?4, ?5)";
+        let answer = page.answer.map(|answer| answer as i64);
+        let place = pages.len() as i64;
+        let values = params![site, page.task as i64, place, answer, page.fields];
+        self.db.prepare_cached(sql)?.execute(values)?;
+        pages.push(page);
+        Ok(())
+    }
+
+    /// The site blocks: what it has served since its last good page is to be fetched again.
+    pub(super) fn suspect_doubtful_pages(&mut self, site: SiteId, report: &TaskDone) -> Result<()> {
+        let pages = self.take_doubts(site)?;
+        let sign = report.evidence.as_ref().map_or("", |found| &found.sign);
+        for page in blocks_among(pages, sign) {
+            match page.fields {
+                0 => self.rests.suspect(vec![page.task]),
+                _ => self.note_to_take_back(page.task)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn take_doubts(&mut self, site: SiteId) -> Result<Vec<DoubtfulPage>> {
+        let Some(pages) = self.doubts.0.remove(&site) else {
+            return Ok(Vec::new());
+        };
+        let sql = "DELETE FROM doubtful_pages WHERE site = ?1";
+        self.db.prepare_cached(sql)?.execute([site])?;
+        Ok(pages)
+    }
+
     /// What becomes of a task whose answer is only suspected. `None` if it is not, or if its site is known to
     /// block: then it is one more block.
     pub(super) fn doubt(

@@ -322,6 +322,17 @@ CREATE TABLE IF NOT EXISTS site_rules (       -- what else was set by hand
     most_pages INTEGER,                       -- of the limit that sites.pages_left counts down
     lane       TEXT
 ) STRICT;
+CREATE TABLE IF NOT EXISTS doubtful_pages (   -- since the last good page of their site
+    site INTEGER NOT NULL,
+    task INTEGER NOT NULL,
+    place  INTEGER NOT NULL,                  -- in the order in which they came
+    answer INTEGER,                           -- one that resembles a challenge; NULL: one without content
+    fields INTEGER NOT NULL DEFAULT 0,        -- values that were stored with the page
+    PRIMARY KEY (site, task)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS taken_back (       -- pages whose values the store still has to take back
+    task INTEGER PRIMARY KEY
+) STRICT;
 ";
 
 /// An empty file is a database; those that SQLite puts beside it have its mode.

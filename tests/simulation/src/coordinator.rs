@@ -292,7 +292,8 @@ impl World {
             match write {
                 StoreWrite::Backfill(application) => self.hand_to_store(application),
                 StoreWrite::SiteStates(states) => self.write_site_states(states),
-                StoreWrite::Crawl(_) | StoreWrite::Page(_) => {}
+                // Its workers mark no page as alike a block.
+                StoreWrite::Crawl(_) | StoreWrite::Page(_) | StoreWrite::TakeBack(_) => {}
             }
         }
         self.note_statuses(&committed.outgoing);

@@ -59,8 +59,13 @@ const WORDS_OF_CHALLENGES: [&str; 11] = [
 
 /// What the scripts of challenges do: set a cookie, move on, send a form, hide what they do. Scripts
 /// that only change their page are an application's.
-const SCRIPTS_OF_CHALLENGES: [&str; 10] = [
+const SCRIPTS_OF_CHALLENGES: [&str; 15] = [
     "document.cookie",
+    "cookieStore",
+    "history.go(",
+    "location.assign(",
+    "[\"location\"]",
+    "[\"reload\"]",
     "location.reload",
     "location.replace",
     "location.href",
@@ -139,6 +144,12 @@ impl RepeatedPages {
         // It comes once more, and nothing else came in between.
         run.acquit();
         None
+    }
+
+    /// The answer that was noted last of a site, if it resembles a challenge.
+    pub fn likeness(&self, site: &str) -> Option<u64> {
+        let run = self.recent.get(site).filter(|run| run.length > 0);
+        run.map(|run| run.answer)
     }
 
     fn end_run(&mut self, site: &str) {

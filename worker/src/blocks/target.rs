@@ -70,7 +70,19 @@ const CHALLENGES: [&str; 12] = [
 
 /// Words that stand for them in the name of another host of the same site, such as `sec.site.example`, and in
 /// paths at it.
-const GATES: [&str; 6] = ["sec", "verify", "verification", "human", "bot", "bots"];
+const GATES: [&str; 11] = [
+    "sec",
+    "security",
+    "verify",
+    "verification",
+    "human",
+    "bot",
+    "bots",
+    "shield",
+    "block",
+    "deny",
+    "firewall",
+];
 
 /// Words of the places where healthy sites send people to, whatever else these are called.
 const HEALTHY: [&str; 26] = [
@@ -159,6 +171,9 @@ mod tests {
             ("https://sec.site.example/", true),
             ("https://sec.site.example/?u=%2Fitem%2F7", true),
             ("https://bot-check.site.example/x", true),
+            ("https://shield.site.example/", true),
+            ("https://block.site.example/?u=7", true),
+            ("https://security.site.example/", true),
             ("https://www.site.example/_sec/verify?u=7", true),
             ("https://geo.vendor.example/captcha/?r=7", true),
             ("https://challenge.vendor.example/", true),

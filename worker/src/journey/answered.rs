@@ -50,7 +50,10 @@ impl Journey {
     ) -> FetchedPage {
         let site = task.site.clone();
         let block = self.judge(&mut fetched, url, &task, crawl.lane);
+        let is_compared = fetched.outcome == Outcome::Ok && crawl.lane == Lane::Http;
+        let likeness = self.repeated_pages.borrow().likeness(&site);
         let mut result = TaskResult::unfetched(task, crawl, Outcome::NetworkError);
+        result.likeness = likeness.filter(|_| is_compared);
         result.started_at_ms = request.started.wall_ms;
         self.note_answer(&site, request, &fetched);
         result.elapsed = request.started.instant.elapsed();

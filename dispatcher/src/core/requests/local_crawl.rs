@@ -25,6 +25,9 @@ const SOON_MS: i64 = 5_000;
 /// At most this many of them are told.
 const RESTS_TOLD: usize = 5;
 
+/// At most this many sites whose pages repeat others are told.
+const REPEATING_TOLD: usize = 10;
+
 /// The sites that rest, as they were looked at last.
 #[derive(Debug, Default)]
 pub(in crate::core) struct RestsTold {
@@ -187,7 +190,7 @@ impl Core {
         }))
     }
 
-    /// Registers a crawl, new or from before the start, and queues its pending backfills.
+    /// Registers a crawl, new or from before the start, and queues its pending backfills; what is to be taken back is waited for.
     pub(in crate::core) fn register_crawl(
         &mut self,
         crawl: CrawlKey,
@@ -199,6 +202,12 @@ impl Core {
         }
         for page in self.frontier.pending_backfills(crawl)? {
             self.queue_backfill(crawl, page)?;
+        }
+        // The store was asked at the start.
+        for page in self.frontier.false_pages()? {
+            if page.crawl == crawl {
+                self.crawls.backfill_queued(crawl);
+            }
         }
         Ok(())
     }
@@ -315,6 +324,8 @@ impl Core {
         }
         answer["quiet_s"] = self.quiet_s(now_ms).into();
         answer["scripts"] = self.scripts_told(crawls)?;
+        let (sites, first) = self.frontier.repeating_sites(crawls, REPEATING_TOLD)?;
+        answer["repeating"] = json!({"sites": sites, "first": first});
         Ok(answer)
     }
 

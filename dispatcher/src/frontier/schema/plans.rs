@@ -11,15 +11,17 @@ use rusqlite::{Connection, OptionalExtension};
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// What may be walked as a whole: it is small, or all of it is wanted.
-const SMALL: [&str; 12] = [
+const SMALL: [&str; 14] = [
     "CONSTANT ROW",
     "crawls",
+    "doubtful_pages",
     "epochs",
     "json_each",
     "notices",
     "seen_runs",
     "site_states",
     "supervisors",
+    "taken_back",
     "undelivered",
     "unsaved",
     "unsaved_site_states",

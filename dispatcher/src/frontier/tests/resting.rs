@@ -283,3 +283,42 @@ fn all_states_are_saved_again_after_a_start() {
     let until_ms = 1_000;
     assert_eq!(unsaved(&mut fixture), [(2, Phase::Resting { until_ms })]);
 }
+
+/// What a site served before it blocked is queued again, and a restart in between forgets none of it.
+#[test]
+fn doubtful_pages_are_remembered_across_a_restart() {
+    let mut fixture = fixture();
+    let urls = ["/1", "/2", "/3", "/4"].map(|path| format!("http://soft.example{path}"));
+    fixture.feed(&urls.each_ref().map(String::as_str));
+    let tasks = fixture.lease_all();
+    let nothing = |task: &Leased| TaskDone {
+        fields: 0,
+        ..report(task)
+    };
+    fixture.report(&nothing(&tasks[0]));
+    // What came before a good page is beyond doubt.
+    fixture.report(&report(&tasks[1]));
+    fixture.report(&nothing(&tasks[2]));
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    let blocked = TaskDone {
+        outcome: Outcome::Blocked,
+        status_code: Some(403),
+        ..nothing(&tasks[3])
+    };
+    let blocked = TaskDone {
+        evidence: Some(Evidence {
+            url: tasks[3].url.clone(),
+            status_code: Some(403),
+            sign: "a challenge".into(),
+            no_route: false,
+        }),
+        ..blocked
+    };
+    let ended = fixture.frontier.complete(&blocked, 0).unwrap();
+    assert!(matches!(ended, Completion::SiteRests(_)), "{ended:?}");
+    assert_eq!(fixture.frontier.take_suspects(), [tasks[2].task]);
+    fixture.frontier.reopen(&[tasks[2].task], 0).unwrap();
+    assert_eq!(fixture.outcomes(), [(Outcome::Ok, 2)]);
+    fixture.assert_conserved();
+}

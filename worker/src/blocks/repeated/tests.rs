@@ -50,6 +50,9 @@ fn one_page_for_every_url_with_nothing_for_readers_is_recognised_at_the_second()
         "<title>Just a moment...</title><p>Hold on.</p>",
         "<script>location.href='/_sec/verify?t=1'</script>",
         "<script>eval(atob('x'))</script>",
+        "<script>history.go(0)</script>",
+        "<script>cookieStore.set('k', 'v')</script>",
+        "<script>window[\"location\"][\"reload\"]()</script>",
     ] {
         assert_eq!(signs(&[body; 4]), expected, "{body}");
     }

@@ -1,0 +1,28 @@
+//! That a page resembles a block, and is taken for a page all the same.
+//!
+//! It travels as the evidence of an outcome `ok`, as [`repeats`](crate::repeats) does.
+
+use crate::unmatched::without_mark;
+use crate::{Evidence, Outcome, TaskDone};
+
+const MARK: &str = "resembles\t";
+
+/// The evidence of a page that resembles a block. `answer`: a hash of what such pages are compared by.
+pub fn evidence_of_likeness(url: &str, status_code: Option<u16>, answer: u64) -> Evidence {
+    Evidence {
+        url: url.to_owned(),
+        status_code,
+        sign: format!("{MARK}{answer:x}"),
+        no_route: false,
+    }
+}
+
+/// The answer that a page resembles a block by.
+pub fn likeness_of(done: &TaskDone) -> Option<u64> {
+    let evidence = done
+        .evidence
+        .as_ref()
+        .filter(|_| done.outcome == Outcome::Ok)?;
+    let answer = without_mark(&evidence.sign).strip_prefix(MARK)?;
+    u64::from_str_radix(answer, 16).ok()
+}
