@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request};
 use serde_json::{Value, json};
@@ -33,11 +33,13 @@ use webfill_wire::RefusalLog;
 use webfill_wire::keys::Rights;
 
 use self::answers::{Answer, json_answer, raw_json, refused, with_header};
+use self::guard::{MediaType, media_type};
 pub(crate) use self::pending_requests::PendingRequests;
 use self::watches::is_of_watches;
 use crate::clock::SteadyClock;
 use crate::control::Asked;
 use crate::health::Health;
+use crate::permits::Permit;
 use crate::requester::{Way, Who};
 
 /// The shared state of all connections.
@@ -110,6 +112,8 @@ struct Visit {
     from: IpAddr,
     who: Who,
     rights: Rights,
+    /// What it counts for.
+    permit: Option<Arc<Permit>>,
 }
 
 impl Visit {
@@ -124,6 +128,7 @@ impl Visit {
             from,
             who,
             rights: Rights::ALL,
+            permit: None,
         }
     }
 
@@ -188,6 +193,36 @@ impl Visit {
                 503,
                 "the frontier is being opened: try again in a few seconds",
             ),
+            _ => match self.begin(&request) {
+                Ok(()) => self.answer_begun(request).await,
+                Err(refusal) => *refusal,
+            },
+        }
+    }
+
+    /// Counts what the request may take until it is answered, or refuses it for now.
+    fn begin(&mut self, request: &Request<Incoming>) -> Result<(), Box<Answer>> {
+        let is_stream = media_type(request.headers()) == Some(MediaType::JsonLines);
+        let bytes = match request.body().size_hint().upper() {
+            // Lines are handed over in parts.
+            _ if is_stream => feed::MOST_BATCH_BYTES,
+            Some(bytes) => usize::try_from(bytes)
+                .unwrap_or(usize::MAX)
+                .min(body::MOST_BYTES),
+            None => body::MOST_BYTES,
+        };
+        match self.service.pending_requests.admit(&self.who, bytes) {
+            Ok(permit) => {
+                self.permit = Some(permit);
+                Ok(())
+            }
+            Err(refusal) => Err(Box::new(json_answer(503, refusal.answer()))),
+        }
+    }
+
+    async fn answer_begun(&self, request: Request<Incoming>) -> Answer {
+        let path = request.uri().path().to_owned();
+        match (request.method(), &*path) {
             (&Method::GET, "/status") => self.act(json!({"action": "status"})).await,
             (&Method::GET, "/info") => self.act(of_query("info", &request)).await,
             (&Method::GET, "/why") => self.act(of_query("why", &request)).await,
@@ -242,9 +277,10 @@ impl Visit {
 
     /// The dispatcher's answer; `None` if its loop has ended.
     async fn asked(&self, asked: Asked) -> Option<Value> {
+        let permit = self.permit.clone()?;
         let pending = &self.service.pending_requests;
         pending
-            .ask(self.who.clone(), self.rights.clone(), asked)
+            .ask(self.who.clone(), self.rights.clone(), asked, permit)
             .await
     }
 

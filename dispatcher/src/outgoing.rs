@@ -19,9 +19,35 @@ pub enum Client {
     Socket(ControlPeer),
     /// On the socket of feeders.
     Feeder(Peer),
-    /// By HTTP: the number of the request.
-    Http(u64),
+    /// By HTTP.
+    Http(HttpAsker),
 }
+
+/// Who waits for an answer by HTTP.
+#[derive(Debug, Clone)]
+pub struct HttpAsker {
+    /// Of the request.
+    pub(crate) number: u64,
+    /// What it counts for until it is answered.
+    pub(crate) permit: Option<Arc<Permit>>,
+}
+
+impl From<u64> for HttpAsker {
+    fn from(number: u64) -> HttpAsker {
+        HttpAsker {
+            number,
+            permit: None,
+        }
+    }
+}
+
+impl PartialEq for HttpAsker {
+    fn eq(&self, other: &HttpAsker) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for HttpAsker {}
 
 /// A peer on the control socket, with what its request counts for until the answer has left.
 #[derive(Debug, Clone)]
@@ -49,7 +75,8 @@ impl Client {
     pub(crate) fn permit(&self) -> Option<&Arc<Permit>> {
         match self {
             Client::Socket(peer) => peer.permit.as_ref(),
-            Client::Feeder(_) | Client::Http(_) => None,
+            Client::Http(asker) => asker.permit.as_ref(),
+            Client::Feeder(_) => None,
         }
     }
 }

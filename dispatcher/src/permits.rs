@@ -3,15 +3,16 @@
 //! their bytes, until they are answered; and the bytes of answers that it has not read.
 //!
 //! A request beyond a bound is refused, for now, before it is read. One that nothing else is under way for
-//! is always let in, so that who asks one thing at a time is never refused because of others. A client that
-//! goes on sending without reading its refusals gets no more of them.
+//! is always let in, so that who asks one thing at a time is never refused because of others, unless its key does
+//! so on too many connections. A client that goes on sending without reading its refusals gets no more of them,
+//! until what is under way is within the bounds again.
 //!
 //! A [`Permit`] goes along with its request and then with the answer, and gives back what it counts for
 //! when it is dropped, by whatever way that was answered or not.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use webfill_wire::socket::{Held, Peer};
 
@@ -40,8 +41,15 @@ const OF_ALL: Bounds = Bounds {
     answer_bytes: 32 << 20,
 };
 
+/// Connections of a key that may have something under way at once.
+const MOST_CONNECTIONS_OF_A_KEY: usize = 256;
+
+pub(crate) const TOO_MUCH: &str =
+    "too much at once: wait for the answers to what was sent before, and read them";
+const TOO_MANY_CONNECTIONS: &str = "too many connections of this key have requests under way: use fewer, or wait for their answers";
+
 /// Who has so many times as much as is allowed under way is not even refused any more.
-const UNHEARD_BEYOND: usize = 8;
+const UNHEARD_BEYOND: usize = 4;
 
 /// What is let in whatever else is under way, if nothing of its sender is.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
@@ -55,6 +63,8 @@ struct Account {
     requests: AtomicUsize,
     bytes: AtomicUsize,
     answer_bytes: AtomicUsize,
+    /// Of a key: its connections that have something under way.
+    connections: AtomicUsize,
 }
 
 impl Account {
@@ -73,6 +83,8 @@ struct Connection {
     key: Option<Arc<Account>>,
     all: Arc<All>,
     is_gone: AtomicBool,
+    /// It has sent more than is even refused, until what is under way is within the bounds again.
+    is_unheard: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +106,34 @@ impl Connection {
         accounts.any(|(account, bounds)| account.exceeds(bounds, more_bytes, times))
     }
 
+    /// Whether nothing of it is under way, and its key has enough other connections of which something is.
+    fn is_one_too_many(&self) -> bool {
+        let key = self.key.as_deref();
+        let busy = key.map_or(0, |key| key.connections.load(Relaxed));
+        busy >= MOST_CONNECTIONS_OF_A_KEY && self.own.requests.load(Relaxed) == 0
+    }
+
+    fn begin_request(&self, bytes: usize) {
+        let is_first = self.own.requests.fetch_add(1, Relaxed) == 0;
+        self.all.account.requests.fetch_add(1, Relaxed);
+        if let Some(key) = &self.key {
+            key.requests.fetch_add(1, Relaxed);
+            key.connections.fetch_add(usize::from(is_first), Relaxed);
+        }
+        self.count(|account| {
+            account.bytes.fetch_add(bytes, Relaxed);
+        });
+    }
+
+    fn end_request(&self) {
+        let was_last = self.own.requests.fetch_sub(1, Relaxed) == 1;
+        self.all.account.requests.fetch_sub(1, Relaxed);
+        if let Some(key) = &self.key {
+            key.requests.fetch_sub(1, Relaxed);
+            key.connections.fetch_sub(usize::from(was_last), Relaxed);
+        }
+    }
+
     fn count(&self, count: impl Fn(&Account)) {
         self.accounts().for_each(|(account, _)| count(account));
     }
@@ -107,12 +147,22 @@ pub(crate) struct Permits {
     connections: Kept<Peer, Connection>,
 }
 
+/// The permits of all ways in: a key has no more because it uses several.
+#[derive(Clone, Default)]
+pub(crate) struct SharedPermits(Arc<Mutex<Permits>>);
+
+impl SharedPermits {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Permits> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What has become of a request at the door.
 #[derive(Debug)]
 pub(crate) enum Admission {
     Taken(Permit),
-    /// There is too much of its sender; the permit is that of the refusal.
-    Refused(Permit),
+    /// There is too much of its sender, as the text says; the permit is that of the refusal.
+    Refused(Permit, &'static str),
     /// Its sender does not read the refusals either.
     Unheard,
 }
@@ -130,15 +180,36 @@ impl Permits {
             all,
             ..Connection::default()
         });
+        let had_exceeded = connection.is_unheard.load(Relaxed);
+        if had_exceeded && connection.exceeds(0, 1) {
+            return Admission::Unheard;
+        }
+        connection.is_unheard.store(false, Relaxed);
         let nothing_else = connection.own.requests.load(Relaxed) == 0;
         let is_always_let_in = nothing_else && bytes <= SMALL_BYTES;
-        if is_always_let_in || !connection.exceeds(bytes, 1) {
+        let is_one_too_many = connection.is_one_too_many();
+        if !is_one_too_many && (is_always_let_in || !connection.exceeds(bytes, 1)) {
             return Admission::Taken(Permit::of(connection, bytes));
         }
         match connection.exceeds(0, UNHEARD_BEYOND) {
-            true => Admission::Unheard,
-            false => Admission::Refused(Permit::of(connection, 0)),
+            true => {
+                connection.is_unheard.store(true, Relaxed);
+                Admission::Unheard
+            }
+            false if is_one_too_many => {
+                Admission::Refused(Permit::of(connection, 0), TOO_MANY_CONNECTIONS)
+            }
+            false => Admission::Refused(Permit::of(connection, 0), TOO_MUCH),
         }
+    }
+
+    /// Whether a connection is known to be unheard. It costs little, for who reads a flood.
+    pub(crate) fn is_unheard(&self, peer: &Peer) -> bool {
+        let known = self.connections.held.get(peer).and_then(Weak::upgrade);
+        known.is_some_and(|one| {
+            let is_unheard = one.is_unheard.load(Relaxed) && !one.is_gone.load(Relaxed);
+            is_unheard && one.exceeds(0, 1)
+        })
     }
 
     /// Whether long requests are to wait until others are carried out.
@@ -168,10 +239,7 @@ pub(crate) struct Permit {
 
 impl Permit {
     fn of(connection: Arc<Connection>, bytes: usize) -> Permit {
-        connection.count(|account| {
-            account.requests.fetch_add(1, Relaxed);
-            account.bytes.fetch_add(bytes, Relaxed);
-        });
+        connection.begin_request(bytes);
         Permit {
             connection,
             bytes: AtomicUsize::new(bytes),
@@ -236,9 +304,9 @@ impl Drop for Permit {
         self.release_bytes();
         let answer_bytes = *self.answer_bytes.get_mut();
         self.connection.count(|account| {
-            account.requests.fetch_sub(1, Relaxed);
             account.answer_bytes.fetch_sub(answer_bytes, Relaxed);
         });
+        self.connection.end_request();
     }
 }
 
@@ -312,7 +380,7 @@ mod tests {
             under_way.push(taken(permits.admit(&peer, None, 10)));
         }
         let mut refusals = Vec::new();
-        while let Admission::Refused(permit) = permits.admit(&peer, None, 10) {
+        while let Admission::Refused(permit, _) = permits.admit(&peer, None, 10) {
             refusals.push(permit);
         }
         assert_eq!(
@@ -321,7 +389,12 @@ mod tests {
         );
         assert!(matches!(permits.admit(&peer, None, 10), Admission::Unheard));
         taken(permits.admit(&vec![2], None, 10));
-        drop((refusals, under_way));
+        assert!(permits.is_unheard(&peer));
+        refusals.clear();
+        let admission = permits.admit(&peer, None, 10);
+        assert!(matches!(admission, Admission::Unheard), "it has not read");
+        under_way.clear();
+        assert!(!permits.is_unheard(&peer));
         taken(permits.admit(&peer, None, 10));
         assert_eq!(permits.all.account.requests.load(Relaxed), 0);
         assert_eq!(permits.all.account.bytes.load(Relaxed), 0);
@@ -361,6 +434,26 @@ mod tests {
     }
 
     #[test]
+    fn a_key_has_something_under_way_on_so_many_connections_only() {
+        let mut permits = Permits::default();
+        let (key, other): (Arc<str>, Arc<str>) = ("shop".into(), "other".into());
+        let peer = |number: usize| number.to_be_bytes().to_vec();
+        let all = 0..MOST_CONNECTIONS_OF_A_KEY;
+        let mut under_way: Vec<Permit> = all
+            .map(|number| taken(permits.admit(&peer(number), Some(&key), 10)))
+            .collect();
+        let further = peer(MOST_CONNECTIONS_OF_A_KEY);
+        match permits.admit(&further, Some(&key), 10) {
+            Admission::Refused(_, why) => assert_eq!(why, TOO_MANY_CONNECTIONS),
+            other => panic!("{other:?}"),
+        }
+        taken(permits.admit(&further, Some(&other), 10));
+        under_way.push(taken(permits.admit(&peer(0), Some(&key), 10)));
+        under_way.remove(1);
+        taken(permits.admit(&further, Some(&key), 10));
+    }
+
+    #[test]
     fn a_sender_that_does_not_read_is_refused_until_it_does() {
         let mut permits = Permits::default();
         let peer = vec![1];
@@ -371,7 +464,7 @@ mod tests {
         assert!(answered.has_unread());
         assert!(matches!(
             permits.admit(&peer, None, 10),
-            Admission::Refused(_)
+            Admission::Refused(..)
         ));
         drop(answered);
         taken(permits.admit(&peer, None, 10));

@@ -14,14 +14,14 @@ use std::time::Duration;
 use webfill_api::Refusal;
 use webfill_startup::Fault;
 use webfill_wire::RefusalLog;
+use webfill_wire::socket::Peer;
 
 use crate::clock::SteadyClock;
 use crate::control::{self, Asked};
 use crate::fair_queue::FairQueue;
 use crate::outgoing::Client;
-use crate::permits::{Admission, Gauge, Permits, SMALL_BYTES};
+use crate::permits::{Admission, Gauge, SMALL_BYTES, SharedPermits};
 use crate::requester::{Requester, Sender, Who};
-use crate::rights;
 
 /// While so much of long requests was read and not carried out, no further one is read.
 const MOST_READ_BYTES: usize = 24 << 20;
@@ -62,7 +62,7 @@ impl Frame {
 
 /// The threads' handle; they end when this is dropped and everything is read.
 pub(crate) struct RequestReader {
-    permits: Permits,
+    permits: SharedPermits,
     /// Senders that are not heard, so that each is logged once a minute.
     unheard: RefusalLog,
     /// Only processes of this user reach the control socket: they are not counted.
@@ -89,13 +89,13 @@ impl RequestReader {
     pub(crate) fn start(
         clock: SteadyClock,
         is_private: bool,
+        permits: SharedPermits,
         on_read: impl Fn(ClientRequest) + Send + Sync + 'static,
     ) -> Result<RequestReader, Fault> {
-        let permits = Permits::default();
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             changed: Condvar::new(),
-            gauge: permits.gauge(),
+            gauge: permits.lock().gauge(),
         });
         let on_read = Arc::new(on_read);
         for (name, reads_long) in [("request-reader", true), ("short-requests", false)] {
@@ -122,12 +122,22 @@ impl RequestReader {
         })
     }
 
+    /// Whether anything is done with what this connection sends.
+    pub(crate) fn hears(&self, peer: &Peer) -> bool {
+        self.is_private || !self.permits.lock().is_unheard(peer)
+    }
+
     /// Queues a frame without blocking, or its refusal.
-    pub(crate) fn enqueue(&mut self, mut requester: Requester, frame: Vec<u8>) {
-        let mut content = match rights::refuse_unread(&frame, &requester.rights) {
-            true => Content::UnreadFeed,
-            false => Content::Unread(frame),
-        };
+    pub(crate) fn enqueue(&mut self, requester: Requester, frame: Vec<u8>) {
+        self.enqueue_content(requester, Content::Unread(frame));
+    }
+
+    /// Queues the refusal of crawl requests whose sender may only read ([`rights::refuse_unread`]).
+    pub(crate) fn enqueue_unread(&mut self, requester: Requester) {
+        self.enqueue_content(requester, Content::UnreadFeed);
+    }
+
+    fn enqueue_content(&mut self, mut requester: Requester, mut content: Content) {
         let bytes = match &content {
             Content::Unread(frame) => frame.len(),
             Content::Refused(_) | Content::UnreadFeed => 0,
@@ -136,10 +146,11 @@ impl RequestReader {
             && !self.is_private
         {
             let key = requester.who.name.as_ref();
-            let permit = match self.permits.admit(&one.peer, key, bytes) {
+            let admission = self.permits.lock().admit(&one.peer, key, bytes);
+            let permit = match admission {
                 Admission::Taken(permit) => permit,
-                Admission::Refused(permit) => {
-                    content = Content::Refused(too_much());
+                Admission::Refused(permit, why) => {
+                    content = Content::Refused(Refusal::for_now("$", why));
                     permit
                 }
                 Admission::Unheard => return self.log_unheard(&requester.who),
@@ -211,11 +222,6 @@ impl Shared {
     }
 }
 
-fn too_much() -> Refusal {
-    let why = "too much at once: wait for the answers to what was sent before, and read them";
-    Refusal::for_now("$", why)
-}
-
 fn read(frame: Frame, clock: SteadyClock, is_private: bool) -> ClientRequest {
     let Frame { requester, content } = frame;
     let mut bytes = BYTES_OF_A_REQUEST;
@@ -262,7 +268,8 @@ mod tests {
     fn reader(is_private: bool) -> (RequestReader, mpsc::Receiver<ClientRequest>) {
         let (read, requests) = mpsc::channel();
         let on_read = move |request| read.send(request).unwrap();
-        let reader = RequestReader::start(SteadyClock::start(), is_private, on_read);
+        let permits = SharedPermits::default();
+        let reader = RequestReader::start(SteadyClock::start(), is_private, permits, on_read);
         (reader.unwrap(), requests)
     }
 

@@ -3,6 +3,7 @@
 //! follows from it.
 
 mod answering;
+mod arriving;
 mod ending;
 mod opening;
 mod reloading;
@@ -25,8 +26,9 @@ use webfill_wire::codec;
 use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
 use self::answering::{Answering, Told, Ways};
+use self::arriving::Arriving;
 use self::opening::{frontier_fault, open, tell_of_quiet};
-use self::sockets::{CONTROL, FEEDERS, FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
+use self::sockets::{FIREHOSE, OUTCOMES, TASKS, check_ports, socket_specs};
 use crate::audit::AuditLog;
 use crate::backends::Backends;
 use crate::change_reader::ChangeReader;
@@ -45,11 +47,11 @@ use crate::http::{self, PendingRequests};
 use crate::incoming::{self, Greetings};
 use crate::mappings::Mappings;
 use crate::metrics::Metrics;
-use crate::outgoing::{Client, Committed, OutgoingMessage};
+use crate::outgoing::{Committed, OutgoingMessage};
+use crate::permits::SharedPermits;
 use crate::postponed::{Postponed, Turn};
 use crate::reload::{ReadAgain, ReloadEnded, Reloader};
 use crate::request_reader::{ClientRequest, RequestReader};
-use crate::requester::Requester;
 use crate::store_writer::{StoreWriter, WriteResult};
 
 /// An event that the loop reacts to.
@@ -92,10 +94,12 @@ pub fn run(
     let (by_courier, by_judge, by_reader) = (events.clone(), events.clone(), events.clone());
     // Sends fail only while the process ends: the loop outlives the sockets.
     let is_private = setup.endpoints.control.starts_with("ipc://");
-    let mut request_reader = RequestReader::start(clock, is_private, move |request| {
-        let _ = by_socket.send(Event::Request(request));
-    })?;
-    let pending_requests = PendingRequests::new(move |request| {
+    let permits = SharedPermits::default();
+    let request_reader =
+        RequestReader::start(clock, is_private, permits.clone(), move |request| {
+            let _ = by_socket.send(Event::Request(request));
+        })?;
+    let pending_requests = PendingRequests::new(permits, move |request| {
         let _ = by_http.send(Event::Request(request));
     });
     let health = Health::new();
@@ -137,26 +141,12 @@ pub fn run(
             .map_err(frontier_fault)?;
     }
     let subscriptions = Subscriptions::default();
-    let heard = subscriptions.clone();
-    let sockets = Sockets::start(socket_specs(&setup), move |frame| {
-        let asks = |client| {
-            let (sender, address) = (frame.sender.as_deref(), frame.address.clone());
-            Requester::on_socket(client, sender, address)
-        };
-        match (frame.socket, frame.peer.clone()) {
-            (FIREHOSE, _) => heard.apply_frame(&frame.frame),
-            (CONTROL, Some(peer)) => {
-                request_reader.enqueue(asks(Client::Socket(peer.into())), frame.frame);
-            }
-            (FEEDERS, Some(peer)) => {
-                request_reader.enqueue(asks(Client::Feeder(peer)), frame.frame);
-            }
-            _ => {
-                let _ = events.send(Event::Frame(frame));
-            }
-        }
-    })
-    .map_err(Fault::error)?;
+    let arriving = Arriving {
+        request_reader,
+        subscriptions: subscriptions.clone(),
+        others: Box::new(move |frame| drop(events.send(Event::Frame(frame)))),
+    };
+    let sockets = Sockets::start_choosing(socket_specs(&setup), arriving).map_err(Fault::error)?;
     let store = setup.store.clone();
     let firehose = Firehose::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
     let extraction_health = ExtractionHealth::start(

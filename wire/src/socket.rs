@@ -172,6 +172,41 @@ pub trait Held: Send {
     fn receiver_is_gone(&self);
 }
 
+/// Takes the frames that arrive, on the thread that owns the sockets: it must not block.
+pub trait Arrivals: Send + 'static {
+    /// What of a frame of the peer of a router socket is taken. What is not is dropped before it is copied, so that
+    /// reading a flood costs less than sending it: libzmq queues what nobody reads, without a bound.
+    fn hears(
+        &mut self,
+        _socket: SocketName,
+        _peer: &Peer,
+        _sender: Option<&Entry>,
+        _frame: &[u8],
+    ) -> Heard {
+        Heard::Whole
+    }
+
+    fn arrive(&mut self, arrived: Arrived);
+}
+
+/// What of a frame is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    Whole,
+    /// That it has come, without its content.
+    Arrival,
+    Nothing,
+}
+
+/// Takes every frame.
+struct Every<F>(F);
+
+impl<F: FnMut(Arrived) + Send + 'static> Arrivals for Every<F> {
+    fn arrive(&mut self, arrived: Arrived) {
+        (self.0)(arrived);
+    }
+}
+
 /// A frame that arrived.
 #[derive(Debug)]
 pub struct Arrived {
@@ -185,6 +220,8 @@ pub struct Arrived {
     /// The topic, on a subscribing socket.
     pub topic: Option<Vec<u8>>,
     pub frame: Vec<u8>,
+    /// The frame is left out ([`Heard::Arrival`]).
+    pub is_left_out: bool,
 }
 
 /// Why a socket could not be opened.
@@ -307,13 +344,21 @@ impl Sockets {
         specs: Vec<SocketSpec>,
         on_arrival: impl FnMut(Arrived) + Send + 'static,
     ) -> Result<Sockets, SocketError> {
+        Sockets::start_choosing(specs, Every(on_arrival))
+    }
+
+    /// The same with a choice of the peers that are heard.
+    pub fn start_choosing(
+        specs: Vec<SocketSpec>,
+        arrivals: impl Arrivals,
+    ) -> Result<Sockets, SocketError> {
         let commands = Arc::new(Commands::new()?);
         let outbox = Outbox {
             commands: Arc::clone(&commands),
         };
         let thread = std::thread::Builder::new()
             .name("sockets".into())
-            .spawn(move || SocketThread::new(commands, on_arrival).run())?;
+            .spawn(move || SocketThread::new(commands, arrivals).run())?;
         let sockets = Sockets {
             outbox,
             thread: Some(thread),

@@ -8,7 +8,7 @@ use super::answers::{Answer, refused};
 
 /// The maximum size of a body that is read as a whole: the same as of a frame on the control
 /// socket.
-const MOST_BYTES: usize = 64 << 20;
+pub(super) const MOST_BYTES: usize = 16 << 20;
 
 /// The whole body.
 pub(super) async fn read_whole(body: Incoming, large: &Semaphore) -> Result<Vec<u8>, Answer> {

@@ -37,7 +37,8 @@ impl AskLoop {
             way: Way::Desk,
         };
         let rights = visitor.rights.clone();
-        let Some(told) = self.pending_requests.ask(who, rights, asked).await else {
+        let permit = self.pending_requests.admit(&who, 0)?;
+        let Some(told) = self.pending_requests.ask(who, rights, asked, permit).await else {
             return Err(Refusal::new("$", "the dispatcher does not answer"));
         };
         match told.get("error") {

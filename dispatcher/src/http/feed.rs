@@ -18,7 +18,10 @@ use crate::rights;
 /// Lines that are handed to the dispatcher together.
 const BATCH: usize = 1_000;
 
-/// Or before, when their patterns take more than this.
+/// Or before, when they have this many bytes.
+pub(super) const MOST_BATCH_BYTES: usize = 2 << 20;
+
+/// Or when their patterns take more than this.
 const MOST_COMPILED_BYTES: usize = 8 << 20;
 
 /// The longest line, in bytes.
@@ -39,14 +42,19 @@ impl Visit {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };
-        let now_ms = self.service.clock.wall_ms();
+        let (bytes, now_ms) = (body.len(), self.service.clock.wall_ms());
         // A list may take long, and this thread serves all connections.
         let parsed = move || webfill_api::parse_question(&body, now_ms);
         let Ok(question) = tokio::task::spawn_blocking(parsed).await else {
             return refused(500, "the request could not be read");
         };
         match question {
-            Ok(Question::Feed(batch)) => self.ask(Asked::of_whole(batch)).await,
+            Ok(Question::Feed(batch)) => {
+                if let Some(permit) = &self.permit {
+                    permit.note_read(bytes + batch.bytes());
+                }
+                self.ask(Asked::of_whole(batch)).await
+            }
             Ok(Question::Act(_)) => {
                 let refusal = Refusal::new("$.action", "actions have places of their own");
                 json_answer(400, refusal.answer())
@@ -61,6 +69,8 @@ struct Lines<'a> {
     visit: &'a Visit,
     parser: RequestParser,
     batch: Batch,
+    /// Of the lines since the last batch.
+    bytes: usize,
     /// Those that were refused since the last batch, for the audit log.
     unaudited: RefusedLines,
     /// Lines read so far.
@@ -77,6 +87,7 @@ impl Lines<'_> {
             visit,
             parser: RequestParser::new(visit.service.clock.wall_ms()),
             batch: Batch::default(),
+            bytes: 0,
             unaudited: RefusedLines::default(),
             count: 0,
             accepted: 0,
@@ -109,7 +120,9 @@ impl Lines<'_> {
                 self.take_line(&rest[begin..begin + length]);
                 begin += length + 1;
                 let has_many_patterns = self.parser.compiled_bytes() > MOST_COMPILED_BYTES;
-                if self.batch.len() + self.unaudited.len() >= BATCH || has_many_patterns {
+                let is_long = self.bytes >= MOST_BATCH_BYTES;
+                if self.batch.len() + self.unaudited.len() >= BATCH || has_many_patterns || is_long
+                {
                     self.hand_over().await?;
                 }
             }
@@ -128,6 +141,7 @@ impl Lines<'_> {
 
     fn take_line(&mut self, line: &[u8]) {
         self.count += 1;
+        self.bytes += line.len();
         if line.trim_ascii().is_empty() {
             return;
         }
@@ -164,6 +178,7 @@ impl Lines<'_> {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.batch);
+        self.bytes = 0;
         self.parser = RequestParser::new(self.visit.service.clock.wall_ms());
         let asked = Asked::Feed {
             batch,

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
+use webfill_api::Refusal;
 use webfill_wire::keys::Rights;
 
 use crate::control::Asked;
-use crate::outgoing::Client;
+use crate::outgoing::{Client, HttpAsker};
+use crate::permits::{Admission, Permit, SharedPermits, TOO_MUCH};
 use crate::request_reader::ClientRequest;
 use crate::requester::{Requester, Who};
 
@@ -16,6 +18,7 @@ use crate::requester::{Requester, Who};
 #[derive(Clone)]
 pub(crate) struct PendingRequests {
     open: Arc<Mutex<Open>>,
+    permits: SharedPermits,
     on_request: Arc<dyn Fn(ClientRequest) + Send + Sync>,
 }
 
@@ -39,10 +42,12 @@ impl Drop for Asking<'_> {
 
 impl PendingRequests {
     pub(crate) fn new(
+        permits: SharedPermits,
         on_request: impl Fn(ClientRequest) + Send + Sync + 'static,
     ) -> PendingRequests {
         PendingRequests {
             open: Arc::default(),
+            permits,
             on_request: Arc::new(on_request),
         }
     }
@@ -66,8 +71,27 @@ impl PendingRequests {
         !std::mem::take(&mut open.answers).is_empty()
     }
 
+    /// Lets a request with a body of so many bytes in, or refuses it for now. What one sends by HTTP counts
+    /// together, whatever the number of its connections, and with what its key sends otherwise.
+    pub(super) fn admit(&self, who: &Who, bytes: usize) -> Result<Arc<Permit>, Refusal> {
+        let known_by = who.name.as_ref().or(who.address.as_ref());
+        let peer = format!("{}\0{}", who.way.as_str(), known_by.map_or("", |name| name));
+        let mut permits = self.permits.lock();
+        match permits.admit(&peer.into_bytes(), who.name.as_ref(), bytes) {
+            Admission::Taken(permit) => Ok(Arc::new(permit)),
+            Admission::Refused(_, why) => Err(Refusal::for_now("$", why)),
+            Admission::Unheard => Err(Refusal::for_now("$", TOO_MUCH)),
+        }
+    }
+
     /// Sends a request to the loop and waits for the answer; `None` if the loop has ended.
-    pub(super) async fn ask(&self, who: Who, rights: Rights, asked: Asked) -> Option<Value> {
+    pub(super) async fn ask(
+        &self,
+        who: Who,
+        rights: Rights,
+        asked: Asked,
+        permit: Arc<Permit>,
+    ) -> Option<Value> {
         let (sender, answer) = oneshot::channel();
         let number = {
             let mut open = self.open();
@@ -81,7 +105,10 @@ impl PendingRequests {
             number,
         };
         let requester = Requester {
-            client: Client::Http(number),
+            client: Client::Http(HttpAsker {
+                number,
+                permit: Some(permit),
+            }),
             rights,
             who,
         };

@@ -4,6 +4,7 @@ use std::sync::{Mutex, mpsc};
 
 use super::*;
 use crate::outgoing::Client;
+use crate::permits::SharedPermits;
 use crate::request_reader::ClientRequest;
 
 /// A dispatcher whose loop turns.
@@ -13,19 +14,22 @@ fn turning() -> Health {
     health
 }
 
+fn pending(on_request: impl Fn(ClientRequest) + Send + Sync + 'static) -> PendingRequests {
+    PendingRequests::new(SharedPermits::default(), on_request)
+}
+
 /// A service whose loop answers by a function.
 fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     let (ask, asked) = mpsc::channel::<ClientRequest>();
     let ask = Mutex::new(ask);
-    let pending_requests =
-        PendingRequests::new(move |request| ask.lock().unwrap().send(request).unwrap());
+    let pending_requests = pending(move |request| ask.lock().unwrap().send(request).unwrap());
     let answers = pending_requests.clone();
     std::thread::spawn(move || {
         for request in asked {
-            let Client::Http(number) = request.requester.client else {
+            let Client::Http(asker) = request.requester.client else {
                 panic!("nobody else asks");
             };
-            answers.answer(number, answer(request.asked.unwrap()));
+            answers.answer(asker.number, answer(request.asked.unwrap()));
         }
     });
     let any = "127.0.0.1:0".parse().unwrap();
@@ -220,6 +224,47 @@ fn a_body_that_is_too_large_is_refused_before_it_has_arrived() {
 }
 
 #[test]
+fn what_one_address_has_under_way_is_bounded_and_more_is_refused_for_now() {
+    let to = accepting();
+    let head = "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 16777216\r\n\r\n";
+    let begin = || {
+        let mut stream = TcpStream::connect(to).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let mut under_way = vec![begin(), begin()];
+    let refused = loop {
+        let stream = begin();
+        stream
+            .set_read_timeout(Some(std::time::Duration::from_millis(200)))
+            .unwrap();
+        let mut first = [0; 1];
+        match stream.peek(&mut first) {
+            Ok(_) => break stream,
+            // The heads of those before it were not all read yet.
+            Err(_) => under_way.push(stream),
+        }
+    };
+    let (status, answer) = read_answer(refused);
+    assert_eq!((status, &answer["error"]["retry"]), (503, &json!(true)));
+    assert!(under_way.len() < 4, "{}", under_way.len());
+    assert_eq!(get(to, "/status").0, 200, "a short request is taken");
+    drop(under_way);
+    let fed = loop {
+        match post(
+            to,
+            "/feed",
+            JSON,
+            &format!("[{REQUEST}{}]", " ".repeat(1 << 20)),
+        ) {
+            (503, _) => std::thread::yield_now(),
+            answer => break answer,
+        }
+    };
+    assert_eq!(fed, (200, json!({"accepted": 1})));
+}
+
+#[test]
 fn a_client_that_sends_nothing_further_delays_no_other() {
     let to = accepting();
     let _slow: Vec<TcpStream> = ["", "GET /sta", "POST /feed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n{"]
@@ -235,7 +280,7 @@ fn a_client_that_sends_nothing_further_delays_no_other() {
 
 #[test]
 fn a_loop_that_has_ended_is_told() {
-    let pending_requests = PendingRequests::new(|_| {});
+    let pending_requests = pending(|_| {});
     let forgetful = pending_requests.clone();
     let to = start(
         "127.0.0.1:0".parse().unwrap(),
@@ -255,7 +300,7 @@ fn a_loop_that_has_ended_is_told() {
 
 #[test]
 fn before_the_frontier_is_open_only_health_is_told() {
-    let pending_requests = PendingRequests::new(|_| panic!("nobody can answer"));
+    let pending_requests = pending(|_| panic!("nobody can answer"));
     let any = "127.0.0.1:0".parse().unwrap();
     let health = Health::new();
     let to = start(

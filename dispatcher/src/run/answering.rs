@@ -53,7 +53,7 @@ impl Ways {
                 let frame = answer.to_string().into_bytes();
                 self.outbox.send_to(FEEDERS, &peer, frame);
             }
-            Client::Http(number) => self.pending_requests.answer(number, answer),
+            Client::Http(asker) => self.pending_requests.answer(asker.number, answer),
         }
     }
 }

@@ -60,7 +60,7 @@ impl Process {
     /// Whether nobody waits for an answer any more.
     fn is_for_nobody(&self, client: &Client) -> bool {
         match client {
-            Client::Http(number) => !self.pending_requests.is_waited_for(*number),
+            Client::Http(asker) => !self.pending_requests.is_waited_for(asker.number),
             client => client.permit().is_some_and(|permit| permit.is_for_nobody()),
         }
     }

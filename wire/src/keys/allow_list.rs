@@ -54,6 +54,8 @@ pub struct AllowList {
     path: PathBuf,
     stamp: Option<Stamp>,
     entries: HashMap<PublicKey, Arc<Entry>>,
+    /// The same by the text of the key, as libzmq attaches it to each message: a flood is judged without decoding.
+    by_text: HashMap<String, Arc<Entry>>,
 }
 
 /// File metadata that changes when the file is written or replaced.
@@ -72,6 +74,7 @@ impl AllowList {
             path: PathBuf::new(),
             stamp: None,
             entries: HashMap::new(),
+            by_text: HashMap::new(),
         }
     }
 
@@ -81,14 +84,30 @@ impl AllowList {
             path: path.to_owned(),
             stamp: stamp(path),
             entries: HashMap::new(),
+            by_text: HashMap::new(),
         };
-        list.entries = list.read()?;
+        let entries = list.read()?;
+        list.put(entries);
         Ok(list)
     }
 
     /// The entry of a key, if it is on the list.
     pub fn entry(&self, key: &PublicKey) -> Option<&Arc<Entry>> {
         self.entries.get(key)
+    }
+
+    /// The entry of a key in its text form.
+    pub fn entry_of_text(&self, key: &str) -> Option<&Arc<Entry>> {
+        self.by_text.get(key)
+    }
+
+    /// Puts these in force, and returns those before.
+    fn put(&mut self, entries: HashMap<PublicKey, Arc<Entry>>) -> HashMap<PublicKey, Arc<Entry>> {
+        let texts = entries.iter();
+        self.by_text = texts
+            .map(|(key, entry)| (key.to_string(), Arc::clone(entry)))
+            .collect();
+        std::mem::replace(&mut self.entries, entries)
     }
 
     /// Reads the file again if it has changed, and returns what is new then. After an error the previous
@@ -101,7 +120,7 @@ impl AllowList {
         // Set before the file is read, so that a change in between is noticed at the next call.
         self.stamp = now;
         let now = self.read()?;
-        let before = std::mem::replace(&mut self.entries, now);
+        let before = self.put(now);
         Ok(Some(ListChange::between(&before, &self.entries)))
     }
 

@@ -190,10 +190,11 @@ impl Door {
         refusal_log: &mut RefusalLog,
     ) -> Option<Arc<Entry>> {
         let user = message.gets("User-Id").unwrap_or_default();
-        let key = user.parse::<PublicKey>().ok();
-        if let Some(entry) = key.and_then(|key| self.listed(role, &key)) {
+        let entry = self.allowed.entry_of_text(user);
+        if let Some(entry) = entry.filter(|entry| entry.role == role) {
             return Some(Arc::clone(entry));
         }
+        let key = user.parse::<PublicKey>().ok();
         let key = key.map(|key| key.to_string()).unwrap_or_default();
         let address = message.gets("Peer-Address").unwrap_or_default();
         if refusal_log.record_if_new(&format!("message {role} {key} {address}")) {

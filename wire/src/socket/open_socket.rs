@@ -3,14 +3,13 @@
 //! Frames are queued here instead of in libzmq: in order, without a high-water mark. The credit-based
 //! flow control of the messages bounds the queue. It is lost when the process dies.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::door::Door;
 use super::handshakes::{Handshakes, Verdict};
 use super::outgoing::{Outgoing, Sent, Waiting};
-use super::{Arrived, Guard, Pattern, Peer, SocketSpec};
-use crate::keys::{Entry, PublicKey, Role, TrustedKey, TrustedKeys};
+use super::{Arrivals, Arrived, Guard, Heard, Pattern, Peer, SocketSpec};
+use crate::keys::{PublicKey, Role, TrustedKey, TrustedKeys};
 use crate::refusal_log::RefusalLog;
 
 pub(super) struct OpenSocket {
@@ -151,22 +150,21 @@ impl OpenSocket {
         key.is_none_or(|key| door.listed(role, &key).is_none())
     }
 
-    /// Receives the next message. `None` if its sender is refused.
+    /// Receives the next message. `None` if its sender is refused, or not heard.
     pub(super) fn receive(
         &self,
         door: Option<&Door>,
         refusal_log: &mut RefusalLog,
+        arrivals: &mut impl Arrivals,
     ) -> zmq::Result<Option<Arrived>> {
-        let mut before = Vec::new();
+        let mut first = None;
+        let mut delimited = false;
         let mut last = self.socket.recv_msg(zmq::DONTWAIT)?;
         while last.get_more() {
-            before.push(last.to_vec());
+            delimited = first.is_some();
+            first.get_or_insert(last);
             last = self.socket.recv_msg(zmq::DONTWAIT)?;
         }
-        let address = match self.spec.pattern {
-            Pattern::Router => last.gets("Peer-Address").and_then(address_of),
-            _ => None,
-        };
         let sender = match (self.role(), door) {
             (None, _) => None,
             (Some(role), Some(door)) => match door.sender_of(role, &mut last, refusal_log) {
@@ -175,41 +173,40 @@ impl OpenSocket {
             },
             (Some(_), None) => return Ok(None),
         };
-        let arrived = self.unpack(before, last.to_vec(), sender);
-        Ok(arrived.map(|arrived| Arrived { address, ..arrived }))
-    }
-
-    /// Separates the routing frames from the message.
-    fn unpack(
-        &self,
-        before: Vec<Vec<u8>>,
-        frame: Vec<u8>,
-        sender: Option<Arc<Entry>>,
-    ) -> Option<Arrived> {
-        let key = sender.as_ref().map(|sender| sender.key);
-        let peer = match self.spec.pattern {
-            Pattern::Router => {
-                let route = Route {
-                    id: before.first()?,
-                    key,
-                    delimited: before.len() > 1,
-                };
-                Some(route.to_peer())
-            }
-            _ => None,
-        };
-        let topic = match self.spec.pattern {
-            Pattern::Subscribe => Some(before.into_iter().next()?),
-            _ => None,
-        };
-        Some(Arrived {
+        let mut arrived = Arrived {
             socket: self.spec.name,
-            peer,
+            peer: None,
             sender,
             address: None,
-            topic,
-            frame,
-        })
+            topic: None,
+            frame: Vec::new(),
+            is_left_out: false,
+        };
+        match (self.spec.pattern, &first) {
+            (Pattern::Router, Some(id)) => {
+                let route = Route {
+                    id,
+                    key: arrived.sender.as_ref().map(|sender| sender.key),
+                    delimited,
+                };
+                let peer = route.to_peer();
+                let sender = arrived.sender.as_deref();
+                match arrivals.hears(self.spec.name, &peer, sender, &last) {
+                    Heard::Whole => {}
+                    Heard::Arrival => arrived.is_left_out = true,
+                    Heard::Nothing => return Ok(None),
+                }
+                arrived.peer = Some(peer);
+                arrived.address = last.gets("Peer-Address").and_then(address_of);
+            }
+            (Pattern::Subscribe, Some(topic)) => arrived.topic = Some(topic.to_vec()),
+            (Pattern::Router | Pattern::Subscribe, None) => return Ok(None),
+            _ => {}
+        }
+        if !arrived.is_left_out {
+            arrived.frame = last.to_vec();
+        }
+        Ok(Some(arrived))
     }
 }
 
@@ -240,7 +237,8 @@ const KEYED: u8 = 2;
 impl<'a> Route<'a> {
     /// Encodes the route: the id, the key if there is one, and a byte of flags.
     fn to_peer(&self) -> Peer {
-        let mut peer = self.id.to_vec();
+        let mut peer = Vec::with_capacity(self.id.len() + 33);
+        peer.extend(self.id);
         if let Some(key) = &self.key {
             peer.extend(key.bytes());
         }

@@ -113,7 +113,7 @@ impl Fixture {
         let (number, now_ms) = (self.asked, self.now_ms);
         let asked = control::read(question.to_string().as_bytes(), now_ms);
         self.core()
-            .handle_request(Client::Http(number), asked, now_ms)
+            .handle_request(Client::Http(number.into()), asked, now_ms)
             .unwrap();
         // A long list is taken in pieces.
         while self.core().advance_feeds(now_ms).unwrap() {}
@@ -123,7 +123,7 @@ impl Fixture {
 
     fn action_answer(&mut self, number: u64) -> Option<Value> {
         self.outgoing.iter().find_map(|message| match message {
-            OutgoingMessage::ToClient(Client::Http(to), answer) if *to == number => {
+            OutgoingMessage::ToClient(Client::Http(to), answer) if to.number == number => {
                 Some(answer.clone())
             }
             _ => None,

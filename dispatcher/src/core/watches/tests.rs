@@ -397,7 +397,7 @@ fn only_feeders_are_told_of_runs_and_count_them() {
         json!({"action": "tell_run_state", "watch": "w", "run": 1}),
         counts,
     ] {
-        for client in [Client::Socket(vec![1].into()), Client::Http(1)] {
+        for client in [Client::Socket(vec![1].into()), Client::Http(1.into())] {
             let asked = control::read(question.to_string().as_bytes(), HOUR_MS);
             world.core.handle_request(client, asked, HOUR_MS).unwrap();
             let answers = world.core.commit(HOUR_MS).unwrap().outgoing;
