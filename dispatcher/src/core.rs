@@ -36,6 +36,7 @@ mod reloading;
 mod requests;
 mod site_states;
 mod supervisors;
+mod turn;
 mod watches;
 
 use self::figures::Counters;
@@ -49,6 +50,7 @@ use self::requests::{
     ClosingCrawls, Drains, FeedsUnderWay, ReopeningCrawls, RestsTold, ToldAgain, WaitingAnswer,
 };
 use self::site_states::SiteStateWrites;
+pub(crate) use self::turn::TurnEnd;
 pub(crate) use self::watches::FeederOrder;
 use self::watches::Watches;
 
@@ -92,6 +94,8 @@ pub struct Core {
     messages: Messages,
     store_writes: Vec<StoreWrite>,
     audited: Vec<Audited>,
+    /// When a step that may go on in the next turn is to stop.
+    pub(crate) turn_end: TurnEnd,
     /// When [`on_tick`](Core::on_tick) last ran.
     last_tick_ms: i64,
     /// When to check next for supervisors that have left or are lost.
@@ -175,6 +179,7 @@ impl Core {
             messages: Messages::default(),
             store_writes: Vec::new(),
             audited: Vec::new(),
+            turn_end: TurnEnd::default(),
             last_tick_ms: now_ms,
             next_check_ms: now_ms,
             crawls_at_ms: now_ms,

@@ -35,7 +35,7 @@ use crate::change_reader::ChangeReader;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
 use crate::content_changes::ContentChanges;
-use crate::core::{ChangesAnswer, Core};
+use crate::core::{ChangesAnswer, Core, TurnEnd};
 use crate::delivery::Deliveries;
 use crate::extraction_health::ExtractionHealth;
 use crate::fair_queue::FairQueue;
@@ -73,6 +73,10 @@ const BATCH: usize = 10_000;
 
 /// So long what has arrived from others than clients is applied in one turn.
 const EVENTS_FOR: Duration = Duration::from_millis(250);
+
+/// So long what is due by time alone is done in one turn, and tasks are handed out. Each of their steps is small.
+const TICK_FOR: Duration = Duration::from_millis(100);
+const HANDING_OUT_FOR: Duration = Duration::from_millis(150);
 
 /// The loop turns at least this often, for lost supervisors and signals.
 const IDLE: Duration = Duration::from_millis(500);
@@ -266,12 +270,7 @@ impl Process {
             self.core.store_is_behind = self.store_writer.is_behind();
             self.core.set_wall_ahead(self.clock.wall_ahead_ms());
             let now_ms = self.clock.now_ms();
-            let to_send = self
-                .core
-                .on_tick(now_ms)
-                .and_then(|()| self.core.hand_out(now_ms))
-                .and_then(|()| self.core.commit(now_ms))
-                .map_err(frontier_fault)?;
+            let to_send = self.advance_core(now_ms).map_err(frontier_fault)?;
             committed = Instant::now();
             self.note_turn(now_ms);
             let took = committed - began;
@@ -285,6 +284,15 @@ impl Process {
                 return Ok(ExitStatus::Done);
             }
         }
+    }
+
+    /// What is due is done, for a while, and what can be is handed out, for a while; then all is committed.
+    fn advance_core(&mut self, now_ms: i64) -> Result<Committed, FrontierError> {
+        self.core.turn_end = TurnEnd::at(Instant::now() + TICK_FOR);
+        self.core.on_tick(now_ms)?;
+        self.core.turn_end = TurnEnd::at(Instant::now() + HANDING_OUT_FOR);
+        self.core.hand_out(now_ms)?;
+        self.core.commit(now_ms)
     }
 
     /// Starts the feeders of runs that have begun, after their commit.

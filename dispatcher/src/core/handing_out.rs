@@ -10,9 +10,12 @@ use super::Core;
 use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
 use crate::frontier::{FrontierError, LeaseBatch, Leased, Woken};
 
-/// After this many grants that yielded no task, [`Core::hand_out`] ends, and continues in the next
-/// turn of the loop.
+/// After this many grants that yielded no task, or at the turn's end, [`Core::hand_out`] ends, and continues in the
+/// next turn of the loop.
 const MOST_EMPTY_GRANTS: usize = 1_000;
+
+/// At most this many sites are admitted to the window in one turn; a window may have a hundred times as many.
+const MOST_ADMITTED: usize = 2_000;
 
 /// How often a full window is searched for sites that may leave it.
 const FILL_EVERY_MS: i64 = 100;
@@ -57,14 +60,15 @@ impl Core {
         }
         self.fill_window(now_ms)?;
         let mut empty_grants = 0;
-        while empty_grants < MOST_EMPTY_GRANTS {
-            let Some(grant) = self.dispatch.next_grant(now_ms) else {
-                break;
-            };
+        self.has_more = false;
+        while let Some(grant) = self.dispatch.next_grant(now_ms) {
             let handed_out = self.hand_out_site(&grant, now_ms)?;
             empty_grants += usize::from(handed_out == 0);
+            if empty_grants >= MOST_EMPTY_GRANTS || self.turn_end.has_come() {
+                self.has_more = true;
+                break;
+            }
         }
-        self.has_more = empty_grants >= MOST_EMPTY_GRANTS;
         for (site, clock) in self.dispatch.evict_idle() {
             self.frontier.return_site(site, &clock)?;
         }
@@ -163,7 +167,8 @@ impl Core {
         }
         let room = self.room_in_window().saturating_sub(spare);
         if room > 0 {
-            for site in self.frontier.next_sites(now_ms + LOOKAHEAD_MS, room)? {
+            let most = room.min(MOST_ADMITTED);
+            for site in self.frontier.next_sites(now_ms + LOOKAHEAD_MS, most)? {
                 self.dispatch.add_site(site);
             }
             self.next_site_ms = self.frontier.next_due_ms()?;

@@ -84,9 +84,12 @@ impl Core {
                     let changes = rights::changes_something(&asked);
                     if changes {
                         // Whoever has done something is told how things are after it.
-                        self.told_again.forget();
-                        if matches!(asked, Asked::Act(_)) {
-                            self.unfinished_told = None;
+                        match asked {
+                            Asked::Act(_) => {
+                                self.told_again.forget();
+                                self.unfinished_told = None;
+                            }
+                            _ => self.told_again.forget_totals(),
                         }
                     }
                     let deed = if changes { Deed::of(&asked) } else { None };

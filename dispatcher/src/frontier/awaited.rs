@@ -8,14 +8,13 @@ use webfill_wire::CrawlKey;
 use super::application_limits::ApplicationUse;
 use super::{Frontier, FrontierError};
 
-/// One question looks at most at this many sites of crawls, because a crawl may have a million.
-const MOST_LOOKED_AT: i64 = 10_000;
-
 /// Sites where queued tasks wait for the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldSites {
     pub by: HeldBy,
     pub sites: u64,
+    /// There may be more: not all sites were looked at.
+    pub has_more: bool,
     /// One of them, by name.
     pub example: String,
 }
@@ -41,10 +40,12 @@ pub enum Asked<'a> {
 }
 
 impl Frontier {
-    /// The sites that hold queued tasks back, by what holds them.
+    /// The sites that hold queued tasks back, by what holds them. At most so many sites of crawls are looked at,
+    /// because a crawl may have a million.
     pub fn held_sites(
         &mut self,
         asked: Asked<'_>,
+        most: usize,
         now_ms: i64,
     ) -> std::result::Result<Vec<HeldSites>, FrontierError> {
         self.guarded("see what holds a crawl's tasks", |frontier| {
@@ -57,7 +58,7 @@ impl Frontier {
                 "WITH asked AS (
                      SELECT crawl, site, top_priority FROM crawls JOIN crawl_sites
                          ON crawl = crawls.id AND crawl_sites.queued > 0
-                     WHERE {whose} AND ended IS NULL AND crawls.queued > 0 LIMIT {MOST_LOOKED_AT}),
+                     WHERE {whose} AND ended IS NULL AND crawls.queued > 0 LIMIT ?3),
                  held AS (
                      SELECT name, CASE
                          WHEN pages_left = 0 THEN 0
@@ -68,11 +69,11 @@ impl Frontier {
                              AND tasks.crawl = asked.crawl AND state = 0 AND not_before_ms > 0)
                          THEN 3 END AS why
                      FROM asked JOIN sites ON sites.id = asked.site)
-                 SELECT why, count(DISTINCT name), min(name) FROM held
+                 SELECT why, count(DISTINCT name), min(name), (SELECT count(*) FROM asked) >= ?3 FROM held
                  WHERE why NOT NULL GROUP BY why ORDER BY why"
             );
             let mut select = frontier.db.prepare_cached(&sql)?;
-            let held = select.query_map(params![value, now_ms], |row| {
+            let held = select.query_map(params![value, now_ms, most as i64], |row| {
                 let by = match row.get::<_, i64>(0)? {
                     0 => HeldBy::Limit,
                     1 => HeldBy::BlockUntil,
@@ -82,6 +83,7 @@ impl Frontier {
                 Ok(HeldSites {
                     by,
                     sites: row.get::<_, i64>(1)? as u64,
+                    has_more: row.get(3)?,
                     example: row.get(2)?,
                 })
             })?;

@@ -14,9 +14,6 @@ use crate::outgoing::Client;
 /// So many crawls are on a page of the answer about an application; totals count all.
 const CRAWLS_OF_A_PAGE: usize = 500;
 
-/// At most so many sites of a crawl are looked at for an answer about it.
-const MOST_SITES: usize = 10_000;
-
 impl Core {
     pub(super) fn info(
         &mut self,
@@ -93,14 +90,14 @@ impl Core {
         subject: &Subject,
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
-        let pending = self.frontier.pending(crawl)?;
+        let looked_at = self.crawl_told(crawl, now_ms)?;
         let status = self.frontier.crawl_status(crawl)?;
         let mut more = json!({
             "server_time": self.wall_ms(now_ms) / 1_000,
-            "total_pending": pending.total,
-            "total_domains": pending.sites.count,
-            "low_priority": pending.low_priority,
-            "high_priority": pending.high_priority,
+            "total_pending": status.queued,
+            "total_domains": looked_at["total_domains"],
+            "low_priority": looked_at["low_priority"],
+            "high_priority": looked_at["high_priority"],
             "state": self.state_name(crawl, now_ms)?,
             "leased": status.leased,
             "done": status.done,
@@ -109,24 +106,43 @@ impl Core {
             "skipped": status.skipped,
             "unmatched": status.unmatched,
         });
-        if pending.sites.has_more {
-            more["total_domains_at_least"] = true.into();
-        }
         if let Some(at_ms) = self.frontier.spec(crawl)?.expires_at_ms {
             more["expires"] = (at_ms / 1_000).into();
-        }
-        if let Some(awaited) = self.awaited_by_crawl(crawl, now_ms)? {
-            more["waiting_for"] = awaited.into();
         }
         let limits = self.limits_told(crawl)?;
         if !limits.is_empty() {
             more["limits"] = limits.into();
         }
         self.add_scripts(&mut more, crawl)?;
-        self.add_progress(&mut more, crawl, MOST_SITES, now_ms)?;
-        let oldest = self.oldest_leases(&[crawl]).remove(&crawl);
-        self.add_oldest_lease(&mut more, oldest)?;
+        if let (Value::Object(more), Value::Object(looked_at)) = (&mut more, looked_at) {
+            more.extend(looked_at);
+        }
         Ok(action_answer("info", subject, self.spider_of(crawl)?, more))
+    }
+
+    /// What of a crawl takes a look at its sites, so many at most, and at what is leased.
+    pub(super) fn look_at_crawl(
+        &mut self,
+        crawl: CrawlKey,
+        most_sites: usize,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let pending = self.frontier.pending(crawl)?;
+        let mut told = json!({
+            "total_domains": pending.sites.count,
+            "low_priority": pending.low_priority,
+            "high_priority": pending.high_priority,
+        });
+        if pending.sites.has_more {
+            told["total_domains_at_least"] = true.into();
+        }
+        if let Some(awaited) = self.awaited_by_crawl(crawl, most_sites, now_ms)? {
+            told["waiting_for"] = awaited.into();
+        }
+        self.add_progress(&mut told, crawl, most_sites, now_ms)?;
+        let oldest = self.oldest_leases(&[crawl]).remove(&crawl);
+        self.add_oldest_lease(&mut told, oldest)?;
+        Ok(told)
     }
 
     /// Pauses a crawl: none of its fetches starts after the answer, until it is resumed.

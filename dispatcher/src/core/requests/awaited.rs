@@ -4,14 +4,17 @@ use webfill_store::CrawlState;
 use webfill_wire::CrawlKey;
 
 use super::limits;
+use super::told_again::MOST_SITES;
 use crate::core::Core;
 use crate::frontier::{Asked, FrontierError, HeldBy, HeldSites};
+use crate::in_words::counted;
 
 impl Core {
     /// What a running crawl waits for, for people.
     pub(super) fn awaited_by_crawl(
         &mut self,
         crawl: CrawlKey,
+        most_sites: usize,
         now_ms: i64,
     ) -> Result<Option<String>, FrontierError> {
         let wall_ms = self.wall_ms(now_ms);
@@ -25,7 +28,7 @@ impl Core {
         let lane = self.frontier.lane_awaited(crawl)?;
         let lane = lane.map(|lane| format!("a supervisor of lane {lane}"));
         let app_id = self.frontier.spec(crawl)?.app_id.clone();
-        self.awaited(lane, Asked::Crawl(crawl), &app_id, now_ms)
+        self.awaited(lane, Asked::Crawl(crawl), &app_id, most_sites, now_ms)
     }
 
     /// What queued tasks of an application wait for, for people.
@@ -41,7 +44,7 @@ impl Core {
         let lane = lane.then(|| String::from("a supervisor of lane browser"));
         let (paused, example) = self.frontier.paused_crawls(app_id)?;
         let awaited = match self.frontier.app_tally(app_id)?.crawls > paused {
-            true => self.awaited(lane, Asked::Application(app_id), app_id, now_ms)?,
+            true => self.awaited(lane, Asked::Application(app_id), app_id, MOST_SITES, now_ms)?,
             false => None,
         };
         let resumption = match paused {
@@ -60,6 +63,7 @@ impl Core {
         lane: Option<String>,
         asked: Asked<'_>,
         app_id: &str,
+        most_sites: usize,
         now_ms: i64,
     ) -> Result<Option<String>, FrontierError> {
         let mut awaited: Vec<String> = lane.into_iter().collect();
@@ -75,7 +79,7 @@ impl Core {
                 .iter()
                 .map(|limit| format!("a limit of its application: {}", limit.in_words())),
         );
-        let held = self.frontier.held_sites(asked, now_ms)?;
+        let held = self.frontier.held_sites(asked, most_sites, now_ms)?;
         for held in &held {
             awaited.push(self.sentence(held)?);
         }
@@ -90,9 +94,13 @@ impl Core {
             HeldBy::Retries => "the time of the next tries at",
         };
         let example = &held.example;
-        let sites = match held.sites {
-            1 => format!("{what} {example}"),
-            sites => format!("{what} {sites} sites, such as {example}"),
+        let sites = match (held.sites, held.has_more) {
+            (1, false) => format!("{what} {example}"),
+            (sites, false) => format!("{what} {sites} sites, such as {example}"),
+            (sites, true) => {
+                let sites = counted(sites, "site");
+                format!("{what} at least {sites}, such as {example}")
+            }
         };
         if held.by != HeldBy::Limit {
             return Ok(sites);

@@ -124,8 +124,8 @@ impl Core {
             self.next_expiry_ms = self.frontier.next_expiry_ms()?;
         }
         let mut slices = 0;
-        for _ in 0..self.closing_crawls.under_way.len() {
-            if slices == MOST_SLICES {
+        for nth in 0..self.closing_crawls.under_way.len() {
+            if slices == MOST_SLICES || (nth > 0 && self.turn_end.has_come()) {
                 break;
             }
             let Some(mut closing) = self.closing_crawls.under_way.pop_front() else {

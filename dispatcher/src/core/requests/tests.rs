@@ -7,6 +7,7 @@ mod mappings;
 mod reopening;
 mod restored;
 mod states;
+mod turns;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;

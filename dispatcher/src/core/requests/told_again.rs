@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+use webfill_wire::CrawlKey;
+
 use crate::core::Core;
 use crate::frontier::{AtMost, FrontierError, FrontierTally};
 
@@ -10,13 +13,27 @@ use crate::frontier::{AtMost, FrontierError, FrontierTally};
 const APPLICATIONS_FOR_MS: i64 = 2_000;
 const TALLY_FOR_MS: i64 = 250;
 
-/// So many applications are kept.
+/// So many applications, and crawls, are kept.
 const MOST_APPLICATIONS: usize = 100;
+const MOST_CRAWLS: usize = 1_000;
+
+/// At most so many sites of a crawl are looked at for an answer.
+pub(super) const MOST_SITES: usize = 10_000;
+
+/// Of a crawl that has no more than this queued and leased, everything is found out for each who asks.
+const LARGE_CRAWL: u64 = 1_000;
+
+/// For so many large crawls all that was said is looked at, in the time that it is told again for. For further ones
+/// it is [`SITES_OF_FURTHER`]: so asking about many costs little more than asking about one.
+const LOOKED_AT_WELL: usize = 10;
+const SITES_OF_FURTHER: usize = 500;
 
 #[derive(Debug, Default)]
 pub(in crate::core) struct ToldAgain {
     tally: Option<(i64, FrontierTally)>,
     applications: BTreeMap<String, (i64, OfApplication)>,
+    /// Large ones. They are not forgotten because somebody has fed something: others do that all the time.
+    crawls: BTreeMap<CrawlKey, (i64, Value)>,
 }
 
 /// What takes a look at many sites of an application.
@@ -27,6 +44,13 @@ pub(super) struct OfApplication {
 }
 
 impl ToldAgain {
+    /// Something was fed.
+    pub(super) fn forget_totals(&mut self) {
+        self.tally = None;
+        self.applications.clear();
+    }
+
+    /// Somebody has done something else.
     pub(super) fn forget(&mut self) {
         *self = ToldAgain::default();
     }
@@ -47,6 +71,40 @@ impl Core {
         let tally = self.frontier.tally()?;
         self.told_again.tally = Some((now_ms, tally));
         Ok(tally)
+    }
+
+    /// What of a crawl takes a look at its sites and leases.
+    pub(super) fn crawl_told(
+        &mut self,
+        crawl: CrawlKey,
+        now_ms: i64,
+    ) -> Result<Value, FrontierError> {
+        let status = self.frontier.crawl_status(crawl)?;
+        let is_large = status.queued + status.leased > LARGE_CRAWL;
+        if !is_large {
+            return self.look_at_crawl(crawl, MOST_SITES, now_ms);
+        }
+        let is_kept = |at_ms: i64| is_recent(at_ms, APPLICATIONS_FOR_MS, now_ms);
+        let kept = &mut self.told_again.crawls;
+        if let Some((at_ms, told)) = kept.get(&crawl)
+            && is_kept(*at_ms)
+        {
+            return Ok(told.clone());
+        }
+        let recent = kept.values().filter(|(at_ms, _)| is_kept(*at_ms)).count();
+        let most_sites = match recent < LOOKED_AT_WELL {
+            true => MOST_SITES,
+            false => SITES_OF_FURTHER,
+        };
+        if kept.len() >= MOST_CRAWLS {
+            kept.retain(|_, (at_ms, _)| is_kept(*at_ms));
+        }
+        let told = self.look_at_crawl(crawl, most_sites, now_ms)?;
+        if self.told_again.crawls.len() < MOST_CRAWLS {
+            let kept = &mut self.told_again.crawls;
+            kept.insert(crawl, (now_ms, told.clone()));
+        }
+        Ok(told)
     }
 
     pub(super) fn application_told(

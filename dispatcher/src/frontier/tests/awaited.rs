@@ -4,11 +4,14 @@ use crate::frontier::{Asked, HeldBy, HeldSites};
 
 fn held(fixture: &mut Fixture, now_ms: i64) -> Vec<HeldSites> {
     let of_crawl = Asked::Crawl(fixture.crawl);
-    let of_crawl = fixture.frontier.held_sites(of_crawl, now_ms).unwrap();
+    let of_crawl = fixture
+        .frontier
+        .held_sites(of_crawl, 10_000, now_ms)
+        .unwrap();
     let app_id = fixture.frontier.spec(fixture.crawl).unwrap().app_id.clone();
     let of_app = Asked::Application(&app_id);
     assert_eq!(
-        fixture.frontier.held_sites(of_app, now_ms).unwrap(),
+        fixture.frontier.held_sites(of_app, 10_000, now_ms).unwrap(),
         of_crawl
     );
     of_crawl
@@ -33,6 +36,7 @@ fn sites_that_hold_tasks_back_are_told_by_their_reason() {
     let by = |by, sites, example: &str| HeldSites {
         by,
         sites,
+        has_more: false,
         example: example.into(),
     };
     let limits = by(HeldBy::Limit, 2, "b.org");

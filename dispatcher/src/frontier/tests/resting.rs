@@ -67,7 +67,7 @@ fn a_resting_site_keeps_its_tasks_over_a_restart() {
     let mut fixture = fixture.reopen(600);
     assert_eq!(rest_until(&mut fixture), Some(1_500));
     let asked = Asked::Crawl(fixture.crawl);
-    let held = fixture.frontier.held_sites(asked, 600).unwrap();
+    let held = fixture.frontier.held_sites(asked, 10_000, 600).unwrap();
     assert_eq!(
         (held[0].by, held[0].example.as_str()),
         (HeldBy::Rest, "a.org")
