@@ -9,6 +9,8 @@ use crate::Size;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     AtMost(f64),
+    /// The same at every size: a promise that neither an unoptimised build nor a busy machine excuses.
+    AtMostEver(f64),
     AtLeast(f64),
     /// Reported for comparison only.
     None,
@@ -27,7 +29,7 @@ impl Verdict {
     /// Whether the figure keeps its limit, loosened by the size's tolerance.
     pub fn is_met(&self, size: Size) -> bool {
         match self.limit.loosened(size.tolerance()) {
-            Limit::AtMost(most) => self.figure <= most,
+            Limit::AtMost(most) | Limit::AtMostEver(most) => self.figure <= most,
             Limit::AtLeast(least) => self.figure >= least,
             Limit::None => true,
         }
@@ -38,6 +40,7 @@ impl Limit {
     fn loosened(self, tolerance: f64) -> Limit {
         match self {
             Limit::AtMost(most) => Limit::AtMost(most * tolerance),
+            Limit::AtMostEver(most) => Limit::AtMostEver(most),
             Limit::AtLeast(least) => Limit::AtLeast(least / tolerance),
             Limit::None => Limit::None,
         }
@@ -47,7 +50,7 @@ impl Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Limit::AtMost(most) => write!(out, "<= {most:.3}"),
+            Limit::AtMost(most) | Limit::AtMostEver(most) => write!(out, "<= {most:.3}"),
             Limit::AtLeast(least) => write!(out, ">= {least:.3}"),
             Limit::None => Ok(()),
         }
@@ -95,6 +98,8 @@ mod tests {
             (0.9, Limit::AtMost(1.0), true, true),
             (2.4, Limit::AtMost(1.0), false, true),
             (2.6, Limit::AtMost(1.0), false, false),
+            (1.1, Limit::AtMostEver(1.0), false, false),
+            (0.9, Limit::AtMostEver(1.0), true, true),
             (0.5, Limit::AtLeast(1.0), false, true),
             (0.2, Limit::AtLeast(1.0), false, false),
             (9.0, Limit::None, true, true),
