@@ -1,4 +1,4 @@
-//! When the runs of a watch are due: `every 6h`, or five cron fields in a time zone.
+//! When the runs of a watch are due: `once`, `every 6h`, or five cron fields in a time zone.
 //!
 //! Where clocks are changed, the hour field decides. If it begins with `*`, the schedule has a rhythm
 //! and keeps to it as vixie cron does: a time that clocks skip is not made up for, and one that they
@@ -40,6 +40,8 @@ pub struct LastRun {
 /// When something is due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schedule {
+    /// One time, at once.
+    Once,
     /// So many milliseconds after its last start.
     Every(i64),
     /// At times of days.
@@ -59,10 +61,11 @@ pub struct Cron {
 }
 
 impl Schedule {
-    /// Reads `every DURATION` or five cron fields. The error is one clause.
+    /// Reads `once`, `every DURATION` or five cron fields. The error is one clause.
     pub fn parse(text: &str, zone: TimeZone) -> Result<Schedule, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match *words {
+            ["once"] => Ok(Schedule::Once),
             ["every", period] => match crate::duration_ms(period)? {
                 period @ SHORTEST_MS..=LONGEST_MS => Ok(Schedule::Every(period)),
                 _ => Err("expected a period from 1s to 366d".into()),
@@ -82,7 +85,7 @@ impl Schedule {
                 }
             }
             _ => Err(
-                "expected `every 6h`, or five fields: minute, hour, day of month, month, day of week, such as `0 2 * * *`"
+                "expected `once`, `every 6h`, or five fields: minute, hour, day of month, month, day of week, such as `0 2 * * *`"
                     .into(),
             ),
         }
@@ -92,7 +95,8 @@ impl Schedule {
     /// passed already: then it was missed. All times are milliseconds since the epoch. `None`: never.
     pub fn next_due_ms(&self, last: Option<&LastRun>, since_ms: i64) -> Option<i64> {
         match (self, last) {
-            (Schedule::Every(_), None) => Some(since_ms),
+            (Schedule::Once, Some(_)) => None,
+            (Schedule::Once | Schedule::Every(_), None) => Some(since_ms),
             (Schedule::Every(period_ms), Some(last)) => {
                 let passed = (last.over_ms() - last.anchor_ms()) / period_ms;
                 Some(last.anchor_ms() + (passed + 1) * period_ms)
@@ -104,6 +108,7 @@ impl Schedule {
     /// The time between the next two times that are due, in milliseconds. `None`: there are no two.
     pub fn period_ms(&self, now_ms: i64) -> Option<i64> {
         match self {
+            Schedule::Once => None,
             Schedule::Every(period_ms) => Some(*period_ms),
             Schedule::Cron(cron) => {
                 let next_ms = cron.next_after(now_ms)?;
@@ -115,6 +120,7 @@ impl Schedule {
     /// How many times were due while the run was under way, up to two hundred.
     pub fn skipped_by(&self, run: &LastRun) -> u64 {
         match self {
+            Schedule::Once => 0,
             Schedule::Every(period_ms) => {
                 ((run.over_ms() - run.anchor_ms()) / period_ms).max(0) as u64
             }
@@ -125,6 +131,7 @@ impl Schedule {
     /// How many times are due after one time up to another, up to two hundred.
     pub fn due_between(&self, after_ms: i64, upto_ms: i64) -> u64 {
         match self {
+            Schedule::Once => 0,
             Schedule::Every(period_ms) => ((upto_ms - after_ms) / period_ms).max(0) as u64,
             Schedule::Cron(cron) => {
                 let next = |at_ms: &i64| cron.next_after(*at_ms);

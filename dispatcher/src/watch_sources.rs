@@ -129,6 +129,11 @@ impl WatchSources {
         }
     }
 
+    /// Where a file of seeds is.
+    pub fn seeds_path(&self, seeds: &str) -> Result<PathBuf, String> {
+        self.place_of(seeds).map(|(_, path)| path)
+    }
+
     /// Opens a file of seeds, and judges what was opened, whatever has been put in its place meanwhile.
     pub fn open_seeds(&self, seeds: &str) -> Result<File, String> {
         self.check_seeds(seeds)?;

@@ -158,6 +158,31 @@ fn records_of_a_file_are_asked_for_again_in_each_run() {
     }
 }
 
+#[test]
+fn two_files_are_two_datasets_and_once_fills_their_records_one_time() {
+    let fleet = Fleet::with_seeds();
+    let site = fleet.web.site(SITE);
+    site.otherwise(|request| page("T").field("name", &request.path).into());
+    for (name, path) in [("people", "/ada"), ("pets", "/rex")] {
+        let fields = json!({"name": null});
+        let record = json!({"id": "1", "urls": [format!("http://{SITE}{path}")], "fields": fields});
+        let file = format!("{name}.jsonl");
+        fleet.work.write_lines(&format!("seeds/{file}"), &[record]);
+        add(
+            &fleet,
+            &json!({"name": name, "seeds": file, "schedule": "once"}),
+        );
+    }
+    let filled = || {
+        let sql = "SELECT _id || ' ' || fields FROM records ORDER BY _id";
+        fleet.work.stored().texts(sql)
+    };
+    let expected = [r#"people/1 {"name":"/ada"}"#, r#"pets/1 {"name":"/rex"}"#];
+    wait_until("both are filled", || filled() == expected);
+    wait_until("the run has ended", || ended(&fleet).len() == 1);
+    assert_eq!(show(&fleet)["next"], Value::Null);
+}
+
 #[needs(mongod)]
 #[test]
 fn records_of_a_collection_are_read_again_and_written_back() {

@@ -8,7 +8,7 @@
 //! `urls` begins CSV, anything else is a URL per line.
 
 mod document;
-mod exported;
+pub mod exported;
 mod json;
 pub mod lines;
 mod request;

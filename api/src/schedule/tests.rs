@@ -231,6 +231,16 @@ fn a_period_counts_from_the_last_start_without_drift() {
 }
 
 #[test]
+fn once_is_due_at_once_and_never_again() {
+    let once = cron("once", "UTC");
+    assert_eq!(once.next_due_ms(None, 5_000), Some(5_000));
+    let last = run(12, 12, 40);
+    assert_eq!(once.next_due_ms(Some(&last), 0), None);
+    assert_eq!((once.skipped_by(&last), once.period_ms(0)), (0, None));
+    assert_eq!(once.due_between(0, 100 * HOUR_MS), 0);
+}
+
+#[test]
 fn due_times_are_missed_once_and_skipped_while_a_run_goes_on() {
     let nightly = cron("0 2 * * *", "UTC");
     let last = run(2, 2, 3);

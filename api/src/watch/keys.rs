@@ -59,7 +59,7 @@ pub(super) const WATCH_KEYS: &[Key] = &[
     required(
         "schedule",
         Rule::Text(200),
-        "When a run is due: `every 6h`, or five cron fields such as `0 2 * * *`.",
+        "When a run is due: `once`, `every 6h`, or five cron fields such as `0 2 * * *`.",
     ),
     key(
         "time_zone",

@@ -163,7 +163,10 @@ pub(super) fn value(bson: RawBsonRef<'_>) -> Value {
         RawBsonRef::DateTime(time) => Value::String(iso_time(time.timestamp_millis())),
         RawBsonRef::ObjectId(id) => Value::String(id.to_hex()),
         RawBsonRef::Binary(binary) => Value::String(BASE64_STANDARD.encode(binary.bytes)),
-        RawBsonRef::Decimal128(number) => Value::String(number.to_string()),
+        RawBsonRef::Decimal128(number) => match number.to_string() {
+            text if text == "NaN" => Value::Null,
+            text => Value::String(text),
+        },
         other => Value::String(format!("{other:?}")),
     }
 }

@@ -146,9 +146,14 @@ impl Crawl {
             Seeds::of_file(path, file.map_err(Fault::usage)?)
         };
         let seeds = options.seeds.as_deref().map(open).transpose()?;
+        // A relative path begins at the folder of seeds, not where this process runs: there it would be
+        // no file, and all watches would share the dataset of pipes.
+        let place = |path: &Path| sources.seeds_path(&path.to_string_lossy());
+        let seeds_path = options.seeds.as_deref().map(place).transpose();
+        let seeds_path = seeds_path.map_err(Fault::usage)?;
         let dataset = options.dataset.validate()?;
         let given = options.dataset_name.clone();
-        let dataset_name = NamedDataset::choose(given, options.seeds.as_deref(), dataset.as_ref())?;
+        let dataset_name = NamedDataset::choose(given, seeds_path.as_deref(), dataset.as_ref())?;
         let mappings = load_mappings(&settings.mappings)?;
         Ok(Crawl {
             spec: flags::spec_of(&options, &settings),

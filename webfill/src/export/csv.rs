@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Cells;
 use super::columns::{Column, FIELDS, Of, SOURCE};
+use crate::seeds::exported;
 
 /// A file that is being written.
 pub struct CsvFile<W: Write> {
@@ -33,6 +34,7 @@ impl<W: Write> CsvFile<W> {
             let value = match &column.of {
                 // So that the file is one of seeds again.
                 Of::Urls => Value::from(spaced(&column.value(row))),
+                Of::Field(_) => marked(column.value(row)),
                 _ => column.value(row),
             };
             self.out
@@ -44,6 +46,16 @@ impl<W: Write> CsvFile<W> {
 
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+/// A text that would be read as a list or an object becomes a JSON text, so that it is a text again.
+fn marked(value: Value) -> Value {
+    match &value {
+        Value::String(text) if exported::value_of(text.clone()) != value => {
+            Value::from(value.to_string())
+        }
+        _ => value,
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn columns(names: &[String]) -> Option<Vec<Column>> {
             .all(|((known, _), name)| known == name);
     if begins_alike {
         let column = |name: &String| match name.as_str() {
-            "url" => Column::Urls,
+            "url" => Column::Url,
             _ => Column::Ignored,
         };
         return Some(names.iter().map(column).collect());
@@ -62,6 +62,19 @@ pub(super) fn columns(names: &[String]) -> Option<Vec<Column>> {
         .windows(behind.len())
         .rposition(|some| some == behind)?;
     (names[0] == "id" && fields_end > 0).then(|| of_records(names, fields_end))
+}
+
+/// The value of a cell, which [`crate::export`] has written: lists and objects are JSON, and texts that would
+/// read as such are JSON texts.
+pub fn value_of(cell: String) -> Value {
+    let is_json = cell.starts_with(['[', '{']) || is_marked_text(&cell);
+    let value = is_json.then(|| serde_json::from_str(&cell).ok()).flatten();
+    value.unwrap_or(Value::String(cell))
+}
+
+/// A list of an exported file that is a field of a record stays a list; a text in quotes is one that reads as a list.
+fn is_marked_text(cell: &str) -> bool {
+    cell.starts_with("\"[") || cell.starts_with("\"{") || cell.starts_with("\"\\\"")
 }
 
 fn of_records(names: &[String], fields_end: usize) -> Vec<Column> {

@@ -22,9 +22,11 @@ pub(super) struct Header {
 
 pub(super) enum Column {
     Id,
-    /// One URL, or several with spaces between them.
+    /// URLs with spaces between them.
     Urls,
-    /// Missing where it is blank.
+    /// One URL, whose spaces belong to it; several are told apart by their schemes.
+    Url,
+    /// Missing where it is empty, or blank.
     Field(String),
     /// Of an export: a field that the record has, if it is not empty.
     Value(String),
@@ -36,7 +38,7 @@ pub(super) enum Column {
 /// Whether a first line is a header: it has a column named `url` or `urls`, and holds no URL.
 pub(super) fn is_header(line: &[u8]) -> bool {
     let cells = cells(line).unwrap_or_default();
-    let names_urls = |cell: &String| matches!(Column::named(cell), Column::Urls);
+    let names_urls = |cell: &String| Column::named(cell).holds_urls();
     cells.iter().any(names_urls) && !cells.iter().any(|cell| cell.contains("://"))
 }
 
@@ -45,9 +47,14 @@ impl Column {
         let name = name.trim();
         match name.to_ascii_lowercase().as_str() {
             "id" => Column::Id,
-            "url" | "urls" => Column::Urls,
+            "url" => Column::Url,
+            "urls" => Column::Urls,
             _ => Column::Field(name.to_owned()),
         }
+    }
+
+    fn holds_urls(&self) -> bool {
+        matches!(self, Column::Url | Column::Urls)
     }
 }
 
@@ -64,7 +71,7 @@ impl Header {
             .map_err(|reason| format!("its header: {reason}"))?;
         let named = || names.iter().map(|name| Column::named(name)).collect();
         let columns: Vec<Column> = exported::columns(&names).unwrap_or_else(named);
-        if !columns.iter().any(|column| matches!(column, Column::Urls)) {
+        if !columns.iter().any(Column::holds_urls) {
             let names: Vec<String> = names
                 .iter()
                 .take(20)
@@ -118,16 +125,20 @@ impl Header {
         let mut found = Found::default();
         for (column, cell) in self.columns.iter().zip(cells) {
             match column {
-                Column::Id | Column::Urls if cell.contains('\n') => {
+                Column::Id | Column::Url | Column::Urls if cell.contains('\n') => {
                     return Err(String::from(UNCLOSED));
                 }
-                Column::Id => found.id = Some(cell).filter(|id| !is_blank(id)),
+                Column::Id => {
+                    let id = cell.trim();
+                    found.id = (!id.is_empty()).then(|| id.to_owned());
+                }
+                Column::Url => found.urls.extend(urls_of_cell(&cell)),
                 Column::Urls => found
                     .urls
                     .extend(cell.split_whitespace().map(str::to_owned)),
                 Column::Field(name) => keep_field(&mut found, name, cell),
                 Column::Value(name) if !is_blank(&cell) => {
-                    found.fields.insert(name.clone(), Value::String(cell));
+                    found.fields.insert(name.clone(), exported::value_of(cell));
                 }
                 Column::Missing => found.want = missing(&cell)?,
                 Column::Value(_) | Column::Ignored => {}
@@ -142,6 +153,33 @@ impl Header {
 
 fn missing(cell: &str) -> Result<Vec<String>, String> {
     serde_json::from_str(cell).map_err(|_| String::from("`missing` is a JSON list of fields"))
+}
+
+/// The URLs in a cell of the column `url`: what does not begin with a scheme belongs to the URL before it.
+fn urls_of_cell(cell: &str) -> Vec<String> {
+    let mut urls: Vec<String> = Vec::new();
+    let mut blanks = "";
+    let mut rest = cell.trim();
+    while !rest.is_empty() {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(end);
+        match urls.last_mut() {
+            Some(last) if !begins_with_scheme(part) => {
+                last.push_str(blanks);
+                last.push_str(part);
+            }
+            _ => urls.push(part.to_owned()),
+        }
+        rest = behind.trim_start();
+        blanks = &behind[..behind.len() - rest.len()];
+    }
+    urls
+}
+
+fn begins_with_scheme(text: &str) -> bool {
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    text.split_once("://")
+        .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.chars().all(is_of_scheme))
 }
 
 fn keep_field(found: &mut Found, name: &str, cell: String) {

@@ -146,6 +146,9 @@ impl Attendance {
                 return Ok(ExitStatus::Done);
             }
             let Some(due_ms) = self.next_due_ms() else {
+                if self.last.is_some() {
+                    return Ok(ExitStatus::Done);
+                }
                 return Err(Fault::usage("the schedule has no further time"));
             };
             if due_ms.max(self.not_before_ms) > now_ms() {

@@ -14,6 +14,59 @@ fn csv_columns_are_id_urls_and_fields() {
 }
 
 #[test]
+fn blank_cells_are_empty_and_blanks_around_ids_and_urls_are_none_of_them() {
+    let content = "id, url, name, city\n 1, http://a.example/a, , \u{a0}\u{200b}\n2,http://b.example/,\" \", Bonn\n";
+    for (seed, (id, url, want)) in read("people.csv", content.as_bytes()).into_iter().zip([
+        ("1", "http://a.example/a", vec!["name", "city"]),
+        ("2", "http://b.example/", vec!["name"]),
+    ]) {
+        let seed = seed.unwrap();
+        assert_eq!(seed.id.as_deref(), Some(id));
+        assert_eq!(
+            (seed.urls, seed.want),
+            (
+                vec![url.to_owned()],
+                want.into_iter().map(String::from).collect()
+            )
+        );
+    }
+}
+
+#[test]
+fn a_blank_within_one_url_belongs_to_it() {
+    for (cell, urls) in [
+        ("http://a.example/a b", vec!["http://a.example/a%20b"]),
+        (" http://a.example/a  b ", vec!["http://a.example/a%20%20b"]),
+        (
+            "http://a.example/?q=x y http://b.example/",
+            vec!["http://a.example/?q=x%20y", "http://b.example/"],
+        ),
+    ] {
+        let seed = seed("s.csv", &format!("id,url,name\n1,{cell},\n"));
+        assert_eq!(seed.urls, urls, "{cell}");
+    }
+    let seed = seed(
+        "s.csv",
+        "id,urls,name\n1,http://a.example/1 http://a.example/2,\n",
+    );
+    assert_eq!(seed.urls.len(), 2);
+}
+
+#[test]
+fn texts_that_look_like_nothing_are_texts_and_exported_lists_are_lists() {
+    let typed = seed("s.csv", "id,url,a,b,c\n1,http://a.example/,null,[],NaN\n");
+    let fields = json!({"a": "null", "b": "[]", "c": "NaN"});
+    assert_eq!(
+        (Value::Object(typed.fields.unwrap()), typed.want.len()),
+        (fields, 0)
+    );
+    let written = "id,a,b,c,d,missing,resolved_at,dataset,urls\n1,[],\"\"\"[]\"\"\",null,\"[\"\"x\"\"]\",[],,d,http://a.example/\n";
+    let exported = seed("s.csv", written);
+    let fields = json!({"a": [], "b": "[]", "c": "null", "d": ["x"]});
+    assert_eq!(Value::Object(exported.fields.unwrap()), fields);
+}
+
+#[test]
 fn csv_cells_are_those_that_the_csv_crate_reads() {
     let rows = [
         "a,b",
