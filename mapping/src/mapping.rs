@@ -20,6 +20,8 @@ pub(crate) struct Mapping {
     pub(crate) lane: Option<PageLane>,
     /// Sent with the requests for its pages; the names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
+    /// The fields by which the record is recognised that a page is about.
+    pub(crate) match_fields: Vec<String>,
     pub(crate) url_parsers: Vec<Chain>,
     pub(crate) fields: Vec<Field>,
 }
@@ -43,6 +45,8 @@ impl PageLane {
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) multiple: bool,
+    /// Its list goes on over further pages of the mapping.
+    pub(crate) continues: bool,
     pub(crate) alternatives: Vec<Chain>,
 }
 
@@ -81,6 +85,7 @@ pub(crate) const MAPPING_KEYS: &[Key] = &[
     optional("lane"),
     required("url_patterns"),
     optional("headers"),
+    optional("match"),
     optional("url_parsers"),
     optional("fields"),
 ];
@@ -94,6 +99,7 @@ pub(crate) const FIELD_KEYS: &[Key] = &[
     required("name"),
     optional("description"),
     optional("multiple"),
+    optional("continues"),
     optional("processors"),
     optional("alternatives"),
 ];
@@ -125,12 +131,14 @@ pub(crate) fn read_mapping(
         .filter_map(|parser| read_url_parser(parser, reader, selectors))
         .collect();
     let fields = read_fields(&object, reader, selectors);
+    let match_fields = read_match(&object, &fields, reader);
     let mapping = Mapping {
         name: name?,
         version: reader.version(),
         description,
         lane,
         headers,
+        match_fields,
         url_parsers,
         fields,
     };
@@ -146,6 +154,24 @@ fn read_lane(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<PageLane> {
         reader.fault(&path, message);
     }
     named.map(|(_, lane)| *lane)
+}
+
+/// The fields of a mapping that tell whose its pages are.
+fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for at in reader.list_of(object, "match") {
+        let Some(name) = reader.text(&at) else {
+            continue;
+        };
+        match fields.iter().any(|field| field.name == name) {
+            true => names.push(name.to_owned()),
+            false => {
+                let why = format!("the mapping extracts no field {}", quoted(name));
+                reader.fault(&at.path, why);
+            }
+        }
+    }
+    names
 }
 
 fn read_name(
@@ -271,6 +297,11 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
     let name = read_name(&object, is_field_name, FIELD_NAME, reader);
     reader.text_of(&object, "description");
     let multiple = reader.boolean_of(&object, "multiple").unwrap_or(false);
+    let continues = reader.boolean_of(&object, "continues").unwrap_or(false);
+    if continues && !multiple {
+        let path = format!("{}.continues", at.path);
+        reader.fault(&path, "only a list goes over several pages: set `multiple`");
+    }
     let alternatives = match (object.get("processors"), object.get("alternatives")) {
         (Some(processors), None) => vec![read_chain(&processors, reader, selectors)],
         (None, Some(alternatives)) => read_alternatives(&alternatives, reader, selectors),
@@ -285,6 +316,7 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
     Some(Field {
         name: name?,
         multiple,
+        continues,
         alternatives,
     })
 }

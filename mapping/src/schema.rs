@@ -86,6 +86,11 @@ fn mapping() -> Value {
             "description": "The pages that the mapping is for: those whose URL matches one of these.",
         }),
         "headers" => headers(),
+        "match" => json!({
+            "type": "array",
+            "items": {"type": "string", "pattern": FIELD_NAME},
+            "description": "Fields that tell whose a page is: it fills a record only if these agree with what is known of it.",
+        }),
         "url_parsers" => json!({
             "type": "array",
             "items": reference("url_parser"),
@@ -130,6 +135,11 @@ fn field() -> Value {
             "pattern": FIELD_NAME,
             "maxLength": 100,
             "description": "The field's name, unique in the mapping.",
+        }),
+        "continues" => json!({
+            "type": "boolean",
+            "default": false,
+            "description": "true: the list goes on over further pages of the mapping, to which its url_parsers lead; a record gets the values of all of them.",
         }),
         "multiple" => json!({
             "type": "boolean",

@@ -175,6 +175,17 @@ impl MappingSet {
         &self.mapping(index).headers
     }
 
+    /// The fields by which a mapping recognises the record that a page is about.
+    pub fn match_fields(&self, index: MappingIndex) -> &[String] {
+        &self.mapping(index).match_fields
+    }
+
+    /// Whether the list of a field goes on over further pages of the mapping.
+    pub fn continues(&self, index: MappingIndex, field: &str) -> bool {
+        let mut fields = self.mapping(index).fields.iter();
+        fields.any(|one| one.name == field && one.continues)
+    }
+
     /// The mapping's description.
     pub fn description(&self, index: MappingIndex) -> Option<&str> {
         self.mapping(index).description.as_deref()

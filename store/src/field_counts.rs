@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
+
+use crate::record::doubts_of;
+
 /// What the mappings have extracted from the pages of a crawl, and what its records still want.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldCounts {
@@ -13,6 +17,9 @@ pub struct FieldCounts {
     pub resolved: BTreeMap<String, u64>,
     /// By the name of the field: records that want it and do not have it, or for which it is asked again.
     pub missing: BTreeMap<String, u64>,
+    /// By why a page has not filled a record (`other_values`, `other_record`, `rivals`) and by the page's mapping:
+    /// records with such pages.
+    pub doubts: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
 /// The pages that one mapping has extracted.
@@ -29,6 +36,18 @@ impl FieldCounts {
         match mapping {
             Some(mapping) => self.mappings.entry(mapping).or_default().pages += pages,
             None => self.unmatched += pages,
+        }
+    }
+
+    /// Notes a record by its doubts.
+    pub(crate) fn add_doubts(&mut self, doubts: &Map<String, Value>) {
+        for (why, mapping) in doubts_of(doubts) {
+            *self
+                .doubts
+                .entry(why)
+                .or_default()
+                .entry(mapping)
+                .or_default() += 1;
         }
     }
 

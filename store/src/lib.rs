@@ -63,7 +63,9 @@ pub use mongodb::{
     DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,
 };
 pub use page::{MAX_ENTRY_BYTES, Page, page_id};
-pub use record::{MAX_RECORD_ID_BYTES, MappingOrder, Record, RecordCounts, RecordState, has_value};
+pub use record::{
+    MAX_RECORD_ID_BYTES, MappingOrder, MappingRules, Record, RecordCounts, RecordState, has_value,
+};
 pub use reread::{Reread, RereadAnswer, ValueChange, ValueCounts};
 pub use retention::{Cutoff, Dropped, RetentionConfig};
 pub use sample::{Sample, SampleText};

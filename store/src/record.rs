@@ -1,35 +1,47 @@
 //! Records, and the rules by which pages fill their missing fields. The rules are the same for every
 //! backend.
 //!
-//! - A value that the user's input gives replaces any other: an earlier one of the input, because it
-//!   corrects it, and that of a page, because the user knows better. The page's value, its source and
-//!   the candidates go. So what a record becomes does not depend on whether the page or the input came
-//!   first. Empty values replace nothing.
+//! - A value of the user replaces any other, because the user knows better; see [`input`](self) for what is one. The
+//!   page's value, its source and the candidates go.
+//! - A page that is about somebody else fills nothing; see [`identity`](self).
 //! - Otherwise a field that has a value keeps it, except as in the last rule.
 //! - A wanted field without a value is *missing*, until a page or the user's input supplies a value.
 //!   A page's value is stored with its source.
 //! - A record is *resolved* while no wanted field is missing, and *open* otherwise.
 //! - If two pages bring different values for a field, the page whose mapping comes first in the
-//!   [`MappingOrder`] wins, in whatever order they are saved; if the mappings are equal, the page
-//!   that was saved first. The other value is stored as a *candidate*, with its source. Values from
-//!   the user have no candidates, and no page replaces them.
+//!   [`MappingOrder`] wins, in whatever order they are saved; if the mappings are equal, the page for which more
+//!   speaks, then the page that was saved first. The other value is stored as a *candidate*, with its source. Values
+//!   from the user have no candidates, and no page replaces them.
 //! - A refresh asks for a field again that has a value: it is among the missing ones, and keeps its value
-//!   until another fetch brings one. So a refresh that fails costs nothing.
+//!   until the page that has brought it, one of a better mapping, or one that says something new brings another. So a
+//!   refresh that fails costs nothing, and pages that disagree do not take turns.
+//! - A value in another spelling does not replace the one that is there.
 //! - A value that another one of the user's input, or of a refresh, replaces becomes *history*, with its
 //!   source. The same holds if a page is read again without fetching: its values replace those that this
 //!   fetch of it, or an earlier one, has brought.
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::dataset_name::{DatasetName, record_key};
 use crate::page::Page;
-use crate::source_document::DatasetRecord;
 use crate::timestamp::iso_time;
 
+mod gathered;
+mod identity;
+mod input;
 mod reread;
+mod spelling;
 mod taking_back;
 mod urls;
+
+use identity::{Doubt, EVIDENCE, evidence_in, worth};
+
+pub(crate) use identity::doubts_of;
+pub(crate) use input::Entry;
 
 /// No record id is longer than this.
 pub const MAX_RECORD_ID_BYTES: usize = 1024;
@@ -69,24 +81,13 @@ pub struct RecordCounts {
     pub resolved: u64,
 }
 
-/// Whether a value counts as one: null, [] and a text that shows nothing do not, and leave a field missing.
+/// Whether a value counts as one: null, [], and texts without a visible character do not, and leave a field missing.
 pub fn has_value(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::String(text) => !webfill_values::is_blank(text),
         Value::Array(items) => !items.is_empty(),
         _ => true,
-    }
-}
-
-/// Whether a value of the input is the one that is kept, perhaps as the text that a CSV file has in
-/// its place.
-fn is_same(kept: &Value, given: &Value) -> bool {
-    match given {
-        Value::String(text) if !kept.is_string() => {
-            serde_json::from_str::<Value>(text).is_ok_and(|value| value == *kept)
-        }
-        given => given == kept,
     }
 }
 
@@ -100,6 +101,9 @@ const MAX_CANDIDATE_BYTES: usize = 16 << 10;
 /// The most former values of one field; the oldest go.
 const MAX_HISTORY: usize = 8;
 
+/// The member of a source that names the page whose value a refresh has replaced by this one.
+const INSTEAD_OF: &str = "instead_of";
+
 /// The names of mappings, in the order of their priority. A mapping that is not listed comes last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MappingOrder(pub Vec<String>);
@@ -108,6 +112,58 @@ impl MappingOrder {
     fn rank(&self, mapping: Option<&str>) -> usize {
         let same = |name: &String| Some(name.as_str()) == mapping;
         self.0.iter().position(same).unwrap_or(self.0.len())
+    }
+}
+
+/// What mappings say of records.
+pub trait MappingRules: Send + Sync {
+    /// The mapping that reads the page of a URL.
+    fn mapping_of(&self, url: &str) -> Option<&str>;
+
+    /// The fields by which a mapping recognises the record that its page is about; none if it names none.
+    fn match_fields(&self, mapping: &str) -> &[String];
+
+    /// Whether the list of a field goes on over further pages of the mapping.
+    fn continues(&self, mapping: &str, field: &str) -> bool;
+}
+
+/// By what pages fill records.
+#[derive(Clone, Default)]
+pub(crate) struct FillRules {
+    pub(crate) order: MappingOrder,
+    pub(crate) mappings: Option<Arc<dyn MappingRules>>,
+}
+
+impl FillRules {
+    /// The entries of a list that goes on over further pages of a mapping.
+    fn continued<'v>(
+        &self,
+        mapping: Option<&str>,
+        field: &str,
+        value: &'v Value,
+    ) -> Option<&'v [Value]> {
+        let mappings = self.mappings.as_ref()?;
+        let items = value.as_array()?;
+        mappings.continues(mapping?, field).then_some(items)
+    }
+
+    /// The mappings to several pages of which these links lead.
+    pub(crate) fn forks(&self, links: &[String]) -> Vec<String> {
+        let Some(mappings) = self.mappings.as_ref().filter(|_| links.len() > 1) else {
+            return Vec::new();
+        };
+        let mut led_to: HashMap<&str, &str> = HashMap::new();
+        let mut forks: Vec<String> = Vec::new();
+        for link in links {
+            let Some(mapping) = mappings.mapping_of(link) else {
+                continue;
+            };
+            let first = *led_to.entry(mapping).or_insert(link);
+            if first != link && !forks.iter().any(|known| known == mapping) {
+                forks.push(mapping.to_owned());
+            }
+        }
+        forks
     }
 }
 
@@ -127,6 +183,13 @@ pub(crate) struct StoredRecord {
     pub(crate) resolved_at: Option<String>,
     /// Where the user's input says that its values may be found.
     pub(crate) urls: Vec<String>,
+    /// Name to what the input has said last; `None`: an older version has stored the record, and it is not known.
+    pub(crate) given: Option<Map<String, Value>>,
+    /// Name to a list of the values that may stand in the user's dataset because they were written back.
+    pub(crate) written: Map<String, Value>,
+    /// `pages`: URL to `{why, mapping, at}`, of those that have not filled the record; `forks`: mappings to several
+    /// pages of which its pages lead.
+    pub(crate) doubts: Map<String, Value>,
 }
 
 /// The values of a page, with what a record's source says of them.
@@ -136,11 +199,20 @@ pub(crate) struct PageValues<'a> {
     pub(crate) mapping: Option<&'a str>,
     pub(crate) started_at_ms: i64,
     pub(crate) ended_at_ms: i64,
+    /// How many links have led to it; `None` if that is not known.
+    pub(crate) depth: Option<u16>,
+    /// The mappings to several pages of which it leads.
+    pub(crate) forks: &'a [String],
+    /// It is a page of another record that it was fetched for.
+    pub(crate) is_of_other: bool,
 }
 
 impl<'a> PageValues<'a> {
-    pub(crate) fn of(page: &'a Page) -> PageValues<'a> {
+    pub(crate) fn of(page: &'a Page, forks: &'a [String]) -> PageValues<'a> {
         PageValues {
+            depth: Some(page.depth),
+            forks,
+            is_of_other: false,
             fields: &page.fields,
             url: &page.url,
             mapping: page.mapping.as_deref(),
@@ -149,24 +221,17 @@ impl<'a> PageValues<'a> {
         }
     }
 
-    fn source(&self) -> Value {
-        json!({
+    fn source(&self, evidence: Option<u32>) -> Value {
+        let mut source = json!({
             "url": self.url,
             "mapping": self.mapping,
             "at": iso_time(self.started_at_ms),
-        })
-    }
-}
-
-/// The input without its values of these fields.
-fn without<'a>(record: &Record, names: impl IntoIterator<Item = &'a String>) -> Record {
-    let mut known = record.clone();
-    for name in names {
-        if let Some(value) = known.fields.get_mut(name) {
-            *value = Value::Null;
+        });
+        if let Some(evidence) = evidence {
+            source[EVIDENCE] = evidence.into();
         }
+        source
     }
-    known
 }
 
 impl StoredRecord {
@@ -178,30 +243,12 @@ impl StoredRecord {
         }
     }
 
-    /// Puts the user's input, and asks again for fields that are to be refreshed. Values of the input that
-    /// these have, or had before a page brought another, say nothing new.
-    pub(crate) fn put(&mut self, input: &DatasetRecord, enters: bool, now_ms: i64) -> bool {
-        let (record, refresh) = (&input.record, &input.refresh);
-        let mut again = self.filled_before(&record.want, refresh.after_ms, now_ms);
-        let mut changed = false;
-        if enters && !refresh.on_entry.is_empty() {
-            let sources = &self.sources;
-            let by_pages = record
-                .want
-                .iter()
-                .filter(|name| sources.contains_key(*name));
-            let news = without(record, by_pages);
-            changed |= self.merge(&news, now_ms);
-            again.extend(refresh.on_entry.iter().cloned());
+    /// What is answered to who asks whether a record needs further pages.
+    pub(crate) fn need(&self) -> RecordState {
+        match self.is_unsure() || self.is_gathered() {
+            true => RecordState::Open,
+            false => self.state(),
         }
-        changed |= self.ask_again(&again);
-        let is_old = |name: &&String| {
-            refresh.on_entry.contains(name)
-                || (refresh.after_ms.is_some() && self.had(name, record))
-        };
-        let news = without(record, record.want.iter().filter(is_old));
-        changed |= self.add_urls(&input.urls);
-        self.merge(&news, now_ms) || changed
     }
 
     /// The values that no page has brought.
@@ -213,93 +260,6 @@ impl StoredRecord {
         given
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
-    }
-
-    /// Whether a page's value has replaced the one that the input gives.
-    fn had(&self, name: &str, input: &Record) -> bool {
-        let others = [&self.history, &self.candidates].into_iter();
-        let others = others.filter_map(|values| values.get(name)?.as_array());
-        let given = input.fields.get(name);
-        let is_given = |other: &Value| given.is_some_and(|given| is_same(&other["value"], given));
-        self.sources.contains_key(name) && others.flatten().any(is_given)
-    }
-
-    /// Which of these fields a page has filled at least so long ago.
-    fn filled_before(&self, names: &[String], after_ms: Option<u64>, now_ms: i64) -> Vec<String> {
-        let Some(after_ms) = after_ms else {
-            return Vec::new();
-        };
-        let latest = iso_time(now_ms.saturating_sub_unsigned(after_ms));
-        // All times are written alike, so that their texts are in order.
-        let is_old = |name: &&String| {
-            let at = self
-                .sources
-                .get(*name)
-                .and_then(|source| source["at"].as_str());
-            at.is_some_and(|at| at <= latest.as_str())
-        };
-        names.iter().filter(is_old).cloned().collect()
-    }
-
-    /// Adds the user's input: its values, and further wanted fields. Returns whether anything changed.
-    fn merge(&mut self, input: &Record, now_ms: i64) -> bool {
-        let before = (
-            self.fields.len(),
-            self.missing.len(),
-            self.resolved_at.is_some(),
-        );
-        let mut changed = false;
-        for (name, value) in &input.fields {
-            match self.fields.get_mut(name) {
-                Some(_) if !has_value(value) => {}
-                Some(kept) if is_same(kept, value) => {
-                    // A refresh has failed to find another one, and this input is content with it.
-                    if !self.sources.contains_key(name) {
-                        self.missing.retain(|missing| missing != name);
-                    }
-                }
-                Some(kept) => {
-                    let former = std::mem::replace(kept, value.clone());
-                    let source = self.sources.shift_remove(name);
-                    self.candidates.shift_remove(name);
-                    self.remember(name, former, source, now_ms);
-                    self.missing.retain(|missing| missing != name);
-                    changed = true;
-                }
-                None => {
-                    self.fields.insert(name.clone(), value.clone());
-                    if has_value(value) {
-                        self.missing.retain(|missing| missing != name);
-                    }
-                }
-            }
-        }
-        for name in &input.want {
-            if !self.fields.get(name).is_some_and(has_value) && !self.missing.contains(name) {
-                self.missing.push(name.clone());
-            }
-        }
-        self.update_resolved(now_ms);
-        changed
-            || before
-                != (
-                    self.fields.len(),
-                    self.missing.len(),
-                    self.resolved_at.is_some(),
-                )
-    }
-
-    /// Asks again for those of these fields that have a value. Returns whether anything changed.
-    fn ask_again(&mut self, names: &[String]) -> bool {
-        let mut changed = false;
-        for name in names {
-            let is_filled = self.fields.get(name).is_some_and(has_value);
-            if is_filled && !self.missing.contains(name) {
-                self.missing.push(name.clone());
-                changed = true;
-            }
-        }
-        changed
     }
 
     /// Notes what a field was.
@@ -316,7 +276,7 @@ impl StoredRecord {
         if let Value::Array(history) = history {
             history.push(Value::Object(former));
             if history.len() > MAX_HISTORY {
-                // What the user has given is known by this to say nothing new.
+                // What the user has given is dearer.
                 let by_page = history.iter().position(|former| !former["url"].is_null());
                 history.remove(by_page.unwrap_or(0));
             }
@@ -342,80 +302,180 @@ impl StoredRecord {
         by_pages.map(|value| value["value"].clone()).collect()
     }
 
-    /// Takes values from a page, with their source: for missing fields, and where the page's mapping
-    /// ranks higher than that of the present value. Returns whether anything changed.
-    pub(crate) fn fill(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> bool {
-        let mut changed = false;
+    /// Takes values from a page, with their source: for missing fields, and where more speaks for the page than
+    /// for the source of the present value. Returns whether anything changed.
+    pub(crate) fn fill(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
+        let mut changed = self.note_forks(page);
+        if !self.could_take(page) {
+            return changed;
+        }
+        let evidence = match self.evidence_of(page, rules) {
+            Ok(evidence) => evidence,
+            Err(doubt) => return self.doubt(page, doubt) || changed,
+        };
+        changed |= self.trust(page);
         for (name, value) in page.fields {
             if !has_value(value) {
                 continue;
             }
-            if self.missing.contains(name) {
-                changed |= self.renew(name, value, page);
+            if let Some(items) = rules.continued(page.mapping, name, value) {
+                changed |= self.gather(name, items, page, evidence);
+            } else if self.missing.contains(name) {
+                changed |= self.answer(name, value, page, evidence, rules);
             } else if let Some(source) = self.sources.get(name) {
                 let source = source.clone();
-                changed |= self.replace_or_add_candidate(name, value, page, source, order);
+                changed |= self.compete(name, value, page, evidence, source, rules);
             }
         }
         if changed {
+            self.settle_rivals();
             self.update_resolved(page.ended_at_ms);
         }
         changed
     }
 
-    /// Takes a page's value for a missing field, unless the value that it has is of the same fetch. Returns
-    /// whether it was taken.
-    fn renew(&mut self, name: &str, value: &Value, page: &PageValues<'_>) -> bool {
-        let source = self.sources.get(name).cloned();
-        let is_same = self.fields.get(name) == Some(value);
-        if is_same && source.as_ref() == Some(&page.source()) {
-            return false;
-        }
-        if let Some(former) = self.fields.get(name).filter(|_| !is_same).cloned() {
-            self.remember(name, former, source, page.ended_at_ms);
-        }
-        // Those were found together with the former value.
-        self.candidates.shift_remove(name);
-        self.take(name, value, page);
-        self.missing.retain(|missing| missing != name);
-        true
+    /// Whether the page has a value for a field that pages may fill.
+    fn could_take(&self, page: &PageValues<'_>) -> bool {
+        let may_fill =
+            |name: &String| self.missing.contains(name) || self.sources.contains_key(name);
+        page.fields
+            .iter()
+            .any(|(name, value)| has_value(value) && may_fill(name))
     }
 
-    fn take(&mut self, name: &str, value: &Value, page: &PageValues<'_>) {
-        self.fields.insert(name.to_owned(), value.clone());
-        self.sources.insert(name.to_owned(), page.source());
-    }
-
-    /// For a field that another page (`source`) has filled: the page's value replaces the present
-    /// one, or becomes a candidate. Returns whether anything changed.
-    fn replace_or_add_candidate(
+    /// A page's value for a missing field, or one that is asked for again.
+    fn answer(
         &mut self,
         name: &str,
         value: &Value,
         page: &PageValues<'_>,
-        source: Value,
-        order: &MappingOrder,
+        evidence: Option<u32>,
+        rules: &FillRules,
     ) -> bool {
-        let kept = self.fields.get(name).cloned().unwrap_or_default();
-        // The same page, fetched again, does not compete with itself.
-        if kept == *value || source["url"] == page.url {
+        if self.is_in_conflict(name, value, page, evidence) {
+            return self.add_candidate(name, value, page.source(evidence));
+        }
+        let source = self
+            .sources
+            .get(name)
+            .filter(|source| source["url"] != page.url);
+        let Some(source) = source.filter(|_| self.fields.get(name).is_some_and(has_value)) else {
+            return self.renew(name, value, page, evidence);
+        };
+        let source = source.clone();
+        let rank = rules.order.rank(page.mapping);
+        let kept_rank = rules.order.rank(source["mapping"].as_str());
+        // A page that says what it said before gives no reason to believe it instead.
+        let is_news = self.update_candidate(name, value, page.source(evidence));
+        let is_same = self
+            .fields
+            .get(name)
+            .is_some_and(|kept| spelling::is_one(kept, value));
+        let is_worse = rank > kept_rank
+            || (rank == kept_rank && worth(evidence) < worth(evidence_in(&source)));
+        if is_worse || !(rank < kept_rank || is_news || is_same) {
+            return is_news;
+        }
+        let former = self.fields.get(name).cloned().unwrap_or_default();
+        self.renew(name, value, page, evidence);
+        if !is_same {
+            self.add_candidate(name, &former, source.clone());
+        }
+        // The page that has brought the former value is believed first, if it is fetched as well.
+        if rank == kept_rank {
+            self.sources[name][INSTEAD_OF] = source["url"].clone();
+        }
+        true
+    }
+
+    /// Takes a page's value for a missing field, unless the value that it has is of the same fetch. Returns
+    /// whether it was taken.
+    fn renew(
+        &mut self,
+        name: &str,
+        value: &Value,
+        page: &PageValues<'_>,
+        evidence: Option<u32>,
+    ) -> bool {
+        let source = self.sources.get(name).cloned();
+        let kept = self
+            .fields
+            .get(name)
+            .filter(|kept| spelling::is_one(kept, value))
+            .cloned();
+        if kept.is_some() && source.as_ref() == Some(&page.source(evidence)) {
             return false;
         }
-        if order.rank(page.mapping) < order.rank(source["mapping"].as_str()) {
-            self.take(name, value, page);
+        if kept.is_none()
+            && let Some(former) = self.fields.get(name).cloned()
+        {
+            self.remember(name, former, source, page.ended_at_ms);
+        }
+        self.forget_candidate(name, value, page.url);
+        self.take(name, &kept.unwrap_or_else(|| value.clone()), page, evidence);
+        self.missing.retain(|missing| missing != name);
+        true
+    }
+
+    fn take(&mut self, name: &str, value: &Value, page: &PageValues<'_>, evidence: Option<u32>) {
+        self.fields.insert(name.to_owned(), value.clone());
+        self.sources.insert(name.to_owned(), page.source(evidence));
+    }
+
+    /// For a field that another page (`source`) has filled: the page's value replaces the present one, becomes a
+    /// candidate, or neither is known to be right. Returns whether anything changed.
+    fn compete(
+        &mut self,
+        name: &str,
+        value: &Value,
+        page: &PageValues<'_>,
+        evidence: Option<u32>,
+        source: Value,
+        rules: &FillRules,
+    ) -> bool {
+        let kept = self.fields.get(name).cloned().unwrap_or_default();
+        let is_first = source[INSTEAD_OF] == page.url;
+        if is_first && spelling::is_one(&kept, value) {
+            self.sources.insert(name.to_owned(), page.source(evidence));
+            return true;
+        }
+        // The same page, fetched again, does not compete with itself.
+        if spelling::is_one(&kept, value) || source["url"] == page.url {
+            return false;
+        }
+        let rank = rules.order.rank(page.mapping);
+        let kept_rank = rules.order.rank(source["mapping"].as_str());
+        let is_better = is_first
+            || rank < kept_rank
+            || (rank == kept_rank && worth(evidence) > worth(evidence_in(&source)));
+        if is_better {
+            self.take(name, value, page, evidence);
             self.forget_if_back(name, value);
-            self.forget_candidate(name, value);
+            self.forget_candidate(name, value, page.url);
             self.add_candidate(name, &kept, source);
             return true;
         }
-        self.add_candidate(name, value, page.source())
+        let are_rivals = StoredRecord::are_rivals(&source, page, evidence);
+        let is_new = self.add_candidate(name, value, page.source(evidence));
+        if are_rivals {
+            self.sources.shift_remove(name);
+            self.fields.insert(name.to_owned(), Value::Null);
+            self.add_candidate(name, &kept, source);
+            self.missing.push(name.to_owned());
+            self.doubt(page, Doubt::Rivals);
+        }
+        is_new || are_rivals
     }
 
     /// Adds a candidate, unless the value is known, too large, or one too many. Returns whether it
     /// was added.
     fn add_candidate(&mut self, name: &str, value: &Value, source: Value) -> bool {
         let known = self.candidates.get(name).and_then(Value::as_array);
-        let is_known = |known: &Vec<Value>| known.iter().any(|known| known["value"] == *value);
+        let is_known = |known: &Vec<Value>| {
+            known
+                .iter()
+                .any(|known| spelling::is_one(&known["value"], value))
+        };
         let is_full = |known: &Vec<Value>| known.len() >= MAX_CANDIDATES;
         if known.is_some_and(|known| is_known(known) || is_full(known))
             || value.to_string().len() > MAX_CANDIDATE_BYTES
@@ -433,9 +493,27 @@ impl StoredRecord {
         true
     }
 
-    fn forget_candidate(&mut self, name: &str, value: &Value) {
+    /// As [`StoredRecord::add_candidate`], in place of what the same page has brought before.
+    fn update_candidate(&mut self, name: &str, value: &Value, source: Value) -> bool {
+        let others = self.candidates.get(name).and_then(Value::as_array);
+        let is_known =
+            |one: &Value| one["url"] == source["url"] && spelling::is_one(&one["value"], value);
+        if others.is_some_and(|others| others.iter().any(is_known)) {
+            return false;
+        }
+        if let Some(Value::Array(others)) = self.candidates.get_mut(name) {
+            others.retain(|one| one["url"] != source["url"]);
+        }
+        self.add_candidate(name, value, source)
+    }
+
+    /// The field has this value now, of this page.
+    fn forget_candidate(&mut self, name: &str, value: &Value, url: &str) {
         if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
-            candidates.retain(|candidate| candidate["value"] != *value);
+            candidates.retain(|one| one["url"] != url && !spelling::is_one(&one["value"], value));
+            if candidates.is_empty() {
+                self.candidates.shift_remove(name);
+            }
         }
     }
 

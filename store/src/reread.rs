@@ -90,6 +90,9 @@ impl Reread {
             mapping: self.mapping.as_deref(),
             started_at_ms: self.started_at_ms,
             ended_at_ms: self.at_ms,
+            depth: None,
+            forks: &[],
+            is_of_other: false,
         }
     }
 

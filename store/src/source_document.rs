@@ -95,22 +95,26 @@ pub struct FilledField {
     pub value: Value,
     /// Another value is looked for: this one replaces nothing.
     pub is_asked_again: bool,
-    /// Other values that pages bring for the field, or have brought before. One of them may have been
-    /// written back, and may then be replaced.
+    /// Other values that may stand in the dataset and be replaced there: those that were written back, and what the
+    /// user had when asking for another one. All others are the user's.
     pub others: Vec<Value>,
 }
 
 impl StoredRecord {
-    /// Those of `fields` that have a value from a page.
+    /// Those of `fields` that have a value from a page, and, as null, those whose value was written and has turned
+    /// out to be in doubt.
     pub(crate) fn filled(&self, fields: &[String]) -> Vec<FilledField> {
         let filled = |name: &String| {
-            self.sources.get(name)?;
-            let value = self.fields.get(name).filter(|value| has_value(value))?;
+            let value = self.fields.get(name).filter(|value| has_value(value));
+            let is_taken_back = value.is_none() && self.written.contains_key(name);
+            if !is_taken_back && !self.sources.contains_key(name) {
+                return None;
+            }
             Some(FilledField {
                 name: name.clone(),
-                value: value.clone(),
-                is_asked_again: self.missing.contains(name),
-                others: self.other_values(name),
+                value: value.or(is_taken_back.then_some(&Value::Null))?.clone(),
+                is_asked_again: !is_taken_back && self.missing.contains(name),
+                others: self.replaceable(name),
             })
         };
         fields.iter().filter_map(filled).collect()

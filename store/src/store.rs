@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
 use crate::page::Page;
-use crate::record::{MappingOrder, Record, RecordCounts, RecordState};
+use crate::record::{MappingOrder, MappingRules, Record, RecordCounts, RecordState};
 use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
@@ -119,6 +119,10 @@ pub trait Store: Send + Sync {
     /// Sets which mapping's values win from now on. Without an order, the first value wins.
     fn set_mapping_order(&self, order: MappingOrder);
 
+    /// Sets what mappings say of records. Without, no page is known to lead to several pages of one mapping, and no
+    /// mapping names the fields by which a record is recognised.
+    fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>);
+
     /// Stores pages and fills their records. Answers in the order given, once everything is durable.
     /// An entry that cannot be stored fails alone. A repeated save changes nothing, and a page of an
     /// earlier delivery than the stored one (or of the same, but started before) does not replace it.
@@ -162,6 +166,11 @@ pub trait Store: Send + Sync {
         collection: &str,
         limit: u32,
     ) -> Result<Vec<Unwritten>, StoreError>;
+
+    /// Notes values of [unwritten](Store::unwritten) records that are about to be written: whatever happens next, they
+    /// may stand in the dataset, and are none of the user. Returns whether they may be written; otherwise others have
+    /// changed the records meanwhile, which are to be read again.
+    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<bool, StoreError>;
 
     /// Marks records as written back. A record that has changed meanwhile stays unwritten.
     async fn confirm_written(

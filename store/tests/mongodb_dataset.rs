@@ -171,9 +171,9 @@ async fn what_cannot_be_read_or_written_is_refused_when_it_is_opened() {
     let dataset = Dataset::open(people.source()).await.unwrap();
     let view = doc! {"create": "seen", "viewOn": "people", "pipeline": []};
     people.database.run_command(view).await.unwrap();
-    let seen = WriteBack::new("seen", false).unwrap();
+    let seen = WriteBack::new("seen").unwrap();
     let refused = dataset.check_writable(&seen).await.unwrap_err();
     assert!(refused.is_fatal(), "{refused}");
-    let people_too = WriteBack::new("people", false).unwrap();
+    let people_too = WriteBack::new("people").unwrap();
     dataset.check_writable(&people_too).await.unwrap();
 }

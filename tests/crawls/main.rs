@@ -73,4 +73,5 @@ mod the_test_site;
 mod tls;
 mod unread_documents;
 mod watches;
+mod whose_page;
 mod wide_web;

@@ -66,7 +66,7 @@ impl DatasetOptions {
                 .map_err(of_flag("--records-projection"))?;
         }
         let write_back = self.write_back.as_deref();
-        let write_back = write_back.map(|collection| WriteBack::new(collection, self.refresh));
+        let write_back = write_back.map(WriteBack::new);
         Ok(Some(DatasetPlan {
             source,
             write_back: write_back.transpose().map_err(of_flag("--write-back"))?,

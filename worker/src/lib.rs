@@ -25,6 +25,7 @@ mod gate;
 mod journey;
 mod kept_body;
 mod look;
+mod mapping_rules;
 mod memory;
 mod now;
 mod permission;

@@ -35,8 +35,6 @@ pub struct WriteBack {
     /// A collection of the dataset's database. If it is the one that is read, only existing documents
     /// are updated; in another one, missing documents are created.
     pub collection: String,
-    /// Replace values that are not missing, too.
-    pub refresh: bool,
 }
 
 /// A document as it was read.
@@ -124,11 +122,10 @@ pub(super) fn check_collection(name: &str) -> Result<(), String> {
 }
 
 impl WriteBack {
-    pub fn new(collection: &str, refresh: bool) -> Result<WriteBack, String> {
+    pub fn new(collection: &str) -> Result<WriteBack, String> {
         check_collection(collection)?;
         Ok(WriteBack {
             collection: collection.to_owned(),
-            refresh,
         })
     }
 }

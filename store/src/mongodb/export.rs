@@ -20,7 +20,16 @@ pub(super) const STEP_BYTES: usize = 1 << 20;
 pub(super) type Step = Result<Vec<Value>, Fault>;
 
 /// Members of records and pages that are the store's own; an export leaves them out.
-const OWN_OF_RECORDS: &[&str] = &["version", "crawls", "positions", "origins", "unwritten"];
+const OWN_OF_RECORDS: &[&str] = &[
+    "version",
+    "crawls",
+    "positions",
+    "origins",
+    "unwritten",
+    "given",
+    "written",
+    "doubts",
+];
 const OWN_OF_PAGES: &[&str] = &["epoch", "look", "task", "unlogged", "validators"];
 
 /// Sends step after step until the end of the collection. An error is the last step. Stops when the

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use mongodb::Collection;
-use mongodb::bson::{Bson, Document, doc};
+use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use serde_json::Value;
 
 use super::command::{Db, number};
 use super::fault::Fault;
+use super::value;
 use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
 
@@ -45,6 +47,20 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
     }
     counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
     counts.missing = records_by_field(db, crawl, missing_fields()).await?;
+    let doubtful = [
+        doc! {"$match": {
+            "crawls": {"app_id": &crawl.app_id, "crawl_id": &crawl.crawl_id},
+            "doubts.pages": {"$exists": true},
+        }},
+        doc! {"$project": {"doubts": 1}},
+    ];
+    for found in all(db, "records", doubtful).await? {
+        if let Ok(found) = RawDocumentBuf::try_from(&found)
+            && let Some(Value::Object(doubts)) = value::object(&found).get("doubts")
+        {
+            counts.add_doubts(doubts);
+        }
+    }
     Ok(counts)
 }
 

@@ -57,7 +57,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
-use crate::record::{MappingOrder, RecordCounts};
+use crate::record::{FillRules, MappingOrder, MappingRules, RecordCounts};
 use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
@@ -80,7 +80,7 @@ pub use uri::{DatabasePlace, MongoUri};
 pub(crate) struct Mongo {
     db: Db,
     thread: RuntimeThread,
-    order: RwLock<Arc<MappingOrder>>,
+    rules: RwLock<Arc<FillRules>>,
     written_bodies: Arc<bodies::Written>,
 }
 
@@ -102,13 +102,18 @@ impl Mongo {
         Ok(Mongo {
             db: opened?,
             thread,
-            order: RwLock::default(),
+            rules: RwLock::default(),
             written_bodies: Arc::default(),
         })
     }
 
-    fn order(&self) -> Arc<MappingOrder> {
-        Arc::clone(&self.order.read().unwrap_or_else(PoisonError::into_inner))
+    fn change_rules(&self, change: impl FnOnce(&mut FillRules)) {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut rules));
+    }
+
+    fn rules(&self) -> Arc<FillRules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Runs a call on the driver's thread.
@@ -154,13 +159,17 @@ impl Store for Mongo {
     }
 
     fn set_mapping_order(&self, order: MappingOrder) {
-        *self.order.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(order);
+        self.change_rules(|rules| rules.order = order);
+    }
+
+    fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>) {
+        self.change_rules(|rules| rules.mappings = Some(mappings));
     }
 
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let count = saves.len();
-        let order = self.order();
-        self.call(async move |db: Db| pages::save(&db, &saves, &order).await)
+        let rules = self.rules();
+        self.call(async move |db: Db| pages::save(&db, &saves, &rules).await)
             .await
             .unwrap_or_else(|error| fail_all(count, &error))
     }
@@ -209,6 +218,17 @@ impl Store for Mongo {
             .await
     }
 
+    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<bool, StoreError> {
+        let records = written.clone();
+        let begun = self.call(async move |db: Db| source_documents::begin(&db, &records).await);
+        if !begun.await? {
+            return Ok(false);
+        }
+        // Noting is a change of the record, too.
+        written.iter_mut().for_each(|record| record.revision += 1);
+        Ok(true)
+    }
+
     async fn confirm_written(
         &self,
         crawl: &CrawlId,
@@ -241,8 +261,8 @@ impl Store for Mongo {
         &self,
         applies: Vec<ApplyPage>,
     ) -> Result<Vec<Option<Applied>>, StoreError> {
-        let order = self.order();
-        self.call(async move |db: Db| pages::apply(&db, &applies, &order).await)
+        let rules = self.rules();
+        self.call(async move |db: Db| pages::apply(&db, &applies, &rules).await)
             .await
     }
 
@@ -454,8 +474,8 @@ impl Store for Mongo {
         trial: Option<Arc<Trial>>,
     ) -> Vec<Result<RereadAnswer, StoreError>> {
         let count = rereads.len();
-        let order = self.order();
-        self.call(async move |db: Db| reread::put(&db, &rereads, &order, trial.as_deref()).await)
+        let rules = self.rules();
+        self.call(async move |db: Db| reread::put(&db, &rereads, &rules, trial.as_deref()).await)
             .await
             .unwrap_or_else(|error| fail_all(count, &error))
     }

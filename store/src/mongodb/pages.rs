@@ -15,7 +15,7 @@ use super::samples;
 use super::value::{self, binary, bson, document, or_null, texts};
 use crate::error::StoreError;
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{MappingOrder, PageValues, RecordState};
+use crate::record::{FillRules, PageValues, RecordState};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
@@ -26,9 +26,16 @@ use crate::validators::Validators;
 pub(super) async fn save(
     db: &Db,
     saves: &[Save],
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     let mut kept = upsert_pages(db, saves).await?;
+    let forks: Vec<Vec<String>> = saves
+        .iter()
+        .map(|save| match save.records.is_empty() {
+            true => Vec::new(),
+            false => rules.forks(&save.page.links),
+        })
+        .collect();
     let mut requests = Vec::new();
     for (index, save) in saves
         .iter()
@@ -37,11 +44,12 @@ pub(super) async fn save(
     {
         let of_page = |record: &String| records::FillRequest {
             record: record.clone(),
-            values: PageValues::of(&save.page),
+            values: PageValues::of(&save.page, &forks[index]),
             entry: index,
         };
         requests.extend(save.records.iter().map(of_page));
     }
+    records::note_own_pages(db, &mut requests).await?;
     let samples: Vec<Sample> = saves
         .iter()
         .filter_map(|save| Sample::of(&save.page))
@@ -60,7 +68,7 @@ pub(super) async fn save(
     let ids = saves.iter().zip(&kept).filter(|(_, kept)| kept.is_ok());
     let ids = ids.map(|(save, _)| save.page.id()).collect();
     let (filled, ()) = tokio::try_join!(
-        records::fill(db, &requests, order),
+        records::fill(db, &requests, rules),
         page_log::append(db, ids)
     )?;
     for (request, state) in filled {
@@ -238,16 +246,37 @@ struct StoredPage {
     elapsed_ms: i64,
     fields: Map<String, Value>,
     links: Vec<String>,
+    depth: Option<u16>,
+    forks: Vec<String>,
+    /// The first that it was fetched for.
+    records: Vec<String>,
+    /// One of them names its URL.
+    is_own: bool,
 }
 
 impl StoredPage {
-    fn read(stored: &RawDocument) -> Result<StoredPage, Fault> {
+    fn read(stored: &RawDocument, rules: &FillRules) -> Result<StoredPage, Fault> {
         let mut members = value::object(stored);
         let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
         let started_at = stored.get_datetime("started_at").map_err(|_| {
             Fault::InvalidEntry(format!("page {:?} started at no time", members.get("_id")))
         })?;
+        let links: Vec<String> = match members.get("links") {
+            Some(Value::Array(links)) => links.iter().cloned().filter_map(into_text).collect(),
+            _ => Vec::new(),
+        };
         Ok(StoredPage {
+            depth: members
+                .get("depth")
+                .and_then(Value::as_u64)
+                .map(|depth| depth as u16),
+            forks: rules.forks(&links),
+            links,
+            records: match members.get("records") {
+                Some(Value::Array(all)) => all.iter().cloned().filter_map(into_text).collect(),
+                _ => Vec::new(),
+            },
+            is_own: false,
             url: text("url").unwrap_or_default(),
             mapping: text("mapping"),
             started_at_ms: started_at.timestamp_millis(),
@@ -255,10 +284,6 @@ impl StoredPage {
                 .get("elapsed_ms")
                 .and_then(Value::as_i64)
                 .unwrap_or(0),
-            links: match members.remove("links") {
-                Some(Value::Array(links)) => links.into_iter().filter_map(into_text).collect(),
-                _ => Vec::new(),
-            },
             fields: match members.remove("fields") {
                 Some(Value::Object(fields)) => fields,
                 _ => Map::new(),
@@ -273,6 +298,9 @@ impl StoredPage {
             mapping: self.mapping.as_deref(),
             started_at_ms: self.started_at_ms,
             ended_at_ms: self.started_at_ms.saturating_add(self.elapsed_ms),
+            depth: self.depth,
+            forks: &self.forks,
+            is_of_other: self.is_own,
         }
     }
 }
@@ -288,7 +316,7 @@ fn into_text(value: Value) -> Option<String> {
 pub(super) async fn apply(
     db: &Db,
     applies: &[ApplyPage],
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<Vec<Option<Applied>>, Fault> {
     let mut ids: Vec<&str> = applies.iter().map(|apply| apply.page_id.as_str()).collect();
     ids.sort_unstable();
@@ -296,8 +324,14 @@ pub(super) async fn apply(
     let mut pages = HashMap::with_capacity(ids.len());
     for stored in db.find_all("pages", &ids).await? {
         if let Ok(id) = stored.get_str("_id") {
-            pages.insert(id.to_owned(), StoredPage::read(&stored)?);
+            pages.insert(id.to_owned(), StoredPage::read(&stored, rules)?);
         }
+    }
+    let of_pages = pages.values().flat_map(|page| &page.records);
+    let urls = records::urls_of(db, of_pages.map(String::as_str)).await?;
+    for page in pages.values_mut() {
+        let mut records = page.records.iter().filter_map(|record| urls.get(record));
+        page.is_own = records.any(|urls| urls.contains(&page.url));
     }
     let request = |(entry, apply): (usize, &ApplyPage)| {
         let page = pages.get(&apply.page_id)?;
@@ -310,7 +344,7 @@ pub(super) async fn apply(
     let requests: Vec<records::FillRequest<'_>> =
         applies.iter().enumerate().filter_map(request).collect();
     let mut applied: Vec<Option<Applied>> = applies.iter().map(|_| None).collect();
-    for (request, state) in records::fill(db, &requests, order).await? {
+    for (request, state) in records::fill(db, &requests, rules).await? {
         applied[request.entry] = Some(Applied {
             state: state.map_err(Fault::InvalidEntry)?,
             links: pages[&applies[request.entry].page_id].links.clone(),

@@ -11,7 +11,7 @@
 mod filling;
 mod taking_back;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use mongodb::bson::raw::cstr;
@@ -25,7 +25,7 @@ use super::value::{self, document, key, or_null, texts};
 use crate::crawl::CrawlId;
 use crate::dataset_name::parts_of_key;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, StoredRecord};
+use crate::record::{Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, StoredRecord};
 use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
@@ -46,6 +46,47 @@ pub(super) struct FillRequest<'a> {
 /// The record's state after an entry, or what has become of it; the reason if the entry cannot be
 /// stored.
 type EntryResult<T = RecordState> = Result<T, String>;
+
+/// Marks requests whose page is another's own: of the records that a page was fetched for, one names its URL.
+pub(super) async fn note_own_pages(db: &Db, requests: &mut [FillRequest<'_>]) -> Result<(), Fault> {
+    let mut of_entry: HashMap<usize, usize> = HashMap::new();
+    for request in requests.iter() {
+        *of_entry.entry(request.entry).or_default() += 1;
+    }
+    let is_shared = |request: &&FillRequest<'_>| of_entry[&request.entry] > 1;
+    let shared = requests.iter().filter(is_shared).map(|one| &*one.record);
+    let urls = urls_of(db, shared).await?;
+    let is_own = |request: &&FillRequest<'_>| {
+        let urls = urls.get(request.record.as_str());
+        urls.is_some_and(|urls| urls.iter().any(|url| url == request.values.url))
+    };
+    let owned: HashSet<usize> = requests
+        .iter()
+        .filter(is_own)
+        .map(|request| request.entry)
+        .collect();
+    for request in requests.iter_mut() {
+        request.values.is_of_other = owned.contains(&request.entry);
+    }
+    Ok(())
+}
+
+/// The URLs that the user has named for records, by the records' keys.
+pub(super) async fn urls_of(
+    db: &Db,
+    keys: impl Iterator<Item = &str>,
+) -> Result<HashMap<String, Vec<String>>, Fault> {
+    let mut keys: Vec<&str> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let read = read_all(db, keys).await?.into_iter();
+    Ok(read
+        .map(|(key, stored)| (key, stored.record.urls))
+        .collect())
+}
 
 /// Puts records into a crawl; answers in the order given.
 pub(super) async fn put(
@@ -251,7 +292,13 @@ impl RecordDocument {
             sources: object("sources"),
             candidates: object("candidates"),
             history: object("history"),
+            written: object("written"),
+            doubts: object("doubts"),
             ..StoredRecord::default()
+        };
+        let given = match members.remove("given") {
+            Some(Value::Object(given)) => Some(given),
+            _ => None,
         };
         let list = |name: &str| members.get(name).and_then(Value::as_array).cloned();
         let missing = list("missing").unwrap_or_default();
@@ -265,6 +312,7 @@ impl RecordDocument {
                 missing: texts_of(missing),
                 urls: texts_of(list("urls").unwrap_or_default()),
                 resolved_at: resolved_at.map(str::to_owned),
+                given,
                 ..record
             },
             version: members.get("version").and_then(Value::as_i64),
@@ -277,13 +325,13 @@ impl RecordDocument {
 
     /// Fills the record from a page. A page that would make it too large is refused and changes
     /// nothing.
-    fn fill(&mut self, page: &PageValues<'_>, order: &MappingOrder) -> EntryResult {
+    fn fill(&mut self, page: &PageValues<'_>, rules: &FillRules) -> EntryResult {
         let before = self.record.clone();
-        if self.record.fill(page, order) {
+        if self.record.fill(page, rules) {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
-        Ok(self.record.state())
+        Ok(self.record.need())
     }
 
     fn put(
@@ -298,7 +346,11 @@ impl RecordDocument {
         let before = self.record.clone();
         let entry = json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
         let is_known_here = self.crawls.contains(&entry);
-        if self.record.put(input, !is_known_here, now_ms) {
+        let earlier = input
+            .position
+            .and_then(|position| self.earlier_position(crawl, position, !is_known_here));
+        let coming = Entry::of(input, !is_known_here, earlier);
+        if self.record.put(input, coming, now_ms) {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
@@ -310,9 +362,7 @@ impl RecordDocument {
         }
         Ok(RecordPut {
             state: self.record.state(),
-            earlier: input
-                .position
-                .and_then(|position| self.earlier_position(crawl, position, !is_known_here)),
+            earlier,
         })
     }
 
@@ -378,7 +428,12 @@ impl RecordDocument {
             "urls": {"$literal": texts(&record.urls)},
             "resolved_at": or_null(resolved_at.map(date)),
             "crawls": {"$literal": crawls},
+            "written": {"$literal": document(&record.written)?},
+            "doubts": {"$literal": document(&record.doubts)?},
         };
+        if let Some(given) = &record.given {
+            content.append(cstr!("given"), rawdoc! {"$literal": document(given)?});
+        }
         if !self.positions.is_empty() {
             let positions = value::bson(&Value::Array(self.positions.clone()))?;
             content.append(cstr!("positions"), rawdoc! {"$literal": positions});

@@ -13,7 +13,7 @@ use super::records;
 use super::value::{document, or_null};
 use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::MappingOrder;
+use crate::record::FillRules;
 use crate::reread::{Reread, RereadAnswer};
 use crate::sqlite::Trial;
 
@@ -25,7 +25,7 @@ type Answers = Vec<Result<RereadAnswer, StoreError>>;
 pub(super) async fn put(
     db: &Db,
     rereads: &[Reread],
-    order: &MappingOrder,
+    rules: &FillRules,
     trial: Option<&Trial>,
 ) -> Result<Answers, Fault> {
     let mut answers: Answers = rereads
@@ -59,10 +59,10 @@ pub(super) async fn put(
         requests.extend(reread.records.iter().map(request));
     }
     let filled = match trial {
-        Some(trial) => records::foresee(db, &requests, order, trial).await?,
+        Some(trial) => records::foresee(db, &requests, rules, trial).await?,
         None => {
             enter(db, &unlogged).await?;
-            records::fill_again(db, &requests, order).await?
+            records::fill_again(db, &requests, rules).await?
         }
     };
     for (request, changes) in filled {

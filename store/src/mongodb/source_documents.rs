@@ -17,6 +17,7 @@ use super::fault::Fault;
 use super::records::RecordDocument;
 use super::value;
 use crate::crawl::CrawlId;
+use crate::record::StoredRecord;
 use crate::source_document::{SourceDocument, Unwritten, check_same_document};
 
 /// A list of unwritten records ends with the record that makes it longer than this.
@@ -116,6 +117,8 @@ pub(super) async fn unwritten(
         "missing",
         "origins",
         "version",
+        "given",
+        "written",
     ];
     let members: Document = members
         .into_iter()
@@ -141,6 +144,46 @@ pub(super) async fn unwritten(
     .await
 }
 
+/// Notes values that are about to be written. Returns whether no other client has changed a record meanwhile.
+pub(super) async fn begin(db: &Db, records: &[Unwritten]) -> Result<bool, Fault> {
+    let mut statements: Vec<RawDocumentBuf> = Vec::with_capacity(records.len());
+    let keys: Vec<&str> = records
+        .iter()
+        .map(|record| record.record.as_str())
+        .collect();
+    let stored = db.find_all("records", &keys).await?;
+    for record in records {
+        let is_it = |one: &&RawDocumentBuf| one.get_str("_id").ok() == Some(&*record.record);
+        let Some(stored) = stored.iter().find(is_it) else {
+            return Ok(false);
+        };
+        let mut stored = RecordDocument::read(stored).record;
+        stored.note_writing(&record.fields);
+        statements.push(rawdoc! {
+            "q": {"_id": record.record.as_str(), "version": record.revision},
+            "u": [{"$set": {
+                "written": {"$literal": value::document(&stored.written)?},
+                "version": record.revision + 1,
+            }}],
+        });
+    }
+    let updated = db.update("records", &statements).await?;
+    let is_all = usize::try_from(updated.matched) == Ok(statements.len());
+    updated.into_result()?;
+    Ok(is_all)
+}
+
+/// What stands in the dataset once these values are written.
+fn now_written(record: &Unwritten) -> Result<RawDocumentBuf, Fault> {
+    let mut stored = StoredRecord::default();
+    stored.note_written(&record.fields);
+    let mut set = RawDocumentBuf::new();
+    for (name, values) in &stored.written {
+        set.append(value::key(name), rawdoc! {"$literal": value::bson(values)?});
+    }
+    Ok(set)
+}
+
 /// Removes the mark from records that have not changed since they were read.
 pub(super) async fn confirm(db: &Db, crawl: &CrawlId, written: &[Unwritten]) -> Result<(), Fault> {
     let others = rawdoc! {"$setDifference": ["$unwritten", [crawl.to_string()]]};
@@ -149,11 +192,13 @@ pub(super) async fn confirm(db: &Db, crawl: &CrawlId, written: &[Unwritten]) -> 
         "in": {"$cond": [{"$eq": ["$$others", []]}, "$$REMOVE", "$$others"]},
     }};
     let statement = |record: &Unwritten| {
-        rawdoc! {
+        let now = rawdoc! {"$mergeObjects": ["$written", now_written(record)?]};
+        Ok(rawdoc! {
             "q": {"_id": record.record.as_str(), "version": record.revision},
-            "u": [{"$set": {"unwritten": unwritten.clone()}}],
-        }
+            "u": [{"$set": {"unwritten": unwritten.clone(), "written": now}}],
+        })
     };
-    let statements: Vec<RawDocumentBuf> = written.iter().map(statement).collect();
+    let statements = written.iter().map(statement);
+    let statements: Vec<RawDocumentBuf> = statements.collect::<Result<_, Fault>>()?;
     db.update("records", &statements).await?.into_result()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{MappingOrder, PageValues, StoredRecord, has_value};
+use super::{FillRules, PageValues, StoredRecord, has_value};
 use crate::reread::FieldChange;
 use crate::timestamp::iso_time;
 
@@ -12,18 +12,22 @@ impl StoredRecord {
     pub(crate) fn fill_again(
         &mut self,
         page: &PageValues<'_>,
-        order: &MappingOrder,
+        rules: &FillRules,
     ) -> Vec<FieldChange> {
+        let Ok(evidence) = self.evidence_of(page, rules) else {
+            self.fill(page, rules);
+            return Vec::new();
+        };
         let before = self.fields.clone();
         let missing = self.missing.clone();
         let is_asked_again = |name: &String| before.get(name).is_some_and(has_value);
         self.missing.retain(|name| !is_asked_again(name));
         for (name, value) in page.fields {
-            if has_value(value) {
-                self.replace_own(name, value, page);
+            if has_value(value) && rules.continued(page.mapping, name, value).is_none() {
+                self.replace_own(name, value, page, evidence);
             }
         }
-        self.fill(page, order);
+        self.fill(page, rules);
         let left = std::mem::take(&mut self.missing);
         let is_missing = |name: &String| is_asked_again(name) || left.contains(name);
         self.missing = missing.into_iter().filter(is_missing).collect();
@@ -40,14 +44,20 @@ impl StoredRecord {
 
     /// A value replaces the other ones of this page, be they the record's or candidates. Candidates of other
     /// pages, which were not read, stay.
-    fn replace_own(&mut self, name: &str, value: &Value, page: &PageValues<'_>) {
+    fn replace_own(
+        &mut self,
+        name: &str,
+        value: &Value,
+        page: &PageValues<'_>,
+        evidence: Option<u32>,
+    ) {
         let others = self.candidates.get(name).and_then(Value::as_array);
         let others = others.cloned().unwrap_or_default();
         let source = self.sources.get(name);
         let is_newer = self.fields.get(name) != Some(value)
             && source.is_some_and(|source| is_of_page(source, page));
         if is_newer {
-            self.renew(name, value, page);
+            self.renew(name, value, page, evidence);
         }
         let stays = |other: &Value| match other["value"] == *value {
             true => !is_newer,
@@ -87,6 +97,9 @@ mod tests {
             mapping: Some("m"),
             started_at_ms,
             ended_at_ms: AT_MS + 1_000,
+            depth: None,
+            forks: &[],
+            is_of_other: false,
         }
     }
 
@@ -98,7 +111,7 @@ mod tests {
             ..StoredRecord::default()
         };
         let found = fields(json!({"price": "12", "name": "Ada", "given": "theirs"}));
-        assert!(record.fill(&values(&found, AT_MS), &MappingOrder::default()));
+        assert!(record.fill(&values(&found, AT_MS), &FillRules::default()));
         record
     }
 
@@ -106,13 +119,13 @@ mod tests {
     fn values_of_the_same_fetch_are_replaced_and_kept_in_the_history() {
         let mut record = record();
         let now = fields(json!({"price": "12.50", "name": "", "given": "theirs"}));
-        let order = MappingOrder::default();
-        assert_eq!(record.fill_again(&values(&now, AT_MS), &order).len(), 1);
+        let rules = FillRules::default();
+        assert_eq!(record.fill_again(&values(&now, AT_MS), &rules).len(), 1);
         let expected = json!({"given": "mine", "price": "12.50", "name": "Ada"});
         assert_eq!(Value::Object(record.fields.clone()), expected);
         assert_eq!(record.history["price"][0]["value"], "12");
         let once = record.clone();
-        assert_eq!(record.fill_again(&values(&now, AT_MS), &order).len(), 0);
+        assert_eq!(record.fill_again(&values(&now, AT_MS), &rules).len(), 0);
         assert_eq!(record, once, "repeated, it changes nothing");
     }
 
@@ -121,29 +134,26 @@ mod tests {
         let mut record = record();
         let now = fields(json!({"price": "11"}));
         let earlier = values(&now, AT_MS - 1);
-        assert_eq!(
-            record.fill_again(&earlier, &MappingOrder::default()).len(),
-            0
-        );
+        assert_eq!(record.fill_again(&earlier, &FillRules::default()).len(), 0);
         assert_eq!(record.fields["price"], "12");
     }
 
     #[test]
     fn a_refresh_still_takes_the_later_value() {
         let mut record = record();
-        let order = MappingOrder::default();
-        assert!(record.ask_again(&["price".into(), "name".into()]));
+        let rules = FillRules::default();
+        record.ask_again(&["price".into(), "name".into()]);
         let now = fields(json!({"price": "12.50", "name": "Ada"}));
         let renamed = PageValues {
             mapping: Some("other"),
             ..values(&now, AT_MS)
         };
-        assert_eq!(record.fill_again(&renamed, &order).len(), 1);
+        assert_eq!(record.fill_again(&renamed, &rules).len(), 1);
         assert_eq!(record.fields["price"], "12.50");
         assert_eq!(record.missing, ["price", "name"]);
         assert_eq!(record.resolved_at, None);
         let fresh = fields(json!({"price": "15", "name": "Ada"}));
-        assert!(record.fill(&values(&fresh, AT_MS + 5), &order));
+        assert!(record.fill(&values(&fresh, AT_MS + 5), &rules));
         assert_eq!(record.fields["price"], "15");
         assert_eq!(record.missing, [""; 0]);
     }
@@ -151,28 +161,28 @@ mod tests {
     #[test]
     fn a_page_of_another_fetch_does_not_answer_a_refresh() {
         let mut record = record();
-        let order = MappingOrder::default();
-        assert!(record.ask_again(&["price".into()]));
+        let rules = FillRules::default();
+        record.ask_again(&["price".into()]);
         let now = fields(json!({"price": "99"}));
         let other = PageValues {
             url: "http://a.org/2",
             ..values(&now, AT_MS)
         };
-        assert_eq!(record.fill_again(&other, &order).len(), 0);
+        assert_eq!(record.fill_again(&other, &rules).len(), 0);
         assert_eq!(record.missing, ["price"]);
         assert_eq!(record.fields["price"], "12");
     }
 
     #[test]
     fn candidates_of_other_pages_stay_in_whatever_order_pages_are_read() {
-        let order = MappingOrder::default();
+        let rules = FillRules::default();
         let other = |fields| PageValues {
             url: "http://a.org/0",
             ..values(fields, AT_MS)
         };
         let mut before = record();
         let theirs = fields(json!({"price": "13"}));
-        assert!(before.fill(&other(&theirs), &order));
+        assert!(before.fill(&other(&theirs), &rules));
         let (owner, theirs) = (json!({"price": "12.50"}), json!({"price": "14"}));
         let (owner, theirs) = (fields(owner), fields(theirs));
         let pages = [values(&owner, AT_MS), other(&theirs)];
@@ -180,11 +190,11 @@ mod tests {
         for numbers in [[0, 1], [1, 0]] {
             let mut record = before.clone();
             numbers.iter().for_each(|number| {
-                record.fill_again(&pages[*number], &order);
+                record.fill_again(&pages[*number], &rules);
             });
             let once = record.clone();
             numbers.iter().for_each(|number| {
-                record.fill_again(&pages[*number], &order);
+                record.fill_again(&pages[*number], &rules);
             });
             assert_eq!(record, once, "repeated, it changes nothing");
             assert_eq!(record.fields["price"], "12.50");
@@ -201,7 +211,7 @@ mod tests {
         record.resolved_at = None;
         let now = fields(json!({"town": "Ockham"}));
         assert_eq!(
-            record.fill_again(&values(&now, AT_MS), &MappingOrder::default()),
+            record.fill_again(&values(&now, AT_MS), &FillRules::default()),
             [FieldChange {
                 field: "town".into(),
                 old: None,

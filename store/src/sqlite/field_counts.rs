@@ -3,6 +3,7 @@
 use rusqlite::{Connection, Row, params};
 
 use super::fault::Fault;
+use super::records::from_json;
 use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
 
@@ -29,6 +30,9 @@ const RESOLVED: &str = "SELECT field.key, count(*)
     WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1)
         AND NOT EXISTS (SELECT 1 FROM json_each(records.missing) WHERE value = field.key)
     GROUP BY field.key";
+
+const DOUBTS: &str = "SELECT doubts FROM crawl_records JOIN records ON records._id = record
+    WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND doubts <> '{}'";
 
 /// The last crawl of the application that began before this one.
 const BEFORE: &str = "SELECT crawl_id FROM crawls
@@ -59,6 +63,11 @@ pub(super) fn count(conn: &Connection, crawl: &str) -> Result<FieldCounts, Fault
         while let Some(row) = rows.next()? {
             by_field.insert(row.get(0)?, number(row, 1)?);
         }
+    }
+    let mut doubts = conn.prepare_cached(DOUBTS)?;
+    let mut rows = doubts.query([crawl])?;
+    while let Some(row) = rows.next()? {
+        counts.add_doubts(&from_json(row, 0)?);
     }
     Ok(counts)
 }

@@ -58,7 +58,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
-use crate::record::{MappingOrder, RecordCounts};
+use crate::record::{FillRules, MappingOrder, MappingRules, RecordCounts};
 use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
@@ -83,7 +83,7 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     bodies: BodiesFile,
     browsing: Browsing,
-    order: RwLock<Arc<MappingOrder>>,
+    rules: RwLock<Arc<FillRules>>,
     /// The position up to which pages were looked at for old ones.
     retained_to: AtomicI64,
 }
@@ -99,13 +99,18 @@ impl Sqlite {
             bodies: BodiesFile::beside(&path),
             browsing: Browsing::of(&path),
             path,
-            order: RwLock::default(),
+            rules: RwLock::default(),
             retained_to: AtomicI64::default(),
         })
     }
 
-    fn order(&self) -> Arc<MappingOrder> {
-        Arc::clone(&self.order.read().unwrap_or_else(PoisonError::into_inner))
+    fn change_rules(&self, change: impl FnOnce(&mut FillRules)) {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut rules));
+    }
+
+    fn rules(&self) -> Arc<FillRules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -135,17 +140,21 @@ impl Store for Sqlite {
     }
 
     fn set_mapping_order(&self, order: MappingOrder) {
-        *self.order.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(order);
+        self.change_rules(|rules| rules.order = order);
+    }
+
+    fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>) {
+        self.change_rules(|rules| rules.mappings = Some(mappings));
     }
 
     /// One transaction.
     async fn save(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let count = saves.len();
-        let order = self.order();
+        let rules = self.rules();
         self.thread
             .call(move |db| {
                 write_each(db, &saves, pages::describe_save, |conn, save| {
-                    pages::save(conn, save, &order)
+                    pages::save(conn, save, &rules)
                 })
             })
             .await
@@ -197,6 +206,14 @@ impl Store for Sqlite {
             .await?
     }
 
+    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<bool, StoreError> {
+        let records = written.clone();
+        self.thread
+            .call(move |db| db.write(|conn| source_documents::begin(conn, &records)))
+            .await??;
+        Ok(true)
+    }
+
     async fn confirm_written(
         &self,
         crawl: &CrawlId,
@@ -233,11 +250,11 @@ impl Store for Sqlite {
         &self,
         applies: Vec<ApplyPage>,
     ) -> Result<Vec<Option<Applied>>, StoreError> {
-        let order = self.order();
+        let rules = self.rules();
         self.thread
             .call(move |db| {
                 db.write(|conn| {
-                    let apply = |apply| pages::apply(conn, apply, &order);
+                    let apply = |apply| pages::apply(conn, apply, &rules);
                     applies.iter().map(apply).collect()
                 })
             })
@@ -446,15 +463,15 @@ impl Store for Sqlite {
         trial: Option<Arc<Trial>>,
     ) -> Vec<Result<RereadAnswer, StoreError>> {
         let count = rereads.len();
-        let order = self.order();
+        let rules = self.rules();
         let call = move |db: &mut Db| match &trial {
             Some(trial) => {
                 let foresee =
-                    |one| db.read(|conn: &Connection| reread::foresee(conn, one, &order, trial));
+                    |one| db.read(|conn: &Connection| reread::foresee(conn, one, &rules, trial));
                 rereads.iter().map(foresee).collect()
             }
             None => write_each(db, &rereads, reread::describe, |conn, one| {
-                reread::write(conn, one, &order)
+                reread::write(conn, one, &rules)
             }),
         };
         let called = self.thread.call(call).await;

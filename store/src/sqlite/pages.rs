@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::records::{self, from_json, to_json};
 use super::samples;
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{MappingOrder, PageValues, RecordState};
+use crate::record::{FillRules, PageValues, RecordState};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
@@ -50,15 +50,22 @@ pub(super) fn describe_save(save: &Save) -> String {
 }
 
 /// Stores a page, unless a later version of it is stored, and fills its records.
-pub(super) fn save(conn: &Connection, save: &Save, order: &MappingOrder) -> Result<Saved, Fault> {
+pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
     upsert(conn, &save.page, save.first_records())?;
     if let Some(sample) = Sample::of(&save.page) {
         samples::put(conn, &sample)?;
     }
-    let values = PageValues::of(&save.page);
+    let forks = match save.records.is_empty() {
+        true => Vec::new(),
+        false => rules.forks(&save.page.links),
+    };
+    let mut values = PageValues::of(&save.page, &forks);
+    // A single record is asked by its own URLs.
+    values.is_of_other =
+        save.records.len() > 1 && records::is_named(conn, &save.records, values.url)?;
     let mut saved = Saved::default();
     for record in &save.records {
-        match records::fill(conn, record, &values, order)? {
+        match records::fill(conn, record, &values, rules)? {
             RecordState::Resolved => saved.resolved.push(record.clone()),
             RecordState::Open => saved.open.push(record.clone()),
         }
@@ -175,19 +182,23 @@ fn stored_failed_attempt(one: &FailedAttempt) -> Value {
 pub(super) fn apply(
     conn: &Connection,
     apply: &ApplyPage,
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<Option<Applied>, Fault> {
     let Some(page) = load(conn, &apply.page_id)? else {
         return Ok(None);
     };
+    let forks = rules.forks(&page.links);
     let values = PageValues {
         fields: &page.fields,
         url: &page.url,
         mapping: page.mapping.as_deref(),
         started_at_ms: page.started_at_ms,
         ended_at_ms: page.started_at_ms.saturating_add(page.elapsed_ms),
+        depth: Some(page.depth),
+        forks: &forks,
+        is_of_other: records::is_named(conn, &page.records, &page.url)?,
     };
-    let state = records::fill(conn, &apply.record, &values, order)?;
+    let state = records::fill(conn, &apply.record, &values, rules)?;
     Ok(Some(Applied {
         state,
         links: page.links,
@@ -202,11 +213,12 @@ struct StoredPage {
     elapsed_ms: i64,
     fields: Map<String, Value>,
     links: Vec<String>,
+    depth: u16,
+    records: Vec<String>,
 }
 
 fn load(conn: &Connection, page_id: &str) -> Result<Option<StoredPage>, Fault> {
-    let sql =
-        "SELECT url, mapping, started_at, elapsed_ms, fields, links FROM pages WHERE _id = ?1";
+    let sql = "SELECT url, mapping, started_at, elapsed_ms, fields, links, depth, records FROM pages WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([page_id])?;
     let Some(row) = rows.next()? else {
@@ -221,5 +233,7 @@ fn load(conn: &Connection, page_id: &str) -> Result<Option<StoredPage>, Fault> {
         elapsed_ms: row.get(3)?,
         fields: from_json(row, 4)?,
         links: from_json(row, 5)?,
+        depth: row.get(6)?,
+        records: from_json(row, 7)?,
     }))
 }

@@ -1,5 +1,6 @@
 //! The tables `records` and `crawl_records`, and the record counts in `crawls`.
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,18 +9,19 @@ use super::fault::Fault;
 use super::source_documents;
 use crate::dataset_name::parts_of_key;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{MAX_RECORD_ID_BYTES, MappingOrder, PageValues, RecordState, StoredRecord};
+use crate::record::{Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, StoredRecord};
 use crate::reread::FieldChange;
 use crate::site_clock::clamped;
 use crate::source_document::{DatasetRecord, RecordPut};
 
 const UPSERT: &str = "
 INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at, candidates,
-    history, urls)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    history, urls, given, written, doubts)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sources,
     missing = excluded.missing, resolved_at = excluded.resolved_at,
-    candidates = excluded.candidates, history = excluded.history, urls = excluded.urls";
+    candidates = excluded.candidates, history = excluded.history, urls = excluded.urls,
+    given = excluded.given, written = excluded.written, doubts = excluded.doubts";
 
 /// How errors name a record.
 pub(super) fn describe_record(input: &DatasetRecord) -> String {
@@ -41,7 +43,11 @@ pub(super) fn put(
     let before = known.as_ref().map(StoredRecord::state);
     let mut stored = known.unwrap_or_default();
     let membership = membership(conn, crawl, &key)?;
-    let changed = stored.put(input, membership.is_none(), now_ms);
+    let earlier = membership.flatten();
+    let is_other = |earlier: &u64| input.position.is_some_and(|position| position != *earlier);
+    let earlier = earlier.filter(is_other);
+    let entry = Entry::of(input, membership.is_none(), earlier);
+    let changed = stored.put(input, entry, now_ms);
     if changed || before.is_none() {
         keep(conn, &key, &stored)?;
         source_documents::mark_unwritten(conn, &key)?;
@@ -56,9 +62,6 @@ pub(super) fn put(
     if let Some(source) = &input.source {
         source_documents::add(conn, crawl, &key, source, &stored)?;
     }
-    let earlier = membership.flatten();
-    let is_other = |earlier: &u64| input.position.is_some_and(|position| position != *earlier);
-    let earlier = earlier.filter(is_other);
     Ok(RecordPut { state, earlier })
 }
 
@@ -76,20 +79,32 @@ pub(super) fn fill(
     conn: &Connection,
     key: &str,
     page: &PageValues<'_>,
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<RecordState, Fault> {
     let Some(mut stored) = load(conn, key)? else {
         return Ok(RecordState::Open);
     };
     let before = stored.state();
-    if stored.fill(page, order) {
+    if stored.fill(page, rules) {
         keep(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;
         if stored.state() != before {
-            count_change(conn, key, RecordState::Resolved)?;
+            count_change(conn, key, stored.state())?;
         }
     }
-    Ok(stored.state())
+    Ok(stored.need())
+}
+
+/// Whether one of these records names this URL as its own.
+pub(super) fn is_named(conn: &Connection, keys: &[String], url: &str) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM records, json_each(urls) AS own WHERE _id = ?1 AND own.value = ?2";
+    let mut find = conn.prepare_cached(sql)?;
+    for key in keys {
+        if find.exists(params![key, url])? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Takes back what one fetch of a page has brought: its URL, and when it started.
@@ -119,13 +134,13 @@ pub(super) fn fill_again(
     conn: &Connection,
     key: &str,
     page: &PageValues<'_>,
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<Vec<FieldChange>, Fault> {
     let Some(mut stored) = load(conn, key)? else {
         return Ok(Vec::new());
     };
     let kept = stored.clone();
-    let changes = stored.fill_again(page, order);
+    let changes = stored.fill_again(page, rules);
     if stored != kept {
         keep(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;
@@ -137,8 +152,8 @@ pub(super) fn fill_again(
 }
 
 pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
-    let sql = "SELECT fields, sources, missing, resolved_at, candidates, history, urls FROM records
-        WHERE _id = ?1";
+    let sql = "SELECT fields, sources, missing, resolved_at, candidates, history, urls, given,
+        written, doubts FROM records WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([key])?;
     let Some(row) = rows.next()? else {
@@ -152,6 +167,12 @@ pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>,
         candidates: from_json(row, 4)?,
         history: from_json(row, 5)?,
         urls: from_json(row, 6)?,
+        given: match row.get_ref(7)? {
+            ValueRef::Null => None,
+            _ => Some(from_json(row, 7)?),
+        },
+        written: from_json(row, 8)?,
+        doubts: from_json(row, 9)?,
     }))
 }
 
@@ -163,6 +184,9 @@ pub(super) struct Columns {
     candidates: String,
     history: String,
     urls: String,
+    given: Option<String>,
+    written: String,
+    doubts: String,
 }
 
 impl Columns {
@@ -174,6 +198,9 @@ impl Columns {
             candidates: to_json(&record.candidates)?,
             history: to_json(&record.history)?,
             urls: to_json(&record.urls)?,
+            given: record.given.as_ref().map(to_json).transpose()?,
+            written: to_json(&record.written)?,
+            doubts: to_json(&record.doubts)?,
         };
         let parts = [
             &columns.fields,
@@ -182,8 +209,11 @@ impl Columns {
             &columns.candidates,
             &columns.history,
             &columns.urls,
+            &columns.written,
+            &columns.doubts,
         ];
-        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let given_bytes = columns.given.as_ref().map_or(0, String::len);
+        let bytes: usize = parts.iter().map(|part| part.len()).sum::<usize>() + given_bytes;
         if bytes > MAX_ENTRY_BYTES {
             return Err(Fault::InvalidEntry(format!(
                 "record {key:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
@@ -207,6 +237,9 @@ fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault
         columns.candidates,
         columns.history,
         columns.urls,
+        columns.given,
+        columns.written,
+        columns.doubts,
     ])?;
     Ok(())
 }

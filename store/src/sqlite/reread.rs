@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::pages::alternatives_to_json;
 use super::records::{self, to_json};
 use super::trial::Trial;
-use crate::record::MappingOrder;
+use crate::record::FillRules;
 use crate::reread::{Reread, RereadAnswer};
 
 /// A page gets a new position, so that readers of changes learn of its new fields. Its links are those of
@@ -29,7 +29,7 @@ pub(super) fn describe(reread: &Reread) -> String {
 pub(super) fn write(
     conn: &Connection,
     reread: &Reread,
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<RereadAnswer, Fault> {
     let is_there = match reread.is_changed {
         true => update(conn, reread)?,
@@ -40,7 +40,7 @@ pub(super) fn write(
     }
     let mut answer = RereadAnswer::default();
     for record in &reread.records {
-        let changes = records::fill_again(conn, record, &reread.values(), order)?;
+        let changes = records::fill_again(conn, record, &reread.values(), rules)?;
         answer.add(record, changes);
     }
     Ok(answer)
@@ -50,7 +50,7 @@ pub(super) fn write(
 pub(super) fn foresee(
     conn: &Connection,
     reread: &Reread,
-    order: &MappingOrder,
+    rules: &FillRules,
     trial: &Trial,
 ) -> Result<RereadAnswer, Fault> {
     if !is_there(conn, reread)? {
@@ -67,7 +67,7 @@ pub(super) fn foresee(
             continue;
         };
         let before = stored.clone();
-        answer.add(record, stored.fill_again(&reread.values(), order));
+        answer.add(record, stored.fill_again(&reread.values(), rules));
         if stored != before {
             records::Columns::of(record, &stored)?;
             filled.push((record, stored));

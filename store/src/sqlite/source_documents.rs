@@ -1,6 +1,7 @@
 //! The table `origins`: the documents that records were read from, and the records that are to be
 //! written back (see [`crate::source_document`]).
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::Fault;
@@ -62,7 +63,7 @@ pub(super) fn unwritten(
 ) -> Result<Vec<Unwritten>, Fault> {
     let sql =
         "SELECT record, document, changes, origins.fields, records.fields, candidates, sources,
-            history, missing
+            history, missing, given, written
         FROM origins JOIN records ON records._id = record
         WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND changes > 0
             AND (collection = ?2 OR collection IS NULL) LIMIT ?3";
@@ -85,6 +86,11 @@ fn read(row: &Row<'_>) -> Result<Unwritten, Fault> {
         sources: from_json(row, 6)?,
         history: from_json(row, 7)?,
         missing: from_json(row, 8)?,
+        given: match row.get_ref(9)? {
+            ValueRef::Null => None,
+            _ => Some(from_json(row, 9)?),
+        },
+        written: from_json(row, 10)?,
         ..StoredRecord::default()
     };
     let writable: Vec<String> = from_json(row, 3)?;
@@ -96,13 +102,51 @@ fn read(row: &Row<'_>) -> Result<Unwritten, Fault> {
     })
 }
 
+/// Notes values that are about to be written.
+pub(super) fn begin(conn: &Connection, records: &[Unwritten]) -> Result<(), Fault> {
+    records.iter().try_for_each(|record| {
+        change_written(conn, &record.record, |stored| {
+            stored.note_writing(&record.fields)
+        })
+    })
+}
+
+fn change_written(
+    conn: &Connection,
+    key: &str,
+    change: impl FnOnce(&mut StoredRecord),
+) -> Result<(), Fault> {
+    let find = "SELECT written FROM records WHERE _id = ?1";
+    let mut find = conn.prepare_cached(find)?;
+    let mut rows = find.query([key])?;
+    let Some(row) = rows.next()? else {
+        return Ok(());
+    };
+    let mut stored = StoredRecord {
+        written: from_json(row, 0)?,
+        ..StoredRecord::default()
+    };
+    let before = stored.written.clone();
+    change(&mut stored);
+    if stored.written != before {
+        let keep = "UPDATE records SET written = ?2 WHERE _id = ?1";
+        conn.prepare_cached(keep)?
+            .execute(params![key, to_json(&stored.written)?])?;
+    }
+    Ok(())
+}
+
 /// Removes the mark from records that have not changed since they were read.
 pub(super) fn confirm(conn: &Connection, crawl: &str, written: &[Unwritten]) -> Result<(), Fault> {
     let confirm = "UPDATE origins SET changes = 0
         WHERE record = ?1 AND crawl = (SELECT key FROM crawls WHERE _id = ?2) AND changes = ?3";
     let mut confirm = conn.prepare_cached(confirm)?;
     for record in written {
-        confirm.execute(params![record.record, crawl, record.revision])?;
+        if confirm.execute(params![record.record, crawl, record.revision])? > 0 {
+            change_written(conn, &record.record, |stored| {
+                stored.note_written(&record.fields);
+            })?;
+        }
     }
     Ok(())
 }

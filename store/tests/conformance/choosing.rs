@@ -67,6 +67,46 @@ pub(crate) async fn the_mapping_that_comes_first_wins_whenever_it_arrives(client
     assert_eq!((counts.total, counts.resolved), (2, 2));
 }
 
+/// A refresh asks the page that has brought a value; another one, which disagrees, does not take its turn.
+pub(crate) async fn pages_that_disagree_do_not_take_turns(clients: &Clients) {
+    let store = &*clients.first.store;
+    put(store, vec![record("r", json!({"city": null}))]).await;
+    let fetched = |url: &str, city: &str, number: u32| {
+        let mut page = city_page(url, "people", city);
+        page.delivery.number = number;
+        page.started_at_ms += i64::from(number);
+        page
+    };
+    for (url, city) in [(FIRST, "Paris"), (SECOND, "Rome")] {
+        save(store, fetched(url, city, 1), &["r"]).await.unwrap();
+    }
+    // Which page comes first in a refresh, and what they say.
+    for (number, (pages, city)) in [
+        ([(SECOND, "Rome"), (FIRST, "Paris")], "Paris"),
+        ([(SECOND, "Oslo"), (FIRST, "Paris")], "Paris"),
+        ([(SECOND, "Oslo"), (FIRST, " Paris ")], "Paris"),
+        ([(SECOND, "Oslo"), (FIRST, "Lyon")], "Lyon"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = CrawlId::new("app", format!("again {number}"));
+        store.put_crawl(crawl(id.clone())).await.unwrap();
+        let mut input = webfill_store::DatasetRecord::from(record("r", json!({"city": null})));
+        input.refresh.on_entry = vec![String::from("city")];
+        let put = store.put_dataset(&id, vec![input], NOON_MS).await;
+        assert_eq!(put[0].as_ref().unwrap().state, RecordState::Open);
+        for (url, said) in pages {
+            let page = fetched(url, said, 2 + number as u32);
+            save(store, page, &["r"]).await.unwrap();
+        }
+        let kept = stored_record(store, "r").await;
+        assert_eq!(kept["fields"]["city"], city, "{number}: {kept}");
+        assert_eq!(kept["sources"]["city"]["url"], FIRST, "{number}: {kept}");
+        assert_eq!(kept["missing"], json!([]), "{number}");
+    }
+}
+
 pub(crate) async fn what_the_user_gave_has_no_candidates(clients: &Clients) {
     let store = &*clients.first.store;
     put(

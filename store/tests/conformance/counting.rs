@@ -184,6 +184,7 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
         unmatched: 2,
         resolved: [("name".into(), 1)].into(),
         missing: [("city".into(), 1)].into(),
+        ..FieldCounts::default()
     };
     assert_eq!(counts, expected);
     let nowhere = CrawlId::new("app", "c3");

@@ -24,6 +24,7 @@ pub(crate) mod saving;
 pub(crate) mod sharing;
 pub(crate) mod site_states;
 pub(crate) mod taking_back;
+pub(crate) mod users_values;
 pub(crate) mod writing_back;
 
 use serde_json::{Map, Value, json};
@@ -72,6 +73,7 @@ macro_rules! conformance_tests {
             filling: hostile_names_and_ids_come_back_as_they_went_in,
             choosing: of_two_values_the_first_stays_and_the_other_is_a_candidate,
             choosing: the_mapping_that_comes_first_wins_whenever_it_arrives,
+            choosing: pages_that_disagree_do_not_take_turns,
             choosing: what_the_user_gave_has_no_candidates,
             choosing: candidates_are_bounded_in_number_and_size,
             content_changes: a_judgement_is_stored_onto_the_one_before_it,
@@ -142,6 +144,7 @@ macro_rules! conformance_tests {
             reserving: an_unused_reservation_begins_no_delay,
             reserving: a_release_blocks_for_as_long_as_the_site_asked,
             reserving: reservations_and_clocks_that_were_put_respect_each_other,
+            users_values: what_the_user_typed_is_never_lost,
             writing_back: what_pages_fill_is_unwritten_until_it_is_confirmed,
             writing_back: only_what_a_document_lacked_is_written_to_it,
             writing_back: a_better_value_is_unwritten_again_beside_the_one_it_replaced,

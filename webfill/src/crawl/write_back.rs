@@ -156,11 +156,14 @@ impl Writer {
                 ..
             } = &self.route;
             let reading = store.unwritten(crawl, collection, BATCH);
-            let unwritten = self.runtime.block_on(reading)?;
+            let mut unwritten = self.runtime.block_on(reading)?;
             if unwritten.is_empty() {
                 return Ok(());
             }
-            self.write(unwritten)?;
+            let store = Arc::clone(store);
+            if self.runtime.block_on(store.begin_writing(&mut unwritten))? {
+                self.write(unwritten)?;
+            }
         }
         Ok(())
     }

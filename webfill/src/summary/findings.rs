@@ -34,6 +34,23 @@ pub struct Findings {
     pub of_run: Option<RunFound>,
 }
 
+/// Why pages have not filled records, for people.
+fn doubt(why: &str) -> &str {
+    match why {
+        "other_values" => {
+            "they contradict what you know of the record, and filled nothing; \
+            the fields by which a record is recognised can be named in the mapping (`match`)"
+        }
+        "other_record" => "another record names their URL, which they fill instead",
+        "rivals" => {
+            "they disagree, and nothing tells whose they are: the field stays missing; \
+            name a field by which a record is recognised in the mapping (`match`), \
+            or give each record its own URL"
+        }
+        other => other,
+    }
+}
+
 /// A field of a mapping: pages with a value and without one.
 struct Field<'a> {
     name: &'a str,
@@ -72,6 +89,21 @@ impl Findings {
         })
     }
 
+    /// Tells which pages have not filled records, and why.
+    fn write_doubts(&self, text: &mut String) {
+        for (why, by_mapping) in &self.counts.doubts {
+            for (mapping, records) in by_mapping {
+                let whom = if *records == 1 { "record" } else { "records" };
+                let _ = writeln!(
+                    text,
+                    "  doubt     {records} {whom}, pages of {}: {}",
+                    printable(mapping),
+                    doubt(why)
+                );
+            }
+        }
+    }
+
     pub fn json(&self) -> Value {
         let mapping = |(name, counts): (&String, &MappingCounts)| {
             let fields = self.fields(name, counts);
@@ -91,6 +123,7 @@ impl Findings {
             "unmatched": self.counts.unmatched,
             "resolved": self.counts.resolved,
             "missing": self.counts.missing,
+            "doubts": self.counts.doubts,
             "alarms": self.alarms.iter().map(Alarm::notice).collect::<Vec<_>>(),
             "warnings": self.warnings,
             "changes": self.of_run.as_ref().map(|found| &found.changes),
@@ -100,6 +133,7 @@ impl Findings {
     }
 
     pub fn write(&self, text: &mut String) {
+        self.write_doubts(text);
         let mut mappings: Vec<_> = self.counts.mappings.iter().collect();
         mappings.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.pages));
         for (name, counts) in mappings.iter().take(MAPPINGS_TOLD) {

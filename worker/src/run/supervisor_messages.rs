@@ -19,6 +19,7 @@ use webfill_wire::{
 use crate::crawl::Crawl;
 use crate::extract::Work;
 use crate::journey::Journey;
+use crate::mapping_rules::RulesOfSet;
 use crate::now::Now;
 use crate::supervisor_reporter::SupervisorReporter;
 
@@ -87,6 +88,8 @@ impl Worker {
         self.store.set_mapping_order(MappingOrder(order));
         self.journey.figures.use_mappings(&set);
         let set = Arc::new(set);
+        let rules = Arc::new(RulesOfSet(Arc::clone(&set)));
+        self.store.set_mapping_rules(rules);
         *self.journey.mappings.borrow_mut() = Some(Arc::clone(&set));
         let _ = self.journey.extraction.send(Work::Mappings(set)).await;
         Ok(())

@@ -58,9 +58,9 @@ fn nothing_secret_identifies_an_input_but_every_part_of_it() {
 #[test]
 fn names_that_no_collection_can_have_are_refused() {
     for name in ["", "system.users", "a$b", "nul\0"] {
-        assert!(WriteBack::new(name, false).is_err(), "{name}");
+        assert!(WriteBack::new(name).is_err(), "{name}");
     }
-    assert!(WriteBack::new("people.2026", false).is_ok());
+    assert!(WriteBack::new("people.2026").is_ok());
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(super) async fn write_back(
     let mut statements = Vec::with_capacity(records.len());
     let mut sent = Vec::with_capacity(records.len());
     for record in records.iter().filter(|record| !record.fields.is_empty()) {
-        match statement(record, to.refresh, !is_same) {
+        match statement(record, !is_same) {
             Ok(statement) => {
                 statements.push(statement);
                 sent.push(record);
@@ -56,13 +56,13 @@ pub(super) async fn write_back(
     Ok(refused)
 }
 
-fn statement(record: &Unwritten, refresh: bool, creates: bool) -> Result<RawDocumentBuf, Fault> {
+fn statement(record: &Unwritten, creates: bool) -> Result<RawDocumentBuf, Fault> {
     let id: Bson = document_id(&record.document).map_err(Fault::InvalidEntry)?;
     let id = RawBson::try_from(id).map_err(|error| Fault::InvalidEntry(error.to_string()))?;
     let mut set = RawDocumentBuf::new();
     for field in &record.fields {
         if is_plain(&field.name) {
-            set.append(key(&field.name), new_value(field, refresh)?);
+            set.append(key(&field.name), new_value(field)?);
         }
     }
     Ok(rawdoc! {"q": {"_id": {"$eq": id}}, "u": [{"$set": set}], "upsert": creates})
@@ -74,18 +74,20 @@ fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_of_word)
 }
 
-/// An expression for the field's new value: the found value if the field is missing, or has another
-/// value that pages brought, because the record has the best of these; else the present value. While
-/// another value is asked for, the found one is written only if the field is missing.
-fn new_value(field: &FilledField, refresh: bool) -> Result<RawDocumentBuf, Fault> {
+/// An expression for the field's new value: the found value if the field is missing, or has a value that may be
+/// replaced; else the present value, which is the user's. While another value is asked for, the found one is written
+/// only if the field is missing.
+fn new_value(field: &FilledField) -> Result<RawDocumentBuf, Fault> {
     let found = bson(&field.value)?;
-    if refresh && !field.is_asked_again {
-        return Ok(rawdoc! {"$literal": found});
-    }
     let mut replaceable = RawArrayBuf::new();
-    replaceable.push(RawBson::Null);
-    replaceable.push("");
-    replaceable.push(RawArrayBuf::new());
+    // What is taken back is written over a value only.
+    if !field.value.is_null() {
+        replaceable.push(RawBson::Null);
+        replaceable.push("");
+        replaceable.push(RawArrayBuf::new());
+        // It is read as missing; numbers of the other types that are none are equal to it.
+        replaceable.push(f64::NAN);
+    }
     for other in field.others.iter().filter(|_| !field.is_asked_again) {
         replaceable.push(bson(other)?);
     }

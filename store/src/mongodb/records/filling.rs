@@ -5,7 +5,7 @@ use super::{
 };
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
-use crate::record::{MappingOrder, PageValues, RecordState};
+use crate::record::{FillRules, PageValues, RecordState};
 use crate::reread::FieldChange;
 use crate::sqlite::Trial;
 
@@ -13,13 +13,13 @@ use crate::sqlite::Trial;
 pub(in crate::mongodb) async fn fill<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<Vec<(&'w FillRequest<'p>, EntryResult)>, Fault> {
     let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let fill_one = |index: &usize| match kept {
             None => Ok(RecordState::Open),
-            Some(kept) => kept.fill(&requests[*index].values, order),
+            Some(kept) => kept.fill(&requests[*index].values, rules),
         };
         indexes.iter().map(fill_one).collect()
     };
@@ -37,13 +37,13 @@ type Changes<'w, 'p> = Vec<(&'w FillRequest<'p>, EntryResult<Vec<FieldChange>>)>
 pub(in crate::mongodb) async fn fill_again<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<Changes<'w, 'p>, Fault> {
     let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let fill_one = |index: &usize| match kept {
             None => Ok(Vec::new()),
-            Some(kept) => kept.fill_again(&requests[*index].values, order),
+            Some(kept) => kept.fill_again(&requests[*index].values, rules),
         };
         indexes.iter().map(fill_one).collect()
     };
@@ -58,7 +58,7 @@ pub(in crate::mongodb) async fn fill_again<'w, 'p>(
 pub(in crate::mongodb) async fn foresee<'w, 'p>(
     db: &Db,
     requests: &'w [FillRequest<'p>],
-    order: &MappingOrder,
+    rules: &FillRules,
     trial: &Trial,
 ) -> Result<Changes<'w, 'p>, Fault> {
     let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
@@ -74,7 +74,7 @@ pub(in crate::mongodb) async fn foresee<'w, 'p>(
         let before = stored.record.clone();
         for index in indexes {
             let request = &requests[index];
-            foreseen.push((request, stored.fill_again(&request.values, order)));
+            foreseen.push((request, stored.fill_again(&request.values, rules)));
         }
         if stored.record != before {
             trial.keep(key, &stored.record)?;
@@ -88,10 +88,10 @@ impl RecordDocument {
     fn fill_again(
         &mut self,
         page: &PageValues<'_>,
-        order: &MappingOrder,
+        rules: &FillRules,
     ) -> EntryResult<Vec<FieldChange>> {
         let before = self.record.clone();
-        let changes = self.record.fill_again(page, order);
+        let changes = self.record.fill_again(page, rules);
         if self.record != before {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();

@@ -54,3 +54,10 @@ ALTER TABLE records ADD COLUMN urls TEXT NOT NULL DEFAULT '[]'; -- [url]
 pub(super) const ACCEPTED_PACE: &str = "
 ALTER TABLE sites ADD COLUMN accepted_ms INTEGER;
 ";
+
+/// What version 12 added: what the user's input has said, what was written to it, and what of pages was not believed.
+pub(super) const USERS_VALUES: &str = "
+ALTER TABLE records ADD COLUMN given TEXT; -- {name: {value, corrects, users}}; NULL: not known
+ALTER TABLE records ADD COLUMN written TEXT NOT NULL DEFAULT '{}'; -- {name: [value]}
+ALTER TABLE records ADD COLUMN doubts TEXT NOT NULL DEFAULT '{}'; -- {pages: {url: {why, mapping, at}}, forks: [mapping]}
+";

@@ -1,0 +1,345 @@
+//! Whose page it is: whether a page is about the record that it was fetched for.
+//!
+//! The user names the URLs of a record, so these are its own pages. A page that links have led to may be about
+//! anybody: a listing leads each record that names it to all members. What tells them apart is what the user knows
+//! of the record:
+//!
+//! - a value that the page has as well, in whatever spelling, is *evidence* that the page is this record's;
+//! - another value says that it is another's, or that the user's value is stale. A number, a date or a telephone
+//!   number changes more easily than a name, and counts less.
+//!
+//! A page that is another's fills nothing. Of two pages of one mapping that links have led to, and that disagree,
+//! the one with more evidence counts; without a difference nobody knows, and the field stays missing: a wrong value
+//! is worse than none. The record notes why, for the report of the crawl.
+
+use serde_json::{Map, Value, json};
+
+use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
+use crate::timestamp::iso_time;
+
+/// How much less than a name a value counts that changes easily, or that many records share.
+const WEAK: u32 = 1;
+const STRONG: u32 = 2;
+
+/// What the user says by naming the URL of a page.
+const OWN: u32 = 2;
+
+/// Evidence by which a record is surely recognised.
+const SURE: u32 = STRONG;
+
+/// A text of so many letters and digits is hardly another record's by chance.
+const LONG: usize = 8;
+
+/// The most pages that a record notes.
+const MAX_DOUBTS: usize = 16;
+
+/// The most pages whose links a record notes.
+const MAX_FORKS: usize = 16;
+
+/// The member of a source that says how much speaks for a page that links have led to.
+pub(super) const EVIDENCE: &str = "evidence";
+
+/// Why a page has not filled a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// It contradicts what the user knows of the record.
+    OtherValues,
+    /// Another record names its URL.
+    OtherRecord,
+    /// Other pages of its mapping say other things.
+    Rivals,
+}
+
+impl Doubt {
+    fn as_str(self) -> &'static str {
+        match self {
+            Doubt::OtherValues => "other_values",
+            Doubt::OtherRecord => "other_record",
+            Doubt::Rivals => "rivals",
+        }
+    }
+}
+
+/// What speaks for and against a page.
+#[derive(Debug, Default)]
+struct Weights {
+    agrees: u32,
+    differs: u32,
+}
+
+impl StoredRecord {
+    /// Whether links have led to the page. Of a record whose URLs are not kept this is not known.
+    fn is_linked(&self, page: &PageValues<'_>) -> bool {
+        page.depth != Some(0) && !self.urls.is_empty() && !self.names(page.url)
+    }
+
+    /// Whether the user has named this URL for the record.
+    fn names(&self, url: &str) -> bool {
+        self.urls.iter().any(|own| own == url)
+    }
+
+    /// How much speaks for a page that links have led to: `None` for the record's own pages. The error says why
+    /// the page is another's.
+    pub(super) fn evidence_of(
+        &self,
+        page: &PageValues<'_>,
+        rules: &FillRules,
+    ) -> Result<Option<u32>, Doubt> {
+        if page.is_of_other && !self.names(page.url) {
+            return Err(Doubt::OtherRecord);
+        }
+        let is_linked = self.is_linked(page);
+        let Weights {
+            mut agrees,
+            differs,
+        } = self.weigh(page);
+        let is_match = self.is_match(page, rules);
+        if is_match == Some(true) {
+            agrees = agrees.max(SURE);
+        }
+        let is_others = match is_match {
+            Some(is_match) => !is_match,
+            None if is_linked => differs > 0 && differs >= agrees,
+            None => differs > agrees + OWN,
+        };
+        match is_others {
+            true => Err(Doubt::OtherValues),
+            false => Ok(is_linked.then_some(agrees)),
+        }
+    }
+
+    /// Whether the fields by which the page's mapping recognises a record are the record's. `None` if it names
+    /// none, or none that both have.
+    fn is_match(&self, page: &PageValues<'_>, rules: &FillRules) -> Option<bool> {
+        let names = rules.mappings.as_ref()?.match_fields(page.mapping?);
+        let mut both = names
+            .iter()
+            .filter_map(|name| Some((self.known(name)?, page.fields.get(name)?)))
+            .filter(|(_, value)| has_value(value))
+            .peekable();
+        both.peek()?;
+        Some(both.all(|(known, value)| spelling::is_one(known, value)))
+    }
+
+    /// The user's value of a field, unless another one is asked for.
+    fn known(&self, name: &str) -> Option<&Value> {
+        let is_users =
+            !self.sources.contains_key(name) && !self.missing.iter().any(|one| one == name);
+        let value = self.fields.get(name).filter(|_| is_users)?;
+        has_value(value).then_some(value)
+    }
+
+    fn weigh(&self, page: &PageValues<'_>) -> Weights {
+        let mut weights = Weights::default();
+        for (name, value) in page.fields {
+            let Some(known) = self.known(name).filter(|_| has_value(value)) else {
+                continue;
+            };
+            match (spelling::is_one(known, value), shares(known, value)) {
+                (true, _) => weights.agrees += weight_of_agreement(known),
+                (false, Shares::Words) => {}
+                (false, Shares::Nothing) => weights.differs += weight_of_difference(known, value),
+            }
+        }
+        weights
+    }
+
+    /// Notes that a page leads to several pages of one mapping: each of these may be about somebody else. Returns
+    /// whether it is new.
+    pub(crate) fn note_forks(&mut self, page: &PageValues<'_>) -> bool {
+        let is_known =
+            |forks: &Vec<Value>, mapping: &String| forks.iter().any(|one| one == mapping);
+        let forks = self.doubts.entry("forks").or_insert_with(|| json!([]));
+        let Value::Array(forks) = forks else {
+            return false;
+        };
+        let before = forks.len();
+        for mapping in page.forks {
+            if forks.len() < MAX_FORKS && !is_known(forks, mapping) {
+                forks.push(mapping.as_str().into());
+            }
+        }
+        let is_new = forks.len() > before;
+        if forks.is_empty() {
+            self.doubts.shift_remove("forks");
+        }
+        is_new
+    }
+
+    /// Whether the record is complete by a page that others like it may contradict: they are to be fetched, too.
+    pub(crate) fn is_unsure(&self) -> bool {
+        let forks = self.doubts.get("forks").and_then(Value::as_array);
+        let forks = forks.map_or(&[][..], Vec::as_slice);
+        let is_unsure = |source: &Value| {
+            let evidence = source[EVIDENCE].as_u64();
+            evidence.is_some_and(|evidence| evidence < u64::from(SURE))
+                && forks.contains(&source["mapping"])
+        };
+        !forks.is_empty() && self.sources.values().any(is_unsure)
+    }
+
+    /// Notes why a page has not filled the record, or not this field. Returns whether it is new.
+    pub(super) fn doubt(&mut self, page: &PageValues<'_>, doubt: Doubt) -> bool {
+        let pages = self.doubts.entry("pages").or_insert_with(|| json!({}));
+        let Value::Object(pages) = pages else {
+            return false;
+        };
+        let why = doubt.as_str();
+        if pages.get(page.url).is_some_and(|known| known["why"] == why)
+            || (pages.len() >= MAX_DOUBTS && !pages.contains_key(page.url))
+        {
+            return false;
+        }
+        let noted =
+            json!({"why": why, "mapping": page.mapping, "at": iso_time(page.started_at_ms)});
+        pages.insert(page.url.to_owned(), noted);
+        true
+    }
+
+    /// A page fills the record after all.
+    pub(super) fn trust(&mut self, page: &PageValues<'_>) -> bool {
+        let Some(Value::Object(pages)) = self.doubts.get_mut("pages") else {
+            return false;
+        };
+        let is_other = pages
+            .get(page.url)
+            .is_some_and(|known| known["why"] != Doubt::Rivals.as_str());
+        if is_other {
+            pages.shift_remove(page.url);
+        }
+        is_other
+    }
+
+    /// Drops what is noted of rivals, once no field is left to them.
+    pub(super) fn settle_rivals(&mut self) {
+        if let Some(Value::Object(pages)) = self.doubts.get_mut("pages")
+            && self.missing.is_empty()
+        {
+            pages.retain(|_, page| page["why"] != Doubt::Rivals.as_str());
+        }
+    }
+
+    /// Whether the value of a field and this page are rivals: both were found over links by one mapping, and nothing
+    /// speaks for the one more than for the other. `kept` is the source of the value, or of a candidate.
+    pub(super) fn are_rivals(kept: &Value, page: &PageValues<'_>, evidence: Option<u32>) -> bool {
+        kept["url"] != page.url
+            && kept["mapping"].as_str() == page.mapping
+            && evidence.is_some()
+            && evidence_in(kept) == evidence
+    }
+
+    /// Whether a field is in conflict for this page: it has no value, because pages over links disagree.
+    pub(super) fn is_in_conflict(
+        &self,
+        name: &str,
+        value: &Value,
+        page: &PageValues<'_>,
+        evidence: Option<u32>,
+    ) -> bool {
+        let others = self.candidates.get(name).and_then(Value::as_array);
+        let mut others = others.into_iter().flatten();
+        !self.fields.get(name).is_some_and(has_value)
+            && others.any(|other| {
+                other["url"] != page.url
+                    && other["mapping"].as_str() == page.mapping
+                    && !spelling::is_one(&other["value"], value)
+                    && evidence.is_some_and(|evidence| evidence_in(other) >= Some(evidence))
+            })
+    }
+}
+
+/// Nothing speaks more for a page than that the user has named it.
+pub(super) fn worth(evidence: Option<u32>) -> u32 {
+    evidence.unwrap_or(u32::MAX)
+}
+
+/// See [`EVIDENCE`].
+pub(super) fn evidence_in(source: &Value) -> Option<u32> {
+    source[EVIDENCE].as_u64().map(|evidence| evidence as u32)
+}
+
+/// The doubts of a record by why and mapping, for counting: a record counts once each.
+pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
+    let pages = doubts.get("pages").and_then(Value::as_object);
+    let mut found: Vec<(String, String)> = pages
+        .into_iter()
+        .flat_map(Map::values)
+        .filter_map(|page| {
+            let mapping = page["mapping"].as_str().unwrap_or_default();
+            Some((page["why"].as_str()?.to_owned(), mapping.to_owned()))
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// What two values that are not one have in common.
+enum Shares {
+    Words,
+    Nothing,
+}
+
+/// One is the other with further words, such as a title or a second name.
+fn shares(one: &Value, other: &Value) -> Shares {
+    let (Value::String(one), Value::String(other)) = (one, other) else {
+        let has_common = |items: &[Value], others: &[Value]| {
+            items
+                .iter()
+                .any(|item| others.iter().any(|other| spelling::is_one(item, other)))
+        };
+        return match (one, other) {
+            (Value::Array(one), Value::Array(other)) if has_common(one, other) => Shares::Words,
+            (Value::Array(items), single) | (single, Value::Array(items))
+                if has_common(items, std::slice::from_ref(single)) =>
+            {
+                Shares::Words
+            }
+            _ => Shares::Nothing,
+        };
+    };
+    let words = |text: &str| -> Vec<String> {
+        let words = text
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let (one, other) = (words(one), words(other));
+    let is_within = |few: &[String], many: &[String]| {
+        !few.is_empty() && few.iter().all(|word| many.contains(word))
+    };
+    match is_within(&one, &other) || is_within(&other, &one) {
+        true => Shares::Words,
+        false => Shares::Nothing,
+    }
+}
+
+fn weight_of_agreement(value: &Value) -> u32 {
+    let Value::String(text) = value else {
+        return WEAK;
+    };
+    let signs = text.chars().filter(|c| c.is_alphanumeric()).count();
+    let has_words = text.split_whitespace().count() > 1;
+    match is_of_letters(text) && has_words || signs >= LONG {
+        true => STRONG,
+        false => WEAK,
+    }
+}
+
+fn weight_of_difference(known: &Value, value: &Value) -> u32 {
+    match (known, value) {
+        (Value::String(known), Value::String(value))
+            if is_of_letters(known) && is_of_letters(value) =>
+        {
+            STRONG
+        }
+        _ => WEAK,
+    }
+}
+
+/// Whether a text is more than a number, a date or a telephone number.
+fn is_of_letters(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    letters > digits
+}

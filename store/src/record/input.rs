@@ -1,0 +1,290 @@
+//! What the user's input says of a record.
+//!
+//! A value of the user is one that differs from what the input has said last, from what webfill has written to the
+//! dataset, and from what the record has; whether a page has brought it once is no matter. It wins until the user
+//! withdraws it, by leaving the field empty. A value that the input repeats says nothing new: what a refresh has
+//! found meanwhile stays.
+//!
+//! Whoever asks for a field again that has a value, by a refresh or by listing it, wants another one from pages;
+//! but not in place of a correction, which is a value of the user over one that a page had brought.
+
+use serde_json::{Map, Value, json};
+use webfill_urls::page_hash;
+
+use super::{INSTEAD_OF, Record, StoredRecord, has_value, spelling};
+use crate::source_document::{DatasetRecord, FilledField};
+use crate::timestamp::iso_time;
+
+/// Longer values of the input are known by their hash, in bytes of JSON.
+const MAX_SAID_BYTES: usize = 512;
+
+/// The most values of a field that may stand in the dataset at a time.
+const MAX_WRITTEN: usize = 8;
+
+/// How a record comes into a crawl.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Entry {
+    /// The crawl has not had the record before.
+    pub(crate) enters: bool,
+    /// The crawl has read the record before, and perhaps at another place of its input: of two rows for one record,
+    /// the one without a value says nothing.
+    pub(crate) is_repeat: bool,
+}
+
+impl Entry {
+    /// `earlier` is the other place at which the crawl has read the record first.
+    pub(crate) fn of(input: &DatasetRecord, enters: bool, earlier: Option<u64>) -> Entry {
+        // A document that is written to is one, and so is a row in its place.
+        let is_it = input.source.is_some() || (input.position.is_some() && earlier.is_none());
+        Entry {
+            enters,
+            is_repeat: !enters && !is_it,
+        }
+    }
+}
+
+impl StoredRecord {
+    /// Puts the user's input, and asks again for fields that are to be refreshed. Returns whether anything changed.
+    pub(crate) fn put(&mut self, input: &DatasetRecord, entry: Entry, now_ms: i64) -> bool {
+        let before = self.clone();
+        let (record, refresh) = (&input.record, &input.refresh);
+        if entry.enters {
+            // A report is about one crawl.
+            self.doubts.clear();
+        }
+        self.take_input(input, entry, now_ms);
+        let mut again = self.filled_before(&record.want, refresh.after_ms, now_ms);
+        if entry.enters {
+            let asked = refresh.on_entry.iter();
+            again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
+        }
+        self.ask_again(&again);
+        self.add_urls(&input.urls);
+        for name in &record.want {
+            if !self.fields.get(name).is_some_and(has_value) && !self.missing.contains(name) {
+                self.missing.push(name.clone());
+            }
+        }
+        self.update_resolved(now_ms);
+        *self != before
+    }
+
+    fn take_input(&mut self, input: &DatasetRecord, entry: Entry, now_ms: i64) {
+        let is_new = self.given.is_none() && self.fields.is_empty();
+        let is_of_older = self.given.is_none() && !is_new;
+        let mut given = self.given.take().unwrap_or_default();
+        for (name, value) in &input.record.fields {
+            let said = given.get(name);
+            self.note_standing(name, value);
+            let is_repeated = said.is_some_and(|said| has_said(said, value))
+                || (is_of_older && self.had(name, &input.record));
+            match has_value(value) {
+                true => {
+                    let was_users = said.is_some_and(|said| said["users"] == true);
+                    let corrects = self.take_value(name, value, is_repeated, input, now_ms);
+                    let is_users = !self.sources.contains_key(name);
+                    let said = Said {
+                        corrects: corrects || (is_users && said.is_some_and(is_correction)),
+                        is_users: is_users || (is_repeated && was_users),
+                    };
+                    given.insert(name.clone(), said.of(value));
+                }
+                false if entry.is_repeat && said.is_some() => {}
+                false => {
+                    self.withdraw(name, value, said.is_some(), now_ms);
+                    given.shift_remove(name);
+                }
+            }
+        }
+        self.given = Some(given);
+    }
+
+    /// Takes a value of the input, if it is one of the user. Returns whether it corrects one of a page.
+    fn take_value(
+        &mut self,
+        name: &str,
+        value: &Value,
+        is_repeated: bool,
+        input: &DatasetRecord,
+        now_ms: i64,
+    ) -> bool {
+        let kept = self.fields.get(name);
+        if kept.is_some_and(|kept| spelling::is_same(kept, value)) {
+            // A refresh has failed to find another one, and this input is content with it.
+            if !self.sources.contains_key(name)
+                && !input.refresh.on_entry.iter().any(|one| one == name)
+            {
+                self.missing.retain(|missing| missing != name);
+            }
+            return false;
+        }
+        let is_there = kept.is_some_and(has_value);
+        if is_there && (is_repeated || self.has_written(name, value)) {
+            return false;
+        }
+        let former = self.fields.insert(name.to_owned(), value.clone());
+        let source = self.sources.shift_remove(name);
+        let corrects = source.is_some();
+        self.candidates.shift_remove(name);
+        if let Some(former) = former {
+            self.remember(name, former, source, now_ms);
+        }
+        self.missing.retain(|missing| missing != name);
+        corrects
+    }
+
+    /// The input has no value for a field. If it had one, which the record has as it was given, that is withdrawn.
+    fn withdraw(&mut self, name: &str, value: &Value, was_said: bool, now_ms: i64) {
+        let is_users = was_said && !self.sources.contains_key(name);
+        let kept = self.fields.get(name).cloned().unwrap_or_default();
+        let says_nothing = self.fields.contains_key(name) && value.is_null();
+        if has_value(&kept) && !is_users || !has_value(&kept) && says_nothing {
+            return;
+        }
+        self.remember(name, kept, None, now_ms);
+        self.fields.insert(name.to_owned(), value.clone());
+    }
+
+    /// Whether a page's value has replaced the one that the input gives; for records of which it is not known what
+    /// their input has said.
+    fn had(&self, name: &str, input: &Record) -> bool {
+        let others = [&self.history, &self.candidates].into_iter();
+        let others = others.filter_map(|values| values.get(name)?.as_array());
+        let given = input.fields.get(name);
+        let is_given =
+            |other: &Value| given.is_some_and(|given| spelling::is_same(&other["value"], given));
+        self.sources.contains_key(name) && others.flatten().any(is_given)
+    }
+
+    fn is_corrected(&self, name: &str) -> bool {
+        let said = self.given.as_ref().and_then(|given| given.get(name));
+        said.is_some_and(is_correction) && !self.sources.contains_key(name)
+    }
+
+    /// Which of these fields a page has filled at least so long ago.
+    fn filled_before(&self, names: &[String], after_ms: Option<u64>, now_ms: i64) -> Vec<String> {
+        let Some(after_ms) = after_ms else {
+            return Vec::new();
+        };
+        let latest = iso_time(now_ms.saturating_sub_unsigned(after_ms));
+        // All times are written alike, so that their texts are in order.
+        let is_old = |name: &&String| {
+            let at = self
+                .sources
+                .get(*name)
+                .and_then(|source| source["at"].as_str());
+            at.is_some_and(|at| at <= latest.as_str())
+        };
+        names.iter().filter(is_old).cloned().collect()
+    }
+
+    /// Asks again for those of these fields that have a value.
+    pub(super) fn ask_again(&mut self, names: &[String]) {
+        for name in names {
+            let is_filled = self.fields.get(name).is_some_and(has_value);
+            if is_filled && !self.missing.contains(name) {
+                self.missing.push(name.clone());
+            }
+            if let Some(Value::Object(source)) = self.sources.get_mut(name) {
+                source.shift_remove(INSTEAD_OF);
+            }
+        }
+    }
+
+    /// The dataset has this value of the user: none of webfill stands there any more.
+    fn note_standing(&mut self, name: &str, value: &Value) {
+        if has_value(value) && self.written.contains_key(name) && !self.has_written(name, value) {
+            self.written.shift_remove(name);
+        }
+    }
+
+    /// Whether webfill may have written this value to the user's dataset.
+    fn has_written(&self, name: &str, value: &Value) -> bool {
+        let written = self.written.get(name).and_then(Value::as_array);
+        let mut written = written.into_iter().flatten();
+        written.any(|written| spelling::is_same(written, value))
+    }
+
+    /// The values that may stand in the user's dataset, and that a page's value may replace there: those that
+    /// webfill has written, and what the user had when asking for another one.
+    pub(crate) fn replaceable(&self, name: &str) -> Vec<Value> {
+        let Some(given) = &self.given else {
+            // What an older version has written is not known.
+            return self.other_values(name);
+        };
+        let written = self.written.get(name).and_then(Value::as_array);
+        if let Some(written) = written {
+            return written.clone();
+        }
+        let mut values = Vec::new();
+        if let Some(said) = given.get(name).filter(|said| said["users"] == true) {
+            let history = self.history.get(name).and_then(Value::as_array);
+            let mut former = history.into_iter().flatten().map(|one| &one["value"]);
+            let known = said
+                .get("value")
+                .or_else(|| former.find(|value| has_said(said, value)));
+            values.extend(known.cloned());
+        }
+        values
+    }
+
+    /// Notes values that are about to be written to the dataset: from then on they may stand there.
+    pub(crate) fn note_writing(&mut self, fields: &[FilledField]) {
+        for field in fields.iter().filter(|field| has_value(&field.value)) {
+            let mut written = field.others.clone();
+            if !written.contains(&field.value) {
+                written.push(field.value.clone());
+            }
+            let surplus = written.len().saturating_sub(MAX_WRITTEN);
+            written.drain(..surplus);
+            self.written.insert(field.name.clone(), written.into());
+        }
+    }
+
+    /// Notes values that are written: no other one of webfill stands there.
+    pub(crate) fn note_written(&mut self, fields: &[FilledField]) {
+        for field in fields {
+            match has_value(&field.value) {
+                true => self
+                    .written
+                    .insert(field.name.clone(), json!([field.value])),
+                false => self.written.shift_remove(&field.name),
+            };
+        }
+    }
+}
+
+/// Whose a value is that the input has.
+struct Said {
+    /// It stands over one that a page had brought.
+    corrects: bool,
+    is_users: bool,
+}
+
+impl Said {
+    /// How the value is kept.
+    fn of(&self, value: &Value) -> Value {
+        let text = value.to_string();
+        let mut said = match text.len() > MAX_SAID_BYTES {
+            true => Map::from_iter([(String::from("hash"), page_hash(&text).into())]),
+            false => Map::from_iter([(String::from("value"), value.clone())]),
+        };
+        for (name, is_so) in [("corrects", self.corrects), ("users", self.is_users)] {
+            if is_so {
+                said.insert(name.to_owned(), Value::Bool(true));
+            }
+        }
+        Value::Object(said)
+    }
+}
+
+fn has_said(said: &Value, value: &Value) -> bool {
+    match said.get("hash") {
+        Some(hash) => *hash == page_hash(&value.to_string()),
+        None => said["value"] == *value,
+    }
+}
+
+fn is_correction(said: &Value) -> bool {
+    said["corrects"] == true
+}

@@ -1,0 +1,196 @@
+//! What the user typed is never lost, whatever happens in whatever order.
+
+use serde_json::json;
+use webfill_store::{CrawlId, DatasetRecord, FilledField, SourceDocument, has_value};
+
+use super::*;
+
+const COLLECTION: &str = "db.people";
+const FIELD: &str = "city";
+
+/// Few values, so that the user often types what a page has, had, or will have.
+const CITIES: [&str; 4] = ["Bath", "Leeds", "York", "Hull"];
+const PAGES: [&str; 2] = ["https://example.com/a", "https://example.com/b"];
+
+const HISTORIES: u64 = 24;
+const STEPS: u64 = 40;
+
+/// Numbers that look drawn by chance, the same in each run.
+struct Drawn(u64);
+
+impl Drawn {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most
+    }
+
+    fn city(&mut self) -> Value {
+        json!(CITIES[self.below(CITIES.len())])
+    }
+}
+
+/// The user's document, and what is known of its field.
+struct Dataset {
+    id: String,
+    value: Value,
+    /// What the user has typed and not withdrawn.
+    users: Option<Value>,
+    /// What webfill has written there last.
+    written: Value,
+    /// What webfill was about to write when it was killed: it may be taken for what it has written.
+    intended: Vec<Value>,
+    crawls: u64,
+}
+
+impl Dataset {
+    fn input(&self) -> DatasetRecord {
+        DatasetRecord {
+            source: Some(SourceDocument {
+                collection: COLLECTION.to_owned(),
+                id: format!("\"{}\"", self.id),
+                fields: vec![FIELD.to_owned()],
+            }),
+            ..DatasetRecord::from(record(&self.id, json!({FIELD: self.value})))
+        }
+    }
+
+    /// As the statement that the server carries out.
+    fn write(&mut self, field: &FilledField) {
+        let may = !has_value(&self.value)
+            || (!field.is_asked_again && field.others.contains(&self.value));
+        if may {
+            self.value = field.value.clone();
+            self.written = field.value.clone();
+        }
+    }
+
+    /// Who repeats what is there, what was about to be there, or what webfill has found and not written yet, has not
+    /// typed anything of his own.
+    fn type_in(&mut self, value: Value, found: &Value) {
+        let is_own = has_value(&value) && value == *found;
+        if is_own || value == self.value || value == self.written || self.intended.contains(&value)
+        {
+            return;
+        }
+        self.users = has_value(&value).then(|| value.clone());
+        self.value = value;
+    }
+
+    fn check(&self, stored: Option<&Value>, history: &str) {
+        if let Some(users) = &self.users {
+            assert_eq!(
+                &self.value, users,
+                "the dataset lost what was typed: {history}"
+            );
+            if let Some(stored) = stored {
+                assert_eq!(&stored["fields"][FIELD], users, "{history}: {stored}");
+            }
+        }
+    }
+}
+
+async fn crawl_of(store: &dyn Store, dataset: &Dataset) -> CrawlId {
+    let id = CrawlId::new("app", format!("{}-{}", dataset.id, dataset.crawls));
+    store.put_crawl(crawl(id.clone())).await.unwrap();
+    id
+}
+
+/// Reads the document, perhaps in a further crawl, perhaps to refresh what pages have filled.
+async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_ms: i64) {
+    let mut input = dataset.input();
+    match drawn.below(3) {
+        0 => {
+            dataset.crawls += 1;
+            if drawn.below(2) == 0 && dataset.users.is_none() {
+                input.refresh.on_entry = vec![FIELD.to_owned()];
+            }
+        }
+        1 => input.refresh.after_ms = Some(0),
+        _ => {}
+    }
+    let id = crawl_of(store, dataset).await;
+    let put = store.put_dataset(&id, vec![input], now_ms).await;
+    put.into_iter().for_each(|put| drop(put.unwrap()));
+}
+
+/// Writes back; a kill may come before and after the dataset's server has carried it out.
+async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn) {
+    let id = CrawlId::new("app", format!("{}-{}", dataset.id, dataset.crawls));
+    let mut unwritten = store.unwritten(&id, COLLECTION, 10).await.unwrap();
+    if unwritten.is_empty() || !store.begin_writing(&mut unwritten).await.unwrap() {
+        return;
+    }
+    let fields: Vec<FilledField> = unwritten
+        .iter()
+        .flat_map(|one| one.fields.clone())
+        .collect();
+    dataset
+        .intended
+        .extend(fields.iter().map(|field| field.value.clone()));
+    if drawn.below(4) == 0 {
+        return;
+    }
+    fields.iter().for_each(|field| dataset.write(field));
+    if drawn.below(4) > 0 {
+        store.confirm_written(&id, unwritten).await.unwrap();
+        // What the server has not written, because the user's value stood there, counts as written until that is read.
+        let stands = dataset.value.clone();
+        let written = fields.iter().map(|field| field.value.clone());
+        dataset.intended = written.filter(|value| *value != stands).collect();
+    }
+}
+
+pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
+    for number in 0..HISTORIES {
+        let mut drawn = Drawn(number);
+        let mut dataset = Dataset {
+            id: format!("r{number}"),
+            value: Value::Null,
+            users: None,
+            written: Value::Null,
+            intended: Vec::new(),
+            crawls: 0,
+        };
+        let mut history = format!("history {number}:");
+        read(&*clients.first.store, &mut dataset, &mut drawn, NOON_MS).await;
+        for step in 0..STEPS {
+            let store = match drawn.below(2) {
+                0 => &*clients.first.store,
+                _ => &*clients.second.store,
+            };
+            let now_ms = NOON_MS + step as i64 * 60_000;
+            match drawn.below(4) {
+                0 => {
+                    let value = match drawn.below(5) {
+                        0 => Value::Null,
+                        _ => drawn.city(),
+                    };
+                    history += &format!(" type {value}");
+                    let stored = stored_record(store, &dataset.id).await;
+                    dataset.type_in(value, &stored["fields"][FIELD]);
+                }
+                1 => {
+                    history += " read";
+                    read(store, &mut dataset, &mut drawn, now_ms).await;
+                    let stored = stored_record(store, &dataset.id).await;
+                    dataset.check(Some(&stored), &history);
+                }
+                2 => {
+                    let mut page = page_with(PAGES[drawn.below(2)], json!({FIELD: drawn.city()}));
+                    page.started_at_ms = now_ms;
+                    page.delivery.number = 1 + step as u32;
+                    history += &format!(" page {}", page.fields[FIELD]);
+                    save(store, page, &[&dataset.id]).await.unwrap();
+                }
+                _ => {
+                    history += " write";
+                    write_back(store, &mut dataset, &mut drawn).await;
+                }
+            }
+            dataset.check(None, &history);
+        }
+    }
+}
