@@ -16,6 +16,7 @@ mod mapping_health;
 mod profile;
 mod recent;
 mod report;
+mod returning;
 mod scope;
 mod series;
 mod sources;

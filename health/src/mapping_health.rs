@@ -15,6 +15,7 @@ use crate::has_value;
 use crate::kept::LastPages;
 use crate::profile::{Finding, Profile};
 use crate::recent::{Novelty, Recent};
+use crate::returning::Returning;
 use crate::scope::Scope;
 use crate::series::{Series, Step, Witness, weight};
 use crate::sources::Sources;
@@ -87,6 +88,8 @@ pub struct MappingHealth {
     pub(crate) warnings: Vec<Warning>,
     recent: Recent,
     sources: Sources,
+    #[serde(default)]
+    pub(crate) returning: Returning,
     pub(crate) last_pages: LastPages,
 }
 
@@ -110,6 +113,7 @@ impl MappingHealth {
         let lacks = self.lacks(template, page.fields);
         self.last_pages.note(page, self.pages, !lacks);
         self.judge_fields(template, page, &mut events);
+        self.judge_returning(page, &mut events);
         self.judge_known_values(page, &mut events);
         self.judge_values(page, &mut events);
         self.keep_after(page);
@@ -248,6 +252,25 @@ impl MappingHealth {
         });
         let fallen: Vec<FallenField> = fallen.collect();
         self.raise(fallen, since, page, events);
+    }
+
+    /// Whether pages have lost what they had when they were looked at before.
+    fn judge_returning(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        let losses = self
+            .returning
+            .note(crate::hash(page.url), page.fields, self.pages);
+        let Some(since) = losses.iter().map(|loss| loss.since).min() else {
+            return;
+        };
+        let fallen = losses.into_iter().map(|loss| FallenField {
+            field: loss.field,
+            sign: Sign::Empty,
+            template: None,
+            before: 1.0,
+            after: loss.after,
+            at: page.at.to_owned(),
+        });
+        self.raise(fallen.collect(), since, page, events);
     }
 
     fn judge_known_values(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {

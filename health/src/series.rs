@@ -1,7 +1,7 @@
 //! [`Series`]: whether a field has a value, page after page, and whether it has it half as often as it did.
 //!
 //! - The *baseline* is Wilson's lower bound (99 %) of the share of filled pages: provisional over the
-//!   first 30, then over 100, and again every 100 pages. It is frozen while the series is suspicious.
+//!   first 20, then over 100, and again every 100 pages. It is frozen while the series is suspicious.
 //! - A cumulative sum (Page's CUSUM) adds for each page the log likelihood ratio of "half the baseline"
 //!   against "the baseline". It never falls below 0, where what came before is forgotten. At [`LIMIT`] the
 //!   series has *fallen*.
@@ -33,7 +33,7 @@ pub fn weight(nth: u32) -> f64 {
 const MOST: f64 = LIMIT * (ONE_SOURCE + 1.0);
 
 /// Of so many pages the baseline is provisional.
-const PROVISIONAL: f64 = 30.0;
+const PROVISIONAL: f64 = 20.0;
 
 /// So many pages make a baseline, and are between two of them.
 const PAGES: f64 = 100.0;
@@ -400,8 +400,8 @@ mod tests {
     }
 
     #[test]
-    fn before_thirty_pages_nothing_is_judged() {
-        let mut series = healthy(29);
+    fn before_twenty_pages_nothing_is_judged() {
+        let mut series = healthy(19);
         for source in 0..5 {
             assert_eq!(series.note(false, page(source)), Step::Nothing);
         }

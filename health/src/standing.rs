@@ -84,6 +84,7 @@ impl MappingHealth {
         let has_forgiven = self.pages.is_multiple_of(LOOK_EVERY) && self.forgive_unjudged();
         let mut scopes = self.templates.iter().map(|template| &template.scope);
         let is_fallen = self.all.has_fallen()
+            || self.returning.has_fallen()
             || scopes.any(|scope| scope.has_fallen())
             || self
                 .known_values
@@ -104,7 +105,7 @@ impl MappingHealth {
         let Some(before) = self.pages.checked_sub(UNJUDGED) else {
             return false;
         };
-        let mut has_forgiven = false;
+        let mut has_forgiven = self.returning.forgive_unjudged(before);
         for series in self.series_mut() {
             if series.fallen().is_some() && series.judged_at() <= before {
                 series.forgive();
@@ -157,6 +158,7 @@ impl MappingHealth {
             }
         }
         self.series_mut().for_each(Series::forgive);
+        self.returning.forgive();
         let mut events = Vec::new();
         let at = self.last_at.clone();
         self.clear("blocked", &at, &mut events);

@@ -1,0 +1,218 @@
+//! [`Returning`]: pages that are looked at again and again, and the fields that they have lost.
+//!
+//! A small site has too few pages for a baseline, and its pages have few sources. But a page that had a field the
+//! last time, and lacks it now, says more than another page that lacks it. A cumulative sum counts such losses against
+//! the pages that have kept the field: half of them lost against one of twenty ([`LOST`], [`KEPT`]), to the limit of
+//! [`LIMIT`]. A page that still lacks what it has lost counts half as much. So the redesign of 20 pages is noticed
+//! on the night when it is first seen, and that of 6 pages one night later at the latest.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::has_value;
+use crate::series::LIMIT;
+
+/// Pages that are remembered; the one that was longest not seen is forgotten.
+const PAGES: usize = 256;
+
+/// Fields that are judged: one bit of a page each.
+const FIELDS: usize = 64;
+
+/// ln(.5 / .05), and ln(.5 / .95).
+const LOST: f64 = 2.302_585_092_994_046;
+const KEPT: f64 = -0.641_853_886_172_394_8;
+
+/// Of a page that still lacks what it has lost.
+const STILL_LOST: f64 = LOST / 2.0;
+
+/// Sums of logarithms are not exact.
+const ROUNDED: f64 = 1e-9;
+
+/// Pages that must have lost a field.
+const FEWEST: u32 = 3;
+
+/// The sum never exceeds this, so that it can fall again.
+const MOST: f64 = LIMIT * 2.0;
+
+/// A page, and what it had at its last looks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Page {
+    key: u64,
+    /// Fields with a value.
+    has: u64,
+    /// Fields that it had and lacks now; of these, which it has lost at its last look, and at the one before.
+    lost: u64,
+    fresh: [u64; 2],
+}
+
+impl Page {
+    fn is_fresh(&self, bit: u64) -> bool {
+        (self.fresh[0] | self.fresh[1]) & bit != 0
+    }
+}
+
+/// A field of these pages.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Field {
+    name: String,
+    sum: f64,
+    /// Pages that have lost it since the sum was last 0, pages that have kept it, and the number of the first.
+    lost: u32,
+    kept: u32,
+    since: u64,
+    is_fallen: bool,
+    /// Looks in a row that have found it again.
+    back: u32,
+    /// The number of the last page that told something of it.
+    judged_at: u64,
+}
+
+impl Field {
+    /// Takes in what one look says; whether the field falls by it.
+    fn note(&mut self, worth: f64, number: u64) -> bool {
+        self.judged_at = number;
+        if self.sum == 0.0 {
+            (self.lost, self.kept, self.since) = (0, 0, number);
+        }
+        self.sum = (self.sum + worth).clamp(0.0, MOST);
+        self.lost += u32::from(worth == LOST);
+        self.kept += u32::from(worth == KEPT);
+        match worth == KEPT {
+            true => self.back += 1,
+            false => self.back = 0,
+        }
+        if self.is_fallen {
+            if self.back >= self.lost.max(FEWEST) {
+                self.forgive();
+            }
+            return false;
+        }
+        self.is_fallen = self.sum >= LIMIT - ROUNDED && self.lost >= FEWEST;
+        self.is_fallen
+    }
+
+    fn forgive(&mut self) {
+        (self.sum, self.is_fallen, self.back) = (0.0, false, 0);
+    }
+}
+
+/// A field that pages have lost.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Loss {
+    pub(crate) field: String,
+    /// The share of the pages that had it and have it still.
+    pub(crate) after: f64,
+    pub(crate) since: u64,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Returning {
+    /// The last one last.
+    pages: Vec<Page>,
+    fields: Vec<Field>,
+}
+
+impl Returning {
+    /// Takes a page in; the fields that fall by it. `number` counts the pages of the mapping.
+    pub(crate) fn note(&mut self, key: u64, values: &Map<String, Value>, number: u64) -> Vec<Loss> {
+        let has = self.bits(values);
+        let known = self.pages.iter().position(|page| page.key == key);
+        let Some(known) = known else {
+            if self.pages.len() >= PAGES {
+                self.pages.remove(0);
+            }
+            self.pages.push(Page {
+                key,
+                has,
+                lost: 0,
+                fresh: [0; 2],
+            });
+            return Vec::new();
+        };
+        let page = self.pages.remove(known);
+        let usual = self.usual(&page);
+        let mut losses = Vec::new();
+        for (at, field) in self.fields.iter_mut().enumerate() {
+            let bit = 1 << at;
+            let worth = match (has & bit != 0, page.has & bit != 0, page.lost & bit != 0) {
+                (true, true, _) | (true, _, true) => KEPT,
+                (false, true, _) if usual & bit != 0 || field.sum > 0.0 => LOST,
+                (false, ..) if page.is_fresh(bit) => STILL_LOST,
+                _ => continue,
+            };
+            if field.note(worth, number) {
+                losses.push(Loss {
+                    field: field.name.clone(),
+                    after: f64::from(field.kept) / f64::from((field.kept + field.lost).max(1)),
+                    since: field.since,
+                });
+            }
+        }
+        self.pages.push(Page {
+            key,
+            has,
+            lost: (page.lost | page.has) & !has,
+            fresh: [page.has & !has, page.fresh[0] & !has],
+        });
+        losses
+    }
+
+    /// The fields with a value, as bits.
+    fn bits(&mut self, values: &Map<String, Value>) -> u64 {
+        let mut bits = 0;
+        for (name, _) in values.iter().filter(|(_, value)| has_value(value)) {
+            let known = self.fields.iter().position(|field| field.name == *name);
+            let at = known.unwrap_or(self.fields.len());
+            if at >= FIELDS {
+                continue;
+            }
+            if known.is_none() {
+                self.fields.push(Field {
+                    name: name.clone(),
+                    ..Field::default()
+                });
+            }
+            bits |= 1 << at;
+        }
+        bits
+    }
+
+    /// The fields that half of the pages have, or had until lately: what few pages have, such as a discount, may end
+    /// for all of them on one day.
+    fn usual(&self, page: &Page) -> u64 {
+        let mut usual = 0;
+        for at in 0..self.fields.len() {
+            let bit = 1 << at;
+            let had = self.pages.iter().chain([page]);
+            let had = had
+                .filter(|page| page.has & bit != 0 || page.is_fresh(bit))
+                .count();
+            if had * 2 >= self.pages.len() + 1 {
+                usual |= bit;
+            }
+        }
+        usual
+    }
+
+    pub(crate) fn has_fallen(&self) -> bool {
+        self.fields.iter().any(|field| field.is_fallen)
+    }
+
+    /// Forgets falls that no page up to this number has told of since; whether there was one.
+    pub(crate) fn forgive_unjudged(&mut self, before: u64) -> bool {
+        let mut has_forgiven = false;
+        for field in &mut self.fields {
+            if field.is_fallen && field.judged_at <= before {
+                field.forgive();
+                has_forgiven = true;
+            }
+        }
+        has_forgiven
+    }
+
+    /// What speaks for falls is forgotten.
+    pub(crate) fn forgive(&mut self) {
+        self.fields.iter_mut().for_each(Field::forgive);
+    }
+}
