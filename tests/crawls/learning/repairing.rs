@@ -254,3 +254,60 @@ fn what_is_the_same_on_all_pages_is_not_repaired() {
     assert!(why.contains("proves nothing"), "{why}");
     assert_eq!(shop.file()["fields"][3], stock);
 }
+
+/// Pages of people with two labelled values, of which the mapping reads the wrong one.
+fn write_pages(work: &Workplace) -> (String, String) {
+    let (mut list, mut records) = (String::new(), String::new());
+    for number in 0..8 {
+        let (born, died) = (1800 + number * 3, 1870 + number * 2);
+        let html = format!(
+            "<h1>Person {number}</h1><table><tr><th>Died:</th><td class=died>{died}</td></tr>\
+             <tr><th>Born:</th><td class=born>{born}</td></tr></table>"
+        );
+        work.write(&format!("pages/{number}.html"), html);
+        let url = format!("https://people.example/person/{number}");
+        list.push_str(&format!(
+            "{}\n",
+            json!({"url": url, "file": format!("{number}.html")})
+        ));
+        records.push_str(&format!(
+            "{}\n",
+            json!({"id": number.to_string(), "urls": [url], "fields": {"born": born.to_string()}})
+        ));
+    }
+    work.write("pages/pages.jsonl", list);
+    let records = work.write("records.jsonl", records);
+    (
+        work.path("pages").display().to_string(),
+        records.display().to_string(),
+    )
+}
+
+#[test]
+fn values_that_records_contradict_are_breaks_without_an_alarm_or_a_store() {
+    let work = Workplace::new();
+    let (pages, records) = write_pages(&work);
+    let mapping = json!({"name": "people", "url_patterns": [{"type": "host", "pattern": "people.example"}],
+        "fields": [{"name": "born", "processors": [{"type": "css", "parameters": {"selector": "td"}}]}]});
+    let file = work.write_json("people.json", &mapping);
+    let repair = |more: &[&str]| {
+        Run::new(["mapping", "repair"])
+            .arg(&file)
+            .args(["--pages", &pages, "--records", &records])
+            .args(more)
+            .in_folder(work.path("."))
+            .finish()
+    };
+    let told = repair(&["--format", "json"]).expect(0);
+    let told = report(&told);
+    assert_eq!(told["repaired"][0]["field"], "born", "{told}");
+    assert_eq!(told["values"][0]["old"], json!(["1870"]), "{told}");
+    assert_eq!(told["values"][0]["new"], json!(["1800"]), "{told}");
+    repair(&["--apply"]).expect(0);
+    let again = repair(&[]).expect(0);
+    assert!(
+        again.stdout.contains("there is nothing to repair"),
+        "{}",
+        again.stdout
+    );
+}

@@ -194,6 +194,12 @@ pub struct MappingRepairOptions {
     /// Crawl whose bodies were kept (--keep-bodies) [default: only the pages that the alarm has kept]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub crawl: Option<String>,
+    /// Folder of pages as they are now, as for `webfill mapping learn`; without --store, the records say all that is known
+    #[arg(long, value_name = "DIR", conflicts_with = "crawl")]
+    pub pages: Option<PathBuf>,
+    /// WARC file with pages as they are now, or folder of them; as --pages
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["crawl", "pages"])]
+    pub warc: Option<PathBuf>,
     /// The crawl's application; that of watches is `watches`
     #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
     pub app: String,

@@ -16,14 +16,14 @@ mod said;
 pub mod stored;
 mod web;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use tokio::runtime::Runtime;
 use webfill_learn::{Learned, Limits, Task};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::CrawlId;
-use webfill_urls::site;
+use webfill_urls::{Url, site};
 use webfill_worker::PageReader;
 
 use self::archive::Archive;
@@ -83,7 +83,11 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         fields: options.fields.clone(),
         limits: Limits::default(),
     };
-    let learned = webfill_learn::learn(&joined, &of_other_kinds, &task).map_err(Fault::usage)?;
+    let mut learned =
+        webfill_learn::learn(&joined, &of_other_kinds, &task).map_err(Fault::usage)?;
+    if options.name.is_none() {
+        name_after_sites(&mut learned);
+    }
     let told = report::Told {
         learned: &learned,
         records: &records,
@@ -197,21 +201,35 @@ fn gather_with(
     Ok(gathering.into())
 }
 
-/// That of `--name`, else the site of most pages.
+/// That of `--name`, else that of a site.
 fn name(options: &MappingLearnOptions, pages: &[Gathered]) -> String {
     if let Some(name) = &options.name {
         return name.clone();
     }
-    let mut counts = std::collections::BTreeMap::<String, usize>::new();
-    for page in pages {
-        *counts.entry(site(&page.url)).or_default() += 1;
-    }
-    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let first = pages.first();
+    first.map_or_else(|| String::from("learned"), |page| name_of_site(&page.url))
+}
+
+fn name_of_site(url: &Url) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
-    most.map_or_else(
-        || String::from("learned"),
-        |(site, _)| site.replace(|c| !is_plain(c), "_"),
-    )
+    site(url).replace(|c| !is_plain(c), "_")
+}
+
+/// Each mapping has the name of its own site, with a number from the second of a site on.
+fn name_after_sites(learned: &mut Learned) {
+    let mut of_site: HashMap<String, usize> = HashMap::new();
+    for mapping in &mut learned.mappings {
+        let url = mapping.pages.first().and_then(|url| Url::parse(url).ok());
+        let Some(site) = url.map(|url| name_of_site(&url)) else {
+            continue;
+        };
+        let number = of_site.entry(site.clone()).or_default();
+        *number += 1;
+        mapping.mapping["name"] = match *number {
+            1 => site.into(),
+            number => format!("{site}{number}").into(),
+        };
+    }
 }
 
 /// 1 if a field was asked for that was not learned, or if nothing was.

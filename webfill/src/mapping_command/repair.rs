@@ -32,10 +32,13 @@ pub fn run(options: MappingRepairOptions) -> Result<ExitStatus, Fault> {
 fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     output::check(&options.to)?;
     let broken = Broken::load(options)?;
-    let evidence = Evidence::gather(options, &broken.name, &runtime()?)?;
+    let mut evidence = Evidence::gather(options, &broken.name, &runtime()?)?;
+    if options.pages.is_some() || options.warc.is_some() {
+        evidence.now.retain(|page| broken.reader.is_for(page));
+    }
     if evidence.now.is_empty() {
         return Err(Fault::error(format!(
-            "there is no page of after the change: no alarm of mapping {} stands in this store, and no crawl is named whose bodies were kept (--crawl)",
+            "there is no page of after the change: no alarm of mapping {} stands in this store, and no pages of it are named: --crawl ID (whose bodies were kept), --pages DIR or --warc PATH",
             broken.name
         )));
     }
@@ -113,18 +116,22 @@ impl Broken {
         })
     }
 
-    /// Those without a value on most pages where there was one. Of those that the alarm names a few such pages
-    /// are enough, and other values count as well.
+    /// Those without a value on most pages where there was one, or with one that is surely wrong. Of those that the
+    /// alarm names a few such pages are enough, and all other values count as wrong.
     fn fields(&self, evidence: &Evidence, former: &Readings) -> BTreeSet<String> {
         let is_broken = |field: &&String| {
             let is_fallen = evidence.fallen.contains(*field);
             let (mut labelled, mut wrong, mut empty, mut judged) = (0, 0, 0, 0_usize);
-            for (known, read) in evidence.labels(field).zip(&former.now) {
+            let pages = evidence.now.iter().zip(&former.now);
+            for (known, (page, read)) in evidence.labels(field).zip(pages) {
                 // A page that was not read to its end says nothing.
                 let Some(read) = read else { continue };
                 let is_wrong = match (&known, read.get(*field)) {
                     (_, None) => true,
-                    (Some(known), Some(read)) => is_fallen && !are_same(known, read),
+                    (Some(known), Some(read)) => {
+                        !are_same(known, read)
+                            && (is_fallen || evidence.is_sure(page, field, known))
+                    }
                     (None, Some(_)) => false,
                 };
                 judged += 1;

@@ -59,7 +59,7 @@ impl Folder {
 
     pub fn gather(&self, gathering: &mut Gathering<'_>) -> Result<(), Fault> {
         for listed in &self.0 {
-            let urls = [listed.url.as_str(), listed.asked.as_str()];
+            let urls = [listed.asked.as_str(), listed.url.as_str()];
             if !gathering.has_room(urls.into_iter()) {
                 continue;
             }

@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 
 use webfill_mapping::PageKind;
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical, site};
 use webfill_worker::charset::{self, Kind};
 use webfill_worker::is_document;
 
 use crate::mapping_command::page::page_kind;
 
-/// So many pages of which something is known are gathered, so many others, and so many bytes of both. The
-/// learner looks at fewer of each template.
+/// Of each site so many pages of which something is known are gathered, so many others, and so many bytes of both; so
+/// that a large site does not starve the others. The learner looks at fewer of each template.
 const MOST_KNOWN: usize = 400;
 const MOST_OTHERS: usize = 100;
-const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES_OF_SITE: usize = 64 << 20;
+
+/// Bytes of all sites.
+const MOST_BYTES: usize = 512 << 20;
 
 /// URLs of other kinds that are kept: they bound what URL patterns match.
 const MOST_OF_OTHER_KINDS: usize = 5_000;
@@ -106,13 +109,30 @@ impl From<Gathering<'_>> for Pages {
     }
 }
 
+/// What was gathered of a site.
+#[derive(Debug, Default)]
+struct OfSite {
+    known: usize,
+    others: usize,
+    bytes: usize,
+}
+
+impl OfSite {
+    fn has_room(&self, is_known: bool) -> bool {
+        let has_room = match is_known {
+            true => self.known < MOST_KNOWN,
+            false => self.others < MOST_OTHERS,
+        };
+        has_room && self.bytes < MOST_BYTES_OF_SITE
+    }
+}
+
 /// Takes pages until there are enough.
 pub struct Gathering<'g> {
     is_known: &'g dyn Fn(&str) -> bool,
     pub pages: Vec<Gathered>,
     places: HashMap<String, usize>,
-    known: usize,
-    others: usize,
+    sites: HashMap<String, OfSite>,
     bytes: usize,
     /// URLs at which something else is than pages of the kind: files, pages of another layout.
     pub of_other_kinds: Vec<Url>,
@@ -127,20 +147,23 @@ impl<'g> Gathering<'g> {
             is_known,
             pages: Vec::new(),
             places: HashMap::new(),
-            known: 0,
-            others: 0,
+            sites: HashMap::new(),
             bytes: 0,
             of_other_kinds: Vec::new(),
             passed_over: 0,
         }
     }
 
-    /// Whether there is room for a page with these URLs; one that there is none for is counted.
-    pub fn has_room<'u>(&mut self, mut urls: impl Iterator<Item = &'u str>) -> bool {
-        let has_room = match urls.any(|url| (self.is_known)(url)) {
-            true => self.known < MOST_KNOWN,
-            false => self.others < MOST_OTHERS,
-        } && self.bytes < MOST_BYTES;
+    /// Whether there is room for a page with these URLs, of which the last is that after redirects; one that there is
+    /// none for is counted.
+    pub fn has_room<'u>(&mut self, urls: impl Iterator<Item = &'u str>) -> bool {
+        let (mut is_known, mut of) = (false, String::new());
+        for url in urls {
+            is_known |= (self.is_known)(url);
+            of = Url::parse(url).map(|url| site(&url)).unwrap_or_default();
+        }
+        let of = self.sites.get(&of);
+        let has_room = of.is_none_or(|of| of.has_room(is_known)) && self.bytes < MOST_BYTES;
         self.passed_over += usize::from(!has_room);
         has_room
     }
@@ -167,10 +190,12 @@ impl<'g> Gathering<'g> {
             page.asked.extend(new);
             return;
         }
+        let of = self.sites.entry(site(&page.url)).or_default();
         match page.names().any(|url| (self.is_known)(url)) {
-            true => self.known += 1,
-            false => self.others += 1,
+            true => of.known += 1,
+            false => of.others += 1,
         }
+        of.bytes += page.text.len();
         self.bytes += page.text.len();
         self.places.insert(page.url.to_string(), self.pages.len());
         self.pages.push(page);
@@ -181,9 +206,30 @@ impl<'g> Gathering<'g> {
 mod tests {
     use super::*;
 
-    fn page(number: usize) -> Gathered {
-        let url = Url::parse(&format!("https://people.example/{number}")).unwrap();
+    fn page_of(site: &str, number: usize) -> Gathered {
+        let url = Url::parse(&format!("https://{site}/{number}")).unwrap();
         Gathered::decoded(url, None, b"<html><p>x").unwrap()
+    }
+
+    fn page(number: usize) -> Gathered {
+        page_of("people.example", number)
+    }
+
+    #[test]
+    fn a_large_site_does_not_starve_a_small_one() {
+        let mut gathering = Gathering::new(&|_| true);
+        let large = (0..10_000).map(|number| page_of("large.example", number));
+        let small = (0..5).map(|number| page_of("small.example", number));
+        for page in large.chain(small) {
+            if gathering.has_room(page.names()) {
+                gathering.take(page);
+            }
+        }
+        let of = |name: &str| {
+            let pages = gathering.pages.iter();
+            pages.filter(|page| site(&page.url) == name).count()
+        };
+        assert_eq!((of("large.example"), of("small.example")), (MOST_KNOWN, 5));
     }
 
     #[test]

@@ -131,6 +131,16 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
             ))
         }));
     }
+    for field in &learned.fields {
+        let doubted = field.doubted.iter().take(PAGES_TOLD);
+        lines.extend(doubted.map(|one| {
+            let (known, read) = (one.known.join(", "), one.read.join(", "));
+            visible(&format!(
+                "{}: the record looks out of date: known is \"{known}\", read \"{read}\"  {}",
+                field.field, one.url
+            ))
+        }));
+    }
     if learned.draft {
         lines.push(String::from(
             "this is a draft: look at it before you crawl with it",

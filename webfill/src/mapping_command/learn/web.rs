@@ -1,10 +1,11 @@
 //! Pages that are fetched to learn from: politely and once, as `webfill mapping test` fetches and keeps them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use tokio::runtime::Runtime;
 use webfill_startup::Fault;
-use webfill_urls::{Url, canonical};
+use webfill_urls::{Url, canonical, site};
 
 use super::gathered::{Gathered, Gathering, Pages};
 use super::records::{KnownRecord, KnownRecords};
@@ -32,16 +33,49 @@ pub fn fetch(
         let is_said = record.links.iter().any(|link| said.contains_key(link));
         is_said || (most > 0 && knows(record))
     };
-    let is_enough = |records: &KnownRecords| most > 0 && records.records.len() >= most;
+    // All that are kept, so that the best known of each site are among them.
+    let is_enough = |records: &KnownRecords| most > 0 && records.passed_over > 0;
     let records = KnownRecords::read(&options.records, runtime, &is_wanted, &is_enough)?;
     let mut urls: Vec<String> = said.keys().cloned().collect();
-    for record in records.records.iter().take(most) {
-        if let Some(link) = record.links.first().filter(|link| !urls.contains(link)) {
-            urls.push(link.clone());
+    for link in best_known(&records.records, &options.fields, most) {
+        if !urls.contains(&link) {
+            urls.push(link);
         }
     }
     let pages = fetch_all(options, &urls)?;
     Ok((pages, records))
+}
+
+/// The links to fetch: of each site in turn that of the record that knows most of these fields (of all, if none are
+/// named), so that no site is left out because another one comes first.
+fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<String> {
+    let knows = |record: &KnownRecord| match fields {
+        [] => record.known.len(),
+        fields => fields
+            .iter()
+            .filter(|field| record.known.contains_key(*field))
+            .count(),
+    };
+    let mut by_site: BTreeMap<String, Vec<(usize, &str)>> = BTreeMap::new();
+    for record in records {
+        let known = knows(record);
+        for link in &record.links {
+            if let Ok(url) = canonical(link, None) {
+                by_site.entry(site(&url)).or_default().push((known, link));
+            }
+        }
+    }
+    // Stable: of records that know as much, the first one comes first.
+    let mut sites: Vec<_> = by_site.into_values().collect();
+    for links in &mut sites {
+        links.sort_by_key(|(known, _)| usize::MAX - known);
+    }
+    let longest = sites.iter().map(Vec::len).max().unwrap_or(0);
+    let turns = (0..longest).flat_map(|turn| sites.iter().filter_map(move |links| links.get(turn)));
+    turns
+        .take(most)
+        .map(|(_, link)| (*link).to_owned())
+        .collect()
 }
 
 /// A page that cannot be had is told, and the others are taken all the same.
@@ -89,4 +123,49 @@ fn read(asked: &Url, source: &Source, gathering: &mut Gathering<'_>) -> Result<(
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(id: &str, links: &[&str], fields: &[&str]) -> KnownRecord {
+        let known = fields
+            .iter()
+            .map(|field| ((*field).to_owned(), vec![String::from("x")]));
+        KnownRecord {
+            id: id.to_owned(),
+            links: links.iter().map(|link| (*link).to_owned()).collect(),
+            known: known.collect(),
+        }
+    }
+
+    #[test]
+    fn the_best_known_of_each_site_are_fetched_first() {
+        let records = [
+            record("1", &["https://a.example/1"], &["name"]),
+            record(
+                "2",
+                &["https://a.example/2", "https://b.example/2"],
+                &["name", "born"],
+            ),
+            record("3", &["https://a.example/3"], &["name", "born", "city"]),
+            record("4", &["https://c.example/4"], &["city"]),
+        ];
+        let of = |fields: &[&str], most| {
+            let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
+            best_known(&records, &fields, most)
+        };
+        assert_eq!(
+            of(&[], 4),
+            [
+                "https://a.example/3",
+                "https://b.example/2",
+                "https://c.example/4",
+                "https://a.example/2"
+            ]
+        );
+        assert_eq!(of(&["name"], 1), ["https://a.example/1"]);
+        assert_eq!(of(&[], 100).len(), 5);
+    }
 }

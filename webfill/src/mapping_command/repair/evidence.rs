@@ -10,6 +10,9 @@ use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, iso_time, open_exi
 use webfill_urls::canonical;
 
 use crate::cli::MappingRepairOptions;
+use crate::feeding::now_ms;
+use crate::mapping_command::learn::archive::Archive;
+use crate::mapping_command::learn::folder::Folder;
 use crate::mapping_command::learn::gathered::{Gathered, Gathering};
 use crate::mapping_command::learn::records::{KnownRecords, known_values};
 use crate::mapping_command::learn::stored::{StoredCrawl, stored_pages};
@@ -34,6 +37,8 @@ pub struct Evidence {
     pub now: Vec<Gathered>,
     /// What was known of pages before the change, by URL.
     pub known: BTreeMap<String, Values>,
+    /// What the user's records know: a value that differs is wrong, whatever was read before.
+    of_user: BTreeSet<(String, String)>,
     /// The keys of records that pages were fetched for, with the URLs.
     records: HashMap<String, Vec<String>>,
     /// The keys of the pages that the alarm has kept.
@@ -54,6 +59,16 @@ impl Evidence {
         }
         let uri = settings.store_uri()?;
         let mut evidence = Evidence::default();
+        let is_of_files = options.pages.is_some() || options.warc.is_some();
+        if is_of_files {
+            evidence.of_files(options, settings.fetch.max_body_bytes)?;
+            // What a store has was read before.
+            evidence.note_change(&iso_time(now_ms()));
+            if options.store.is_none() {
+                evidence.of_user(options, runtime)?;
+                return Ok(evidence);
+            }
+        }
         runtime.block_on(async {
             let store = open_existing(&uri).await.map_err(Fault::error)?;
             evidence.of_alarm(&*store, mapping).await?;
@@ -78,6 +93,25 @@ impl Evidence {
         })?;
         evidence.of_user(options, runtime)?;
         Ok(evidence)
+    }
+
+    /// Pages that the user has.
+    fn of_files(
+        &mut self,
+        options: &MappingRepairOptions,
+        max_body_bytes: usize,
+    ) -> Result<(), Fault> {
+        let mut gathering = Gathering::new(&|_| true);
+        if let Some(folder) = &options.pages {
+            Folder::open(folder)?.gather(&mut gathering)?;
+        }
+        if let Some(path) = &options.warc {
+            let mut archive = Archive::open(path, max_body_bytes)?;
+            archive.urls(&mut |_| ())?;
+            archive.gather(&mut gathering)?;
+        }
+        self.now = gathering.pages;
+        Ok(())
     }
 
     /// The pages that the alarm that stands has kept.
@@ -242,6 +276,9 @@ impl Evidence {
         let records = KnownRecords::read(&options.records, runtime, &is_wanted, &|_| false)?;
         for record in records.records {
             for link in record.links {
+                let fields = record.known.keys();
+                self.of_user
+                    .extend(fields.map(|field| (link.clone(), field.clone())));
                 let known = self.known.entry(link).or_default();
                 known.extend(record.known.clone());
             }
@@ -266,6 +303,13 @@ impl Evidence {
             }
         }
         all
+    }
+
+    /// Whether another value than the known one is wrong: the user says so, or the known one stands on the page.
+    pub fn is_sure(&self, page: &Gathered, field: &str, known: &[String]) -> bool {
+        let mut names = page.names();
+        names.any(|name| self.of_user.contains(&(name.to_owned(), field.to_owned())))
+            || known.iter().all(|value| page.text.contains(value.as_str()))
     }
 
     /// What was known of a field, of each page of now.

@@ -34,6 +34,12 @@ impl Reader {
         })
     }
 
+    /// Whether the mapping is for this page.
+    pub fn is_for(&self, page: &Gathered) -> bool {
+        let index = self.set.by_name(&self.name);
+        index.is_some_and(|index| self.set.find_all(page.url.as_str()).contains(&index))
+    }
+
     pub fn extraction(&self, page: &Gathered) -> Option<Extraction> {
         let index = self.set.by_name(&self.name)?;
         let input = PageInput {
