@@ -274,7 +274,7 @@ fn conversion(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>
     Some(vec![if comma || groups {
         json!({"type": "number", "parameters": {"decimal": ",", "group": ". "}})
     } else {
-        json!({"type": "number", "parameters": {"group": ", "}})
+        json!({"type": "number", "parameters": {"decimal": ".", "group": ", "}})
     }])
 }
 
