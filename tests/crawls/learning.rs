@@ -323,13 +323,13 @@ fn a_wrong_value_among_many_does_not_mislead() {
         .iter()
         .find(|one| one["field"] == "name")
         .unwrap();
-    let disagree = named["disagree"].as_array().unwrap();
-    assert_eq!(disagree.len(), 1, "{named:#}");
+    let doubted = named["doubted"].as_array().unwrap();
+    assert_eq!(doubted.len(), 1, "{named:#}");
     assert_eq!(
-        (&disagree[0]["url"], &disagree[0]["known"]),
+        (&doubted[0]["url"], &doubted[0]["known"]),
         (&json!(url(1)), &json!(["Somebody Else"]))
     );
-    let read = disagree[0]["read"][0].as_str().unwrap();
+    let read = doubted[0]["read"][0].as_str().unwrap();
     assert!(read.eq_ignore_ascii_case(name(1)), "{read}");
     let page = work.write("one.html", person_html(1));
     let tried = Run::new(["mapping", "test"])
