@@ -5,7 +5,9 @@
 use std::panic::{self, AssertUnwindSafe};
 
 use pdf_extract::xref::XrefEntry;
-use pdf_extract::{Dictionary, Document, Object, PlainTextOutput, output_doc, output_doc_page};
+use pdf_extract::{
+    Dictionary, Document, Object, PlainTextOutput, Stream, output_doc, output_doc_page,
+};
 
 use super::pdf_date::to_iso;
 use super::pdf_pages::PagesOutput;
@@ -73,7 +75,8 @@ fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     }
 }
 
-/// Whether there are pages, and all objects that the cross-reference names were where it says.
+/// Whether there are pages, all objects that the cross-reference names were where it says, and all streams
+/// have their data.
 fn is_whole(document: &Document) -> bool {
     let is_there = |(number, entry): (&u32, &XrefEntry)| match entry {
         XrefEntry::Normal { generation, .. } => document.has_object((*number, *generation)),
@@ -86,7 +89,18 @@ fn is_whole(document: &Document) -> bool {
         .filter(|entry| !is_there(*entry));
     // The parser takes away what describes the encryption.
     let taken_away = usize::from(document.was_encrypted());
-    missing.count() <= taken_away && document.page_iter().next().is_some()
+    let mut streams = document.objects.values().flat_map(Object::as_stream);
+    missing.count() <= taken_away
+        && streams.all(|stream| has_its_data(document, stream))
+        && document.page_iter().next().is_some()
+}
+
+/// The parser leaves out the data of a stream whose length it cannot make out.
+fn has_its_data(document: &Document, stream: &Stream) -> bool {
+    let length = stream.dict.get(b"Length");
+    let length = length.and_then(|length| document.dereference(length));
+    let length = length.and_then(|(_, length)| length.as_i64());
+    !stream.content.is_empty() || length.is_ok_and(|length| length == 0)
 }
 
 fn page_text(document: &Document, page: u32) -> Option<String> {
@@ -154,7 +168,7 @@ fn text_of(document: &Document, object: &Object) -> Option<String> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use pdf_extract::{ObjectId, Stream, dictionary};
+    use pdf_extract::{ObjectId, dictionary};
 
     use super::*;
 

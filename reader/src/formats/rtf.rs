@@ -1,5 +1,7 @@
 //! RTF: groups in braces, control words behind backslashes, and text. Read in one pass without recursion,
-//! so that groups may nest as deep as there is memory for two bytes each.
+//! so that groups may nest as deep as there is memory for some bytes each.
+
+use std::collections::BTreeMap;
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
@@ -10,13 +12,36 @@ use crate::text::TextWriter;
 /// What the text of a group belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Destination {
-    Body,
-    /// Fonts, styles, pictures and what else nobody reads.
+    Text(Part),
+    /// The names of fonts, with the code of each.
+    Fonts,
+    /// Styles, pictures and what else nobody reads.
     Nothing,
     Title,
     Author,
     Created,
     Modified,
+}
+
+/// Where a text stands in the document; in the order of reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Headers,
+    Body,
+    /// Footers and notes.
+    Behind,
+}
+
+/// What a group gives back when it ends.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    here: Destination,
+    /// How many characters stand in for each `\u`, for readers that do not know it.
+    replaced_by: u8,
+    /// Text that is deleted or not to be seen.
+    is_hidden: bool,
+    /// Of the font.
+    encoding: &'static Encoding,
 }
 
 /// The longest metadatum, before it is cleaned.
@@ -27,21 +52,34 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
         bytes,
         at: 0,
         outer: Vec::new(),
-        here: Destination::Body,
+        group: Group {
+            here: Destination::Text(Part::Body),
+            replaced_by: 1,
+            is_hidden: false,
+            encoding: WINDOWS_1252,
+        },
         encoding: WINDOWS_1252,
+        fonts: BTreeMap::new(),
+        font: 0,
+        default_font: None,
+        is_row: false,
         encoded: Vec::new(),
         surrogate: None,
-        replaced_by: 1,
         to_skip: 0,
         dates: [[0; 5]; 2],
-        writer: TextWriter::new(max_text_bytes),
+        writers: [(); 3].map(|()| TextWriter::new(max_text_bytes)),
         metadata: Metadata::default(),
     };
     reader.read()?;
     let mut metadata = reader.metadata;
     metadata.created = iso(reader.dates[0]);
     metadata.modified = iso(reader.dates[1]);
-    let text = reader.writer.finish();
+    let mut writer = TextWriter::new(max_text_bytes);
+    for part in reader.writers {
+        writer.push_written(&part.finish())?;
+        writer.paragraph();
+    }
+    let text = writer.finish();
     Ok(Content {
         text,
         metadata,
@@ -52,20 +90,26 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
 struct RtfReader<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// The destinations of the groups around this one, and their [`RtfReader::replaced_by`].
-    outer: Vec<(Destination, u8)>,
-    here: Destination,
+    /// What is around this group.
+    outer: Vec<Group>,
+    group: Group,
+    /// Of the document, which its fonts may change.
     encoding: &'static Encoding,
+    fonts: BTreeMap<i32, &'static Encoding>,
+    /// The font in hand in the table of fonts.
+    font: i32,
+    default_font: Option<i32>,
+    /// Whether this paragraph is in a table.
+    is_row: bool,
     /// Bytes that were given as numbers; two of them may be one character.
     encoded: Vec<u8>,
     /// The first half of a character beyond 16 bits.
     surrogate: Option<u16>,
-    /// How many characters stand in for each `\u`, for readers that do not know it.
-    replaced_by: u8,
     to_skip: u8,
     /// Year, month, day, hour, minute of creation and last change.
     dates: [[i32; 5]; 2],
-    writer: TextWriter,
+    /// Of each part.
+    writers: [TextWriter; 3],
     metadata: Metadata,
 }
 
@@ -75,13 +119,13 @@ impl<'b> RtfReader<'b> {
             match byte {
                 b'{' => {
                     self.flush()?;
-                    self.outer.push((self.here, self.replaced_by));
+                    self.outer.push(self.group);
                 }
                 b'}' => {
                     self.flush()?;
                     self.to_skip = 0;
                     match self.outer.pop() {
-                        Some(outer) => (self.here, self.replaced_by) = outer,
+                        Some(outer) => self.end_group(outer),
                         None => break,
                     }
                     if self.outer.is_empty() {
@@ -94,6 +138,19 @@ impl<'b> RtfReader<'b> {
             }
         }
         self.flush()
+    }
+
+    fn end_group(&mut self, mut outer: Group) {
+        if self.is_in_fonts() {
+            let font = self.default_font.and_then(|font| self.fonts.get(&font));
+            outer.encoding = font.copied().unwrap_or(outer.encoding);
+        }
+        if let Destination::Text(part) = self.group.here
+            && self.group.here != outer.here
+        {
+            self.writers[part as usize].paragraph();
+        }
+        self.group = outer;
     }
 
     fn next(&mut self) -> Option<u8> {
@@ -116,16 +173,20 @@ impl<'b> RtfReader<'b> {
             return Ok(());
         }
         let bytes = std::mem::take(&mut self.encoded);
-        let (text, _) = self.encoding.decode_without_bom_handling(&bytes);
+        let (text, _) = self.group.encoding.decode_without_bom_handling(&bytes);
         self.text(&text)
     }
 
     fn text(&mut self, text: &str) -> Result<(), Trouble> {
-        let metadatum = match self.here {
-            Destination::Body => return self.writer.push(text),
+        let metadatum = match self.group.here {
+            Destination::Text(_) if self.group.is_hidden => return Ok(()),
+            Destination::Text(part) => return self.writers[part as usize].push(text),
             Destination::Title => &mut self.metadata.title,
             Destination::Author => &mut self.metadata.author,
-            Destination::Nothing | Destination::Created | Destination::Modified => return Ok(()),
+            Destination::Fonts
+            | Destination::Nothing
+            | Destination::Created
+            | Destination::Modified => return Ok(()),
         };
         let value = metadatum.get_or_insert_default();
         if value.len() + text.len() <= MAX_METADATUM_BYTES {
@@ -197,8 +258,19 @@ impl<'b> RtfReader<'b> {
     fn word_read(&mut self, word: &str, number: Option<i32>) -> Result<(), Trouble> {
         let value = number.unwrap_or(1);
         match word {
+            // A cell stays on the line of its row.
+            "par" | "line" | "nestrow" if self.is_row => self.symbol(" "),
             "par" | "line" | "sect" | "page" | "row" => self.new_line(),
-            "tab" | "cell" | "emspace" | "enspace" => self.symbol(" "),
+            "intbl" => {
+                self.is_row = true;
+                Ok(())
+            }
+            "pard" => {
+                self.is_row = false;
+                Ok(())
+            }
+            "cell" => self.end_cell(),
+            "tab" | "nestcell" | "emspace" | "enspace" => self.symbol(" "),
             "emdash" => self.symbol("\u{2014}"),
             "endash" => self.symbol("\u{2013}"),
             "lquote" => self.symbol("\u{2018}"),
@@ -208,7 +280,7 @@ impl<'b> RtfReader<'b> {
             "bullet" => self.symbol("\u{2022}"),
             "u" => self.unicode(value),
             "uc" => {
-                self.replaced_by = u8::try_from(value).unwrap_or(0).min(16);
+                self.group.replaced_by = u8::try_from(value).unwrap_or(0).min(16);
                 Ok(())
             }
             "bin" => {
@@ -216,13 +288,31 @@ impl<'b> RtfReader<'b> {
                 self.at = self.at.saturating_add(bytes).min(self.bytes.len());
                 Ok(())
             }
-            "ansicpg" => {
-                let label = format!("windows-{value}");
-                self.encoding = Encoding::for_label(label.as_bytes()).unwrap_or(self.encoding);
+            "ansicpg" => self.set_encoding(encoding_of_page(value)),
+            "mac" => self.set_encoding(Some(encoding_rs::MACINTOSH)),
+            "deff" => {
+                self.default_font = number;
                 Ok(())
             }
-            "mac" => {
-                self.encoding = encoding_rs::MACINTOSH;
+            "f" => self.set_font(value),
+            "fcharset" | "cpg" => {
+                let encoding = match word {
+                    "cpg" => encoding_of_page(value),
+                    _ => encoding_of_charset(value),
+                };
+                if let Some(encoding) = encoding.filter(|_| self.is_in_fonts()) {
+                    self.fonts.insert(self.font, encoding);
+                }
+                Ok(())
+            }
+            "plain" => {
+                self.flush()?;
+                self.group.is_hidden = false;
+                self.set_font(self.default_font.unwrap_or(-1))
+            }
+            "v" | "deleted" => {
+                self.flush()?;
+                self.group.is_hidden = value != 0;
                 Ok(())
             }
             "nofpages" => {
@@ -244,21 +334,52 @@ impl<'b> RtfReader<'b> {
             "author" => Destination::Author,
             "creatim" => Destination::Created,
             "revtim" => Destination::Modified,
-            "fonttbl" | "colortbl" | "stylesheet" | "pict" | "object" | "info" | "header"
-            | "footer" | "headerl" | "headerr" | "footerl" | "footerr" | "listtable"
-            | "themedata" | "datastore" | "fldinst" | "xmlnstbl" | "rsidtbl" | "generator" => {
-                Destination::Nothing
+            "fonttbl" => Destination::Fonts,
+            "header" | "headerl" | "headerr" | "headerf" => Destination::Text(Part::Headers),
+            "footer" | "footerl" | "footerr" | "footerf" | "footnote" => {
+                Destination::Text(Part::Behind)
             }
+            // The text of a frame is within what old readers leave out.
+            "shptxt" => Destination::Text(Part::Body),
+            "colortbl" | "stylesheet" | "pict" | "object" | "info" | "listtable" | "themedata"
+            | "datastore" | "fldinst" | "xmlnstbl" | "rsidtbl" | "generator" | "shprslt"
+            | "nonshppict" | "xe" | "tc" => Destination::Nothing,
             _ => return Ok(()),
         };
         self.flush()?;
-        self.here = destination;
+        self.group.here = destination;
+        if let Destination::Text(part) = destination {
+            self.writers[part as usize].paragraph();
+        }
+        Ok(())
+    }
+
+    fn is_in_fonts(&self) -> bool {
+        self.group.here == Destination::Fonts
+    }
+
+    /// A font has a code of its own, in which the bytes of its text are.
+    fn set_font(&mut self, font: i32) -> Result<(), Trouble> {
+        self.flush()?;
+        if self.is_in_fonts() {
+            self.font = font;
+        } else {
+            let encoding = self.fonts.get(&font).copied();
+            self.group.encoding = encoding.unwrap_or(self.encoding);
+        }
+        Ok(())
+    }
+
+    fn set_encoding(&mut self, encoding: Option<&'static Encoding>) -> Result<(), Trouble> {
+        self.flush()?;
+        self.encoding = encoding.unwrap_or(self.encoding);
+        self.group.encoding = self.encoding;
         Ok(())
     }
 
     fn leave_out(&mut self) -> Result<(), Trouble> {
         self.flush()?;
-        self.here = Destination::Nothing;
+        self.group.here = Destination::Nothing;
         Ok(())
     }
 
@@ -269,8 +390,16 @@ impl<'b> RtfReader<'b> {
 
     fn new_line(&mut self) -> Result<(), Trouble> {
         self.flush()?;
-        if self.here == Destination::Body {
-            self.writer.line_break();
+        if let Destination::Text(part) = self.group.here {
+            self.writers[part as usize].line_break();
+        }
+        Ok(())
+    }
+
+    fn end_cell(&mut self) -> Result<(), Trouble> {
+        self.flush()?;
+        if let Destination::Text(part) = self.group.here {
+            self.writers[part as usize].skip_cells(1);
         }
         Ok(())
     }
@@ -278,7 +407,7 @@ impl<'b> RtfReader<'b> {
     /// A character by its number, which is signed and has 16 bits.
     fn unicode(&mut self, number: i32) -> Result<(), Trouble> {
         self.flush()?;
-        self.to_skip = self.replaced_by;
+        self.to_skip = self.group.replaced_by;
         let unit = number as u16;
         if (0xd800..0xdc00).contains(&unit) {
             self.surrogate = Some(unit);
@@ -289,7 +418,7 @@ impl<'b> RtfReader<'b> {
     }
 
     fn date_part(&mut self, word: &str, value: i32) {
-        let date = match self.here {
+        let date = match self.group.here {
             Destination::Created => &mut self.dates[0],
             Destination::Modified => &mut self.dates[1],
             _ => return,
@@ -301,6 +430,41 @@ impl<'b> RtfReader<'b> {
             date[part] = value;
         }
     }
+}
+
+fn encoding_of_page(page: i32) -> Option<&'static Encoding> {
+    let label = match page {
+        932 => "shift_jis".to_owned(),
+        936 => "gbk".to_owned(),
+        949 => "euc-kr".to_owned(),
+        950 => "big5".to_owned(),
+        10000 => "macintosh".to_owned(),
+        65001 => "utf-8".to_owned(),
+        page => format!("windows-{page}"),
+    };
+    Encoding::for_label(label.as_bytes())
+}
+
+/// By the numbers that Windows has for the scripts of fonts. 0 and 1 are the document's own code.
+fn encoding_of_charset(charset: i32) -> Option<&'static Encoding> {
+    let page = match charset {
+        77 => 10000,
+        128 => 932,
+        129 => 949,
+        134 => 936,
+        136 => 950,
+        161 => 1253,
+        162 => 1254,
+        163 => 1258,
+        177 => 1255,
+        178 => 1256,
+        186 => 1257,
+        204 => 1251,
+        222 => 874,
+        238 => 1250,
+        _ => return None,
+    };
+    encoding_of_page(page)
 }
 
 fn iso([year, month, day, hour, minute]: [i32; 5]) -> Option<String> {
@@ -331,7 +495,41 @@ mod tests {
             (r"{\rtf1\ansi{\uc0 \u8364 5}\u8364?5}", "€5€5"),
             (r"{\rtf1 \{a\\b\} c\~d}", "{a\\b} c\u{a0}d"),
             ("{\\rtf1 a\\bin3 }}}b}", "ab"),
-            (r"{\rtf1 a\cell b\row c}", "a b\nc"),
+            (r"{\rtf1 a\cell b\cell\row c}", "a\tb\nc"),
+            (
+                r"{\rtf1\intbl a\cell\cell b\par c\cell\row\pard d}",
+                "a\t\tb c\nd",
+            ),
+            (
+                r"{\rtf1{\fonttbl{\f0\fcharset0 A;}{\f1\fcharset204 B;}}\'e9{\f1\'cf\'f0}\'e9}",
+                "éПрé",
+            ),
+            (r"{\rtf1\deff1{\fonttbl{\f1\fcharset238 B;}}\'b9}", "ą"),
+            (
+                r"{\rtf1\deff1{\fonttbl{\f1\fcharset238 B;}}\plain\'b9\f0\'b9}",
+                "ą¹",
+            ),
+            (
+                r"{\rtf1{\fonttbl{\f5\fcharset128 B;}}\f5\'93\'fa\'96\'7b}",
+                "日本",
+            ),
+            (r"{\rtf1\ansicpg932 \'93\'fa\'96\'7b}", "日本"),
+            (r"{\rtf1\ansicpg936 \'d6\'d0}", "中"),
+            (
+                r"{\rtf1{\header top}{\footer end}one{\footnote a note} two\par}",
+                "top\none two\nend\na note",
+            ),
+            (r"{\rtf1 a{\v hidden}b{\deleted gone}c\v x\v0 y}", "abcy"),
+            (r"{\rtf1 555\_1234 co\-op}", "555-1234 coop"),
+            (
+                r"{\rtf1 a{\shp{\*\shpinst{\sp{\sn x}{\sv 1}}{\shptxt framed}}{\shprslt again}}}",
+                "a\nframed",
+            ),
+            (
+                r"{\rtf1{\field{\*\fldinst HYPERLINK x}{\fldrslt a link}}}",
+                "a link",
+            ),
+            (r"{\rtf1 a{\xe{index}}{\pict 0102}b}", "ab"),
             (r"{\rtf1 cut", "cut"),
             (r"{\rtf1 x}} after", "x"),
             (r"{\rtf1 \'", "?"),
