@@ -15,6 +15,7 @@ mod datasets;
 mod dead_names;
 mod documents;
 mod documents_hostile;
+mod documents_office;
 mod endless;
 mod exports;
 mod extract;
