@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_document::{Document, NodeRef};
 
+use crate::normal::normal;
 use crate::{hash, masks};
 
 /// Text and blocks that are kept of a page; the rest counts as one block, of which only the hash is kept.
@@ -47,21 +48,21 @@ const LEFT_OUT_ROLES: [&str; 5] = ["navigation", "dialog", "alertdialog", "searc
 pub struct Block {
     /// Where it stands: the names, ids and classes of the elements around it.
     pub place: u32,
-    /// With single spaces.
+    /// In the form in which it is compared.
     pub text: String,
 }
 
 /// The blocks of a tree.
-pub(crate) fn of_tree(document: &Document, at_ms: i64) -> Vec<Block> {
-    let mut blocks = Blocks::new(at_ms);
+pub(crate) fn of_tree(document: &Document) -> Vec<Block> {
+    let mut blocks = Blocks::default();
     blocks.walk(document.root(), 0, 0);
     blocks.end(0);
     blocks.kept()
 }
 
 /// The blocks of plain text: its paragraphs.
-pub(crate) fn of_text(text: &str, at_ms: i64) -> Vec<Block> {
-    let mut blocks = Blocks::new(at_ms);
+pub(crate) fn of_text(text: &str) -> Vec<Block> {
+    let mut blocks = Blocks::default();
     for line in text.lines() {
         match line.trim().is_empty() {
             true => blocks.end(0),
@@ -76,18 +77,18 @@ pub(crate) fn of_text(text: &str, at_ms: i64) -> Vec<Block> {
 }
 
 /// The blocks of JSON: each value with the names that lead to it. What is no JSON is read as text.
-pub(crate) fn of_json(text: &str, at_ms: i64) -> Vec<Block> {
+pub(crate) fn of_json(text: &str) -> Vec<Block> {
     let Ok(value) = serde_json::from_str(text) else {
-        return of_text(text, at_ms);
+        return of_text(text);
     };
-    let mut blocks = Blocks::new(at_ms);
+    let mut blocks = Blocks::default();
     blocks.members(&value, &mut String::new());
     blocks.kept()
 }
 
 /// What is read of a page. It is bounded while it grows: JSON may say much more than its bytes.
+#[derive(Default)]
 struct Blocks {
-    at_ms: i64,
     blocks: Vec<Block>,
     /// Of the text of the blocks.
     bytes: usize,
@@ -98,16 +99,6 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn new(at_ms: i64) -> Blocks {
-        Blocks {
-            at_ms,
-            blocks: Vec::new(),
-            bytes: 0,
-            rest: None,
-            open: String::new(),
-        }
-    }
-
     fn walk(&mut self, node: NodeRef<'_>, place: u32, depth: usize) {
         for child in node.children() {
             if child.is_text() {
@@ -165,7 +156,7 @@ impl Blocks {
 
     /// Ends the block that is being read.
     fn end(&mut self, place: u32) {
-        let text = single_spaced(&self.open);
+        let text = normal(&self.open);
         self.open.clear();
         if !text.chars().any(char::is_alphanumeric) {
             return;
@@ -183,7 +174,7 @@ impl Blocks {
         }
         let before = self.rest.unwrap_or_default();
         let text = match self.bytes <= MOST_MASKED_BYTES {
-            true => hash(&masks::masked(text, self.at_ms)),
+            true => hash(&masks::relative_masked(text)),
             false => hash(text),
         };
         self.rest = Some(before.rotate_left(5) ^ text);
@@ -240,25 +231,6 @@ fn without_numbers(word: &str) -> String {
     parts.join("-")
 }
 
-fn single_spaced(text: &str) -> String {
-    let is_seen =
-        |letter: &char| !matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{feff}');
-    let mut spaced = String::with_capacity(text.len());
-    let mut has_space = false;
-    for letter in text.chars().filter(is_seen) {
-        match letter.is_whitespace() || letter.is_control() {
-            true => has_space = !spaced.is_empty(),
-            false => {
-                if std::mem::take(&mut has_space) {
-                    spaced.push(' ');
-                }
-                spaced.push(letter);
-            }
-        }
-    }
-    spaced
-}
-
 /// Passes the sentences of a long block; a short one as it is.
 fn sentences(text: &str, mut each: impl FnMut(&str)) {
     let mut rest = text;
@@ -302,7 +274,7 @@ mod tests {
 
     fn texts(page: &str) -> Vec<String> {
         let document = Document::parse_html(page, &Limits::default());
-        let blocks = of_tree(&document, 0);
+        let blocks = of_tree(&document);
         blocks.into_iter().map(|block| block.text).collect()
     }
 
@@ -327,7 +299,7 @@ mod tests {
     fn a_place_is_the_same_with_another_number() {
         let places = |page: &str| {
             let document = Document::parse_html(page, &Limits::default());
-            of_tree(&document, 0)[0].place
+            of_tree(&document)[0].place
         };
         let one = places("<div id=ad-8371 class='b a'><p>x");
         assert_eq!(one, places("<div id=ad-77 class='a b'><p>y"));
@@ -350,10 +322,10 @@ mod tests {
     fn what_takes_long_or_much_is_read_in_bounds() {
         let name = "n".repeat(1 << 20);
         let values = "1,".repeat(1 << 20);
-        let json = of_json(&format!("{{\"{name}\":[{values}1]}}"), 0);
+        let json = of_json(&format!("{{\"{name}\":[{values}1]}}"));
         assert!(json.len() <= MOST_BLOCKS + 1);
         for text in ["a. ", "word ", "\u{6f22}"] {
-            let blocks = of_text(&text.repeat(1 << 20), 0);
+            let blocks = of_text(&text.repeat(1 << 20));
             let bytes: usize = blocks.iter().map(|block| block.text.len()).sum();
             assert!(blocks.len() > 2 && bytes <= MOST_TEXT_BYTES + 100, "{text}");
         }
@@ -367,12 +339,12 @@ mod tests {
         );
         let parts = texts(&format!("<p>{long}"));
         assert_eq!(parts[0], "First one.");
-        assert_eq!(parts.join(" "), single_spaced(&long));
+        assert_eq!(parts.join(" "), normal(&long));
     }
 
     #[test]
     fn json_is_read_by_its_names() {
-        let read = of_json(r#"{"a": [{"b": 1}, {"b": "x"}]}"#, 0);
+        let read = of_json(r#"{"a": [{"b": 1}, {"b": "x"}]}"#);
         let texts: Vec<&str> = read.iter().map(|block| &*block.text).collect();
         assert_eq!(texts, [".a[].b: 1", ".a[].b: x"]);
         assert_eq!(read[0].place, read[1].place);

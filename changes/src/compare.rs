@@ -4,103 +4,17 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
+use jiff::civil::Date;
 
-use crate::blocks::{Block, by_place};
-use crate::masks::{masked, timeless};
-
-/// Places that are not compared.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Unsteady {
-    /// All blocks at these places.
-    #[serde(default)]
-    whole: Vec<u32>,
-    /// Only the blocks with these numbers at these places.
-    #[serde(default)]
-    parts: Vec<(u32, u32)>,
-}
-
-impl Unsteady {
-    fn holds(&self, place: u32, number: u32) -> bool {
-        self.whole.contains(&place) || self.parts.contains(&(place, number))
-    }
-
-    fn is_empty(&self) -> bool {
-        self.whole.is_empty() && self.parts.is_empty()
-    }
-}
-
-/// Where two fetches of one page differ. A place at which most is the same is compared but for what differs.
-pub(crate) fn unsteady_places(first: Side<'_>, second: Side<'_>) -> Unsteady {
-    let (one, other) = (by_place(first.blocks), by_place(second.blocks));
-    let mut unsteady = Unsteady::default();
-    let mut places: Vec<u32> = one.keys().chain(other.keys()).copied().collect();
-    places.sort_unstable();
-    places.dedup();
-    for place in places {
-        let of = |blocks: Option<&Vec<&Block>>, at_ms| -> Vec<String> {
-            let texts = blocks.into_iter().flatten();
-            texts
-                .map(|block| masked(&block.text, at_ms).into_owned())
-                .collect()
-        };
-        let one = of(one.get(&place), first.at_ms);
-        let other = of(other.get(&place), second.at_ms);
-        let (gone, come) = (numbers_without(&one, &other), numbers_without(&other, &one));
-        if gone.is_empty() && come.is_empty() {
-            continue;
-        }
-        let same = one.len() - gone.len();
-        match same >= gone.len().max(come.len()) {
-            true => unsteady
-                .parts
-                .extend(gone.into_iter().chain(come).map(|number| (place, number))),
-            false => unsteady.whole.push(place),
-        }
-    }
-    unsteady
-}
-
-/// The numbers of the texts that the others lack.
-fn numbers_without(texts: &[String], others: &[String]) -> Vec<u32> {
-    let mut left: HashMap<&str, usize> = HashMap::new();
-    for text in others {
-        *left.entry(text).or_default() += 1;
-    }
-    let is_missing = |text: &String| match left.get_mut(text.as_str()) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            false
-        }
-        _ => true,
-    };
-    let numbers = texts.iter().map(is_missing).zip(0..);
-    numbers
-        .filter_map(|(is_missing, number)| is_missing.then_some(number))
-        .collect()
-}
+use crate::blocks::Block;
+use crate::masks::{days_of, relative_masked, timeless, with_today_masked};
+use crate::unsteady::Unsteady;
 
 /// Blocks and when they were seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Side<'b> {
     pub(crate) blocks: &'b [Block],
     pub(crate) at_ms: i64,
-}
-
-impl<'b> Side<'b> {
-    /// Without what is not compared.
-    fn steady(self, unsteady: &Unsteady) -> Vec<&'b Block> {
-        if unsteady.is_empty() {
-            return self.blocks.iter().collect();
-        }
-        let mut numbers: HashMap<u32, u32> = HashMap::new();
-        let is_steady = |block: &&Block| {
-            let next = numbers.entry(block.place).or_default();
-            *next += 1;
-            !unsteady.holds(block.place, *next - 1)
-        };
-        self.blocks.iter().filter(is_steady).collect()
-    }
 }
 
 /// What differs: blocks that went and blocks that came, each in the order of its page.
@@ -116,23 +30,78 @@ impl Difference<'_> {
     }
 }
 
-pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &Unsteady) -> Difference<'b> {
+/// Compares without what `unsteady` says of the page and of its site.
+pub(crate) fn compare<'b>(old: Side<'b>, new: Side<'b>, unsteady: &[&Unsteady]) -> Difference<'b> {
+    let compared = |side: Side<'b>| {
+        let is_compared =
+            |block: &&Block| !unsteady.iter().any(|masks| masks.is_whole(block.place));
+        side.blocks.iter().filter(is_compared).collect()
+    };
     let mut differing = Difference {
-        gone: old.steady(unsteady),
-        come: new.steady(unsteady),
+        gone: compared(old),
+        come: compared(new),
     };
     cancel(&mut differing, |block, _| Some(Cow::Borrowed(&*block.text)));
     if differing.is_empty() {
         return differing;
     }
-    cancel(&mut differing, |block, is_old| {
-        let at_ms = if is_old { old.at_ms } else { new.at_ms };
-        Some(masked(&block.text, at_ms))
+    cancel(&mut differing, |block, _| {
+        let text = relative_masked(&block.text);
+        let form = |masks: &&Unsteady| masks.form(block.place, &text);
+        Some(unsteady.iter().find_map(form).map_or(text, Cow::Owned))
     });
+    cancel(&mut differing, |block, _| {
+        sorted_set(&block.text).map(Cow::Owned)
+    });
+    for (old_day, new_day) in days_of(old.at_ms, new.at_ms) {
+        cancel_today(&mut differing, old_day, new_day);
+    }
     if !differing.is_empty() {
         cancel_relative(&mut differing);
     }
+    for masks in unsteady {
+        cancel_free(&mut differing.gone, old.blocks, masks);
+        cancel_free(&mut differing.come, new.blocks, masks);
+    }
     differing
+}
+
+/// The items of a text such as `Tags: red, green, blue` in an order of ours. `None` if it is no such text.
+fn sorted_set(text: &str) -> Option<String> {
+    const FEWEST_ITEMS: usize = 3;
+    const LONGEST_ITEM_BYTES: usize = 40;
+    let (label, list) = text.split_once(": ").unwrap_or(("", text));
+    let mut items: Vec<&str> = list
+        .split([',', ';', '|', '·', '•'])
+        .map(str::trim)
+        .collect();
+    if items.len() < FEWEST_ITEMS || items.iter().any(|item| item.len() > LONGEST_ITEM_BYTES) {
+        return None;
+    }
+    items.sort_unstable();
+    Some(format!("{label}: {}", items.join(", ")))
+}
+
+/// The date of the day, which both sides show.
+fn cancel_today(differing: &mut Difference<'_>, old_day: Date, new_day: Date) {
+    if differing.is_empty() {
+        return;
+    }
+    cancel(differing, |block, is_old| {
+        let text = relative_masked(&block.text);
+        let day = if is_old { old_day } else { new_day };
+        with_today_masked(&text, day).map(Cow::Owned)
+    });
+}
+
+/// Leaves out one block for each that is free to differ.
+fn cancel_free(differing: &mut Vec<&Block>, blocks: &[Block], masks: &Unsteady) {
+    for free in masks.free() {
+        let is_free = |block: &&Block| masks.neighbours_of(block, blocks).is_near(*free);
+        if let Some(at) = differing.iter().rposition(is_free) {
+            differing.remove(at);
+        }
+    }
 }
 
 /// Removes what is on both sides under a key, as often as it is on both.
@@ -199,7 +168,7 @@ mod tests {
     fn differing(old: &[&str], new: &[&str]) -> (Vec<String>, Vec<String>) {
         let (old, new) = (blocks(old), blocks(new));
         let side = |blocks| Side { blocks, at_ms: 0 };
-        let found = compare(side(&old), side(&new), &Unsteady::default());
+        let found = compare(side(&old), side(&new), &[]);
         let texts = |blocks: &[&Block]| blocks.iter().map(|block| block.text.clone()).collect();
         (texts(&found.gone), texts(&found.come))
     }
@@ -219,25 +188,77 @@ mod tests {
         assert_eq!(differing(&new, &["Posted Nov 18, 2026"]).0, new);
     }
 
-    #[test]
-    fn one_paragraph_that_rotates_leaves_the_others_compared() {
-        let one = blocks(&["first", "an ad", "second", "third"]);
-        let other = blocks(&["first", "another ad", "second", "third"]);
+    /// What is found after two fetches moments apart.
+    fn after_two(first: &[&str], second: &[&str], next: &[&str]) -> Vec<String> {
+        let (one, other, next) = (blocks(first), blocks(second), blocks(next));
         let side = |blocks| Side { blocks, at_ms: 0 };
-        let unsteady = unsteady_places(side(&one), side(&other));
-        let next = blocks(&["first", "a third ad", "second", "new"]);
-        let found = compare(side(&one), side(&next), &unsteady);
-        assert_eq!(found.come[0].text, "new");
-        assert_eq!(found.come.len(), 1);
+        let unsteady = Unsteady::between(&one, &other);
+        let found = compare(side(&one), side(&next), &[&unsteady]);
+        found.come.iter().map(|block| block.text.clone()).collect()
     }
 
     #[test]
-    fn a_place_that_rotates_as_a_whole_is_not_compared() {
-        let (one, other) = (blocks(&["a", "b"]), blocks(&["c", "d", "e"]));
-        let side = |blocks| Side { blocks, at_ms: 0 };
-        let unsteady = unsteady_places(side(&one), side(&other));
-        assert_eq!(unsteady.whole, [1]);
-        let steady = unsteady_places(side(&one), side(&one));
-        assert!(steady.is_empty());
+    fn what_differs_at_each_fetch_is_left_out_and_nothing_else() {
+        type Case<'c> = (&'c [&'c str], &'c [&'c str], &'c [&'c str], &'c [&'c str]);
+        let cases: [Case<'_>; 9] = [
+            // A paragraph that rotates between others.
+            (
+                &["first", "an ad", "second", "third"],
+                &["first", "other words", "second", "third"],
+                &["first", "a third ad", "second", "new"],
+                &["new"],
+            ),
+            (
+                &["first", "an ad", "second", "third"],
+                &["first", "other words", "second", "third"],
+                &["first", "fresh", "a third ad", "second", "third"],
+                &["fresh"],
+            ),
+            // A counter, though the list above it grows.
+            (
+                &["one", "two", "7 visits"],
+                &["one", "two", "8 visits"],
+                &["zero", "one", "two", "9 visits"],
+                &["zero"],
+            ),
+            // A new item beside a counter, and where each has one.
+            (
+                &["one", "7 visits"],
+                &["one", "8 visits"],
+                &["one", "9 visits", "two"],
+                &["two"],
+            ),
+            (
+                &["Lamp, 3 views", "Chair, 9 views"],
+                &["Lamp, 4 views", "Chair, 10 views"],
+                &["Lamp, 8 views", "Chair, 11 views", "Desk, 1 views"],
+                &["Desk, 1 views"],
+            ),
+            // A counter whose words change.
+            (
+                &["7 visits", "x"],
+                &["8 visits", "x"],
+                &["no visits", "x"],
+                &["no visits"],
+            ),
+            // A place that rotates as a whole.
+            (&["a", "b"], &["c", "d", "e"], &["f"], &[]),
+            // Nothing rotates.
+            (&["a", "b"], &["a", "b"], &["a", "c"], &["c"]),
+            // A clock that ticks, and an hour of closing.
+            (
+                &["It is 08:02", "Open until 18:00"],
+                &["It is 08:03", "Open until 18:00"],
+                &["It is 09:02", "Open until 19:00"],
+                &["Open until 19:00"],
+            ),
+        ];
+        for (first, second, next, expected) in cases {
+            assert_eq!(
+                after_two(first, second, next),
+                expected,
+                "{first:?} {next:?}"
+            );
+        }
     }
 }

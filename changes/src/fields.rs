@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::hash;
+use crate::normal::normal;
 
 /// A longer value is kept by its beginning and its hash.
 const MOST_VALUE_BYTES: usize = 8 << 10;
@@ -59,7 +60,9 @@ pub(crate) fn differing(
     new: &Map<String, Value>,
 ) -> (Map<String, Value>, Map<String, Value>) {
     let without = |all: &Map<String, Value>, others: &Map<String, Value>| {
-        let differs = |(name, value): &(&String, &Value)| others.get(*name) != Some(*value);
+        let differs = |(name, value): &(&String, &Value)| {
+            others.get(*name).map(normal_value) != Some(normal_value(value))
+        };
         let some = all.iter().filter(differs);
         some.map(|(name, value)| (name.clone(), value.clone()))
             .collect()
@@ -67,9 +70,51 @@ pub(crate) fn differing(
     (without(old, new), without(new, old))
 }
 
+/// The form in which a value is compared. The order of a list is no part of it, and 5.0 is 5.
+fn normal_value(value: &Value) -> Value {
+    match value {
+        Value::String(text) => normal(text).into(),
+        Value::Number(number) => {
+            let text = number.to_string();
+            match text.split_once('.') {
+                Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole.into(),
+                _ => text.into(),
+            }
+        }
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.iter().map(normal_value).collect();
+            items.sort_by_key(Value::to_string);
+            items.into()
+        }
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| (name.clone(), normal_value(value));
+            members.iter().map(member).collect()
+        }
+        other => other.clone(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_looks_the_same_is_no_difference() {
+        let fields = |value: Value| -> Map<String, Value> { Map::from_iter([("f".into(), value)]) };
+        for (one, other, expected) in [
+            ("10 EUR".into(), "10\u{a0}EUR".into(), false),
+            ("caf\u{e9}".into(), "cafe\u{301}\u{200b}".into(), false),
+            (vec!["a", "b"].into(), vec!["b", "a"].into(), false),
+            (5.into(), 5.0.into(), false),
+            (vec!["a", "a"].into(), vec!["a"].into(), true),
+            ("5".into(), "5.0".into(), true),
+            (5.into(), 5.5.into(), true),
+            ("a".into(), Value::Null, true),
+        ] {
+            let (old, _) = differing(&fields(one), &fields(other));
+            assert_eq!(!old.is_empty(), expected, "{old:?}");
+        }
+    }
 
     #[test]
     fn many_fields_are_bounded_and_their_end_still_counts() {

@@ -15,9 +15,13 @@ mod difference;
 mod fields;
 mod look;
 mod masks;
+mod normal;
 mod page;
 mod seen;
 mod site;
+mod template;
+mod times;
+mod unsteady;
 
 pub use blocks::Block;
 pub use look::{Look, Verdict};

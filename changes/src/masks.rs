@@ -1,19 +1,17 @@
-//! Times that only say when a page was served: "3 hours ago", the date of the day, the clock of the server.
-//! They are masked for comparing, by the time of the look; other dates and times are content.
+//! Times of serving: "3 hours ago", the date of the day. They are masked for comparing; other dates and all clock
+//! times are content, unless the page itself has shown that they move ([`times`](crate::times)).
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 use regex::{Captures, Regex};
 
-/// A clock is the server's if it is so near to the look's, in minutes, give or take a time zone.
-const CLOCK_OFF_MIN: i64 = 3;
-
-/// Time zones differ by multiples of this, in minutes.
-const ZONE_STEP_MIN: i64 = 15;
+/// In which zones a date may be that of the day, in hours from UTC. In those farther east and west it may, by
+/// chance, be the date of tomorrow, which is content.
+const ZONES: std::ops::RangeInclusive<i8> = -8..=9;
 
 fn compiled(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is tested")
@@ -37,47 +35,59 @@ const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 
-/// A date with day, month and year, and with the name of the day before it.
+/// A date with day and month, mostly with the year, and with the name of the day before it.
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     const DAY: &str = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun|mo|di|mi|do|fr|sa|so|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)(?:day)?[.,]* (?:den )?)?";
-    const NAME: &str =
-        r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez)[a-zä]*";
+    const NAME: &str = r"(?:jan(?:uary|uar)?|feb(?:ruary|ruar)?|mar(?:ch)?|märz?|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)";
     compiled(&format!(
-        r"(?i)\b{DAY}(?:(?P<y1>\d{{4}})[-/.](?P<m1>\d{{1,2}})[-/.](?P<d1>\d{{1,2}})(?P<t>T)?|(?P<a>\d{{1,2}})[./-](?P<b>\d{{1,2}})[./-](?P<y2>\d{{4}})|(?P<d3>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?(?P<n3>{NAME})\.?,? (?P<y3>\d{{4}})|(?P<n4>{NAME})\.? (?P<d4>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y4>\d{{4}}))"
+        r"(?i)\b{DAY}(?:(?P<y1>\d{{4}})[-/.](?P<m1>\d{{1,2}})[-/.](?P<d1>\d{{1,2}})(?P<t>T)?|(?P<a>\d{{1,2}})[./-](?P<b>\d{{1,2}})[./-](?P<y2>\d{{4}})|(?P<d3>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?(?P<n3>{NAME})\b\.?(?:,? (?P<y3>\d{{4}}))?|(?P<n4>{NAME})\b\.? (?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y4>\d{{4}}))?)"
     ))
 });
 
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"(?i)\b(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d(?:[.,]\d+)?)?(?: ?(?P<half>[ap])\.?m\b\.?)?",
+        r"(?i)\b(?P<h>[01]?\d|2[0-3])[:.](?P<m>[0-5]\d)(?:[:.][0-5]\d(?:[.,]\d+)?)?\b(?: ?(?P<half>[ap])\.?m\b\.?)?",
     )
 });
 
-/// The text without times that follow from when it was served.
-pub(crate) fn masked(text: &str, at_ms: i64) -> Cow<'_, str> {
-    if !may_have_times(text) {
-        return Cow::Borrowed(text);
-    }
-    let Ok(look) = Timestamp::from_millisecond(at_ms) else {
-        return Cow::Borrowed(text);
-    };
-    let look = look.to_zoned(TimeZone::UTC);
-    let (today, minute) = (
-        look.date(),
-        minute_of_day(look.hour().into(), look.minute().into()),
-    );
-    let text = replaced(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨ago⟩".into()));
-    let text = replaced(&DATE, text, |found| {
-        let days = days_between(date(found)?, today)?;
+/// A span of time, as of a countdown.
+static SPAN: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(
+        r"(?i)\b(?P<n>\d+) ?(?P<unit>d|h|min|s|sec|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|tagen?|stunden?|std|minuten?|sekunden?)\b",
+    )
+});
+
+/// The text without times that are counted from now.
+pub(crate) fn relative_masked(text: &str) -> Cow<'_, str> {
+    replaced(&RELATIVE, Cow::Borrowed(text), |_| Some("⟨ago⟩".into()))
+}
+
+/// The text without the dates that are this day's. `None` if there are none.
+pub(crate) fn with_today_masked(text: &str, today: Date) -> Option<String> {
+    let masked = replaced(&DATE, Cow::Borrowed(text), |found| {
+        let is_today = dates(found, today.year()).contains(&Some(today));
         let time = if found.name("t").is_some() { " " } else { "" };
-        (days.abs() <= 1).then(|| format!("⟨day{days:+}⟩{time}"))
+        is_today.then(|| format!("⟨today⟩{time}"))
     });
-    replaced(&CLOCK, text, |found| {
-        let clock = clock(found)?;
-        let off = (clock - minute).rem_euclid(24 * 60);
-        let zone = (off + ZONE_STEP_MIN / 2) / ZONE_STEP_MIN * ZONE_STEP_MIN;
-        ((off - zone).abs() <= CLOCK_OFF_MIN).then(|| format!("⟨clock+{}⟩", zone % (24 * 60)))
-    })
+    (masked != text).then(|| masked.into_owned())
+}
+
+/// The dates that two moments may have, in the same zone; only where they differ.
+pub(crate) fn days_of(old_ms: i64, new_ms: i64) -> Vec<(Date, Date)> {
+    let day = |ms: i64, zone: i8| {
+        let zone = TimeZone::fixed(Offset::constant(zone));
+        Some(Timestamp::from_millisecond(ms).ok()?.to_zoned(zone).date())
+    };
+    let mut days: Vec<(Date, Date)> = Vec::new();
+    for zone in ZONES {
+        if let (Some(old), Some(new)) = (day(old_ms, zone), day(new_ms, zone))
+            && old != new
+            && !days.contains(&(old, new))
+        {
+            days.push((old, new));
+        }
+    }
+    days
 }
 
 /// The text without any time, and whether one of them was counted from now.
@@ -88,9 +98,49 @@ pub(crate) fn timeless(text: &str) -> (String, bool) {
     (text.into_owned(), is_relative)
 }
 
-/// Whether a look at the patterns is worth it: most blocks have neither digits nor such words.
-fn may_have_times(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit()) || RELATIVE.is_match(text)
+/// The text without any date, clock time or span of time.
+pub(crate) fn without_times(text: &str) -> String {
+    let (text, _) = timeless(text);
+    let text = replaced(&CLOCK, Cow::Owned(text), |_| Some("⟨clock⟩".into()));
+    let text = replaced(&SPAN, text, |_| Some("⟨span⟩".into()));
+    text.into_owned()
+}
+
+/// The times in a text, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Time {
+    Day(Date),
+    /// Minutes since midnight.
+    Clock(i64),
+    /// Minutes, and the minutes of its unit.
+    Span(i64, i64),
+}
+
+pub(crate) fn times(text: &str, today: Date) -> Vec<Time> {
+    let text = relative_masked(text);
+    let day = |found: Captures<'_>| Some(Time::Day(dates(&found, today.year())[0]?));
+    let mut times: Vec<Time> = DATE.captures_iter(&text).filter_map(day).collect();
+    let text = replaced(&DATE, text.clone(), |_| Some("⟨time⟩".into()));
+    times.extend(
+        CLOCK
+            .captures_iter(&text)
+            .filter_map(|found| clock(&found))
+            .map(Time::Clock),
+    );
+    let text = replaced(&CLOCK, text.clone(), |_| Some("⟨clock⟩".into()));
+    times.extend(SPAN.captures_iter(&text).filter_map(|found| span(&found)));
+    times
+}
+
+fn span(found: &Captures<'_>) -> Option<Time> {
+    let unit = match &*found.name("unit")?.as_str().to_lowercase() {
+        unit if unit.starts_with(['d', 't']) => 24 * 60,
+        unit if unit.starts_with(['h']) || unit.starts_with("st") => 60,
+        unit if unit.starts_with('s') => return None,
+        _ => 1,
+    };
+    let number: i64 = found.name("n")?.as_str().parse().ok()?;
+    Some(Time::Span(number.checked_mul(unit)?, unit))
 }
 
 fn replaced<'t>(
@@ -105,7 +155,19 @@ fn replaced<'t>(
     }
 }
 
-fn date(found: &Captures<'_>) -> Option<Date> {
+/// Whether the text has a clock time that may be that of a moment, in whatever time zone.
+pub(crate) fn shows_clock(text: &str, at_ms: i64) -> bool {
+    const ZONE_STEP: i64 = 15;
+    const OFF: i64 = 2;
+    let minutes = at_ms.div_euclid(60_000);
+    CLOCK.captures_iter(text).any(|found| {
+        let off = clock(&found).map(|clock| (clock - minutes).rem_euclid(ZONE_STEP));
+        off.is_some_and(|off| off <= OFF || off >= ZONE_STEP - OFF)
+    })
+}
+
+/// What a date may say: day and month, or month and day.
+fn dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
     let number = |name: &str| found.name(name)?.as_str().parse::<i16>().ok();
     let month = |name: &str| {
         let name: String = found.name(name)?.as_str().chars().take(3).collect();
@@ -120,26 +182,31 @@ fn date(found: &Captures<'_>) -> Option<Date> {
         let place = MONTHS.iter().position(|month| *month == english)?;
         i16::try_from(place + 1).ok()
     };
-    let (year, month, day) = if let Some(year) = number("y1") {
-        (year, number("m1")?, number("d1")?)
-    } else if let Some(year) = number("y2") {
-        let (one, other) = (number("a")?, number("b")?);
-        // Day and month, unless that is no date.
-        if other <= 12 {
-            (year, other, one)
-        } else {
-            (year, one, other)
-        }
-    } else if let Some(year) = number("y3") {
-        (year, month("n3")?, number("d3")?)
-    } else {
-        (number("y4")?, month("n4")?, number("d4")?)
+    let date = |year: i16, month: Option<i16>, day: Option<i16>| {
+        Date::new(year, month?.try_into().ok()?, day?.try_into().ok()?).ok()
     };
-    Date::new(year, month.try_into().ok()?, day.try_into().ok()?).ok()
-}
-
-fn days_between(date: Date, today: Date) -> Option<i32> {
-    Some(today.until(date).ok()?.get_days())
+    if let Some(year) = number("y1") {
+        return [date(year, number("m1"), number("d1")), None];
+    }
+    if let Some(year) = number("y2") {
+        let (one, other) = (number("a"), number("b"));
+        let (first, second) = (date(year, other, one), date(year, one, other));
+        return if first.is_some() {
+            [first, second]
+        } else {
+            [second, None]
+        };
+    }
+    match number("d3") {
+        Some(day) => [
+            date(number("y3").unwrap_or(this_year), month("n3"), Some(day)),
+            None,
+        ],
+        None => [
+            date(number("y4").unwrap_or(this_year), month("n4"), number("d4")),
+            None,
+        ],
+    }
 }
 
 fn clock(found: &Captures<'_>) -> Option<i64> {
@@ -160,40 +227,50 @@ fn minute_of_day(hour: i64, minute: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// 2026-11-23T02:13:20Z.
-    const AT_MS: i64 = 1_795_400_000_000;
-    const NEXT_MS: i64 = AT_MS + 24 * 3_600_000 + 9 * 60_000;
+    fn day(text: &str) -> Date {
+        text.parse().unwrap()
+    }
 
     #[test]
-    fn times_of_the_serving_are_masked() {
+    fn times_that_are_counted_from_now_are_masked() {
         for (one, next) in [
             ("Posted 3 hours ago by Ada", "Posted 2 days ago by Ada"),
             ("vor 5 Minuten", "vor einer Stunde"),
             ("il y a 3 jours", "il y a 2 heures"),
             ("Updated today", "Updated yesterday"),
-            ("Monday, 23 November 2026", "Tuesday, 24 November 2026"),
-            ("Stand: 23.11.2026", "Stand: 24.11.2026"),
-            ("as of Nov 23, 2026 03:13:19", "as of Nov 24, 2026 03:22:19"),
-            ("2026-11-23T02:13:21Z", "2026-11-24T02:22:20Z"),
-            ("made at 9:14 PM in 12 ms", "made at 9:23 PM in 12 ms"),
         ] {
-            assert_eq!(masked(one, AT_MS), masked(next, NEXT_MS), "{one}");
+            assert_eq!(relative_masked(one), relative_masked(next), "{one}");
+        }
+        for content in ["3 days of rain", "open until 18:00", "room 12.40"] {
+            assert_eq!(relative_masked(content), content);
         }
     }
 
     #[test]
-    fn other_times_are_content() {
+    fn the_date_of_the_day_is_masked_and_no_other() {
+        let (today, tomorrow) = (day("2026-11-23"), day("2026-11-24"));
         for (one, next) in [
-            ("Due on 1 December 2026", "Due on 2 December 2026"),
-            ("open until 18:00", "open until 19:00"),
-            ("Stand: 23.11.2026", "Stand: 23.11.2026"),
-            ("3 days of rain", "4 days of rain"),
-            ("starts 24.11.2026", "starts 23.11.2026"),
-            ("from 9:00 to 17:00", "from 9:30 to 17:00"),
+            ("Monday, 23 November 2026", "Tuesday, 24 November 2026"),
+            ("Stand: 23.11.2026", "Stand: 24.11.2026"),
+            ("as of Nov 23, 2026 at noon", "as of Nov 24, 2026 at noon"),
+            ("2026-11-23T", "2026-11-24T"),
+            ("Mon 23 November", "Tue 24 November"),
+            ("on 11/23/2026", "on 11/24/2026"),
         ] {
-            assert_ne!(masked(one, AT_MS), masked(next, NEXT_MS), "{one}");
+            let masked = with_today_masked(one, today);
+            assert!(masked.is_some(), "{one}");
+            assert_eq!(masked, with_today_masked(next, tomorrow), "{one}");
         }
-        assert_eq!(masked("room 12.40, 3 days", AT_MS), "room 12.40, 3 days");
+        for content in [
+            "Due on 1 December 2026",
+            "23 markets",
+            "24.11.2026",
+            "5 mayors",
+        ] {
+            assert_eq!(with_today_masked(content, today), None, "{content}");
+        }
+        assert!(with_today_masked("05/11/2026", day("2026-05-11")).is_some());
+        assert!(with_today_masked("05/11/2026", day("2026-11-05")).is_some());
     }
 
     #[test]
@@ -202,5 +279,25 @@ mod tests {
         let (date, is_date_relative) = timeless("Posted Nov 17, 2026");
         assert_eq!(ago, date);
         assert!(is_relative && !is_date_relative);
+    }
+
+    #[test]
+    fn times_are_read_and_taken_out() {
+        let today = day("2026-11-23");
+        for (text, expected) in [
+            (
+                "at 18:05 and 6:10 pm",
+                vec![Time::Clock(18 * 60 + 5), Time::Clock(18 * 60 + 10)],
+            ),
+            (
+                "3 days and 4 h left",
+                vec![Time::Span(3 * 24 * 60, 24 * 60), Time::Span(240, 60)],
+            ),
+            ("23.11.2026 09:00", vec![Time::Day(today), Time::Clock(540)]),
+            ("no time", vec![]),
+        ] {
+            assert_eq!(times(text, today), expected, "{text}");
+            assert_eq!(times(&without_times(text), today), [], "{text}");
+        }
     }
 }

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::blocks::Block;
-use crate::compare::{Side, Unsteady, compare};
+use crate::compare::{Side, compare};
 use crate::look::Verdict;
 use crate::seen::{self, Broken, Seen};
 use crate::site::SiteBlocks;
-use crate::{difference, fields};
+use crate::unsteady::Unsteady;
+use crate::{difference, fields, times};
 
 /// Versions that are kept.
 const MOST_VERSIONS: usize = 5;
@@ -218,7 +219,8 @@ impl PageVersions {
     /// `None` if it was never read this way before: what differs may be the mapping's doing.
     fn judge_found(&mut self, look: &LookAt<'_>, site: &mut SiteBlocks) -> Option<Judged> {
         if let Some(unsteady) = &look.seen.unsteady {
-            self.unsteady = unsteady.clone();
+            site.note_unsteady(&self.unsteady, unsteady);
+            self.unsteady.merge(unsteady);
         }
         let new = Version::of(look);
         if new.mapping.is_none() {
@@ -261,14 +263,20 @@ impl PageVersions {
 
     /// Text is compared with all versions: of a page that has two forms in turn, each is told once.
     fn judge_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> Judged {
+        let masks = [&self.unsteady, site.unsteady()];
         let is_same = |version: &Version| {
             version.is_read_as(&new)
                 && (version.has_hash_of(&new)
-                    || compare(version.side(), new.side(), &self.unsteady).is_empty())
+                    || compare(version.side(), new.side(), &masks).is_empty())
         };
         let same = self.versions.iter().position(is_same);
-        let mut differing = compare(self.versions[last].side(), new.side(), &self.unsteady);
-        site.judge(&mut differing);
+        let old = self.versions[last].side();
+        let mut differing = compare(old, new.side(), &masks);
+        if site.note_steps(times::moved(&differing, old.at_ms, new.at_ms)) {
+            let masks = [&self.unsteady, site.unsteady()];
+            differing = compare(old, new.side(), &masks);
+        }
+        site.judge(&mut differing, &new.blocks);
         if let Some(same) = same {
             return self.seen_again(same, new);
         }
@@ -300,6 +308,20 @@ impl PageVersions {
         self.versions.retain(|version| !version.is_unread);
         self.versions.push_front(new);
         self.versions.truncate(MOST_VERSIONS);
+    }
+
+    /// Whether a look differs from all that is known of the page, so that a second fetch should show what of it
+    /// differs at each fetch.
+    pub fn is_news(&self, seen: &Seen, at_ms: i64, site: &SiteBlocks) -> bool {
+        let masks = [&self.unsteady, site.unsteady()];
+        let new = Side {
+            blocks: &seen.blocks,
+            at_ms,
+        };
+        let is_same = |version: &Version| {
+            version.mapping.is_none() && compare(version.side(), new, &masks).is_empty()
+        };
+        !self.versions.iter().any(is_same)
     }
 
     /// Whether nothing but a missing page was seen: that is not worth keeping.

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use webfill_document::Document;
 
 use crate::blocks::{self, Block};
-use crate::compare::{Side, Unsteady, unsteady_places};
+use crate::masks;
+use crate::unsteady::Unsteady;
 
 /// What is kept is no larger, before it is compressed.
 const MOST_BYTES: usize = 4 << 20;
@@ -54,16 +55,16 @@ impl Seen {
         }
     }
 
-    pub fn of_tree(document: &Document, at_ms: i64) -> Seen {
-        Seen::of_blocks(blocks::of_tree(document, at_ms))
+    pub fn of_tree(document: &Document) -> Seen {
+        Seen::of_blocks(blocks::of_tree(document))
     }
 
-    pub fn of_text(text: &str, at_ms: i64) -> Seen {
-        Seen::of_blocks(blocks::of_text(text, at_ms))
+    pub fn of_text(text: &str) -> Seen {
+        Seen::of_blocks(blocks::of_text(text))
     }
 
-    pub fn of_json(text: &str, at_ms: i64) -> Seen {
-        Seen::of_blocks(blocks::of_json(text, at_ms))
+    pub fn of_json(text: &str) -> Seen {
+        Seen::of_blocks(blocks::of_json(text))
     }
 
     fn of_blocks(blocks: Vec<Block>) -> Seen {
@@ -73,18 +74,27 @@ impl Seen {
         }
     }
 
-    /// The first of two fetches, moments apart; each with its start. What they differ in is not compared from now
-    /// on.
-    pub fn of_two_fetches(self, at_ms: i64, second: &Seen, second_at_ms: i64) -> Seen {
-        let side = |blocks, at_ms| Side { blocks, at_ms };
-        let unsteady = unsteady_places(
-            side(&self.blocks, at_ms),
-            side(&second.blocks, second_at_ms),
-        );
+    /// The first of two fetches, moments apart. What they differ in is not compared from now on.
+    pub fn of_two_fetches(self, second: &Seen) -> Seen {
+        let unsteady = Unsteady::between(&self.blocks, &second.blocks);
         Seen {
             unsteady: Some(unsteady),
             ..self
         }
+    }
+
+    /// Whether it shows the time of the fetch in minutes, which two fetches within a minute would not show to move.
+    pub fn shows_clock(&self, at_ms: i64) -> bool {
+        self.blocks
+            .iter()
+            .any(|block| masks::shows_clock(&block.text, at_ms))
+    }
+
+    /// Whether the two fetches of it differ.
+    pub fn is_unsteady(&self) -> bool {
+        self.unsteady
+            .as_ref()
+            .is_some_and(|unsteady| *unsteady != Unsteady::default())
     }
 
     /// Whether there is nothing to read on the page.

@@ -3,9 +3,13 @@
 //! It is counted night by night. Of each block that has newly come to a page it is counted to how many of the
 //! pages looked at since it came, and to how many not; of each that went, as well. What moves on nearly all of
 //! them is the site's and not the page's. The first pages that show it are told as changed, because nothing
-//! tells it from their own text yet; and of a site with few pages, all are.
+//! tells it from their own text yet; and of a site with few pages, all are. A place that has moved so on several nights
+//! is not compared any more.
+//!
+//! What several pages have shown to mean nothing is not compared on the others either: templates of counters, and
+//! times that move as the clock does ([`times`](crate::times)).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +17,8 @@ use crate::blocks::Block;
 use crate::compare::Difference;
 use crate::hash;
 use crate::seen::{self, Broken};
+use crate::times::Timed;
+use crate::unsteady::Unsteady;
 
 /// A night is over after this time, in milliseconds.
 const NIGHT_MS: i64 = 20 * 3_600_000;
@@ -31,6 +37,18 @@ const FORGOTTEN_AFTER: u32 = 12;
 
 /// Of one page, no more blocks are counted.
 const MOST_OF_PAGE: usize = 100;
+
+/// After so many nights on which a place has moved on all pages, it is not compared.
+const MOVING_NIGHTS: u32 = 2;
+
+/// After so many movements in step with the clock, the times of a text are not compared.
+const STEPS: u32 = 3;
+
+/// After so many pages have shown in two fetches that something means nothing, it does on all pages.
+const SHOWN_BY: u32 = 2;
+
+/// What is counted of each kind.
+const MOST_COUNTED: usize = 1_000;
 
 /// Pages with and without a movement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -58,31 +76,124 @@ pub struct SiteBlocks {
     come: BTreeMap<u64, Tally>,
     #[serde(default)]
     gone: BTreeMap<u64, Tally>,
+    /// Places that have moved on all pages in this night, and on how many nights before it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    moved: BTreeSet<u32>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    moving: BTreeMap<u32, u32>,
+    /// What is not compared on any page, and what may become so.
+    #[serde(default)]
+    unsteady: Unsteady,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<(Timed, u32)>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    shown: BTreeMap<u64, u32>,
 }
 
 impl SiteBlocks {
     /// Counts a look at a page that has text.
     pub(crate) fn note(&mut self, at_ms: i64) {
         if self.looked_at == 0 || at_ms - self.began_ms >= NIGHT_MS {
+            let was = std::mem::take(self);
             *self = SiteBlocks {
                 began_ms: at_ms,
-                looked_at_before: self.looked_at,
+                looked_at_before: was.looked_at,
+                moving: was.moving,
+                unsteady: was.unsteady,
+                steps: was.steps,
+                shown: was.shown,
                 ..SiteBlocks::default()
             };
+            for place in was.moved {
+                if self.moving.len() < MOST_COUNTED {
+                    *self.moving.entry(place).or_default() += 1;
+                }
+            }
         }
         self.looked_at = self.looked_at.saturating_add(1);
     }
 
-    /// Counts what has moved on a page, and leaves out of its difference what is the site's.
-    pub(crate) fn judge(&mut self, differing: &mut Difference<'_>) {
+    /// What is not compared on any page.
+    pub(crate) fn unsteady(&self) -> &Unsteady {
+        &self.unsteady
+    }
+
+    /// Counts what two fetches of a page have newly shown.
+    pub(crate) fn note_unsteady(&mut self, known: &Unsteady, shown: &Unsteady) {
+        for (place, template) in shown.templates() {
+            let is_new = !known.templates().contains(&(*place, template.clone()));
+            if is_new && self.is_shown_again(&format!("{place} {template:?}")) {
+                self.unsteady.add_template(*place, template.clone());
+            }
+        }
+        for (place, text) in shown.forms() {
+            let is_new = !known.forms().contains(&(*place, *text));
+            if is_new && self.is_shown_again(&format!("{place} {text}")) {
+                self.unsteady.add_form(*place, *text);
+            }
+        }
+    }
+
+    /// Whether several pages have shown the same.
+    fn is_shown_again(&mut self, what: &str) -> bool {
+        let key = hash(what);
+        if self.shown.len() >= MOST_COUNTED && !self.shown.contains_key(&key) {
+            return false;
+        }
+        let pages = self.shown.entry(key).or_default();
+        *pages = pages.saturating_add(1);
+        *pages >= SHOWN_BY
+    }
+
+    /// Counts times that have moved as the clock has. Returns whether some are not compared any more.
+    pub(crate) fn note_steps(&mut self, moved: Vec<Timed>) -> bool {
+        let mut has_learned = false;
+        for timed in moved {
+            let known = self.steps.iter().position(|(one, _)| *one == timed);
+            let index = known.unwrap_or(self.steps.len());
+            if known.is_none() {
+                if index >= MOST_COUNTED {
+                    continue;
+                }
+                self.steps.push((timed, 0));
+            }
+            let steps = &mut self.steps[index].1;
+            *steps = steps.saturating_add(1);
+            if *steps >= STEPS {
+                self.unsteady.add_timed(timed.0, timed.1);
+                has_learned = true;
+            }
+        }
+        has_learned
+    }
+
+    /// Counts what has moved on a page of these blocks, and leaves out of its difference what is the site's.
+    pub(crate) fn judge(&mut self, differing: &mut Difference<'_>, blocks: &[Block]) {
         count(&mut self.come, &differing.come);
         count(&mut self.gone, &differing.gone);
         if self.looked_at.max(self.looked_at_before) < FEWEST_PAGES {
             return;
         }
-        let is_of_page = |tallies: &BTreeMap<u64, Tally>, block: &Block| {
+        let (moved, moving) = (&mut self.moved, &self.moving);
+        // Of a place that has texts of the page as well, only those are compared by their words.
+        let is_of_site_only = |place: u32, come: &[&Block]| {
+            let count =
+                |blocks: &mut dyn Iterator<Item = u32>| blocks.filter(|at| *at == place).count();
+            count(&mut blocks.iter().map(|block| block.place))
+                == count(&mut come.iter().map(|block| block.place))
+        };
+        let come = differing.come.clone();
+        let mut is_of_page = |tallies: &BTreeMap<u64, Tally>, block: &Block| {
             let tally = tallies.get(&hash(&block.text));
-            !tally.is_some_and(|tally| tally.is_everywhere())
+            if tally.is_some_and(|tally| tally.is_everywhere()) {
+                if is_of_site_only(block.place, &come) {
+                    moved.insert(block.place);
+                }
+                return false;
+            }
+            moving
+                .get(&block.place)
+                .is_none_or(|nights| *nights < MOVING_NIGHTS)
         };
         differing.come.retain(|block| is_of_page(&self.come, block));
         differing.gone.retain(|block| is_of_page(&self.gone, block));

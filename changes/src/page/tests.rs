@@ -45,7 +45,7 @@ impl Web {
     }
 
     fn text(&mut self, text: &str) -> Verdict {
-        self.look(|look| look.seen = Seen::of_text(text, look.key.at_ms))
+        self.look(|look| look.seen = Seen::of_text(text))
             .unwrap()
             .verdict
     }
@@ -108,7 +108,7 @@ fn a_page_is_gone_at_the_second_look_and_back_with_what_has_changed() {
     assert_eq!(web.missing(), Some(Verdict::Gone));
     assert_eq!(web.missing(), None, "told once");
     let back = web
-        .look(|look| look.seen = Seen::of_text("another text", 0))
+        .look(|look| look.seen = Seen::of_text("another text"))
         .unwrap();
     assert_eq!(back.verdict, Verdict::Back);
     assert!(!back.difference.is_empty());
@@ -136,7 +136,7 @@ fn a_look_is_judged_once() {
             at_ms: 86_400_000,
             ..LookKey::default()
         };
-        look.seen = Seen::of_text("other", 0);
+        look.seen = Seen::of_text("other");
     });
     assert_eq!(again, None);
 }
@@ -222,7 +222,7 @@ impl Pages {
                 mapping: None,
                 mapping_version: None,
                 fields: &nothing,
-                seen: Seen::of_text(&text(number), 0),
+                seen: Seen::of_text(&text(number)),
             };
             let judged = page.judge(&look, &mut self.site).unwrap();
             if judged.verdict == Verdict::Changed {
@@ -314,7 +314,7 @@ fn a_look_that_is_repeated_in_its_run_is_one_look() {
     let first = web.look(|look| {
         look.key.at_ms = 110_000;
         look.run_began_ms = Some(100_000);
-        look.seen = Seen::of_text("there", 0);
+        look.seen = Seen::of_text("there");
     });
     assert_eq!(first.unwrap().verdict, Verdict::New);
     assert_eq!(missing_in(&mut web, 200, 210), None);
@@ -326,7 +326,7 @@ fn a_look_that_is_repeated_in_its_run_is_one_look() {
 #[test]
 fn a_clock_that_is_ahead_hides_no_page_that_is_gone() {
     let mut web = Web::new();
-    web.look(|look| look.seen = Seen::of_text("there", 0));
+    web.look(|look| look.seen = Seen::of_text("there"));
     assert_eq!(missing_in(&mut web, 200, 90_210), None);
     assert_eq!(missing_in(&mut web, 200, 90_250), None, "after a crash");
     assert_eq!(missing_in(&mut web, 300, 90_310), Some(Verdict::Gone));
@@ -346,9 +346,7 @@ fn a_document_that_cannot_be_read_is_new_once_and_changes_when_it_can() {
     assert_eq!(unread(&mut web, "a"), Some(Verdict::New));
     assert_eq!(unread(&mut web, "a"), Some(Verdict::Unchanged));
     assert_eq!(unread(&mut web, "b"), None, "bytes are not compared");
-    let read = web
-        .look(|look| look.seen = Seen::of_text("text", 0))
-        .unwrap();
+    let read = web.look(|look| look.seen = Seen::of_text("text")).unwrap();
     assert_eq!(
         (read.verdict, &*read.difference),
         (Verdict::Changed, "+ text")

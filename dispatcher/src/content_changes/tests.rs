@@ -62,7 +62,7 @@ impl Scene {
     }
 
     async fn text(&self, night: i64, number: u32, text: &str) {
-        let look = Seen::of_text(text, 0).packed();
+        let look = Seen::of_text(text).packed();
         self.save(page(night, number, Outcome::Ok, Some(look)))
             .await;
     }

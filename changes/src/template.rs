@@ -1,0 +1,229 @@
+//! [`Template`]: what two forms of a block have in common, with holes where they differ, such as
+//! `⟨*⟩ visits since ⟨*⟩`.
+//!
+//! A template is learned from two forms that are known to say the same: two fetches moments apart, or times that
+//! have moved as the clock has. A text that has no fixed word in common is no template: anything would fit it.
+
+use serde::{Deserialize, Serialize};
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// A hole takes as many tokens as it took when it was learned, and this many more; one for numbers: `1 234 567`.
+const MORE_TOKENS: usize = 1;
+const MORE_NUMBERS: usize = 2;
+
+/// Longer blocks are not compared token by token.
+const MOST_TOKENS: usize = 400;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Part {
+    #[serde(rename = "f")]
+    Fixed(String),
+    #[serde(rename = "h")]
+    Hole {
+        /// It has held nothing but numbers, and marks around them.
+        #[serde(rename = "n")]
+        is_number: bool,
+        #[serde(rename = "m")]
+        most: usize,
+    },
+}
+
+/// What stands in a hole, in one form and in the other.
+pub(crate) type Held<'t> = (Vec<&'t str>, Vec<&'t str>);
+
+impl Template {
+    /// `None` if they have too little in common.
+    pub(crate) fn of(one: &str, other: &str) -> Option<Template> {
+        Some(Template::with_holes(one, other)?.0)
+    }
+
+    /// The template, and what stands in its holes.
+    pub(crate) fn with_holes<'t>(
+        one: &'t str,
+        other: &'t str,
+    ) -> Option<(Template, Vec<Held<'t>>)> {
+        let (one, other) = (tokens(one), tokens(other));
+        if one.len().max(other.len()) > MOST_TOKENS {
+            return None;
+        }
+        let (mut parts, mut holes) = (Vec::new(), Vec::new());
+        let mut fixed = 0;
+        for step in capture_diff_slices(Algorithm::Myers, &one, &other) {
+            if let DiffOp::Equal { old_index, len, .. } = step {
+                let same = &one[old_index..old_index + len];
+                fixed += same.iter().filter(|token| is_word(token)).count();
+                parts.extend(same.iter().map(|token| Part::Fixed((*token).to_owned())));
+                continue;
+            }
+            let held: Held<'t> = (
+                one[step.old_range()].to_vec(),
+                other[step.new_range()].to_vec(),
+            );
+            let is_number = are_numbers(&held.0) && are_numbers(&held.1);
+            let more = if is_number { MORE_NUMBERS } else { MORE_TOKENS };
+            let most = held.0.len().max(held.1.len()) + more;
+            parts.push(Part::Hole { is_number, most });
+            holes.push(held);
+        }
+        let only_numbers = parts.iter().all(|part| {
+            !matches!(
+                part,
+                Part::Hole {
+                    is_number: false,
+                    ..
+                }
+            )
+        });
+        let words = |tokens: &[&str]| tokens.iter().filter(|token| is_word(token)).count();
+        let all = words(&one).max(words(&other));
+        let is_alike = match only_numbers {
+            true => fixed > 0,
+            false => fixed * 3 >= all * 2,
+        };
+        is_alike.then_some((Template(parts), holes))
+    }
+
+    /// Whether a text is a form of it.
+    pub(crate) fn fits(&self, text: &str) -> bool {
+        fits(&self.0, &tokens(text))
+    }
+}
+
+/// Notes after each part how many tokens it and those before it may have taken.
+fn fits(parts: &[Part], text: &[&str]) -> bool {
+    let mut taken = vec![false; text.len() + 1];
+    taken[0] = true;
+    for part in parts {
+        let mut next = vec![false; text.len() + 1];
+        for start in (0..=text.len()).filter(|start| taken[*start]) {
+            match part {
+                Part::Fixed(token) => {
+                    if text.get(start).is_some_and(|first| first == token) {
+                        next[start + 1] = true;
+                    }
+                }
+                Part::Hole { is_number, most } => {
+                    let last = text.len().min(start + most);
+                    for end in start..=last {
+                        next[end] |= !is_number || are_numbers(&text[start..end]);
+                    }
+                }
+            }
+        }
+        taken = next;
+    }
+    taken[text.len()]
+}
+
+fn is_word(token: &str) -> bool {
+    token.contains(char::is_alphanumeric)
+}
+
+fn are_numbers(tokens: &[&str]) -> bool {
+    let has_digit = |token: &&&str| token.contains(|letter: char| letter.is_ascii_digit());
+    let mut words = tokens.iter().filter(|token| is_word(token)).peekable();
+    words.peek().is_some() && words.all(|token| has_digit(&token))
+}
+
+/// Words, numbers with what stands between their digits, and single marks; without white space.
+pub(crate) fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let end = match first.is_alphanumeric() {
+            true => word_end(rest),
+            false => first.len_utf8(),
+        };
+        tokens.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    tokens
+}
+
+fn word_end(text: &str) -> usize {
+    let mut letters = text.char_indices().peekable();
+    let mut before = ' ';
+    while let Some((at, letter)) = letters.next() {
+        let joins = matches!(letter, '.' | ',' | ':' | '\'' | '’' | '-' | '/')
+            && before.is_ascii_digit()
+            && letters
+                .peek()
+                .is_some_and(|(_, next)| next.is_ascii_digit());
+        if !letter.is_alphanumeric() && !joins {
+            return at;
+        }
+        before = letter;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_words_numbers_and_marks() {
+        for (text, expected) in [
+            (
+                "1,234 visits (today)",
+                vec!["1,234", "visits", "(", "today", ")"],
+            ),
+            ("Visits:12", vec!["Visits", ":", "12"]),
+            ("at 08:02:11, 5ms.", vec!["at", "08:02:11", ",", "5ms", "."]),
+            (
+                "a-b 2026-11-27T08:00Z",
+                vec!["a", "-", "b", "2026-11-27T08:00Z"],
+            ),
+            ("", vec![]),
+        ] {
+            assert_eq!(tokens(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn two_forms_make_a_template_that_further_forms_fit() {
+        for (one, other, form, another) in [
+            ("99 visits", "101 visits", "1 234 visits", "visits closed"),
+            ("Visits:99", "Visits:100", "Visits:7", "Visits: none"),
+            (
+                "Rendered in 5 ms, session a1",
+                "Rendered in 12 ms, session 9f",
+                "Rendered in 1 ms, session 77",
+                "Rendered in 5 ms, session a1, slowly",
+            ),
+            (
+                "Lamp, red, 3 viewers",
+                "Lamp, red, 4 viewers",
+                "Lamp, red, 5 viewers",
+                "Lamp, blue, 4 viewers",
+            ),
+            (
+                "Hello dear visitor from Oslo and welcome to us",
+                "Hello dear visitor from Rome and welcome to us",
+                "Hello dear visitor from Bern and welcome to us",
+                "Hello dear visitor, we are closed",
+            ),
+        ] {
+            let template = Template::of(one, other).unwrap();
+            assert!(template.fits(one) && template.fits(other), "{one}");
+            assert!(template.fits(form), "{form}");
+            assert!(!template.fits(another), "{another}");
+        }
+    }
+
+    #[test]
+    fn what_has_too_little_in_common_makes_none() {
+        for (one, other) in [
+            ("12", "13"),
+            ("river stone", "paper stone"),
+            ("Buy lamps now", "Call us"),
+            ("", "a"),
+        ] {
+            assert_eq!(Template::of(one, other), None, "{one}");
+        }
+    }
+}

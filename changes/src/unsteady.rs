@@ -1,0 +1,262 @@
+//! [`Unsteady`]: what is not compared, because the page itself has shown that it means nothing: two fetches
+//! moments apart differ in it, or it moves as the clock does.
+//!
+//! It is learned by *place* and by text, never by number, so that a list above may grow:
+//!
+//! - a [`Template`]: a block whose fixed words stay, such as a counter of visits;
+//! - a *timed* text: a block in which only times move, as the clock does;
+//! - a *free* block, between two neighbours that stay, such as an advertisement between paragraphs;
+//! - a *whole* place, where most blocks differ at each fetch. On other pages of the site the *forms* that were seen
+//!   there mean nothing either.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::blocks::{Block, by_place};
+use crate::hash;
+use crate::masks::{relative_masked, without_times};
+use crate::template::Template;
+
+/// What is kept of each kind.
+const MOST: usize = 200;
+
+/// Of a place with more blocks that differ, only as many are paired.
+const MOST_PAIRED: usize = 60;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Unsteady {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    whole: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    templates: Vec<(u32, Template)>,
+    /// Places, and the hashes of texts without their times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    timed: Vec<(u32, u64)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    free: Vec<Between>,
+    /// Places, and the hashes of texts that stand there in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    forms: Vec<(u32, u64)>,
+}
+
+/// Where a free block stands: its place, and hashes of what is before and behind it there; 0 at an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Between(u32, u64, u64);
+
+impl Between {
+    /// One neighbour may have changed.
+    pub(crate) fn is_near(self, other: Between) -> bool {
+        let (Between(place, before, behind), Between(place_too, before_too, behind_too)) =
+            (self, other);
+        place == place_too && (before == before_too || behind == behind_too)
+    }
+}
+
+impl Unsteady {
+    /// Where two fetches of one page differ.
+    pub(crate) fn between(first: &[Block], second: &[Block]) -> Unsteady {
+        let (one, other) = (by_place(first), by_place(second));
+        let mut places: Vec<u32> = one.keys().chain(other.keys()).copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        let mut unsteady = Unsteady::default();
+        let nothing = Vec::new();
+        for place in places {
+            let of = |blocks: &BTreeMap<u32, Vec<&Block>>| -> Vec<String> {
+                let blocks = blocks.get(&place).unwrap_or(&nothing);
+                let texts = blocks.iter().map(|block| relative_masked(&block.text));
+                texts.map(|text| text.into_owned()).collect()
+            };
+            unsteady.learn_place(place, &of(&one), &of(&other));
+        }
+        unsteady
+    }
+
+    fn learn_place(&mut self, place: u32, one: &[String], other: &[String]) {
+        let (mut gone, mut come) = (without(one, other), without(other, one));
+        if gone.is_empty() && come.is_empty() {
+            return;
+        }
+        let same = one.len() - gone.len();
+        let paired = self.pair(place, (one, &mut gone), (other, &mut come));
+        let left = gone.len().max(come.len());
+        if left == 0 {
+            return;
+        }
+        if same + paired < left {
+            if self.whole.len() < MOST {
+                self.whole.push(place);
+            }
+            for text in one.iter().chain(other) {
+                self.add_form(place, hash(text));
+            }
+            return;
+        }
+        for (texts, left) in [(one, gone), (other, come)] {
+            for number in left {
+                let between = self.neighbours(place, texts, number);
+                if !self.free.contains(&between) && self.free.len() < MOST {
+                    self.free.push(between);
+                }
+            }
+        }
+    }
+
+    /// Makes templates of those that are alike, and takes them out of what is left; returns how many.
+    fn pair(
+        &mut self,
+        place: u32,
+        (one, gone): (&[String], &mut Vec<usize>),
+        (other, come): (&[String], &mut Vec<usize>),
+    ) -> usize {
+        let before = gone.len();
+        if before.max(come.len()) > MOST_PAIRED {
+            return 0;
+        }
+        gone.retain(|number| {
+            let rest = without_times(&one[*number]);
+            let is_timed = |found: &usize| without_times(&other[*found]) == rest;
+            if rest != one[*number]
+                && let Some(at) = come.iter().position(is_timed)
+            {
+                come.remove(at);
+                self.add_timed(place, hash(&rest));
+                return false;
+            }
+            let template = |found: &usize| Template::of(&one[*number], &other[*found]);
+            let Some(at) = come.iter().position(|found| template(found).is_some()) else {
+                return true;
+            };
+            if let Some(template) = template(&come.remove(at)) {
+                self.add_template(place, template);
+            }
+            false
+        });
+        before - gone.len()
+    }
+
+    pub(crate) fn add_template(&mut self, place: u32, template: Template) {
+        let entry = (place, template);
+        if self.templates.len() < MOST && !self.templates.contains(&entry) {
+            self.templates.push(entry);
+        }
+    }
+
+    pub(crate) fn add_timed(&mut self, place: u32, text: u64) {
+        if self.timed.len() < MOST && !self.timed.contains(&(place, text)) {
+            self.timed.push((place, text));
+        }
+    }
+
+    pub(crate) fn add_form(&mut self, place: u32, text: u64) {
+        if self.forms.len() < MOST && !self.forms.contains(&(place, text)) {
+            self.forms.push((place, text));
+        }
+    }
+
+    pub(crate) fn forms(&self) -> &[(u32, u64)] {
+        &self.forms
+    }
+
+    pub(crate) fn templates(&self) -> &[(u32, Template)] {
+        &self.templates
+    }
+
+    /// Adds what another pair of fetches has shown.
+    pub(crate) fn merge(&mut self, more: &Unsteady) {
+        for place in &more.whole {
+            if self.whole.len() < MOST && !self.whole.contains(place) {
+                self.whole.push(*place);
+            }
+        }
+        for (place, template) in &more.templates {
+            self.add_template(*place, template.clone());
+        }
+        for (place, text) in &more.timed {
+            self.add_timed(*place, *text);
+        }
+        for (place, text) in &more.forms {
+            self.add_form(*place, *text);
+        }
+        for between in &more.free {
+            if self.free.len() < MOST && !self.free.contains(between) {
+                self.free.push(*between);
+            }
+        }
+    }
+
+    pub(crate) fn is_whole(&self, place: u32) -> bool {
+        self.whole.contains(&place)
+    }
+
+    pub(crate) fn free(&self) -> &[Between] {
+        &self.free
+    }
+
+    /// What stands for all forms of a block; `None` if it has only one.
+    pub(crate) fn form(&self, place: u32, text: &str) -> Option<String> {
+        let templates = self.templates.iter().filter(|(at, _)| *at == place);
+        let number = templates
+            .clone()
+            .position(|(_, template)| template.fits(text));
+        if let Some(number) = number {
+            return Some(format!("⟨form {number} at {place}⟩"));
+        }
+        if self.forms.iter().any(|(at, _)| *at == place)
+            && self.forms.contains(&(place, hash(text)))
+        {
+            return Some(format!("⟨form at {place}⟩"));
+        }
+        if !self.timed.iter().any(|(at, _)| *at == place) {
+            return None;
+        }
+        let text = hash(&without_times(text));
+        let is_timed = self.timed.contains(&(place, text));
+        is_timed.then(|| format!("⟨times {text:x} at {place}⟩"))
+    }
+
+    /// The neighbours of a text among those of its place.
+    fn neighbours(&self, place: u32, texts: &[String], number: usize) -> Between {
+        let hash_of = |text: Option<&String>| {
+            text.map_or(0, |text| {
+                hash(self.form(place, text).as_deref().unwrap_or(text))
+            })
+        };
+        let before = number.checked_sub(1).and_then(|before| texts.get(before));
+        Between(place, hash_of(before), hash_of(texts.get(number + 1)))
+    }
+
+    /// The neighbours of a block among those of its page.
+    pub(crate) fn neighbours_of(&self, block: &Block, blocks: &[Block]) -> Between {
+        let of_place = blocks.iter().filter(|other| other.place == block.place);
+        let of_place: Vec<&Block> = of_place.collect();
+        let number = of_place
+            .iter()
+            .position(|other| std::ptr::eq(*other, block));
+        let texts = of_place.iter().map(|other| relative_masked(&other.text));
+        let texts: Vec<String> = texts.map(|text| text.into_owned()).collect();
+        self.neighbours(block.place, &texts, number.unwrap_or_default())
+    }
+}
+
+/// The numbers of the texts that the others lack.
+fn without(texts: &[String], others: &[String]) -> Vec<usize> {
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in others {
+        *left.entry(text).or_default() += 1;
+    }
+    let is_missing = |(_, text): &(usize, &String)| match left.get_mut(text.as_str()) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    let missing = texts.iter().enumerate().filter_map({
+        let mut is_missing = is_missing;
+        move |found| is_missing(&found).then_some(found.0)
+    });
+    missing.collect()
+}

@@ -1,0 +1,318 @@
+//! Kinds of page furniture: what differs between looks, and is no change of the page.
+
+use jiff::civil::DateTime;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, ToSpan};
+
+use crate::{HOUR_MS, WORDS, words};
+
+/// One request.
+pub(crate) struct Fetch<'r> {
+    pub(crate) at_ms: i64,
+    pub(crate) page: usize,
+    /// Of this page, this one included.
+    pub(crate) visits: u64,
+    pub(crate) rng: &'r mut fastrand::Rng,
+}
+
+impl Fetch<'_> {
+    /// The wall clock of a server, hours east of UTC.
+    fn clock(&self, zone: i8) -> DateTime {
+        self.clock_at(self.at_ms, zone)
+    }
+
+    fn clock_at(&self, at_ms: i64, zone: i8) -> DateTime {
+        let moment = Timestamp::from_millisecond(at_ms).unwrap();
+        moment
+            .to_zoned(TimeZone::fixed(Offset::constant(zone)))
+            .datetime()
+    }
+
+    /// The same for all pages in a span of time.
+    fn of_span(&self, span_ms: i64) -> fastrand::Rng {
+        fastrand::Rng::with_seed((self.at_ms / span_ms) as u64)
+    }
+
+    fn time(&self, zone: i8, format: &str) -> String {
+        self.clock(zone).strftime(format).to_string()
+    }
+
+    fn any<'t>(&mut self, of: &[&'t str]) -> &'t str {
+        of[self.rng.usize(..of.len())]
+    }
+}
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) html: fn(&mut Fetch<'_>) -> String,
+    /// It stands between two paragraphs of the text.
+    pub(crate) is_between: bool,
+}
+
+const fn around(name: &'static str, html: fn(&mut Fetch<'_>) -> String) -> Kind {
+    Kind {
+        name,
+        html,
+        is_between: false,
+    }
+}
+
+const fn between(name: &'static str, html: fn(&mut Fetch<'_>) -> String) -> Kind {
+    Kind {
+        name,
+        html,
+        is_between: true,
+    }
+}
+
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+pub(crate) const KINDS: &[Kind] = &[
+    around("a counter of visits", |fetch| {
+        format!("<p class=visits>{} visits</p>", fetch.visits)
+    }),
+    around("a counter behind its label", |fetch| {
+        format!("<p>Visitors:{}</p>", fetch.visits)
+    }),
+    around("a counter beside a list", |fetch| {
+        format!(
+            "<ul class=facts><li>Fact one<li>Fact two<li>{} views</ul>",
+            fetch.visits
+        )
+    }),
+    around("a counter at each item", |fetch| {
+        let item = |name: &str, times: u64| format!("<li>{name} ({times})");
+        let visits = fetch.visits;
+        format!(
+            "<ul class=top>{}{}{}</ul>",
+            item("Lamp", visits),
+            item("Chair", visits * 3),
+            item("Desk", visits * 7)
+        )
+    }),
+    around("visitors online", |fetch| {
+        format!("<p>{} visitors online</p>", fetch.rng.u32(..900))
+    }),
+    around("people who look at it", |fetch| {
+        let people = fetch.rng.u32(2..40);
+        format!("<p>{people} people are looking at this right now</p>")
+    }),
+    around("time of rendering", |fetch| {
+        format!("<footer>Rendered in {} ms</footer>", fetch.rng.u32(..900))
+    }),
+    around("queries and seconds", |fetch| {
+        let (queries, ms) = (fetch.rng.u32(5..90), fetch.rng.u32(..999));
+        format!("<footer>{queries} queries in 0.{ms:03} seconds</footer>")
+    }),
+    around("the id of a session", |fetch| {
+        format!("<p>Session {:x}</p>", fetch.rng.u64(..))
+    }),
+    around("the id of a request", |fetch| {
+        format!(
+            "<p>Request ID: {:x}-{:x}</p>",
+            fetch.rng.u32(..),
+            fetch.rng.u32(..)
+        )
+    }),
+    around("the name of a server", |fetch| {
+        let server = fetch.any(&["web-01", "web-02", "web-03", "web-04", "web-05", "web-06"]);
+        format!("<footer>Served by {server}</footer>")
+    }),
+    around("a clock with seconds", |fetch| {
+        format!("<p>{}</p>", fetch.time(1, "%H:%M:%S"))
+    }),
+    around("a clock", |fetch| {
+        format!("<p>It is {}</p>", fetch.time(2, "%H:%M"))
+    }),
+    around("a clock of twelve hours", |fetch| {
+        format!("<p>Server time {}</p>", fetch.time(-5, "%I:%M %p"))
+    }),
+    around("a clock and a date", |fetch| {
+        format!("<p>Generated {}</p>", fetch.time(0, "%Y-%m-%d %H:%M:%S"))
+    }),
+    around("a clock that a cache keeps back", |fetch| {
+        let made_ms = fetch.at_ms / 600_000 * 600_000 + 97_000 - 600_000;
+        format!(
+            "<footer>Page made at {}</footer>",
+            fetch.clock_at(made_ms, 0).strftime("%H:%M")
+        )
+    }),
+    around("the date of the day", |fetch| {
+        format!("<p>{}</p>", fetch.time(1, "%A, %-d %B %Y"))
+    }),
+    around("the date of the day in America", |fetch| {
+        format!("<p>{}</p>", fetch.time(-5, "%B %-d, %Y"))
+    }),
+    around("the date in numbers", |fetch| {
+        format!("<p>Stand: {}</p>", fetch.time(1, "%d.%m.%Y"))
+    }),
+    around("the date of ISO 8601", |fetch| {
+        format!("<p>{}</p>", fetch.time(0, "%Y-%m-%d"))
+    }),
+    around("the date without its year", |fetch| {
+        format!("<p>{}</p>", fetch.time(0, "%a %-d %B"))
+    }),
+    around("the date of tomorrow's delivery", |fetch| {
+        let day = fetch.clock(0).date().checked_add(1.day()).unwrap();
+        format!("<p>Order now, get it by {}</p>", day.strftime("%-d %B %Y"))
+    }),
+    around("ages of comments", |fetch| {
+        let ages = [3, 20, 75, 200].map(|hours| {
+            let hours = hours + (fetch.at_ms - crate::FIRST_MS) / HOUR_MS;
+            match hours {
+                0..24 => format!(
+                    "<div class=comment>{hours} hours ago: fine {}</div>",
+                    WORDS[fetch.page % 40]
+                ),
+                _ => format!(
+                    "<div class=comment>{} days ago: fine {}</div>",
+                    hours / 24,
+                    WORDS[fetch.page % 40]
+                ),
+            }
+        });
+        ages.concat()
+    }),
+    around("ages that become dates", |fetch| {
+        let written_ms = crate::FIRST_MS - 6 * DAY_MS;
+        let days = (fetch.at_ms - written_ms) / DAY_MS;
+        match days {
+            0..8 => format!("<p>Posted {days} days ago</p>"),
+            _ => format!(
+                "<p>Posted {}</p>",
+                fetch.clock_at(written_ms, 0).strftime("%b %-d, %Y")
+            ),
+        }
+    }),
+    around("a countdown", |fetch| {
+        let left = (crate::FIRST_MS + 60 * DAY_MS - fetch.at_ms) / 1_000;
+        format!(
+            "<p>Starts in {} h {} min {} s</p>",
+            left / 3_600,
+            left / 60 % 60,
+            left % 60
+        )
+    }),
+    around("a greeting by the hour", |fetch| {
+        let hour = fetch.clock(0).hour();
+        let greeting = match hour {
+            5..12 => "Good morning",
+            12..18 => "Good afternoon",
+            _ => "Good evening",
+        };
+        format!("<p class=greeting>{greeting}</p>")
+    }),
+    around("related items at random", |fetch| {
+        let items: Vec<String> = (0..4)
+            .map(|_| format!("<li>{}", words(fetch.rng, 2)))
+            .collect();
+        format!("<aside class=related><ul>{}</ul></aside>", items.concat())
+    }),
+    around("new members", |fetch| {
+        let members: Vec<String> = (0..3)
+            .map(|_| format!("{}{}", fetch.rng.u32(..99), WORDS[fetch.rng.usize(..40)]))
+            .collect();
+        format!("<p class=members>{}</p>", members.join(", "))
+    }),
+    around("a testimonial at random", |fetch| {
+        format!("<blockquote>{}</blockquote>", words(fetch.rng, 12))
+    }),
+    around("a tip at random", |fetch| {
+        let tip = fetch.any(&[
+            "Save water.",
+            "Go for a walk.",
+            "Call a friend.",
+            "Read a book.",
+            "Learn a word.",
+            "Plant a tree.",
+            "Sleep well.",
+        ]);
+        format!("<p class=tip>{tip}</p>")
+    }),
+    around("two forms in turn", |fetch| {
+        let form = fetch.any(&["Order now and save.", "Get yours before it is gone."]);
+        format!("<p class=call>{form}</p>")
+    }),
+    around("a captcha", |fetch| {
+        format!(
+            "<form><label>What is {} plus {}?</label></form>",
+            fetch.rng.u32(1..9),
+            fetch.rng.u32(1..9)
+        )
+    }),
+    around("a poll", |fetch| {
+        let yes = fetch.rng.u32(..100);
+        format!(
+            "<table class=poll><tr><td>Yes<td>{yes} %<tr><td>No<td>{} %</table>",
+            100 - yes
+        )
+    }),
+    around("a ticker", |fetch| {
+        format!(
+            "<p>Shares {}.{:02} EUR</p>",
+            fetch.rng.u32(90..110),
+            fetch.rng.u32(..100)
+        )
+    }),
+    around("a set in any order", |fetch| {
+        let mut tags = ["red", "green", "blue", "black", "white"];
+        fetch.rng.shuffle(&mut tags);
+        format!("<p>Tags: {}</p>", tags.join(", "))
+    }),
+    around("items in any order", |fetch| {
+        let mut items = ["<li>red", "<li>green", "<li>blue", "<li>black"];
+        fetch.rng.shuffle(&mut items);
+        format!("<ul class=colours>{}</ul>", items.concat())
+    }),
+    around("letters composed or not", |fetch| {
+        let name = fetch.any(&["Caf\u{e9} Z\u{fc}rich", "Cafe\u{301} Zu\u{308}rich"]);
+        format!("<p>{name}</p>")
+    }),
+    around("marks that nobody sees", |fetch| {
+        let price = fetch.any(&[
+            "10 EUR",
+            "10\u{a0}EUR",
+            "10\u{202f}EUR\u{200b}",
+            "\u{200e}10 EUR\u{2060}",
+        ]);
+        format!("<p>{price}</p>")
+    }),
+    around("white space", |fetch| {
+        format!("<p>One {} line</p>", fetch.any(&["", " ", "\n", "\t "]))
+    }),
+    around("a script with a nonce", |fetch| {
+        format!(
+            "<script nonce='{0:x}'>var t={0}</script>",
+            fetch.rng.u32(..)
+        )
+    }),
+    around("a dialog about cookies, at times", |fetch| {
+        fetch
+            .any(&["", "<div role=dialog>We use cookies</div>"])
+            .to_owned()
+    }),
+    around("a name in the navigation", |fetch| {
+        format!("<nav>Hello, visitor {}</nav>", fetch.rng.u32(..))
+    }),
+    between("an advertisement of its own kind", |fetch| {
+        format!(
+            "<div class='ad ad-{}'><p>Buy {} now</p></div>",
+            fetch.rng.u32(..),
+            words(fetch.rng, 2)
+        )
+    }),
+    between("an advertisement like a paragraph", |fetch| {
+        format!("<p>{}</p>", words(fetch.rng, 8))
+    }),
+    between("a counter like a paragraph", |fetch| {
+        format!("<p>Read {} times</p>", fetch.visits)
+    }),
+    around("the headline of ten days", |fetch| {
+        format!(
+            "<div class=headline><p>{}</p></div>",
+            words(&mut fetch.of_span(10 * DAY_MS), 8)
+        )
+    }),
+];

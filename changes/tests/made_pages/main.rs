@@ -1,0 +1,265 @@
+//! Made pages, looked at ten times at hours drawn at random: how often a change is reported that is none, for each
+//! kind of page furniture, and how often one is missed, for each kind of true change.
+//!
+//! `WEBFILL_LOOKS=100000 cargo test -p webfill-changes --test made_pages -- --nocapture` prints the tables of
+//! `docs/changes.md`. The number is that of the looks at pages without a change.
+//!
+//! A look is what a worker does: a page that is new, or differs from what is known, is fetched again moments later.
+
+mod changes;
+mod furniture;
+
+use std::collections::BTreeMap;
+
+use serde_json::Map;
+use webfill_changes::{Answer, LookAt, LookKey, PageVersions, Seen, SiteBlocks, Verdict};
+use webfill_document::{Document, Limits};
+
+use crate::changes::CHANGES;
+use crate::furniture::{Fetch, KINDS, Kind};
+
+/// Pages of a site.
+const PAGES: usize = 40;
+const LOOKS: usize = 10;
+const HOUR_MS: i64 = 3_600_000;
+/// 2026-11-01T02:00:00Z.
+const FIRST_MS: i64 = 1_793_498_400_000;
+
+const WORDS: [&str; 40] = [
+    "river", "stone", "quiet", "market", "window", "report", "garden", "bridge", "winter",
+    "letter", "engine", "paper", "summer", "harbour", "village", "copper", "signal", "lantern",
+    "meadow", "teacher", "station", "silver", "planet", "kitchen", "forest", "orchard", "mirror",
+    "ticket", "basket", "captain", "museum", "pepper", "violin", "canyon", "blanket", "turbine",
+    "ladder", "pencil", "island", "cotton",
+];
+
+fn words(rng: &mut fastrand::Rng, count: usize) -> String {
+    let some: Vec<&str> = (0..count)
+        .map(|_| WORDS[rng.usize(..WORDS.len())])
+        .collect();
+    some.join(" ")
+}
+
+/// When a site is looked at: the first look, and nine more.
+fn looks_at(rng: &mut fastrand::Rng, is_hourly: bool) -> Vec<i64> {
+    let mut at_ms = FIRST_MS + rng.i64(0..24 * 60) * 60_000;
+    (0..LOOKS)
+        .map(|_| {
+            let now_ms = at_ms;
+            at_ms += match is_hourly {
+                true => HOUR_MS,
+                false => rng.i64(60..40 * 60) * 60_000 + rng.i64(0..60_000),
+            };
+            now_ms
+        })
+        .collect()
+}
+
+/// The text of a page beside its furniture.
+struct Page {
+    number: usize,
+    paragraphs: Vec<String>,
+    items: Vec<String>,
+}
+
+impl Page {
+    fn new(number: usize, rng: &mut fastrand::Rng) -> Page {
+        let count = 3 + rng.usize(..6);
+        Page {
+            number,
+            paragraphs: (0..count).map(|_| words(rng, 25)).collect(),
+            items: (0..5).map(|_| words(rng, 3)).collect(),
+        }
+    }
+
+    /// The answer to a fetch, with furniture, and with what may change.
+    fn served(&self, furniture: &[Kind], fetch: &mut Fetch<'_>, changing: &str) -> String {
+        let mut html = format!(
+            "<html><head><title>Thing {0}</title></head><body><main><h1>Thing {0}</h1>",
+            self.number
+        );
+        for (number, paragraph) in self.paragraphs.iter().enumerate() {
+            html.push_str(&format!("<p>{paragraph}</p>"));
+            for kind in furniture.iter().filter(|kind| kind.is_between) {
+                if number == 1 {
+                    html.push_str(&(kind.html)(fetch));
+                }
+            }
+        }
+        html.push_str("<ul class='items'>");
+        for item in &self.items {
+            html.push_str(&format!("<li>{item}</li>"));
+        }
+        html.push_str("</ul>");
+        html.push_str(changing);
+        html.push_str("</main>");
+        for kind in furniture.iter().filter(|kind| !kind.is_between) {
+            html.push_str(&(kind.html)(fetch));
+        }
+        html.push_str("</body></html>");
+        html
+    }
+}
+
+fn seen(html: &str) -> Seen {
+    Seen::of_tree(&Document::parse_html(html, &Limits::default()))
+}
+
+/// A page and what is known of it.
+struct Looked {
+    page: Page,
+    versions: PageVersions,
+    /// Between looks others visit it.
+    visits: u64,
+}
+
+impl Looked {
+    fn new(number: usize, rng: &mut fastrand::Rng) -> Looked {
+        Looked {
+            page: Page::new(number, rng),
+            versions: PageVersions::default(),
+            visits: rng.u64(100..100_000),
+        }
+    }
+
+    fn fetched(
+        &mut self,
+        furniture: &[Kind],
+        at_ms: i64,
+        changing: &str,
+        rng: &mut fastrand::Rng,
+    ) -> Seen {
+        self.visits += 1;
+        let mut fetch = Fetch {
+            at_ms,
+            page: self.page.number,
+            visits: self.visits,
+            rng,
+        };
+        seen(&self.page.served(furniture, &mut fetch, changing))
+    }
+
+    /// Looks at it as a worker does.
+    fn look(
+        &mut self,
+        (look, at_ms): (usize, i64),
+        furniture: &[Kind],
+        changing: &str,
+        site: &mut SiteBlocks,
+        rng: &mut fastrand::Rng,
+    ) -> Verdict {
+        self.visits += rng.u64(..50);
+        let mut found = self.fetched(furniture, at_ms, changing, rng);
+        if self.versions.is_news(&found, at_ms, site) {
+            let mut second_ms = at_ms + 5_000;
+            if found.shows_clock(at_ms) {
+                second_ms = second_ms.max((at_ms / 60_000 + 1) * 60_000 + 1_000);
+            }
+            let second = self.fetched(furniture, second_ms, changing, rng);
+            found = found.of_two_fetches(&second);
+        }
+        let look = LookAt {
+            key: LookKey {
+                task: look as u64 + 1,
+                number: 1,
+                at_ms,
+                ..LookKey::default()
+            },
+            run_began_ms: None,
+            answer: Answer::Page,
+            content_hash: None,
+            mapping: None,
+            mapping_version: None,
+            fields: &Map::new(),
+            seen: found,
+        };
+        self.versions.judge(&look, site).unwrap().verdict
+    }
+}
+
+/// Looks at a site whose pages never change. Returns how many looks there were behind the first, and how many of
+/// them were reported as a change.
+fn false_alarms(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut site = SiteBlocks::default();
+    let mut pages: Vec<Looked> = (0..PAGES)
+        .map(|number| Looked::new(number, &mut rng))
+        .collect();
+    let (mut looks, mut false_alarms) = (0, 0);
+    for (look, began_ms) in looks_at(&mut rng, is_hourly).into_iter().enumerate() {
+        for (number, page) in pages.iter_mut().enumerate() {
+            let at_ms = began_ms + number as i64 * 15_000;
+            let verdict = page.look((look, at_ms), furniture, "", &mut site, &mut rng);
+            looks += u64::from(look > 0);
+            false_alarms += u64::from(verdict == Verdict::Changed);
+        }
+    }
+    (looks, false_alarms)
+}
+
+/// Looks at a site on each of whose pages something changes once, and around it is furniture. Counts the changes
+/// that were not reported at the next look, by kind.
+fn misses(seed: u64, is_hourly: bool, missed: &mut BTreeMap<&'static str, u64>) {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut site = SiteBlocks::default();
+    let mut furniture: Vec<Kind> = KINDS.to_vec();
+    rng.shuffle(&mut furniture);
+    furniture.truncate(5);
+    let mut pages: Vec<(Looked, usize)> = (0..CHANGES.len())
+        .map(|number| (Looked::new(number, &mut rng), 1 + rng.usize(..LOOKS - 1)))
+        .collect();
+    for (look, began_ms) in looks_at(&mut rng, is_hourly).into_iter().enumerate() {
+        for (number, (page, changes_at)) in pages.iter_mut().enumerate() {
+            let (kind, before, after) = CHANGES[number];
+            let changing = if look < *changes_at { before } else { after };
+            let at_ms = began_ms + number as i64 * 15_000;
+            let verdict = page.look((look, at_ms), &furniture, changing, &mut site, &mut rng);
+            if look == *changes_at && verdict != Verdict::Changed {
+                *missed.entry(kind).or_default() += 1;
+            }
+        }
+    }
+}
+
+fn sites_of_each_kind() -> u64 {
+    let looks = std::env::var("WEBFILL_LOOKS").ok();
+    let looks: usize = looks.map_or(30_000, |text| text.parse().expect("a number of looks"));
+    (looks / (KINDS.len() * PAGES * (LOOKS - 1)) + 1) as u64
+}
+
+#[test]
+fn furniture_raises_no_alarm() {
+    println!("| furniture | false alarms in 1,000 looks |\n|---|---|");
+    let (mut looks, mut alarms) = (0, 0);
+    for kind in KINDS {
+        let (mut of_kind, mut false_of_kind) = (0, 0);
+        for site in 0..sites_of_each_kind() {
+            let (looks, found) = false_alarms(&[*kind], 4_711 + site, site % 4 == 3);
+            of_kind += looks;
+            false_of_kind += found;
+        }
+        let share = 1_000.0 * false_of_kind as f64 / of_kind as f64;
+        println!("| {} | {share:.1} |", kind.name);
+        looks += of_kind;
+        alarms += false_of_kind;
+    }
+    let share = 1_000.0 * alarms as f64 / looks as f64;
+    println!("| all {} kinds, {looks} looks | {share:.2} |", KINDS.len());
+    assert!(KINDS.len() >= 40);
+    assert!(share <= 1.0, "{share:.2} false alarms in 1,000 looks");
+}
+
+#[test]
+fn no_kind_of_change_is_missed() {
+    let mut missed = BTreeMap::new();
+    let sites = sites_of_each_kind() * 10;
+    for site in 0..sites {
+        misses(815 + site, site % 3 == 2, &mut missed);
+    }
+    println!(
+        "{} kinds of change, each {sites} times; missed: {missed:?}",
+        CHANGES.len()
+    );
+    assert!(CHANGES.len() >= 40);
+    assert!(missed.is_empty(), "{missed:?}");
+}
