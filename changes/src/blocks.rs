@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_document::{Document, NodeRef};
+use webfill_values::normal_form;
 
-use crate::normal::normal;
 use crate::{hash, masks};
 
 /// Text and blocks that are kept of a page; the rest counts as one block, of which only the hash is kept.
@@ -156,7 +156,7 @@ impl Blocks {
 
     /// Ends the block that is being read.
     fn end(&mut self, place: u32) {
-        let text = normal(&self.open);
+        let text = normal_form(&printable(&self.open));
         self.open.clear();
         if !text.chars().any(char::is_alphanumeric) {
             return;
@@ -229,6 +229,11 @@ fn without_numbers(word: &str) -> String {
     };
     let parts: Vec<String> = word.split(['-', '_']).map(part).collect();
     parts.join("-")
+}
+
+/// The text with spaces where it has control characters.
+fn printable(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 /// Passes the sentences of a long block; a short one as it is.
@@ -339,7 +344,7 @@ mod tests {
         );
         let parts = texts(&format!("<p>{long}"));
         assert_eq!(parts[0], "First one.");
-        assert_eq!(parts.join(" "), normal(&long));
+        assert_eq!(parts.join(" "), normal_form(&long));
     }
 
     #[test]

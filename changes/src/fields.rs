@@ -1,9 +1,9 @@
 //! Fields that a mapping has read, bounded for keeping and compared by value.
 
 use serde_json::{Map, Value};
+use webfill_values::normal_form;
 
 use crate::hash;
-use crate::normal::normal;
 
 /// A longer value is kept by its beginning and its hash.
 const MOST_VALUE_BYTES: usize = 8 << 10;
@@ -73,7 +73,7 @@ pub(crate) fn differing(
 /// The form in which a value is compared. The order of a list is no part of it, and 5.0 is 5.
 fn normal_value(value: &Value) -> Value {
     match value {
-        Value::String(text) => normal(text).into(),
+        Value::String(text) => normal_form(text).into(),
         Value::Number(number) => {
             let text = number.to_string();
             match text.split_once('.') {

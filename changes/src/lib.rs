@@ -15,7 +15,6 @@ mod difference;
 mod fields;
 mod look;
 mod masks;
-mod normal;
 mod page;
 mod seen;
 mod site;

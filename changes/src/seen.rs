@@ -5,6 +5,7 @@ use webfill_document::Document;
 
 use crate::blocks::{self, Block};
 use crate::masks;
+use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
 
 /// What is kept is no larger, before it is compressed.
@@ -84,10 +85,13 @@ impl Seen {
     }
 
     /// Whether it shows the time of the fetch in minutes, which two fetches within a minute would not show to move.
-    pub fn shows_clock(&self, at_ms: i64) -> bool {
-        self.blocks
-            .iter()
-            .any(|block| masks::shows_clock(&block.text, at_ms))
+    /// What the site is known for does not count.
+    pub fn shows_clock(&self, at_ms: i64, site: &SiteBlocks) -> bool {
+        let is_clock = |block: &Block| {
+            masks::shows_clock(&block.text, at_ms)
+                && site.unsteady().form(block.place, &block.text).is_none()
+        };
+        self.blocks.iter().any(is_clock)
     }
 
     /// Whether the two fetches of it differ.

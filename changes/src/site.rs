@@ -126,6 +126,12 @@ impl SiteBlocks {
                 self.unsteady.add_template(*place, template.clone());
             }
         }
+        for (place, text) in shown.timed() {
+            let is_new = !known.timed().contains(&(*place, *text));
+            if is_new && self.is_shown_again(&format!("{place} at {text}")) {
+                self.unsteady.add_timed(*place, *text);
+            }
+        }
         for (place, text) in shown.forms() {
             let is_new = !known.forms().contains(&(*place, *text));
             if is_new && self.is_shown_again(&format!("{place} {text}")) {

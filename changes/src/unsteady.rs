@@ -156,6 +156,10 @@ impl Unsteady {
         }
     }
 
+    pub(crate) fn timed(&self) -> &[(u32, u64)] {
+        &self.timed
+    }
+
     pub(crate) fn forms(&self) -> &[(u32, u64)] {
         &self.forms
     }

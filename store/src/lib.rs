@@ -62,7 +62,7 @@ pub use health::HealthState;
 pub use mongodb::{
     DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,
 };
-pub use page::{MAX_ENTRY_BYTES, Page, page_id};
+pub use page::{MAX_ENTRY_BYTES, Page, page_id, site_versions_id};
 pub use record::{
     MAX_RECORD_ID_BYTES, MappingOrder, MappingRules, Record, RecordCounts, RecordState, has_value,
 };

@@ -125,6 +125,11 @@ impl Page {
     }
 }
 
+/// The key of what a crawl's pages of a site have in common, among the versions of its pages.
+pub fn site_versions_id(app_id: &str, crawl_id: &str, site: &str) -> String {
+    format!("{app_id}/{crawl_id}/site/{site}")
+}
+
 /// The key of a page: app id, "/", crawl id, "/", hash of the canonical URL. None of the three has a
 /// "/" in it.
 pub fn page_id(app_id: &str, crawl_id: &str, url: &str) -> String {

@@ -336,6 +336,43 @@ fn a_page_without_a_mapping_is_fetched_twice_before_there_is_a_version_of_it() {
     assert_eq!(changes[0]["difference"], difference);
 }
 
+/// A list grows above a counter that each fetch moves, and an hour of closing moves by an hour.
+#[test]
+fn what_each_fetch_moves_is_left_out_wherever_it_stands() {
+    let watched = Watched::new(UNMAPPED, None);
+    let serve = |items: &'static str, hour: u32| {
+        let fetches = AtomicUsize::new(99);
+        watched.site().serve_with("/lamp", move |_| {
+            let number = fetches.fetch_add(1, Ordering::SeqCst);
+            page("Shop")
+                .html(format!(
+                    "<ul>{items}<li>{number} views</ul><p>Open until {hour}:00, caf\u{e9}</p>"
+                ))
+                .into()
+        });
+    };
+    for (items, hour) in [
+        ("<li>Lamp", 18),
+        ("<li>Lamp", 18),
+        ("<li>Chair<li>Lamp", 18),
+        ("<li>Chair<li>Lamp", 18),
+        ("<li>Chair<li>Lamp", 19),
+        ("<li>Chair<li>Lamp", 19),
+    ] {
+        serve(items, hour);
+        watched.run(&["/lamp"], &json!({}));
+    }
+    let changes = watched.changes(&[]);
+    let told: Vec<&str> = changes
+        .iter()
+        .filter_map(|change| change["difference"].as_str())
+        .collect();
+    assert_eq!(
+        told,
+        ["+ Chair", "~ Open until [-18:00,-]{+19:00,+} caf\u{e9}"]
+    );
+}
+
 #[test]
 fn if_the_second_fetch_fails_the_first_stands() {
     let watched = Watched::new(UNMAPPED, None);
@@ -350,7 +387,8 @@ fn if_the_second_fetch_fails_the_first_stands() {
     let summary: Value = serde_json::from_str(&first.stdout).expect("a summary");
     assert_eq!(summary["outcomes"], json!({"ok": 1}));
     watched.run(&["/lamp"], &json!({}));
-    assert_eq!(watched.web.visits().pages().len(), 3);
+    // What differs is fetched twice.
+    assert_eq!(watched.web.visits().pages().len(), 4);
     assert_eq!(watched.changes(&[]).len(), 1);
 }
 

@@ -47,9 +47,11 @@ use crate::task_result::TaskResult;
 use self::address::NamesGivenBack;
 use self::answered::Request;
 use self::rendering::{GivenBack, is_rendered_in_browser};
+use self::second_fetch::LookKind;
 use self::steps::log_step;
 
 pub use self::address::address_to_count;
+pub use self::second_fetch::Rechecks;
 
 mod address;
 mod answered;
@@ -93,6 +95,8 @@ pub struct Journey {
     pub crawls: RefCell<HashMap<CrawlKey, Arc<Crawl>>>,
     /// To recognise sites that answer every URL with one page.
     pub repeated_pages: RefCell<RepeatedPages>,
+    /// Where second fetches of pages that differ have shown nothing lately.
+    pub rechecks: RefCell<Rechecks>,
     /// Fetches in flight.
     pub slots: FetchSlots,
     pub figures: Figures,
@@ -165,7 +169,10 @@ impl Journey {
         let is_rendered = rendering == Rendering::Always && browser.is_some();
         let takes_tab = is_rendered
             || (rendering == Rendering::IfUnread && self.scripted_pages.borrow().has_filled(site));
-        let is_first_look = !is_rendered && self.is_first_look(&task, &crawl).await;
+        let look = match is_rendered {
+            true => LookKind::Only,
+            false => self.look_kind(&task, &crawl).await,
+        };
         // The requests for robots.txt and the page share one look-up.
         let _name = self.resolver.hold(&url);
         if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
@@ -189,7 +196,7 @@ impl Journey {
             return self.end_with_sitemaps(site, task, crawl, named).await;
         }
         // A page without a version has to come whole, or there would never be one.
-        let condition = match is_first_look || is_rendered {
+        let condition = match look == LookKind::First || is_rendered {
             true => conditional::Condition::default(),
             false => self.condition(&task, &crawl).await,
         };
@@ -255,9 +262,9 @@ impl Journey {
             self.note_no_browser(&mut page);
         }
         page.is_candidate = self.is_candidate(&page, rendering);
-        if is_first_look {
+        if look != LookKind::Only {
             return self
-                .look_twice(page, (slot, place), &url, request, permit)
+                .look_twice(look, page, (slot, place), &url, request, permit)
                 .await;
         }
         if page.is_candidate {

@@ -1,13 +1,20 @@
 //! What is kept of a page so that later looks can be compared with this one: its fields if a mapping has read
 //! it, else the blocks of its text; or that it was not found. An error is no look, and neither is a block.
 
-use webfill_changes::Seen;
+use std::time::Duration;
+
+use webfill_changes::{PageVersions, Seen, SiteBlocks};
 use webfill_document::{Document, Limits};
 use webfill_store::MAX_LOOK_BYTES;
 use webfill_wire::{Feature, Outcome};
 
 use crate::charset::Kind;
 use crate::task_result::TaskResult;
+
+const MINUTE_MS: i64 = 60_000;
+
+/// By how much the clock of a server may be behind.
+const CLOCK_OFF_MS: i64 = 1_000;
 
 /// Of a page that was read.
 pub(crate) fn of_page(
@@ -22,12 +29,11 @@ pub(crate) fn of_page(
     if result.mapping.is_some() {
         return Some(Seen::nothing().packed());
     }
-    let at_ms = result.started_at_ms;
     let seen = match kind {
-        Kind::Html => Seen::of_tree(&Document::parse_html(text, limits), at_ms),
-        Kind::Xml => Seen::of_tree(&Document::parse_xml(text, limits), at_ms),
-        Kind::Json => Seen::of_json(text, at_ms),
-        Kind::Text | Kind::Unsupported => Seen::of_text(text, at_ms),
+        Kind::Html => Seen::of_tree(&Document::parse_html(text, limits)),
+        Kind::Xml => Seen::of_tree(&Document::parse_xml(text, limits)),
+        Kind::Json => Seen::of_json(text),
+        Kind::Text | Kind::Unsupported => Seen::of_text(text),
     };
     packed(&seen)
 }
@@ -41,13 +47,43 @@ fn is_compared(result: &TaskResult) -> bool {
     result.crawl.has(Feature::Changes) && result.outcome == Outcome::Ok
 }
 
-/// Notes in a page's look where a second fetch of it differs.
-pub(crate) fn note_second(first: &mut TaskResult, second: &TaskResult) {
+/// What is known of a page and of its site when it is looked at.
+pub(crate) struct Known {
+    pub(crate) page: Option<PageVersions>,
+    pub(crate) site: SiteBlocks,
+}
+
+/// What a look asks of a second fetch.
+pub(crate) struct Recheck {
+    /// To wait until the next minute, because a clock is shown.
+    pub(crate) wait: Duration,
+}
+
+/// Whether a look must be followed by a second fetch: it is the first one, or differs from what is known.
+pub(crate) fn recheck(look: &[u8], at_ms: i64, known: &Known) -> Option<Recheck> {
+    let seen = Seen::unpacked(look).ok()?;
+    let is_news = known
+        .page
+        .as_ref()
+        .is_none_or(|page| page.is_news(&seen, at_ms, &known.site));
+    let wait_ms = match seen.shows_clock(at_ms, &known.site) {
+        true => (at_ms.div_euclid(MINUTE_MS) + 1) * MINUTE_MS + CLOCK_OFF_MS - at_ms,
+        false => 0,
+    };
+    is_news.then_some(Recheck {
+        wait: Duration::from_millis(wait_ms.unsigned_abs()),
+    })
+}
+
+/// Notes in a page's look where a second fetch of it differs. Returns whether it does.
+pub(crate) fn note_second(first: &mut TaskResult, second: &TaskResult) -> bool {
     let seen = |result: &TaskResult| Seen::unpacked(result.look.as_ref()?).ok();
-    if let (None, Some(one), Some(other)) = (&second.mapping, seen(first), seen(second)) {
-        let seen = one.of_two_fetches(first.started_at_ms, &other, second.started_at_ms);
-        first.look = packed(&seen).or(first.look.take());
-    }
+    let (None, Some(one), Some(other)) = (&second.mapping, seen(first), seen(second)) else {
+        return false;
+    };
+    let seen = one.of_two_fetches(&other);
+    first.look = packed(&seen).or(first.look.take());
+    seen.is_unsteady()
 }
 
 /// Of an answer without a page.

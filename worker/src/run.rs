@@ -254,6 +254,7 @@ fn journey(
         names_given_back: RefCell::default(),
         cache,
         stored_pages: StoredPages::start(Arc::clone(&store)),
+        rechecks: RefCell::default(),
         store,
         reading_stored: tokio::sync::Mutex::default(),
         mappings: RefCell::default(),

@@ -22,6 +22,7 @@ type Question<A> = (String, oneshot::Sender<A>);
 pub struct StoredPages {
     known: mpsc::Sender<Question<KnownPage>>,
     versions: mpsc::Sender<Question<bool>>,
+    states: mpsc::Sender<Question<Vec<u8>>>,
 }
 
 impl StoredPages {
@@ -33,10 +34,19 @@ impl StoredPages {
         tokio::task::spawn_local(answer(known_asked, move |ids| {
             known_pages(Arc::clone(&of_known), ids)
         }));
+        let of_versions = Arc::clone(&store);
         tokio::task::spawn_local(answer(versions_asked, move |ids| {
-            have_versions(Arc::clone(&store), ids)
+            have_versions(Arc::clone(&of_versions), ids)
         }));
-        StoredPages { known, versions }
+        let (states, states_asked) = mpsc::channel(MOST_AT_ONCE);
+        tokio::task::spawn_local(answer(states_asked, move |ids| {
+            states_of(Arc::clone(&store), ids)
+        }));
+        StoredPages {
+            known,
+            versions,
+            states,
+        }
     }
 
     /// The stored page with this key, if it can be asked for conditionally and the store answers soon.
@@ -48,6 +58,12 @@ impl StoredPages {
     /// Whether there is something to compare the page with this key with; `None` if the store does not tell.
     pub async fn has_versions(&self, id: String) -> Option<bool> {
         ask(&self.versions, id).await
+    }
+
+    /// What a page, or the pages of a site, are compared with; `None` if there is nothing, or the store does not
+    /// tell.
+    pub async fn versions_of(&self, id: String) -> Option<Vec<u8>> {
+        ask(&self.states, id).await
     }
 }
 
@@ -83,6 +99,14 @@ async fn known_pages(
 ) -> Result<HashMap<String, KnownPage>, StoreError> {
     let known = store.known_pages(ids).await?.into_iter();
     Ok(known.map(|page| (page.id.clone(), page)).collect())
+}
+
+async fn states_of(
+    store: Arc<dyn Store>,
+    ids: Vec<String>,
+) -> Result<HashMap<String, Vec<u8>>, StoreError> {
+    let versions = store.versions(ids).await?.into_iter();
+    Ok(versions.map(|found| (found.id, found.state)).collect())
 }
 
 async fn have_versions(

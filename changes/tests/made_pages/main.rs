@@ -152,7 +152,7 @@ impl Looked {
         let mut found = self.fetched(furniture, at_ms, changing, rng);
         if self.versions.is_news(&found, at_ms, site) {
             let mut second_ms = at_ms + 5_000;
-            if found.shows_clock(at_ms) {
+            if found.shows_clock(at_ms, site) {
                 second_ms = second_ms.max((at_ms / 60_000 + 1) * 60_000 + 1_000);
             }
             let second = self.fetched(furniture, second_ms, changing, rng);

@@ -10,7 +10,7 @@ use webfill_changes::{
 };
 use webfill_store::{
     Change, ChangeKind, CrawlId, Cursor, MAX_JUDGEMENT_BYTES, MAX_LOOK_BYTES, Store, StoreError,
-    Versions, parse_iso_time,
+    Versions, parse_iso_time, site_versions_id,
 };
 
 /// What looks have shown.
@@ -49,7 +49,7 @@ fn text<'p>(page: &'p Value, name: &str) -> &'p str {
 /// Where what comes and goes on a site is kept, for each crawl.
 fn site_id(page: &Value) -> String {
     let of = |name| text(page, name);
-    format!("{}/{}/site/{}", of("app_id"), of("crawl_id"), of("site"))
+    site_versions_id(of("app_id"), of("crawl_id"), of("site"))
 }
 
 impl Judging {

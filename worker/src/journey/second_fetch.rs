@@ -1,14 +1,17 @@
-//! The second fetch: a page that is compared by its text is fetched twice before there is a version of it. Where
-//! the two differ, it differs at each fetch (ads, counters), and is not compared from then on.
+//! The second fetch: a page that is compared by its text is fetched again when it is looked at for the first time, and
+//! when it differs from what is known of it. Where the two fetches differ, it differs at each fetch (ads, counters),
+//! and is not compared from then on. If the page shows a clock, the second fetch waits for the next minute.
 //!
 //! It is a further request of the same task: after the site's delay, under the same permission, turn and gate.
 //! Meanwhile the result of the first fetch waits without its body, within a budget. Whatever happens to the second
 //! one, the first stands; if the process dies in between, the task begins anew.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use webfill_store::page_id;
+use webfill_changes::{PageVersions, SiteBlocks};
+use webfill_store::{page_id, site_versions_id};
 use webfill_urls::Url;
 use webfill_wire::{Feature, Lane, Outcome, Task};
 
@@ -18,30 +21,80 @@ use crate::crawl::Crawl;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::PageRequest;
 use crate::fetch_slots::FetchSlot;
-use crate::look;
+use crate::look::{self, Known, Recheck};
 use crate::now::Now;
 use crate::permission::Permission;
 use crate::permits::{Denied, Permit};
 use crate::sites::Turn;
 use crate::task_result::TaskResult;
 
+/// What is known of a page that is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LookKind {
+    /// It is fetched once: nobody compares it, or only what a browser shows.
+    Only,
+    /// There is nothing to compare it with.
+    First,
+    Later,
+}
+
+/// Where second fetches of pages that differ have shown nothing, by site: what moves on all pages of a site, such as
+/// the headline of the day, would have each of them fetched twice.
+#[derive(Debug, Default)]
+pub struct Rechecks(HashMap<String, u32>);
+
+impl Rechecks {
+    /// After so many second fetches in a row that have shown nothing, only each [`ONE_OF`]th page is fetched again.
+    const MOST_FRUITLESS: u32 = 5;
+    const ONE_OF: u32 = 5;
+    const MOST_SITES: usize = 4_096;
+
+    fn are_worth_it(&mut self, site: &str) -> bool {
+        let Some(fruitless) = self.0.get_mut(site) else {
+            return true;
+        };
+        if *fruitless < Self::MOST_FRUITLESS {
+            return true;
+        }
+        *fruitless = fruitless.wrapping_add(1).max(Self::MOST_FRUITLESS);
+        fruitless.is_multiple_of(Self::ONE_OF)
+    }
+
+    fn note(&mut self, site: &str, has_shown_something: bool) {
+        if has_shown_something {
+            self.0.remove(site);
+            return;
+        }
+        if self.0.len() >= Self::MOST_SITES && !self.0.contains_key(site) {
+            self.0.clear();
+        }
+        let fruitless = self.0.entry(site.to_owned()).or_default();
+        *fruitless = fruitless.saturating_add(1);
+    }
+}
+
 /// If the site asks for a longer pause than this beyond its delay (`Retry-After`), the first fetch has to do.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
 impl Journey {
-    /// Whether the crawl looks for changes and has no version of the page. One that a browser renders is
+    /// Whether the crawl looks for changes, and has versions of the page. One that a browser renders is
     /// fetched once.
-    pub(super) async fn is_first_look(&self, task: &Task, crawl: &Crawl) -> bool {
+    pub(super) async fn look_kind(&self, task: &Task, crawl: &Crawl) -> LookKind {
         if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.given_up.is_some() {
-            return false;
+            return LookKind::Only;
         }
         let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);
-        self.stored_pages.has_versions(id).await == Some(false)
+        match self.stored_pages.has_versions(id).await {
+            Some(false) => LookKind::First,
+            Some(true) => LookKind::Later,
+            None => LookKind::Only,
+        }
     }
 
-    /// Hands a page on that is looked at for the first time.
+    /// Hands a page on that is compared, fetched again if need be.
     pub(super) async fn look_twice(
         &self,
+        look: LookKind,
         page: FetchedPage,
         (slot, place): (Option<TakenTurn<'_>>, Option<FetchSlot<'_>>),
         url: &Url,
@@ -73,13 +126,71 @@ impl Journey {
         }
         held.set(first.memory_bytes());
         if first.mapping.is_none() && first.look.is_some() {
-            if let Some(second) = self.fetch_again(&first, url, permit).await {
-                look::note_second(&mut first, &second);
-            }
+            self.recheck(look, &mut first, url, permit).await;
             let turn = Turn::Page(first.delay.unwrap_or(self.politeness.delay()));
             first.next_start = self.sites.borrow().next_start(&first.task.site, turn);
         }
         self.report(first).await;
+    }
+
+    /// Fetches a page again if it is new or differs from what is known, and notes what differs at each fetch.
+    async fn recheck(&self, look: LookKind, first: &mut TaskResult, url: &Url, permit: &Permit) {
+        let Some(recheck) = self.wanted_recheck(look, first).await else {
+            return;
+        };
+        let site = &*first.task.site;
+        if look == LookKind::Later && !self.rechecks.borrow_mut().are_worth_it(site) {
+            return;
+        }
+        if !self.wait_for_minute(recheck.wait, permit).await {
+            return;
+        }
+        let Some(second) = self.fetch_again(first, url, permit).await else {
+            return;
+        };
+        let is_unsteady = look::note_second(first, &second);
+        if look == LookKind::Later {
+            let mut rechecks = self.rechecks.borrow_mut();
+            rechecks.note(&first.task.site, is_unsteady);
+        }
+    }
+
+    async fn wanted_recheck(&self, look: LookKind, first: &TaskResult) -> Option<Recheck> {
+        let seen = first.look.clone()?;
+        let (crawl, task) = (&first.crawl, &first.task);
+        let of_site = site_versions_id(&crawl.app_id, &crawl.crawl_id, &task.site);
+        let site = self.stored_pages.versions_of(of_site).await;
+        let page = match look {
+            LookKind::Later => {
+                let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);
+                Some(self.stored_pages.versions_of(id).await?)
+            }
+            LookKind::First | LookKind::Only => None,
+        };
+        let at_ms = first.started_at_ms;
+        // It compares thousands of texts.
+        let compare = move || {
+            let known = Known {
+                page: page.and_then(|state| PageVersions::unpacked(&state).ok()),
+                site: site
+                    .and_then(|state| SiteBlocks::unpacked(&state).ok())
+                    .unwrap_or_default(),
+            };
+            look::recheck(&seen, at_ms, &known)
+        };
+        tokio::task::spawn_blocking(compare).await.ok()?
+    }
+
+    /// Waits until the next minute has begun. False if the task is called back meanwhile.
+    async fn wait_for_minute(&self, wait: Duration, permit: &Permit) -> bool {
+        let until = tokio::time::Instant::now() + wait;
+        while tokio::time::Instant::now() < until && !permit.is_recalled() && !self.draining.get() {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                () = self.called_back.notified() => {}
+            }
+        }
+        !permit.is_recalled() && !self.draining.get()
     }
 
     /// Has a page read by the extraction thread. `None` if this process ends.
