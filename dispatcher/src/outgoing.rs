@@ -32,6 +32,13 @@ pub struct HttpAsker {
     pub(crate) permit: Option<Arc<Permit>>,
 }
 
+impl HttpAsker {
+    /// Of the request.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 impl From<u64> for HttpAsker {
     fn from(number: u64) -> HttpAsker {
         HttpAsker {

@@ -176,8 +176,8 @@ impl Store for Mongo {
 
     async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let count = saves.len();
-        let order = self.order();
-        self.call(async move |db: Db| taking_back::take_back(&db, &saves, &order).await)
+        let rules = self.rules();
+        self.call(async move |db: Db| taking_back::take_back(&db, &saves, &rules).await)
             .await
             .unwrap_or_else(|error| fail_all(count, &error))
     }

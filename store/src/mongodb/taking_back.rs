@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::{pages, records};
 use crate::error::StoreError;
 use crate::page::Page;
-use crate::record::MappingOrder;
+use crate::record::FillRules;
 use crate::site_clock::clamped;
 use crate::store::{Save, Saved};
 use crate::timestamp::iso_time;
@@ -19,7 +19,7 @@ use crate::timestamp::iso_time;
 pub(super) async fn take_back(
     db: &Db,
     saves: &[Save],
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     let ids: Vec<String> = saves.iter().map(|save| save.page.id()).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -42,8 +42,8 @@ pub(super) async fn take_back(
             at_ms: save.page.started_at_ms,
         }));
     }
-    records::take_back(db, &requests, order).await?;
-    pages::save(db, saves, order).await
+    records::take_back(db, &requests, rules).await?;
+    pages::save(db, saves, rules).await
 }
 
 /// When the stored fetch began, if it is of the same delivery as this page.

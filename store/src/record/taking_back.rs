@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{MappingOrder, StoredRecord};
+use super::identity::EVIDENCE;
+use super::{FillRules, MappingOrder, StoredRecord};
 
 impl StoredRecord {
     /// Takes back what one fetch of a page has brought. A field gets the best value of other pages instead, or the one
@@ -11,7 +12,7 @@ impl StoredRecord {
     pub(crate) fn take_back(
         &mut self,
         (url, started_at): (&str, &str),
-        order: &MappingOrder,
+        rules: &FillRules,
         now_ms: i64,
     ) -> bool {
         let before = self.clone();
@@ -28,7 +29,7 @@ impl StoredRecord {
         let taken: Vec<String> = taken.map(|(name, _)| name.clone()).collect();
         for name in taken {
             self.sources.shift_remove(&name);
-            match self.best_candidate(&name, order) {
+            match self.best_candidate(&name, &rules.order) {
                 Some(candidate) => self.have_again(&name, candidate),
                 None => {
                     let former = self.former_value(&name).unwrap_or(json!({"value": null}));
@@ -70,7 +71,10 @@ impl StoredRecord {
     fn have_again(&mut self, name: &str, other: Value) {
         if !other["url"].is_null() {
             let (url, mapping, at) = (&other["url"], &other["mapping"], &other["at"]);
-            let source = json!({"url": url, "mapping": mapping, "at": at});
+            let mut source = json!({"url": url, "mapping": mapping, "at": at});
+            if let Some(evidence) = other.get(EVIDENCE) {
+                source[EVIDENCE] = evidence.clone();
+            }
             self.sources.insert(name.to_owned(), source);
         }
         self.fields.insert(name.to_owned(), other["value"].clone());
@@ -94,6 +98,9 @@ mod tests {
             mapping: Some("m"),
             started_at_ms: at_ms,
             ended_at_ms: at_ms + 1,
+            depth: Some(0),
+            forks: &[],
+            is_of_other: false,
         }
     }
 
@@ -113,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_a_page_brought_goes_and_what_others_brought_stays() {
-        let order = MappingOrder::default();
+        let rules = FillRules::default();
         let (block, real) = (values("Just a moment", ""), values("Ada", "Ockham"));
         let taken = ("http://a.org/1", iso_time(AT_MS));
         let taken = (taken.0, taken.1.as_str());
@@ -125,18 +132,18 @@ mod tests {
                 page("http://a.org/2", &real, AT_MS),
             ];
             for index in [usize::from(!first_is_block), usize::from(first_is_block)] {
-                record.fill(&pages[index], &order);
+                record.fill(&pages[index], &rules);
             }
-            assert!(record.take_back(taken, &order, AT_MS + 5));
+            assert!(record.take_back(taken, &rules, AT_MS + 5));
             assert_eq!(record.fields["name"], "Ada");
             assert_eq!(record.sources["name"]["url"], "http://a.org/2");
             assert!(record.candidates.is_empty() && record.missing.is_empty());
             assert!(record.resolved_at.is_some());
-            assert!(!record.take_back(taken, &order, AT_MS + 6), "repeated");
+            assert!(!record.take_back(taken, &rules, AT_MS + 6), "repeated");
         }
         let mut alone = record();
-        alone.fill(&page("http://a.org/1", &block, AT_MS), &order);
-        assert!(alone.take_back(taken, &order, AT_MS + 5));
+        alone.fill(&page("http://a.org/1", &block, AT_MS), &rules);
+        assert!(alone.take_back(taken, &rules, AT_MS + 5));
         assert_eq!(alone.fields["name"], Value::Null);
         assert_eq!(alone.missing, ["town", "name"]);
         assert!(alone.sources.is_empty() && alone.resolved_at.is_none());
@@ -144,16 +151,16 @@ mod tests {
 
     #[test]
     fn a_refresh_that_met_a_block_has_found_nothing() {
-        let order = MappingOrder::default();
+        let rules = FillRules::default();
         let (real, block) = (values("Ada", "Ockham"), values("Just a moment", "Nowhere"));
         let url = "http://a.org/1";
         let mut record = record();
-        record.fill(&page(url, &real, AT_MS), &order);
+        record.fill(&page(url, &real, AT_MS), &rules);
         let (filled, later) = (record.clone(), AT_MS + 1_000);
         record.missing = vec!["name".into(), "town".into()];
-        record.fill(&page(url, &block, later), &order);
+        record.fill(&page(url, &block, later), &rules);
         assert_eq!(record.fields["name"], "Just a moment");
-        assert!(record.take_back((url, &iso_time(later)), &order, later));
+        assert!(record.take_back((url, &iso_time(later)), &rules, later));
         assert_eq!(
             (&record.fields, &record.sources),
             (&filled.fields, &filled.sources)

@@ -162,14 +162,13 @@ impl Store for Sqlite {
     }
 
     /// One transaction.
-    /// One transaction.
     async fn take_back(&self, saves: Vec<Save>) -> Vec<Result<Saved, StoreError>> {
         let count = saves.len();
-        let order = self.order();
+        let rules = self.rules();
         self.thread
             .call(move |db| {
                 write_each(db, &saves, pages::describe_save, |conn, save| {
-                    pages::take_back(conn, save, &order)
+                    pages::take_back(conn, save, &rules)
                 })
             })
             .await

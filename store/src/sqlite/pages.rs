@@ -74,11 +74,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
 }
 
 /// Stores a page in the place of what its delivery has stored, and takes back what that has brought.
-pub(super) fn take_back(
-    conn: &Connection,
-    save: &Save,
-    order: &MappingOrder,
-) -> Result<Saved, Fault> {
+pub(super) fn take_back(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
     let page = &save.page;
     let sql = "SELECT started_at FROM pages
         WHERE _id = ?1 AND epoch = ?2 AND task = ?3 AND attempts = ?4";
@@ -91,10 +87,10 @@ pub(super) fn take_back(
     if let Some(started_at) = started_at {
         let fetch = (page.url.as_str(), started_at.as_str());
         for record in &save.records {
-            records::take_back(conn, record, fetch, order, page.started_at_ms)?;
+            records::take_back(conn, record, fetch, rules, page.started_at_ms)?;
         }
     }
-    self::save(conn, save, order)
+    self::save(conn, save, rules)
 }
 
 fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Fault> {

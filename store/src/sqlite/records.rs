@@ -112,14 +112,14 @@ pub(super) fn take_back(
     conn: &Connection,
     key: &str,
     fetch: (&str, &str),
-    order: &MappingOrder,
+    rules: &FillRules,
     now_ms: i64,
 ) -> Result<(), Fault> {
     let Some(mut stored) = load(conn, key)? else {
         return Ok(());
     };
     let before = stored.state();
-    if stored.take_back(fetch, order, now_ms) {
+    if stored.take_back(fetch, rules, now_ms) {
         keep(conn, key, &stored)?;
         source_documents::mark_unwritten(conn, key)?;
         if stored.state() != before {

@@ -113,7 +113,9 @@ async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_m
     }
     let id = crawl_of(store, dataset).await;
     let put = store.put_dataset(&id, vec![input], now_ms).await;
-    put.into_iter().for_each(|put| drop(put.unwrap()));
+    for put in put {
+        put.unwrap();
+    }
 }
 
 /// Writes back; a kill may come before and after the dataset's server has carried it out.

@@ -242,7 +242,7 @@ impl World {
         if self.coordinator.is_up() && !self.is_stopped(Place::Dispatcher) {
             self.turn(|dispatcher, now_ms| {
                 let asked = control::read(frame, now_ms);
-                dispatcher.handle_request(Client::Http(number), asked, now_ms)
+                dispatcher.handle_request(Client::Http(number.into()), asked, now_ms)
             });
         }
     }
@@ -271,8 +271,9 @@ impl World {
         }
         if self.machines_seen.are_watched() {
             let asked = control::read(br#"{"action": "status"}"#, now_ms);
-            worked = worked
-                .and_then(|()| dispatcher.handle_request(Client::Http(STATUS), asked, now_ms));
+            worked = worked.and_then(|()| {
+                dispatcher.handle_request(Client::Http(STATUS.into()), asked, now_ms)
+            });
         }
         worked.expect("the database is healthy");
         let mut committed = Committed::default();
@@ -300,10 +301,11 @@ impl World {
         self.judge_standstill(committed.outgoing.iter().any(is_hand_out));
         for message in committed.outgoing {
             match message {
-                OutgoingMessage::ToClient(Client::Http(STATUS), _) => {}
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
-                OutgoingMessage::ToClient(Client::Http(number), answer) => {
-                    self.take_operators_answer(number as usize, &answer);
+                OutgoingMessage::ToClient(Client::Http(asker), answer) => {
+                    if asker.number() != STATUS {
+                        self.take_operators_answer(asker.number() as usize, &answer);
+                    }
                 }
                 OutgoingMessage::ToClient(_, answer) => self.client.answer = Some(answer),
                 OutgoingMessage::FinishedPage(_) | OutgoingMessage::Notice { .. } => {}
@@ -320,7 +322,9 @@ impl World {
     /// The answer about all machines comes before what is sent to them.
     fn note_statuses(&mut self, messages: &[OutgoingMessage]) {
         for message in messages {
-            if let OutgoingMessage::ToClient(Client::Http(STATUS), status) = message {
+            if let OutgoingMessage::ToClient(Client::Http(asker), status) = message
+                && asker.number() == STATUS
+            {
                 self.note_status(status);
             }
         }

@@ -3,7 +3,7 @@
 use super::{EntryResult, RecordDocument, group_by_record, read_modify_write};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
-use crate::record::MappingOrder;
+use crate::record::FillRules;
 
 /// A fetch of a page that has brought nothing, as it turns out.
 pub(in crate::mongodb) struct TakeBackRequest<'a> {
@@ -18,13 +18,13 @@ pub(in crate::mongodb) struct TakeBackRequest<'a> {
 pub(in crate::mongodb) async fn take_back(
     db: &Db,
     requests: &[TakeBackRequest<'_>],
-    order: &MappingOrder,
+    rules: &FillRules,
 ) -> Result<(), Fault> {
     let by_record = group_by_record(requests.iter().map(|request| request.record.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| -> Vec<EntryResult<()>> {
         let take_back_one = |index: &usize| {
             if let Some(kept) = kept {
-                kept.take_back(&requests[*index], order);
+                kept.take_back(&requests[*index], rules);
             }
             Ok(())
         };
@@ -34,9 +34,9 @@ pub(in crate::mongodb) async fn take_back(
 }
 
 impl RecordDocument {
-    fn take_back(&mut self, request: &TakeBackRequest<'_>, order: &MappingOrder) {
+    fn take_back(&mut self, request: &TakeBackRequest<'_>, rules: &FillRules) {
         let fetch = (request.url, request.started_at.as_str());
-        if self.record.take_back(fetch, order, request.at_ms) {
+        if self.record.take_back(fetch, rules, request.at_ms) {
             self.mark_unwritten();
         }
     }

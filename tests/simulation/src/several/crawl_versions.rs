@@ -105,7 +105,7 @@ impl Dispatcher {
 
     fn ask_core(&mut self, number: u64, request: &Value, now_ms: i64) {
         let asked = control::read(request.to_string().as_bytes(), now_ms);
-        let client = Client::Http(number);
+        let client = Client::Http(number.into());
         let done = self.core().handle_request(client, asked, now_ms);
         done.expect("the database is healthy");
     }

@@ -319,7 +319,7 @@ impl World {
             }
             OutgoingMessage::ToClient(Asker::Http(request), answer) => {
                 assert_eq!(answer.get("error"), None, "{answer}");
-                self.dispatchers[number].take_answer_of_core(request);
+                self.dispatchers[number].take_answer_of_core(request.number());
             }
             _ => {}
         }
