@@ -265,6 +265,7 @@ mod tests {
             unmatched: 3,
             resolved: [("name".to_owned(), 2)].into(),
             missing: [("born".to_owned(), 7)].into(),
+            doubts: BTreeMap::new(),
         }
     }
 
