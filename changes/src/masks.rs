@@ -46,7 +46,7 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
 
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
-        r"(?i)\b(?P<h>[01]?\d|2[0-3])[:.](?P<m>[0-5]\d)(?:[:.][0-5]\d(?:[.,]\d+)?)?\b(?: ?(?P<half>[ap])\.?m\b\.?)?",
+        r"(?i)\b(?P<h>[01]?\d|2[0-3])[:.](?P<m>[0-5]\d)(?P<s>[:.][0-5]\d(?:[.,]\d+)?)?\b(?: ?(?P<half>[ap])\.?m\b\.?)?",
     )
 });
 
@@ -155,15 +155,23 @@ fn replaced<'t>(
     }
 }
 
-/// Whether the text has a clock time that may be that of a moment, in whatever time zone.
-pub(crate) fn shows_clock(text: &str, at_ms: i64) -> bool {
+/// In which steps a clock moves that the text shows and that may be that of a moment, in whatever time zone: a
+/// minute or a second, in milliseconds.
+pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     const ZONE_STEP: i64 = 15;
     const OFF: i64 = 2;
     let minutes = at_ms.div_euclid(60_000);
-    CLOCK.captures_iter(text).any(|found| {
-        let off = clock(&found).map(|clock| (clock - minutes).rem_euclid(ZONE_STEP));
-        off.is_some_and(|off| off <= OFF || off >= ZONE_STEP - OFF)
-    })
+    let steps = CLOCK.captures_iter(text).filter_map(|found| {
+        let off = (clock(&found)? - minutes).rem_euclid(ZONE_STEP);
+        let is_now = off <= OFF || off >= ZONE_STEP - OFF;
+        let step_ms = if found.name("s").is_some() {
+            1_000
+        } else {
+            60_000
+        };
+        is_now.then_some(step_ms)
+    });
+    steps.max()
 }
 
 /// What a date may say: day and month, or month and day.

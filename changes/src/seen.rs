@@ -84,14 +84,15 @@ impl Seen {
         }
     }
 
-    /// Whether it shows the time of the fetch in minutes, which two fetches within a minute would not show to move.
-    /// What the site is known for does not count.
-    pub fn shows_clock(&self, at_ms: i64, site: &SiteBlocks) -> bool {
-        let is_clock = |block: &Block| {
-            masks::shows_clock(&block.text, at_ms)
-                && site.unsteady().form(block.place, &block.text).is_none()
+    /// In which steps a clock moves that it shows, in milliseconds: two fetches within one do not show that it
+    /// moves. What the site is known for does not count.
+    pub fn clock_step_ms(&self, at_ms: i64, site: &SiteBlocks) -> Option<i64> {
+        let step_ms = |block: &Block| {
+            let step_ms = masks::clock_step_ms(&block.text, at_ms)?;
+            let is_known = site.unsteady().form(block.place, &block.text).is_some();
+            (!is_known).then_some(step_ms)
         };
-        self.blocks.iter().any(is_clock)
+        self.blocks.iter().filter_map(step_ms).max()
     }
 
     /// Whether the two fetches of it differ.

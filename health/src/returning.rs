@@ -19,7 +19,7 @@ const PAGES: usize = 256;
 const FIELDS: usize = 64;
 
 /// ln(.5 / .05), and ln(.5 / .95).
-const LOST: f64 = 2.302_585_092_994_046;
+const LOST: f64 = std::f64::consts::LN_10;
 const KEPT: f64 = -0.641_853_886_172_394_8;
 
 /// Of a page that still lacks what it has lost.
@@ -188,7 +188,7 @@ impl Returning {
             let had = had
                 .filter(|page| page.has & bit != 0 || page.is_fresh(bit))
                 .count();
-            if had * 2 >= self.pages.len() + 1 {
+            if had * 2 > self.pages.len() {
                 usual |= bit;
             }
         }

@@ -83,8 +83,9 @@ pub(crate) fn of(found: &Found, one: usize) -> Option<Guard> {
     guards.find(is_matched)
 }
 
-const TYPES: &[(&str, fn(&str) -> bool)] =
-    &[("email", is_email), ("url", is_url), ("date", is_iso_date)];
+type IsOfType = fn(&str) -> bool;
+
+const TYPES: &[(&str, IsOfType)] = &[("email", is_email), ("url", is_url), ("date", is_iso_date)];
 
 fn whole(code: String) -> String {
     format!("^{code}$")
@@ -113,7 +114,7 @@ fn loose(values: &[&str]) -> Option<String> {
     let digits = |value: &&str| value.bytes().filter(u8::is_ascii_digit).count();
     let least = values.iter().map(digits).min()?.saturating_sub(SHORTER);
     let longest = values.iter().map(|value| value.len()).max()?;
-    if !values.iter().all(|value| is_number(value)) || least < SHORTEST {
+    if !values.iter().all(is_number) || least < SHORTEST {
         return None;
     }
     let most = (longest as f64 * LONGER) as usize;

@@ -17,8 +17,9 @@ const SHARDED: [&str; 4] = ["pages", "records", "bodies", "versions"];
 
 /// What is asked of them by something else, with the members of the filter: counts of a crawl, and pages that are read
 /// again, in the order of their keys.
-const TO_EVERY_SHARD: [&str; 5] = [
+const TO_EVERY_SHARD: [&str; 6] = [
     "records: crawls",
+    "records: crawls, doubts.pages",
     "records: crawls, resolved_at",
     "pages: ",
     "pages: _id, outcome",

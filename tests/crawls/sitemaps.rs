@@ -404,7 +404,7 @@ fn a_count_on_the_first_page_leads_to_all_pages_of_a_list() {
         "url_patterns": [{"type": "prefix", "pattern": "http://lists.other/search"}],
         "url_parsers": [{"processors": [
             {"type": "css", "parameters": {"selector": ".total"}},
-            {"type": "number"},
+            {"type": "number", "parameters": {"group": ","}},
             {"type": "pagination", "parameters": {"parameter": "start", "step": 100}},
         ]}],
     });

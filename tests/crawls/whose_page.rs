@@ -30,7 +30,14 @@ fn listing(web: &Web) {
             &path,
             page("Member")
                 .field("name", &name(number))
-                .field("location", if number % 3 == 0 { "Leeds" } else { "York" })
+                .field(
+                    "location",
+                    if number.is_multiple_of(3) {
+                        "Leeds"
+                    } else {
+                        "York"
+                    },
+                )
                 .field("tel", &tel(number)),
         );
     }
@@ -122,7 +129,11 @@ fn fields_of_a_mapping_tell_whose_page_it_is() {
     let crawled = crawl(&web, &mapping, &records);
     for (id, stored) in crawled.work.stored().records() {
         let number: usize = id.parse().unwrap();
-        let place = if number % 3 == 0 { "Leeds" } else { "York" };
+        let place = if number.is_multiple_of(3) {
+            "Leeds"
+        } else {
+            "York"
+        };
         assert_eq!(stored.fields["location"], place, "record {id}");
         assert_eq!(
             stored.sources["location"]["url"],

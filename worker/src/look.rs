@@ -11,10 +11,8 @@ use webfill_wire::{Feature, Outcome};
 use crate::charset::Kind;
 use crate::task_result::TaskResult;
 
-const MINUTE_MS: i64 = 60_000;
-
 /// By how much the clock of a server may be behind.
-const CLOCK_OFF_MS: i64 = 1_000;
+const CLOCK_OFF_MS: i64 = 500;
 
 /// Of a page that was read.
 pub(crate) fn of_page(
@@ -55,7 +53,7 @@ pub(crate) struct Known {
 
 /// What a look asks of a second fetch.
 pub(crate) struct Recheck {
-    /// To wait until the next minute, because a clock is shown.
+    /// Until a clock has moved that the page shows.
     pub(crate) wait: Duration,
 }
 
@@ -66,10 +64,9 @@ pub(crate) fn recheck(look: &[u8], at_ms: i64, known: &Known) -> Option<Recheck>
         .page
         .as_ref()
         .is_none_or(|page| page.is_news(&seen, at_ms, &known.site));
-    let wait_ms = match seen.shows_clock(at_ms, &known.site) {
-        true => (at_ms.div_euclid(MINUTE_MS) + 1) * MINUTE_MS + CLOCK_OFF_MS - at_ms,
-        false => 0,
-    };
+    let wait_ms = seen.clock_step_ms(at_ms, &known.site).map_or(0, |step_ms| {
+        (at_ms.div_euclid(step_ms) + 1) * step_ms + CLOCK_OFF_MS - at_ms
+    });
     is_news.then_some(Recheck {
         wait: Duration::from_millis(wait_ms.unsigned_abs()),
     })

@@ -166,7 +166,7 @@ fn days_are_those_of_the_calendar() {
 #[test]
 fn what_is_no_schedule_is_refused_with_what_is_allowed() {
     for (text, why) in [
-        ("", "expected `every 6h`"),
+        ("", "expected `once`, `every 6h`"),
         ("0 2 * *", "five fields"),
         ("@daily", "five fields"),
         ("60 2 * * *", "minute `60`: allowed are 0 to 59"),

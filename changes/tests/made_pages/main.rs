@@ -152,8 +152,8 @@ impl Looked {
         let mut found = self.fetched(furniture, at_ms, changing, rng);
         if self.versions.is_news(&found, at_ms, site) {
             let mut second_ms = at_ms + 5_000;
-            if found.shows_clock(at_ms, site) {
-                second_ms = second_ms.max((at_ms / 60_000 + 1) * 60_000 + 1_000);
+            if let Some(step_ms) = found.clock_step_ms(at_ms, site) {
+                second_ms = second_ms.max((at_ms / step_ms + 1) * step_ms + 1_000);
             }
             let second = self.fetched(furniture, second_ms, changing, rng);
             found = found.of_two_fetches(&second);

@@ -154,7 +154,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         sitemaps: options.sitemaps,
         changes: options.changes,
         keep_bodies: options.keep_bodies,
-        run_patience_ms: limits(options).rests_ms,
+        run_patience_ms: options.watched_run.as_ref().and(limits(options).rests_ms),
         retry: true,
         ..CrawlSpec::new(&options.app, crawl_id)
     }

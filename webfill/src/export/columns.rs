@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(kind(&[json!(1), json!(1.5)]), Some(Kind::Number));
         assert_eq!(kind(&[json!(u64::MAX)]), Some(Kind::Digits));
         let large = json!((1_i64 << 53) + 1);
-        assert_eq!(kind(&[large.clone()]), Some(Kind::LargeInteger));
+        assert_eq!(kind(std::slice::from_ref(&large)), Some(Kind::LargeInteger));
         assert_eq!(kind(&[large.clone(), json!(1)]), Some(Kind::LargeInteger));
         assert_eq!(kind(&[json!(1.5), large.clone()]), Some(Kind::Digits));
         assert_eq!(

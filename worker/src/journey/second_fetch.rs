@@ -1,6 +1,6 @@
 //! The second fetch: a page that is compared by its text is fetched again when it is looked at for the first time, and
 //! when it differs from what is known of it. Where the two fetches differ, it differs at each fetch (ads, counters),
-//! and is not compared from then on. If the page shows a clock, the second fetch waits for the next minute.
+//! and is not compared from then on. If the page shows a clock, the second fetch waits until it has moved.
 //!
 //! It is a further request of the same task: after the site's delay, under the same permission, turn and gate.
 //! Meanwhile the result of the first fetch waits without its body, within a budget. Whatever happens to the second
@@ -142,7 +142,7 @@ impl Journey {
         if look == LookKind::Later && !self.rechecks.borrow_mut().are_worth_it(site) {
             return;
         }
-        if !self.wait_for_minute(recheck.wait, permit).await {
+        if !self.wait_for_clock(recheck.wait, permit).await {
             return;
         }
         let Some(second) = self.fetch_again(first, url, permit).await else {
@@ -181,8 +181,8 @@ impl Journey {
         tokio::task::spawn_blocking(compare).await.ok()?
     }
 
-    /// Waits until the next minute has begun. False if the task is called back meanwhile.
-    async fn wait_for_minute(&self, wait: Duration, permit: &Permit) -> bool {
+    /// Waits until a clock that is shown has moved. False if the task is called back meanwhile.
+    async fn wait_for_clock(&self, wait: Duration, permit: &Permit) -> bool {
         let until = tokio::time::Instant::now() + wait;
         while tokio::time::Instant::now() < until && !permit.is_recalled() && !self.draining.get() {
             tokio::select! {

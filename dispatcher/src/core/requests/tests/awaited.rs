@@ -53,9 +53,11 @@ fn info_says_why_something_pending_does_not_move() {
     fixture.ask(&json!({"action": "site", "site": "a.org", "limit": 1}));
     fixture.join();
     let task = fixture.tasks().remove(0);
-    waits(&mut fixture, Some("a higher limit of a.org"));
+    let limit = "a higher limit of a.org: 1 of 1 pages (--limit): \
+                 `webfill site a.org --limit N` allows N further pages";
+    waits(&mut fixture, Some(limit));
     fixture.report(|outcomes| outcomes.done.push(done(&task, &[])));
-    waits(&mut fixture, Some("a higher limit of a.org"));
+    waits(&mut fixture, Some(limit));
 
     let until = NOW_MS / 1_000 + 60;
     let rule = json!({"action": "site", "site": "a.org", "limit": null, "block_until": until});
