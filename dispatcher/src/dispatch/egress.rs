@@ -74,7 +74,8 @@ impl Reach {
         let Some(evidence) = &done.evidence else {
             return done.status_code.map(|_| Reach::Answered);
         };
-        if evidence.status_code.is_some() {
+        // What a worker has noticed about a page that it has read may have no status.
+        if evidence.status_code.is_some() || done.outcome == Outcome::Ok {
             return Some(Reach::Answered);
         }
         let no_route = evidence.no_route;
