@@ -381,9 +381,12 @@ fn what_a_block_has_put_into_records_is_taken_back() {
             false => unknown_challenge().html("<a href='/help'>Help</a>").into(),
         }
     });
+    // So record 1 is complete by the block before the other page is asked for.
+    let slow = document("text/plain", "").latency(Duration::from_secs(3));
+    other.serve("/robots.txt", slow);
     other.otherwise(|_| page("T").field("name", "Ada").into());
     let work = Workplace::new();
-    let seeds: Vec<Value> = (0..9)
+    let seeds: Vec<Value> = (0..6)
         .map(|n| {
             let mut urls = vec![site.url(&format!("/{n}"))];
             urls.extend((n == 1).then(|| other.url("/late")));
@@ -401,12 +404,12 @@ fn what_a_block_has_put_into_records_is_taken_back() {
         .finish()
         .expect(0)
         .summary();
-    assert_eq!(summary.outcome("blocked"), 8, "{}", summary.json);
-    assert_eq!(summary.records(), (9, 2), "{}", summary.json);
+    assert_eq!(summary.outcome("blocked"), 5, "{}", summary.json);
+    assert_eq!(summary.records(), (6, 2), "{}", summary.json);
     assert_eq!(summary.json["failed"]["retry"], json!(["blocked"]));
     let name = |id: &str| work.stored().record(id).fields["name"].clone();
-    let names: Vec<Value> = (0..9).map(|n| name(&n.to_string())).collect();
-    let expected = json!(["/0", "Ada", null, null, null, null, null, null, null]);
+    let names: Vec<Value> = (0..6).map(|n| name(&n.to_string())).collect();
+    let expected = json!(["/0", "Ada", null, null, null, null]);
     assert_eq!(Value::Array(names), expected);
     is_open.store(true, Ordering::SeqCst);
     let summary = crawl()
@@ -414,7 +417,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
         .finish()
         .expect(0)
         .summary();
-    assert_eq!(summary.records(), (9, 9), "{}", summary.json);
+    assert_eq!(summary.records(), (6, 6), "{}", summary.json);
     assert_eq!((name("1"), name("5")), ("Ada".into(), "/5".into()));
 }
 
