@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::articles::Articles;
 use crate::catalogue::Catalogue;
@@ -149,6 +149,19 @@ pub fn per_page(cpu: Duration, pages: u64) -> f64 {
     cpu.as_secs_f64() * 1e3 / pages.max(1) as f64
 }
 
+/// A value without texts of white space alone, which are values for Scrapy only; `None` if nothing is left.
+fn without_blanks(value: &Value) -> Option<Value> {
+    let is_blank = |item: &Value| item.as_str().is_some_and(|text| text.trim().is_empty());
+    match value {
+        Value::Array(items) => {
+            let shown = items.iter().filter(|item| !is_blank(item)).cloned();
+            let shown: Vec<Value> = shown.collect();
+            (!shown.is_empty()).then_some(Value::Array(shown))
+        }
+        other => (!is_blank(other)).then(|| other.clone()),
+    }
+}
+
 /// Both must have done the same work: equal values, except on a few broken pages, which two HTML
 /// parsers read differently.
 fn compare(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
@@ -157,10 +170,13 @@ fn compare(ours: &Fields, theirs: &Fields) -> Result<(), Failure> {
         .flat_map(|(url, fields)| fields.iter().map(move |field| (url, field)));
     let (mut all, mut same, mut example) = (0, 0, None);
     for (url, (name, value)) in names {
+        let Some(value) = without_blanks(value) else {
+            continue;
+        };
         let beside = ours.get(url).and_then(|fields| fields.get(name));
         all += 1;
-        same += usize::from(beside == Some(value));
-        if beside != Some(value) {
+        same += usize::from(beside == Some(&value));
+        if beside != Some(&value) {
             example = example.or(Some((url, name, value, beside)));
         }
     }
