@@ -48,7 +48,7 @@ const LEFT_OUT_ROLES: [&str; 5] = ["navigation", "dialog", "alertdialog", "searc
 pub struct Block {
     /// Where it stands: the names, ids and classes of the elements around it.
     pub place: u32,
-    /// In the form in which it is compared.
+    /// In its normal form, ready for comparing.
     pub text: String,
 }
 

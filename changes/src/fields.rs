@@ -70,7 +70,7 @@ pub(crate) fn differing(
     (without(old, new), without(new, old))
 }
 
-/// The form in which a value is compared. The order of a list is no part of it, and 5.0 is 5.
+/// The normal form of a value: lists are sorted, and 5.0 becomes 5.
 fn normal_value(value: &Value) -> Value {
     match value {
         Value::String(text) => normal_form(text).into(),

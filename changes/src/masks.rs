@@ -1,5 +1,5 @@
-//! Times of serving: "3 hours ago", the date of the day. They are masked for comparing; other dates and all clock
-//! times are content, unless the page itself has shown that they move ([`times`](crate::times)).
+//! Masks times that follow from the moment of the fetch: "3 hours ago", today's date. Other dates and all clock times
+//! are content, unless the page itself has shown that they move ([`times`](crate::times)).
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,8 +9,8 @@ use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use regex::{Captures, Regex};
 
-/// In which zones a date may be that of the day, in hours from UTC. In those farther east and west it may, by
-/// chance, be the date of tomorrow, which is content.
+/// Time zones, in hours from UTC, in which a date is compared with the day of the fetch. Zones farther east would
+/// also match the date of tomorrow, which may be content.
 const ZONES: std::ops::RangeInclusive<i8> = -8..=9;
 
 fn compiled(pattern: &str) -> Regex {
@@ -155,8 +155,8 @@ fn replaced<'t>(
     }
 }
 
-/// In which steps a clock moves that the text shows and that may be that of a moment, in whatever time zone: a
-/// minute or a second, in milliseconds.
+/// The tick of a clock in the text that may show this moment in some time zone: a second or a minute, in
+/// milliseconds.
 pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
     const ZONE_STEP: i64 = 15;
     const OFF: i64 = 2;

@@ -75,7 +75,7 @@ impl Seen {
         }
     }
 
-    /// The first of two fetches, moments apart. What they differ in is not compared from now on.
+    /// Combines two fetches made moments apart: their differences are ignored from now on.
     pub fn of_two_fetches(self, second: &Seen) -> Seen {
         let unsteady = Unsteady::between(&self.blocks, &second.blocks);
         Seen {
@@ -84,8 +84,8 @@ impl Seen {
         }
     }
 
-    /// In which steps a clock moves that it shows, in milliseconds: two fetches within one do not show that it
-    /// moves. What the site is known for does not count.
+    /// The tick of a clock on the page, in milliseconds: two fetches within one tick cannot show that the clock
+    /// moves. Clocks that the site is known for are passed over.
     pub fn clock_step_ms(&self, at_ms: i64, site: &SiteBlocks) -> Option<i64> {
         let step_ms = |block: &Block| {
             let step_ms = masks::clock_step_ms(&block.text, at_ms)?;

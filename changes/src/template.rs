@@ -11,8 +11,8 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 const MORE_TOKENS: usize = 1;
 const MORE_NUMBERS: usize = 2;
 
-/// Longer blocks are not compared token by token.
-const MOST_TOKENS: usize = 400;
+/// Longer blocks are not compared token by token, because the time for it grows with the square.
+const MOST_TOKENS: usize = 120;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,7 +89,8 @@ impl Template {
 
     /// Whether a text is a form of it.
     pub(crate) fn fits(&self, text: &str) -> bool {
-        fits(&self.0, &tokens(text))
+        let tokens = tokens(text);
+        tokens.len() <= MOST_TOKENS && fits(&self.0, &tokens)
     }
 }
 
@@ -113,6 +114,9 @@ fn fits(parts: &[Part], text: &[&str]) -> bool {
                     }
                 }
             }
+        }
+        if !next.contains(&true) {
+            return false;
         }
         taken = next;
     }

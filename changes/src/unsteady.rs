@@ -1,5 +1,5 @@
-//! [`Unsteady`]: what is not compared, because the page itself has shown that it means nothing: two fetches
-//! moments apart differ in it, or it moves as the clock does.
+//! [`Unsteady`]: parts of a page that are ignored because they change without meaning: two fetches moments apart
+//! differ in them, or they move with the clock.
 //!
 //! It is learned by *place* and by text, never by number, so that a list above may grow:
 //!
@@ -21,8 +21,11 @@ use crate::template::Template;
 /// What is kept of each kind.
 const MOST: usize = 200;
 
-/// Of a place with more blocks that differ, only as many are paired.
-const MOST_PAIRED: usize = 60;
+/// Templates of one place. Each block of the place may have to be compared with all of them.
+const MOST_OF_PLACE: usize = 32;
+
+/// Pairs of blocks of one page that are compared token by token.
+const MOST_PAIRS: usize = 2_000;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -62,6 +65,7 @@ impl Unsteady {
         places.sort_unstable();
         places.dedup();
         let mut unsteady = Unsteady::default();
+        let mut pairs_left = MOST_PAIRS;
         let nothing = Vec::new();
         for place in places {
             let of = |blocks: &BTreeMap<u32, Vec<&Block>>| -> Vec<String> {
@@ -69,18 +73,24 @@ impl Unsteady {
                 let texts = blocks.iter().map(|block| relative_masked(&block.text));
                 texts.map(|text| text.into_owned()).collect()
             };
-            unsteady.learn_place(place, &of(&one), &of(&other));
+            unsteady.learn_place(place, &of(&one), &of(&other), &mut pairs_left);
         }
         unsteady
     }
 
-    fn learn_place(&mut self, place: u32, one: &[String], other: &[String]) {
+    fn learn_place(
+        &mut self,
+        place: u32,
+        one: &[String],
+        other: &[String],
+        pairs_left: &mut usize,
+    ) {
         let (mut gone, mut come) = (without(one, other), without(other, one));
         if gone.is_empty() && come.is_empty() {
             return;
         }
         let same = one.len() - gone.len();
-        let paired = self.pair(place, (one, &mut gone), (other, &mut come));
+        let paired = self.pair(place, (one, &mut gone), (other, &mut come), pairs_left);
         let left = gone.len().max(come.len());
         if left == 0 {
             return;
@@ -110,36 +120,49 @@ impl Unsteady {
         place: u32,
         (one, gone): (&[String], &mut Vec<usize>),
         (other, come): (&[String], &mut Vec<usize>),
+        pairs_left: &mut usize,
     ) -> usize {
         let before = gone.len();
-        if before.max(come.len()) > MOST_PAIRED {
-            return 0;
-        }
+        let times_of = |texts: &[String], numbers: &[usize]| -> Vec<String> {
+            let texts = numbers.iter().map(|number| without_times(&texts[*number]));
+            texts.collect()
+        };
+        let mut rests = times_of(other, come);
         gone.retain(|number| {
-            let rest = without_times(&one[*number]);
-            let is_timed = |found: &usize| without_times(&other[*found]) == rest;
-            if rest != one[*number]
-                && let Some(at) = come.iter().position(is_timed)
+            let text = &one[*number];
+            let rest = without_times(text);
+            if rest != *text
+                && let Some(at) = rests.iter().position(|other| *other == rest)
             {
                 come.remove(at);
+                rests.remove(at);
                 self.add_timed(place, hash(&rest));
                 return false;
             }
-            let template = |found: &usize| Template::of(&one[*number], &other[*found]);
-            let Some(at) = come.iter().position(|found| template(found).is_some()) else {
-                return true;
-            };
-            if let Some(template) = template(&come.remove(at)) {
-                self.add_template(place, template);
+            for at in 0..come.len() {
+                if *pairs_left == 0 {
+                    return true;
+                }
+                *pairs_left -= 1;
+                if let Some(template) = Template::of(text, &other[come[at]]) {
+                    come.remove(at);
+                    rests.remove(at);
+                    self.add_template(place, template);
+                    return false;
+                }
             }
-            false
+            true
         });
         before - gone.len()
     }
 
     pub(crate) fn add_template(&mut self, place: u32, template: Template) {
         let entry = (place, template);
-        if self.templates.len() < MOST && !self.templates.contains(&entry) {
+        let of_place = self.templates.iter().filter(|(at, _)| *at == place);
+        if self.templates.len() < MOST
+            && of_place.count() < MOST_OF_PLACE
+            && !self.templates.contains(&entry)
+        {
             self.templates.push(entry);
         }
     }
@@ -232,16 +255,29 @@ impl Unsteady {
         Between(place, hash_of(before), hash_of(texts.get(number + 1)))
     }
 
-    /// The neighbours of a block among those of its page.
-    pub(crate) fn neighbours_of(&self, block: &Block, blocks: &[Block]) -> Between {
-        let of_place = blocks.iter().filter(|other| other.place == block.place);
-        let of_place: Vec<&Block> = of_place.collect();
-        let number = of_place
-            .iter()
-            .position(|other| std::ptr::eq(*other, block));
-        let texts = of_place.iter().map(|other| relative_masked(&other.text));
-        let texts: Vec<String> = texts.map(|text| text.into_owned()).collect();
-        self.neighbours(block.place, &texts, number.unwrap_or_default())
+    /// The neighbours of these blocks among those of their page, at places that have free blocks.
+    pub(crate) fn neighbours_of(&self, differing: &[&Block], blocks: &[Block]) -> Vec<Between> {
+        let mut places: BTreeMap<u32, (Vec<&Block>, Vec<String>)> = BTreeMap::new();
+        for Between(place, ..) in &self.free {
+            places.entry(*place).or_default();
+        }
+        for block in blocks {
+            if let Some((of_place, texts)) = places.get_mut(&block.place) {
+                of_place.push(block);
+                texts.push(relative_masked(&block.text).into_owned());
+            }
+        }
+        let between = |block: &&Block| {
+            let (of_place, texts) = places.get(&block.place)?;
+            let number = of_place
+                .iter()
+                .position(|other| std::ptr::eq(*other, *block))?;
+            Some(self.neighbours(block.place, texts, number))
+        };
+        let nowhere = |block: &&Block| Between(block.place, u64::MAX, u64::MAX);
+        let all = differing.iter();
+        all.map(|block| between(block).unwrap_or_else(|| nowhere(block)))
+            .collect()
     }
 }
 

@@ -72,15 +72,11 @@ pub(crate) fn recheck(look: &[u8], at_ms: i64, known: &Known) -> Option<Recheck>
     })
 }
 
-/// Notes in a page's look where a second fetch of it differs. Returns whether it does.
-pub(crate) fn note_second(first: &mut TaskResult, second: &TaskResult) -> bool {
-    let seen = |result: &TaskResult| Seen::unpacked(result.look.as_ref()?).ok();
-    let (None, Some(one), Some(other)) = (&second.mapping, seen(first), seen(second)) else {
-        return false;
-    };
-    let seen = one.of_two_fetches(&other);
-    first.look = packed(&seen).or(first.look.take());
-    seen.is_unsteady()
+/// The look of a page with where a second fetch of it differs, and whether it does. `None` if either cannot be read.
+pub(crate) fn with_second(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, bool)> {
+    let (first, second) = (Seen::unpacked(first).ok()?, Seen::unpacked(second).ok()?);
+    let seen = first.of_two_fetches(&second);
+    Some((packed(&seen)?, seen.is_unsteady()))
 }
 
 /// Of an answer without a page.

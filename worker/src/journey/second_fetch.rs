@@ -1,6 +1,5 @@
-//! The second fetch: a page that is compared by its text is fetched again when it is looked at for the first time, and
-//! when it differs from what is known of it. Where the two fetches differ, it differs at each fetch (ads, counters),
-//! and is not compared from then on. If the page shows a clock, the second fetch waits until it has moved.
+//! The second fetch: a page that is compared by its text is fetched twice when it is new, and whenever it differs from
+//! its stored versions. Differences between the two fetches (ads, counters) are ignored from then on. If the page shows a clock, the second fetch waits until it has moved.
 //!
 //! It is a further request of the same task: after the site's delay, under the same permission, turn and gate.
 //! Meanwhile the result of the first fetch waits without its body, within a budget. Whatever happens to the second
@@ -38,8 +37,8 @@ pub(super) enum LookKind {
     Later,
 }
 
-/// Where second fetches of pages that differ have shown nothing, by site: what moves on all pages of a site, such as
-/// the headline of the day, would have each of them fetched twice.
+/// Counts second fetches in a row that found no difference, by site. Otherwise a headline that changes on all pages
+/// of a site would double its requests.
 #[derive(Debug, Default)]
 pub struct Rechecks(HashMap<String, u32>);
 
@@ -148,7 +147,7 @@ impl Journey {
         let Some(second) = self.fetch_again(first, url, permit).await else {
             return;
         };
-        let is_unsteady = look::note_second(first, &second);
+        let is_unsteady = note_second(first, second).await;
         if look == LookKind::Later {
             let mut rechecks = self.rechecks.borrow_mut();
             rechecks.note(&first.task.site, is_unsteady);
@@ -270,6 +269,23 @@ impl Journey {
         let mut sites = self.sites.borrow_mut();
         sites.request_cut_short(site, delay, Now::read());
     }
+}
+
+/// Notes where the second fetch differs, on a thread of its own: it compares thousands of texts. Returns whether it
+/// does.
+async fn note_second(first: &mut TaskResult, second: TaskResult) -> bool {
+    if second.mapping.is_some() {
+        return false;
+    }
+    let (Some(one), Some(other)) = (first.look.clone(), second.look) else {
+        return false;
+    };
+    let compared = tokio::task::spawn_blocking(move || look::with_second(&one, &other)).await;
+    let Some((seen, is_unsteady)) = compared.ok().flatten() else {
+        return false;
+    };
+    first.look = Some(seen);
+    is_unsteady
 }
 
 fn has_text(page: &FetchedPage) -> bool {
