@@ -20,16 +20,13 @@
 //!   source. The same holds if a page is read again without fetching: its values replace those that this
 //!   fetch of it, or an earlier one, has brought.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::dataset_name::{DatasetName, record_key};
-use crate::page::Page;
 use crate::timestamp::iso_time;
 
+mod filling;
 mod gathered;
 mod identity;
 mod input;
@@ -38,8 +35,10 @@ mod spelling;
 mod taking_back;
 mod urls;
 
-use identity::{Doubt, EVIDENCE, evidence_in, worth};
+pub use filling::{MappingOrder, MappingRules};
+use identity::{Doubt, evidence_in, worth};
 
+pub(crate) use filling::{FillRules, PageValues};
 pub(crate) use identity::doubts_of;
 pub(crate) use input::Entry;
 
@@ -104,69 +103,6 @@ const MAX_HISTORY: usize = 8;
 /// The member of a source that names the page whose value a refresh has replaced by this one.
 const INSTEAD_OF: &str = "instead_of";
 
-/// The names of mappings, in the order of their priority. A mapping that is not listed comes last.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MappingOrder(pub Vec<String>);
-
-impl MappingOrder {
-    fn rank(&self, mapping: Option<&str>) -> usize {
-        let same = |name: &String| Some(name.as_str()) == mapping;
-        self.0.iter().position(same).unwrap_or(self.0.len())
-    }
-}
-
-/// What mappings say of records.
-pub trait MappingRules: Send + Sync {
-    /// The mapping that reads the page of a URL.
-    fn mapping_of(&self, url: &str) -> Option<&str>;
-
-    /// The fields by which a mapping recognises the record that its page is about; none if it names none.
-    fn match_fields(&self, mapping: &str) -> &[String];
-
-    /// Whether the list of a field goes on over further pages of the mapping.
-    fn continues(&self, mapping: &str, field: &str) -> bool;
-}
-
-/// By what pages fill records.
-#[derive(Clone, Default)]
-pub(crate) struct FillRules {
-    pub(crate) order: MappingOrder,
-    pub(crate) mappings: Option<Arc<dyn MappingRules>>,
-}
-
-impl FillRules {
-    /// The entries of a list that goes on over further pages of a mapping.
-    fn continued<'v>(
-        &self,
-        mapping: Option<&str>,
-        field: &str,
-        value: &'v Value,
-    ) -> Option<&'v [Value]> {
-        let mappings = self.mappings.as_ref()?;
-        let items = value.as_array()?;
-        mappings.continues(mapping?, field).then_some(items)
-    }
-
-    /// The mappings to several pages of which these links lead.
-    pub(crate) fn forks(&self, links: &[String]) -> Vec<String> {
-        let Some(mappings) = self.mappings.as_ref().filter(|_| links.len() > 1) else {
-            return Vec::new();
-        };
-        let mut led_to: HashMap<&str, &str> = HashMap::new();
-        let mut forks: Vec<String> = Vec::new();
-        for link in links {
-            let Some(mapping) = mappings.mapping_of(link) else {
-                continue;
-            };
-            let first = *led_to.entry(mapping).or_insert(link);
-            if first != link && !forks.iter().any(|known| known == mapping) {
-                forks.push(mapping.to_owned());
-            }
-        }
-        forks
-    }
-}
-
 /// A stored record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct StoredRecord {
@@ -190,48 +126,6 @@ pub(crate) struct StoredRecord {
     /// `pages`: URL to `{why, mapping, at}`, of those that have not filled the record; `forks`: mappings to several
     /// pages of which its pages lead.
     pub(crate) doubts: Map<String, Value>,
-}
-
-/// The values of a page, with what a record's source says of them.
-pub(crate) struct PageValues<'a> {
-    pub(crate) fields: &'a Map<String, Value>,
-    pub(crate) url: &'a str,
-    pub(crate) mapping: Option<&'a str>,
-    pub(crate) started_at_ms: i64,
-    pub(crate) ended_at_ms: i64,
-    /// How many links have led to it; `None` if that is not known.
-    pub(crate) depth: Option<u16>,
-    /// The mappings to several pages of which it leads.
-    pub(crate) forks: &'a [String],
-    /// It is a page of another record that it was fetched for.
-    pub(crate) is_of_other: bool,
-}
-
-impl<'a> PageValues<'a> {
-    pub(crate) fn of(page: &'a Page, forks: &'a [String]) -> PageValues<'a> {
-        PageValues {
-            depth: Some(page.depth),
-            forks,
-            is_of_other: false,
-            fields: &page.fields,
-            url: &page.url,
-            mapping: page.mapping.as_deref(),
-            started_at_ms: page.started_at_ms,
-            ended_at_ms: page.ended_at_ms(),
-        }
-    }
-
-    fn source(&self, evidence: Option<u32>) -> Value {
-        let mut source = json!({
-            "url": self.url,
-            "mapping": self.mapping,
-            "at": iso_time(self.started_at_ms),
-        });
-        if let Some(evidence) = evidence {
-            source[EVIDENCE] = evidence.into();
-        }
-        source
-    }
 }
 
 impl StoredRecord {
