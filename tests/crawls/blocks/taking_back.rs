@@ -1,0 +1,129 @@
+//! What a site has served before its block is recognised.
+
+use super::*;
+
+/// Before a site blocks as nobody can overlook, it serves a few short pages of nothing.
+#[test]
+fn what_a_site_served_before_it_blocked_is_fetched_again() {
+    let web = Web::start();
+    let site = web.site("soft.example");
+    let asked = Arc::new(AtomicUsize::new(0));
+    site.otherwise(move |request| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => page("T").field("name", "First").into(),
+        n @ 1..=3 => document("text/html", format!("<p>{}", "x".repeat(n))).into(),
+        4 => mitigated().into(),
+        _ => page("T").field("name", &request.path).into(),
+    });
+    let work = Workplace::new();
+    let urls: Vec<String> = (0..8).map(|n| site.url(&format!("/{n}"))).collect();
+    let run = work
+        .crawl(&web)
+        .args(&urls)
+        .env("WEBFILL_RESTS_BLOCKED", "1,1,1")
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 8, "{}", run.summary().json);
+    let pages = work.stored().pages();
+    let without = urls
+        .iter()
+        .filter(|url| !pages[*url].fields.contains_key("name"));
+    assert_eq!(without.count(), 0, "{pages:?}");
+    assert_eq!(
+        site.visits().pages().len(),
+        12,
+        "three twice, one after its block"
+    );
+}
+
+/// Nobody waits for the site's rest: what it served before it blocked ends as its other pages do, whether one
+/// command met all of it or the next one, and is named among what can be fetched again.
+#[test]
+fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest() {
+    for commands in [1, 2] {
+        let web = Web::start();
+        let site = web.site("soft.example");
+        let asked = Arc::new(AtomicUsize::new(0));
+        let is_open = Arc::new(AtomicBool::new(false));
+        let open = Arc::clone(&is_open);
+        site.otherwise(move |request| match asked.fetch_add(1, Ordering::SeqCst) {
+            _ if open.load(Ordering::SeqCst) => page("T").field("name", &request.path).into(),
+            0 => page("T").field("name", "First").into(),
+            n @ 1..=3 => document("text/html", format!("<p>{}", "x".repeat(n))).into(),
+            _ => mitigated().into(),
+        });
+        let work = Workplace::new();
+        let urls: Vec<String> = (0..8).map(|n| site.url(&format!("/{n}"))).collect();
+        let crawl = |arguments: &[String]| {
+            let run = work.crawl(&web).args(arguments);
+            run.env("WEBFILL_RESTS_BLOCKED", "3600").finish().expect(0)
+        };
+        if commands == 2 {
+            assert_eq!(crawl(&urls[..4]).summary().outcome("ok"), 4);
+        }
+        let summary = crawl(&urls).summary();
+        let counts = ["ok", "blocked"].map(|outcome| summary.outcome(outcome));
+        assert_eq!(counts, [1, 7], "{commands}: {}", summary.json);
+        assert_eq!(summary.json["failed"]["retry"][0], "blocked");
+        let pages = work.stored().pages();
+        assert_eq!(pages[&urls[0]].fields["name"], "First");
+        assert!(urls[1..].iter().all(|url| pages[url].outcome == "blocked"));
+        is_open.store(true, Ordering::SeqCst);
+        let retry = ["--retry", "blocked"].map(String::from);
+        assert_eq!(crawl(&retry).summary().outcome("ok"), 8, "{commands}");
+    }
+}
+
+/// A block that healthy sites might serve is recognised at its fifth URL: what the four before have put into records is
+/// taken back, and a record that was complete by it is looked for at its other URLs.
+#[test]
+fn what_a_block_has_put_into_records_is_taken_back() {
+    let web = Web::start();
+    let (site, other) = (web.site("weak.example"), web.site("other.example"));
+    let is_open = Arc::new(AtomicBool::new(false));
+    let open = Arc::clone(&is_open);
+    site.otherwise(move |request| {
+        let is_good = request.path == "/0" || open.load(Ordering::SeqCst);
+        match is_good {
+            true => page("T").field("name", &request.path).into(),
+            false => unknown_challenge().html("<a href='/help'>Help</a>").into(),
+        }
+    });
+    // So record 1 is complete by the block before the other page is asked for.
+    let slow = document("text/plain", "").latency(Duration::from_secs(3));
+    other.serve("/robots.txt", slow);
+    other.otherwise(|_| page("T").field("name", "Ada").into());
+    let work = Workplace::new();
+    let seeds: Vec<Value> = (0..6)
+        .map(|n| {
+            let mut urls = vec![site.url(&format!("/{n}"))];
+            urls.extend((n == 1).then(|| other.url("/late")));
+            json!({"id": n.to_string(), "urls": urls, "fields": {"name": null}})
+        })
+        .collect();
+    let file = work.write_lines("people.jsonl", &seeds);
+    let crawl = || {
+        let run = work.crawl(&web);
+        run.env("WEBFILL_RESTS_BLOCKED", "3600")
+    };
+    let summary = crawl()
+        .arg("--seeds")
+        .arg(&file)
+        .finish()
+        .expect(0)
+        .summary();
+    assert_eq!(summary.outcome("blocked"), 5, "{}", summary.json);
+    assert_eq!(summary.records(), (6, 2), "{}", summary.json);
+    assert_eq!(summary.json["failed"]["retry"], json!(["blocked"]));
+    let name = |id: &str| work.stored().record(id).fields["name"].clone();
+    let names: Vec<Value> = (0..6).map(|n| name(&n.to_string())).collect();
+    let expected = json!(["/0", "Ada", null, null, null, null]);
+    assert_eq!(Value::Array(names), expected);
+    is_open.store(true, Ordering::SeqCst);
+    let summary = crawl()
+        .args(["--retry", "blocked"])
+        .finish()
+        .expect(0)
+        .summary();
+    assert_eq!(summary.records(), (6, 6), "{}", summary.json);
+    assert_eq!((name("1"), name("5")), ("Ada".into(), "/5".into()));
+}
