@@ -44,9 +44,9 @@ const OF_ALL: Bounds = Bounds {
 /// Connections of a key that may have something under way at once.
 const MOST_CONNECTIONS_OF_A_KEY: usize = 256;
 
-pub(crate) const TOO_MUCH: &str =
-    "too much at once: wait for the answers to what was sent before, and read them";
-const TOO_MANY_CONNECTIONS: &str = "too many connections of this key have requests under way: use fewer, or wait for their answers";
+pub(crate) const TOO_MUCH: &str = "too many requests at once: read the pending answers first";
+const TOO_MANY_CONNECTIONS: &str =
+    "this key has requests pending on too many connections: use fewer, or wait for their answers";
 
 /// Who has so many times as much as is allowed under way is not even refused any more.
 const UNHEARD_BEYOND: usize = 4;

@@ -92,7 +92,7 @@ pub(super) const DRAIN_KEYS: &[Key] = &[
         name: "supervisor",
         required: false,
         rule: Rule::Text(200),
-        meaning: "The name of the supervisor that is to drain; without it, all that are connected.",
+        meaning: "The supervisor to drain; all connected ones if left out.",
     },
 ];
 
@@ -106,7 +106,7 @@ pub(super) const PRUNE_KEYS: &[Key] = &[
         name: "older_than",
         required: false,
         rule: Rule::WholeOrNull(0, 1 << 40),
-        meaning: "Only crawls in which nothing has happened for so many seconds; required without a crawl.",
+        meaning: "Only crawls that have been idle for at least this many seconds; required if you name no crawl.",
     },
 ];
 
@@ -175,7 +175,7 @@ pub(super) const WHY_KEYS: &[Key] = &[
         name: "url",
         required: true,
         rule: Rule::Text(4 * webfill_urls::MAX_URL_BYTES),
-        meaning: "The URL that is asked about.",
+        meaning: "The URL to explain.",
     },
     Key {
         name: "appid",

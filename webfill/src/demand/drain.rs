@@ -10,7 +10,7 @@ use super::table::visible;
 
 #[derive(Debug, Args)]
 pub struct DrainOptions {
-    /// The supervisor that is to drain [default: all that are connected]
+    /// The supervisor to drain [default: all that are connected]
     #[arg(long, value_name = "NAME")]
     pub supervisor: Option<String>,
     #[command(flatten)]
