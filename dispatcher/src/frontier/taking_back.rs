@@ -64,7 +64,8 @@ impl Frontier {
         })
     }
 
-    /// `None`: its crawl was pruned, or it was fetched again.
+    /// `None`: its crawl was pruned, or it is fetched again. Then it is forgotten, because after a restart the next
+    /// delivery would be taken for the false one.
     fn false_page(&self, task: TaskId) -> Result<Option<FalsePage>> {
         let sql = concat!(
             "SELECT ",
@@ -74,6 +75,8 @@ impl Frontier {
         let mut select = self.db.prepare_cached(sql)?;
         let read = |row: &rusqlite::Row<'_>| Ok((epochs::read_delivery(row)?, row.get(2)?));
         let Some((delivery, crawl)) = select.query_row([task as i64], read).optional()? else {
+            let sql = "DELETE FROM taken_back WHERE task = ?1";
+            self.db.prepare_cached(sql)?.execute([task as i64])?;
             return Ok(None);
         };
         let served = served_by(&self.db, task)?;

@@ -322,3 +322,20 @@ fn doubtful_pages_are_remembered_across_a_restart() {
     assert_eq!(fixture.outcomes(), [(Outcome::Ok, 2)]);
     fixture.assert_conserved();
 }
+
+/// A page is fetched again before the store was asked to take it back: what it brings then is not taken.
+#[test]
+fn a_page_that_is_fetched_again_is_not_taken_back_later() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://soft.example/1"]);
+    let task = fixture.lease_all().remove(0);
+    fixture.report(&report(&task));
+    fixture.frontier.note_to_take_back(task.task).unwrap();
+    fixture.frontier.reopen(&[task.task], 0).unwrap();
+    assert_eq!(fixture.frontier.take_false_pages().unwrap(), []);
+    let again = fixture.lease_all().remove(0);
+    fixture.report(&report(&again));
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    assert_eq!(fixture.frontier.false_pages().unwrap(), []);
+}
