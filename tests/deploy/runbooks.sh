@@ -17,7 +17,7 @@ typed() {
     shift
     while [ $# != 0 ]; do
         words=$2
-        line=${line//$1/$words}
+        line=${line//"$1"/"$words"} # quoted: an `&` in a key would stand for what is replaced
         shift 2
     done
     # shellcheck disable=SC2016 # it is for the shell in the machine
