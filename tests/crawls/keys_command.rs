@@ -134,6 +134,21 @@ fn webfill_keys_makes_secret_files_and_overwrites_none() {
     assert_eq!(fleet.keys(&["list"]).expect(0).stdout, "");
 }
 
+/// One key in 85 begins like an option.
+#[test]
+fn keys_that_begin_with_a_hyphen_are_taken_and_revoked() {
+    let fleet = Fleet::new();
+    let key = "-hV00".repeat(8);
+    fleet.keys(&["add", "client", "feeder", &key]).expect(0);
+    let listed = fleet.keys(&["list"]).expect(0).stdout;
+    assert!(listed.contains(&key), "{listed}");
+    fleet.keys(&["revoke", &key]).expect(0);
+    assert_eq!(fleet.keys(&["list"]).expect(0).stdout, "");
+    fs::remove_file(fleet.work.path("keys/dispatcher.pub")).expect("the fleet's own");
+    let trusting = ["new", "supervisor", "--dispatcher-key", &key];
+    fleet.keys(&trusting).expect(0);
+}
+
 #[test]
 fn changes_of_the_list_at_the_same_time_are_all_kept() {
     let fleet = Fleet::new();

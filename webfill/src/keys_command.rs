@@ -29,7 +29,7 @@ pub enum KeysCommand {
         #[command(flatten)]
         folder: FolderOption,
         /// The public key of the dispatcher to trust, or the file that holds it
-        #[arg(long, value_name = "KEY|FILE")]
+        #[arg(long, value_name = "KEY|FILE", allow_hyphen_values = true)]
         dispatcher_key: Option<String>,
         /// The key that is to take the place of the present one by `webfill keys rotate`; of a dispatcher
         #[arg(long)]
@@ -49,7 +49,7 @@ pub enum KeysCommand {
         #[arg(value_parser = name)]
         name: String,
         /// The public key, or the file that holds it
-        #[arg(value_name = "KEY|FILE")]
+        #[arg(value_name = "KEY|FILE", allow_hyphen_values = true)]
         key: String,
         /// Only for these applications; of a client's key
         #[arg(long, value_name = "ID", value_delimiter = ',')]
@@ -63,7 +63,7 @@ pub enum KeysCommand {
     /// Let a key in no longer; its owner is cut off by its next message
     Revoke {
         /// The name under which it is listed, or the public key
-        #[arg(value_name = "NAME|KEY")]
+        #[arg(value_name = "NAME|KEY", allow_hyphen_values = true)]
         key: String,
         #[command(flatten)]
         folder: FolderOption,
