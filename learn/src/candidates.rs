@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::anchors::{self, Route};
-use crate::fold::{DATE_FORMATS, Spelling, Wanted, number_in, written};
+use crate::dates;
+use crate::fold::{Spelling, Wanted, number_in};
 use crate::joined;
 use crate::labels::{Labels, Leaks};
 use crate::places::{At, Place, Places};
@@ -28,6 +29,8 @@ pub(crate) struct Candidate {
 fn burden_of(processor: &Value) -> f64 {
     match processor["type"].as_str() {
         Some("regex") => 0.6,
+        // An order that known values show is better than none.
+        Some("date") if processor["parameters"] == json!({}) => 0.35,
         _ => 0.3,
     }
 }
@@ -131,7 +134,7 @@ impl Candidates {
         let whole = page.of(wanted);
         for &index in whole.iter().take(MOST_PLACES) {
             let place = &page.all[index];
-            if let Some(conversion) = conversion(wanted, &place.text, column) {
+            for conversion in conversions(wanted, &place.text, column) {
                 self.add_place(number, page, index, &conversion, labels, leaks);
             }
         }
@@ -143,6 +146,31 @@ impl Candidates {
             for pattern in patterns {
                 let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
                 self.add_place(number, page, index, &[regex], labels, leaks);
+            }
+        }
+        if whole.is_empty() {
+            self.add_date(number, page, wanted, labels, leaks);
+        }
+    }
+
+    /// Adds those of places that hold the known date between other words.
+    fn add_date(
+        &mut self,
+        number: usize,
+        page: &Places<'_>,
+        wanted: &Wanted,
+        labels: &Labels,
+        leaks: &Leaks,
+    ) {
+        let Some(day) = &wanted.day else { return };
+        for (index, start, end, ways) in page.around_date(day, 6) {
+            for pattern in patterns(&page.all[index], start, end - start, leaks) {
+                let regex = json!({"type": "regex", "parameters": {"pattern": pattern}});
+                for way in &ways {
+                    let mut after = vec![regex.clone()];
+                    after.extend(way.processors(false));
+                    self.add_place(number, page, index, &after, labels, leaks);
+                }
             }
         }
     }
@@ -245,25 +273,28 @@ impl Candidates {
     }
 }
 
-/// What makes the known value of a text that says the same; `None`: nothing does.
-fn conversion(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>> {
+/// What makes the known value of a text that says the same, in one way or several; empty: nothing does.
+fn conversions(wanted: &Wanted, text: &str, column: &Column) -> Vec<Vec<Value>> {
     let read = Spelling::new(text);
     if wanted.folded == read.folded {
-        return Some(Vec::new());
+        return vec![Vec::new()];
     }
-    if let Some(date) = wanted.date {
-        let format = DATE_FORMATS
-            .iter()
-            .find(|format| written(date, format).contains(&read.folded));
-        if let Some(format) = format {
-            return Some(vec![
-                json!({"type": "date", "parameters": {"formats": [format]}}),
-            ]);
-        }
+    if let Some(processor) = shortened(wanted, text) {
+        return vec![vec![processor]];
+    }
+    if let Some(day) = &wanted.day {
+        let with_time = dates::ways(&wanted.text).iter().any(|way| way.has_time);
+        let mut ways = dates::ways(text);
+        ways.retain(|way| way.day == *day);
+        return ways.iter().map(|way| way.processors(with_time)).collect();
     }
     if wanted.is(&read) {
-        return Some(shortened(wanted, text).into_iter().collect());
+        return vec![Vec::new()];
     }
+    as_number(wanted, text, column).into_iter().collect()
+}
+
+fn as_number(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>> {
     let number = wanted.number.as_ref().filter(|_| column.has_numbers)?;
     if number_in(text).as_ref() != Some(number) {
         return None;
@@ -281,23 +312,18 @@ fn conversion(wanted: &Wanted, text: &str, column: &Column) -> Option<Vec<Value>
 /// What makes the record's spelling of a text that says more of the same: a time beside the date, marks between the
 /// digits.
 fn shortened(wanted: &Wanted, text: &str) -> Option<Value> {
-    if is_iso_date(&wanted.text) && text.strip_prefix(wanted.text.as_str()).is_some() {
-        let pattern = r"^\d{4}-\d{2}-\d{2}";
-        return Some(json!({"type": "regex", "parameters": {"pattern": pattern}}));
+    if wanted.text.len() == 10 && dates::iso_day(text).as_ref() == Some(&wanted.text) {
+        return Some(dates::day_alone());
+    }
+    if wanted.digits.is_none() || wanted.digits != Spelling::new(text).digits() {
+        return None;
     }
     let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let has_marks = wanted.digits.is_some() && is_digits(&wanted.text) && !is_digits(text);
+    let has_marks = is_digits(&wanted.text) && !is_digits(text);
     has_marks.then(|| {
         let digits = json!({"find": r"\D+", "with": "", "regex": true});
         json!({"type": "replace", "parameters": digits})
     })
-}
-
-fn is_iso_date(text: &str) -> bool {
-    text.len() == 10
-        && text
-            .char_indices()
-            .all(|(at, c)| (c == '-') == matches!(at, 4 | 7))
 }
 
 /// Patterns that take the value out of a longer text: by all that stands before it, or by its last word.

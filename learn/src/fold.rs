@@ -1,6 +1,7 @@
 //! When two spellings are the same value: white space, case, compatibility forms, numbers, dates, the
 //! digits of telephone numbers.
 
+use crate::dates;
 pub(crate) use webfill_values::{collapsed, folded_form as folded};
 
 /// A known value with what its other spellings have in common.
@@ -12,8 +13,8 @@ pub(crate) struct Wanted {
     pub(crate) text: String,
     pub(crate) folded: String,
     pub(crate) number: Option<String>,
-    /// Year, month, day.
-    pub(crate) date: Option<(i32, u32, u32)>,
+    /// The day of a date, in ISO 8601.
+    pub(crate) day: Option<String>,
     pub(crate) digits: Option<String>,
 }
 
@@ -25,14 +26,16 @@ impl Wanted {
         if folded.is_empty() {
             return None;
         }
-        let is_number = !is_code(&text)
+        let day = dates::day_of(&text);
+        let is_number = day.is_none()
+            && !is_code(&text)
             && text
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b"-.,".contains(&b));
         Some(Wanted {
             number: is_number.then(|| number_in(&text)).flatten(),
-            date: date_of(&text),
-            digits: phone_digits(&text),
+            digits: phone_digits(&text).filter(|_| day.is_none()),
+            day,
             given: value.to_owned(),
             text,
             folded,
@@ -44,12 +47,18 @@ impl Wanted {
         is_code(&self.text)
     }
 
+    /// Whether a text that was read is this date in another form than the record's, which is ISO 8601.
+    pub(crate) fn is_date_respelt(&self, read: &Spelling) -> bool {
+        let is_iso = |text: &str| dates::iso_day(text).is_some();
+        self.day.is_some() && self.is(read) && is_iso(&self.text) && !is_iso(&read.text)
+    }
+
     /// Whether a text that was read is this value.
     pub(crate) fn is(&self, read: &Spelling) -> bool {
         self.folded == read.folded
             || (self.number.is_some() && self.number == read.number)
             || (self.digits.is_some() && self.digits == read.digits)
-            || (self.date.is_some() && self.date == read.date)
+            || (self.day.is_some() && self.day == read.day)
     }
 }
 
@@ -76,7 +85,7 @@ pub(crate) struct Spelling {
     pub(crate) folded: String,
     number: Option<String>,
     digits: Option<String>,
-    date: Option<(i32, u32, u32)>,
+    day: Option<String>,
 }
 
 /// Two spellings of the same text are equal.
@@ -98,20 +107,12 @@ impl Spelling {
             folded: folded(read),
             number: if plain { number_in(read) } else { None },
             digits: if is_short { phone_digits(read) } else { None },
-            date: if is_short {
-                date_of(&collapsed(read))
-            } else {
-                None
-            },
+            day: dates::day_of(&collapsed(read)),
         }
     }
 }
 
 impl Spelling {
-    pub(crate) fn date(&self) -> Option<(i32, u32, u32)> {
-        self.date
-    }
-
     /// Those of a telephone number.
     pub(crate) fn digits(self) -> Option<String> {
         self.digits
@@ -185,123 +186,6 @@ fn phone_digits(text: &str) -> Option<String> {
     is_phone.then_some(digits)
 }
 
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-
-/// The forms of dates that are looked for, in the letters of the processor `date`.
-pub(crate) const DATE_FORMATS: &[&str] = &[
-    "%Y-%m-%d",
-    "%d %B %Y",
-    "%B %d, %Y",
-    "%d %b %Y",
-    "%b %d, %Y",
-    "%d.%m.%Y",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%Y/%m/%d",
-    "%d-%m-%Y",
-    "%d. %B %Y",
-    "%B %d %Y",
-    "%A, %B %d, %Y",
-    "%a, %d %b %Y",
-];
-
-/// A date that is written so that only one is meant: ISO 8601, or with the month in letters.
-fn date_of(text: &str) -> Option<(i32, u32, u32)> {
-    if text.len() > 40 || !text.is_ascii() {
-        return None;
-    }
-    if let Some(date) = iso_date(text) {
-        return Some(date);
-    }
-    let (mut year, mut month, mut day) = (None, None, None);
-    for word in text.split([' ', ',', '.']).filter(|word| !word.is_empty()) {
-        let lower = word.to_ascii_lowercase();
-        let named = MONTHS
-            .iter()
-            .position(|name| lower.len() >= 3 && name.starts_with(&lower));
-        match word.parse::<u32>() {
-            Ok(number @ 1..=31) if day.is_none() && word.len() <= 2 => day = Some(number),
-            Ok(number @ 1000..=2999) if year.is_none() => year = Some(number as i32),
-            Ok(_) => return None,
-            Err(_) if month.is_none() && named.is_some() => month = named,
-            Err(_) if lower.ends_with("day") || lower.len() == 3 => {}
-            Err(_) => return None,
-        }
-    }
-    Some((year?, month? as u32 + 1, day?))
-}
-
-fn iso_date(text: &str) -> Option<(i32, u32, u32)> {
-    let (date, rest) = (text.get(..10)?, &text[10..]);
-    let mut parts = date.split('-');
-    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    let fits = year.len() == 4 && month.len() == 2 && day.len() == 2;
-    let ends = rest.is_empty() || rest.starts_with(['T', ' ']);
-    (fits && ends).then_some(())?;
-    Some((year.parse().ok()?, month.parse().ok()?, day.parse().ok()?))
-}
-
-/// How a date is written in a format, with and without leading zeros.
-pub(crate) fn written((year, month, day): (i32, u32, u32), format: &str) -> Vec<String> {
-    let name = MONTHS
-        .get(month.wrapping_sub(1) as usize)
-        .copied()
-        .unwrap_or("");
-    let weekday = weekday(year, month, day);
-    let short = |text: &str| text.get(..3).unwrap_or(text).to_owned();
-    [true, false]
-        .iter()
-        .map(|padded| {
-            let two = |number: u32| match padded {
-                true => format!("{number:02}"),
-                false => number.to_string(),
-            };
-            format
-                .replace("%Y", &format!("{year:04}"))
-                .replace("%m", &two(month))
-                .replace("%d", &two(day))
-                .replace("%B", name)
-                .replace("%b", &short(name))
-                .replace("%A", weekday)
-                .replace("%a", &short(weekday))
-        })
-        .collect()
-}
-
-/// Sakamoto's method.
-fn weekday(year: i32, month: u32, day: u32) -> &'static str {
-    const SHIFTS: [i32; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
-    const DAYS: [&str; 7] = [
-        "sunday",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-    ];
-    let shift = SHIFTS
-        .get(month.wrapping_sub(1) as usize)
-        .copied()
-        .unwrap_or(0);
-    let year = if month < 3 { year - 1 } else { year };
-    let number = year + year / 4 - year / 100 + year / 400 + shift + day as i32;
-    DAYS[number.rem_euclid(7) as usize]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,6 +202,8 @@ mod tests {
         assert!(same("+1 (325) 674-2000", "1.325.674.2000"));
         assert!(same("2010-05-25", "May 25, 2010"));
         assert!(same("25 May 2010", "2010-05-25"));
+        assert!(same("2024-03-01", "1. M\u{e4}rz 2024"));
+        assert!(same("2024-12-25", "25/12/2024"));
     }
 
     #[test]
@@ -326,13 +212,6 @@ mod tests {
         assert!(!same("18", "18 dogs"));
         assert!(!same("2010-05-25", "May 26, 2010"));
         assert!(!same("-5", "5"));
-    }
-
-    #[test]
-    fn dates_are_written_as_people_do() {
-        assert_eq!(
-            written((2010, 5, 5), "%A, %B %d, %Y")[1],
-            "wednesday, may 5, 2010"
-        );
+        assert!(!same("2024-02-01", "01/02/2024"));
     }
 }

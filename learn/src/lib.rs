@@ -12,6 +12,7 @@ mod anchors;
 mod beside;
 mod candidates;
 mod conflicts;
+mod dates;
 mod evaluate;
 mod field;
 mod fold;

@@ -8,7 +8,8 @@ use serde_json::Value;
 use webfill_document::{Document, NodeRef};
 use webfill_mapping::PageKind;
 
-use crate::fold::{DATE_FORMATS, Spelling, Wanted, collapsed, folded, written};
+use crate::dates::{self, Way};
+use crate::fold::{Spelling, Wanted, collapsed, folded};
 use crate::types::Page;
 
 /// Places of a page that are looked at; a page with more is read to here.
@@ -305,10 +306,8 @@ impl<'d> Places<'d> {
         if let Some(digits) = &wanted.digits {
             look(format!("\u{2}{digits}"));
         }
-        if let Some(date) = wanted.date {
-            look(date_key(date));
-            let forms = DATE_FORMATS.iter().flat_map(|format| written(date, format));
-            forms.for_each(&mut look);
+        if let Some(day) = &wanted.day {
+            look(day_key(day));
         }
         found.sort_unstable();
         found.dedup();
@@ -343,6 +342,33 @@ impl<'d> Places<'d> {
         found
     }
 
+    /// The places whose text holds the date between other words: where it begins and ends, and how it is read.
+    pub(crate) fn around_date(
+        &self,
+        day: &str,
+        most: usize,
+    ) -> Vec<(usize, usize, usize, Vec<Way>)> {
+        let year = day.get(2..4).unwrap_or(day);
+        let places = self.all.iter().enumerate();
+        let texts = places.filter(|(_, place)| {
+            let is_text = !matches!(place.at, At::ScriptKey(..));
+            is_text && place.text.len() <= LONGEST_ELEMENT && place.text.contains(year)
+        });
+        let found = texts.filter_map(|(index, place)| {
+            let (start, end, ways) = dates::within(&place.text, day)?;
+            Some((index, start, end, ways))
+        });
+        found.take(most).collect()
+    }
+
+    /// Whether the value stands somewhere on the page, in whatever spelling.
+    pub(crate) fn mentions(&self, wanted: &Wanted) -> bool {
+        let has_date = |day: &String| !self.around_date(day, 1).is_empty();
+        self.holds(wanted)
+            || !self.of(wanted).is_empty()
+            || wanted.day.as_ref().is_some_and(has_date)
+    }
+
     /// The place of an attribute that was pointed at.
     pub(crate) fn at_attribute(&self, owner: NodeRef<'_>, name: &str) -> Option<usize> {
         self.all.iter().position(|place| match &place.at {
@@ -369,7 +395,7 @@ impl<'d> Places<'d> {
     }
 }
 
-/// Under which a place is found: its text, and the number or telephone number that it is.
+/// Under which a place is found: its text, and the number, telephone number or days that it is.
 fn keys(text: &str) -> Vec<String> {
     let mut keys = vec![folded(text)];
     if text.len() <= 40 && text.bytes().any(|b| b.is_ascii_digit()) {
@@ -379,19 +405,17 @@ fn keys(text: &str) -> Vec<String> {
         if let Some(digits) = Spelling::new(text).digits() {
             keys.push(format!("\u{2}{digits}"));
         }
-        keys.extend(iso_time(text).map(date_key));
     }
+    let mut days: Vec<String> = dates::ways(text).into_iter().map(|way| way.day).collect();
+    days.extend(dates::iso_day(text));
+    days.sort_unstable();
+    days.dedup();
+    keys.extend(days.iter().map(|day| day_key(day)));
     keys
 }
 
-fn date_key((year, month, day): (i32, u32, u32)) -> String {
-    format!("\u{3}{year}-{month}-{day}")
-}
-
-/// The date of a text that has a time of the day as well.
-fn iso_time(text: &str) -> Option<(i32, u32, u32)> {
-    let is_time = text.len() > 10 && text.as_bytes().get(4) == Some(&b'-');
-    Spelling::new(text).date().filter(|_| is_time)
+fn day_key(day: &str) -> String {
+    format!("\u{3}{day}")
 }
 
 fn is_plain(name: &str) -> bool {

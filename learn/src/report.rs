@@ -20,6 +20,9 @@ const SURE: f64 = 0.9;
 /// A field below this confidence is left out: more of its values would be wrong than right.
 const LIKELY: f64 = 0.5;
 
+/// The most that a field is trusted of which more than a quarter of the records are doubted: its mapping is a draft.
+const MOST_WHERE_DOUBTED: f64 = 0.8;
+
 /// Records from which at least a mapping is learned that is no draft.
 const ENOUGH: usize = 3;
 
@@ -85,7 +88,10 @@ fn confidence(found: &Found, best: usize) -> f64 {
         .filter(|credit| !credit.is_nan())
         .collect();
     if known.len() > 1 {
-        return rounded(known.iter().sum::<f64>() / known.len() as f64);
+        let share = known.iter().sum::<f64>() / known.len() as f64;
+        let is_doubtful = found.doubted.len() * 3 > known.len();
+        let most = if is_doubtful { MOST_WHERE_DOUBTED } else { 1.0 };
+        return rounded(share.min(most));
     }
     let scores = Scores::new(
         &found.candidates,

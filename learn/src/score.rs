@@ -59,6 +59,16 @@ impl Label {
             || (self.is_certain && !self.wanted.is_empty() && self.credit(reading, multiple) < 1.0)
     }
 
+    fn is_respelt(&self, reading: &Reading) -> bool {
+        let is_it = |one: &Wanted| {
+            reading
+                .values
+                .iter()
+                .any(|value| one.is_date_respelt(value))
+        };
+        self.wanted.iter().any(is_it)
+    }
+
     /// Values that were read beside the known ones.
     fn surplus(&self, reading: &Reading) -> usize {
         let known = |value| self.wanted.iter().any(|one: &Wanted| one.is(value));
@@ -82,6 +92,8 @@ pub(crate) struct Scores<'a> {
     /// `[candidate][label]`
     pub(crate) credits: Vec<Vec<f64>>,
     surplus: Vec<f64>,
+    /// Whether it reads a known date in another form than the record's.
+    is_respelt: Vec<bool>,
     is_possible: Vec<bool>,
     agreement: Vec<f64>,
 }
@@ -106,6 +118,14 @@ impl<'a> Scores<'a> {
             .iter()
             .map(|pages| mean_surplus(labels, pages))
             .collect();
+        let is_respelt = readings
+            .iter()
+            .map(|pages| {
+                labels
+                    .iter()
+                    .any(|label| label.is_respelt(&pages[label.page]))
+            })
+            .collect();
         let varies = varies(labels);
         let is_possible = readings
             .iter()
@@ -121,6 +141,7 @@ impl<'a> Scores<'a> {
             multiple,
             credits,
             surplus,
+            is_respelt,
             is_possible,
             agreement: vec![0.0; candidates.len()],
         };
@@ -188,6 +209,7 @@ impl<'a> Scores<'a> {
         self.matches(candidate, without) * gain + one.anchor.survival().ln()
             - one.burden
             - 0.6 * surplus.min(3.0) / 3.0
+            - f64::from(u8::from(self.is_respelt[candidate]))
             + 3.0 * agreement
     }
 

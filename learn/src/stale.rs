@@ -1,11 +1,16 @@
-//! Known values that are out of date: records, too, may be wrong.
+//! Known values that are out of date, or another record's: records, too, may be wrong.
 
+use crate::evaluate::Reading;
 use crate::field::Group;
 use crate::score::{Label, Scores};
 
 /// Labels that must be read as they are known for each that is doubted: where more differ, it is the chain that is
 /// wrong.
 const RIGHT_FOR_EACH: usize = 3;
+
+/// Labels that must be read as they are known, if the doubted ones have values that the chain reads on other pages:
+/// records were mixed up, and the chain reads what they are about. So many for each two.
+const RIGHT_BESIDE_MIXED: usize = 2;
 
 /// The share of what the best chain reads rightly that an unrelated one must read to bear witness.
 const WITNESS: f64 = 0.6;
@@ -36,13 +41,32 @@ pub(crate) fn doubted(scores: &Scores<'_>, ranking: &[usize], group: &Group<'_>)
             && !wanted.is_empty()
             && !read.values.is_empty()
             && witnesses.iter().any(agrees)
-            && !wanted.iter().any(|wanted| group.pages[*page].holds(wanted))
+            && !wanted
+                .iter()
+                .any(|wanted| group.pages[*page].mentions(wanted))
     };
     let doubted: Vec<usize> = (0..scores.labels.len()).filter(is_doubted).collect();
-    match right >= doubted.len() * RIGHT_FOR_EACH {
+    let is_mixed =
+        |&&label: &&usize| is_read_elsewhere(&scores.labels[label], &scores.readings[best]);
+    let mixed = doubted.iter().filter(is_mixed).count();
+    let is_enough = right >= (doubted.len() - mixed) * RIGHT_FOR_EACH
+        && (right >= doubted.len() * RIGHT_FOR_EACH
+            || right >= RIGHT_BESIDE_MIXED && right * 2 >= mixed);
+    match is_enough {
         true => doubted,
         false => Vec::new(),
     }
+}
+
+/// Whether other pages have what is known of this one.
+fn is_read_elsewhere(label: &Label, readings: &[Reading]) -> bool {
+    let of_others = || {
+        let others = readings.iter().enumerate();
+        others.filter(|(page, _)| *page != label.page)
+    };
+    label.wanted.iter().all(|wanted| {
+        of_others().any(|(_, reading)| reading.values.iter().any(|value| wanted.is(value)))
+    })
 }
 
 /// The best chain of each other kind of anchor.

@@ -368,3 +368,30 @@ fn records_that_are_out_of_date_are_doubted_and_not_the_chain() {
         assert!(!learned.mappings[0].draft);
     }
 }
+
+#[test]
+fn records_that_were_mixed_up_are_doubted_and_the_mapping_is_a_draft() {
+    let maker = |number: usize| format!("Firm {}", number * 13);
+    let html = |number: usize| {
+        format!(
+            "<h1>Item {number}</h1><table><tr><th>Maker:</th><td class=maker>{}</td></tr></table><p>end</p>",
+            maker(number)
+        )
+    };
+    // Of five records three have what stands on the pages of others.
+    let pages: Vec<Page> = (0..10)
+        .map(|number| {
+            let known = maker(if number < 3 { number + 4 } else { number });
+            let known: &[(&str, &[&str])] = match number < 5 {
+                true => &[("field", &[&known])],
+                false => &[],
+            };
+            page(&format!("item/{number}"), html(number), known)
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let (mapping, field) = (&learned.mappings[0], &learned.mappings[0].fields[0]);
+    assert_eq!(field.doubted.len(), 3, "{field:?}");
+    assert!(mapping.draft && field.confidence <= 0.8, "{field:?}");
+    assert_eq!(read(&mapping.mapping, &pages[8])["field"], json!(maker(8)));
+}

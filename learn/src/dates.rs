@@ -1,0 +1,228 @@
+//! Dates that pages write otherwise than records do: which day a text means, and the processors that read it.
+//!
+//! The crate `values` is the one reader of dates; the processor `date` of a mapping is the same reader, so that what is
+//! recognised here is read in the crawl.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::{Value, json};
+use webfill_values::{DateOrder, DateReading, read_dates};
+
+/// A longer text is no date alone.
+const LONGEST: usize = 60;
+
+/// Bytes before and behind the year in which the rest of a date stands.
+const AROUND_YEAR: usize = 40;
+
+/// Numbers in a text that may be the year.
+const MOST_YEARS: usize = 4;
+
+/// One way to read a text as a date.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Way {
+    /// In ISO 8601, without the time: `2024-03-01`, or `2024-03` of a month.
+    pub(crate) day: String,
+    pub(crate) has_time: bool,
+    /// Of the processor `date`.
+    parameters: Value,
+}
+
+impl Way {
+    fn new(iso: String, parameters: Value) -> Way {
+        let has_time = iso.len() > 10;
+        let mut day = iso;
+        day.truncate(10);
+        Way {
+            day,
+            has_time,
+            parameters,
+        }
+    }
+
+    /// What reads the text so; without the time, if the record has none.
+    pub(crate) fn processors(&self, with_time: bool) -> Vec<Value> {
+        let mut processors = vec![json!({"type": "date", "parameters": self.parameters})];
+        if self.has_time && !with_time {
+            processors.push(day_alone());
+        }
+        processors
+    }
+}
+
+/// Takes the day out of a date with a time.
+pub(crate) fn day_alone() -> Value {
+    json!({"type": "regex", "parameters": {"pattern": r"^\d{4}-\d{2}-\d{2}"}})
+}
+
+/// The ways to read a text that is a date: none, one, or two where either number may be the day.
+pub(crate) fn ways(text: &str) -> Vec<Way> {
+    let has_digit = text.bytes().any(|b| b.is_ascii_digit()) || !text.is_ascii();
+    // A number of eight digits is an article number as well.
+    if text.len() > LONGEST || !has_digit || text.bytes().all(|b| b.is_ascii_digit()) {
+        return Vec::new();
+    }
+    let read = |order| read_dates(&[text], Some(order)).pop();
+    let day_first = match read(DateOrder::DayFirst) {
+        None | Some(DateReading::None) => return Vec::new(),
+        Some(DateReading::Date(iso)) => Some(iso),
+        Some(DateReading::Undecided) => None,
+    };
+    let month_first = match read(DateOrder::MonthFirst) {
+        Some(DateReading::Date(iso)) => Some(iso),
+        _ => None,
+    };
+    match (day_first, month_first) {
+        (Some(one), Some(other)) if one == other => vec![Way::new(one, json!({}))],
+        (None, None) => of_short_year(text),
+        (one, other) => {
+            let ordered = [(one, "day_first"), (other, "month_first")];
+            let ways = ordered.into_iter();
+            ways.filter_map(|(iso, order)| Some(Way::new(iso?, json!({"order": order}))))
+                .collect()
+        }
+    }
+}
+
+/// The day that a text means, if it means only one.
+pub(crate) fn day_of(text: &str) -> Option<String> {
+    match ways(text).as_slice() {
+        [only] => Some(only.day.clone()),
+        _ => iso_day(text),
+    }
+}
+
+/// The day of a text in ISO 8601, whatever its time looks like.
+pub(crate) fn iso_day(text: &str) -> Option<String> {
+    let (day, rest) = (text.get(..10)?, &text[10..]);
+    let is_day = day.char_indices().all(|(at, c)| match at {
+        4 | 7 => c == '-',
+        _ => c.is_ascii_digit(),
+    });
+    (is_day && (rest.is_empty() || rest.starts_with(['T', ' ']))).then(|| day.to_owned())
+}
+
+/// Dates with two digits for the year, which are read by a format only: known values say that it is one.
+fn of_short_year(text: &str) -> Vec<Way> {
+    let Some(parts) = SHORT_YEAR.captures(text) else {
+        return Vec::new();
+    };
+    let mark = &parts[2];
+    let orders = [(1, 3, "%d", "%m"), (3, 1, "%m", "%d")].into_iter();
+    let ways = orders.filter_map(|(day, month, first, second)| {
+        let (day, month) = (&parts[day], &parts[month]);
+        // As strptime has it.
+        let century = if &parts[4] < "69" { "20" } else { "19" };
+        let iso = format!("{century}{}-{month:0>2}-{day:0>2}", &parts[4]);
+        let exists = matches!(read_dates(&[&iso], None).pop(), Some(DateReading::Date(_)));
+        let format = format!("{first}{mark}{second}{mark}%y");
+        exists.then(|| Way::new(iso, json!({"formats": [format]})))
+    });
+    ways.collect()
+}
+
+static SHORT_YEAR: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\d{1,2})([./-])(\d{1,2})[./-](\d{2})$").expect("constant pattern")
+});
+
+/// Where in a longer text a day is written: the shortest part that means it, and how that is read.
+pub(crate) fn within(text: &str, day: &str) -> Option<(usize, usize, Vec<Way>)> {
+    let (century, year) = (day.get(..2)?, day.get(2..4)?);
+    let is_whole = |at: &usize| text[..*at].ends_with(century);
+    let written = || text.match_indices(year).map(|(at, _)| at).take(MOST_YEARS);
+    // That with its century first.
+    let years = written().filter(is_whole).chain(written());
+    years.into_iter().find_map(|at| around(text, day, at))
+}
+
+/// The same, where the two last digits of the year stand there.
+fn around(text: &str, day: &str, year: usize) -> Option<(usize, usize, Vec<Way>)> {
+    let number = day.get(8..)?.trim_start_matches('0');
+    let from = year.saturating_sub(AROUND_YEAR);
+    let to = (year + 2 + AROUND_YEAR).min(text.len());
+    let bounds: Vec<usize> = (from..=to).filter(|&at| is_bound(text, at)).collect();
+    let starts = bounds.iter().filter(|start| **start <= year);
+    let mut parts: Vec<(usize, usize)> = starts
+        .flat_map(|&start| {
+            let ends = bounds.iter().filter(|end| **end >= year + 2);
+            ends.map(move |&end| (start, end))
+        })
+        .filter(|&(start, end)| end - start < text.len() && text[start..end].contains(number))
+        .filter(|&(start, end)| text[start..end].trim().len() == end - start)
+        .collect();
+    parts.sort_by_key(|(start, end)| (end - start, *start));
+    parts.into_iter().find_map(|(start, end)| {
+        let mut ways = ways(&text[start..end]);
+        ways.retain(|way| way.day == day);
+        (!ways.is_empty()).then_some((start, end, ways))
+    })
+}
+
+/// Whether words or numbers end here. Chinese and Japanese dates stand between letters.
+fn is_bound(text: &str, at: usize) -> bool {
+    if !text.is_char_boundary(at) {
+        return false;
+    }
+    let before = text[..at].chars().next_back();
+    let behind = text[at..].chars().next();
+    let (Some(before), Some(behind)) = (before, behind) else {
+        return true;
+    };
+    let is_ideograph = |c: char| c.is_alphabetic() && c >= '\u{3000}';
+    let is_east_asian = is_ideograph(before) && behind.is_ascii_digit();
+    let joins = before.is_alphanumeric() && behind.is_alphanumeric();
+    !joins || is_east_asian || matches!(before, '日' | '号' | '號')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text, and the parameters by which it is 1 March 2024.
+    const WRITTEN: &[(&str, &str)] = &[
+        ("2024-03-01", "{}"),
+        ("March 1st, 2024", "{}"),
+        ("Freitag, 1. März 2024", "{}"),
+        ("vendredi 1er mars 2024", "{}"),
+        ("1 de março de 2024", "{}"),
+        ("piątek, 1 marca 2024 r.", "{}"),
+        ("2024年3月1日(金)", "{}"),
+        ("1. März 2024, 10:30 Uhr", "{}"),
+        ("01/03/2024", r#"{"order":"day_first"}"#),
+        ("03/01/2024", r#"{"order":"month_first"}"#),
+        ("01.03.24", r#"{"formats":["%d.%m.%y"]}"#),
+    ];
+
+    #[test]
+    fn a_text_is_read_as_the_processor_reads_it() {
+        for (text, parameters) in WRITTEN {
+            let ways = ways(text);
+            let way = ways.iter().find(|way| way.day == "2024-03-01");
+            let way = way.map(|way| way.parameters.to_string());
+            assert_eq!(way.as_deref(), Some(*parameters), "{text}: {ways:?}");
+        }
+        for text in ["20240301", "31.04.2023", "soon", "1.2", "Mon 1 Mar 2024"] {
+            assert_eq!(ways(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_found_between_other_words() {
+        for (text, part) in [
+            ("Published 1 March 2024 by Ada", "1 March 2024"),
+            ("Erschienen am 1. März 2024 (Neuauflage)", "1. März 2024"),
+            ("发布于2024年3月1日，来源：新华社", "2024年3月1日"),
+            ("更新日：2024年03月01日", "2024年03月01日"),
+            ("Stand: 01.03.2024, 5 Bilder", "01.03.2024"),
+            ("Stand: 01.03.24, 5 Bilder", "01.03.24"),
+            (
+                "Publicado el 1 de marzo de 2024 en Madrid",
+                "1 de marzo de 2024",
+            ),
+        ] {
+            let (start, end, _) = within(text, "2024-03-01").unwrap();
+            assert_eq!(&text[start..end], part);
+        }
+        assert_eq!(within("Since 2024, 1 of 3", "2024-03-01"), None);
+    }
+}
