@@ -5,7 +5,7 @@
 //! A request beyond a bound is refused, for now, before it is read. One that nothing else is under way for
 //! is always let in, so that who asks one thing at a time is never refused because of others, unless its key does
 //! so on too many connections. A client that goes on sending without reading its refusals gets no more of them,
-//! until what is under way is within the bounds again.
+//! until what is under way is within the bounds again. If it sends on, it floods: its connection is closed.
 //!
 //! A [`Permit`] goes along with its request and then with the answer, and gives back what it counts for
 //! when it is dropped, by whatever way that was answered or not.
@@ -48,7 +48,8 @@ pub(crate) const TOO_MUCH: &str = "too many requests at once: read the pending a
 const TOO_MANY_CONNECTIONS: &str =
     "this key has requests pending on too many connections: use fewer, or wait for their answers";
 
-/// Who has so many times as much as is allowed under way is not even refused any more.
+/// Who has so many times as much as is allowed under way is not even refused any more, and who sends as much again is
+/// disconnected.
 const UNHEARD_BEYOND: usize = 4;
 
 /// What is let in whatever else is under way, if nothing of its sender is.
@@ -85,6 +86,8 @@ struct Connection {
     is_gone: AtomicBool,
     /// It has sent more than is even refused, until what is under way is within the bounds again.
     is_unheard: AtomicBool,
+    /// What it has sent since.
+    unheard: Account,
 }
 
 #[derive(Debug, Default)]
@@ -157,6 +160,15 @@ impl SharedPermits {
     }
 }
 
+/// How much a connection is listened to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hearing {
+    Heard,
+    Unheard,
+    /// It has been unheard for long, and sends on.
+    Flood,
+}
+
 /// What has become of a request at the door.
 #[derive(Debug)]
 pub(crate) enum Admission {
@@ -193,6 +205,8 @@ impl Permits {
         }
         match connection.exceeds(0, UNHEARD_BEYOND) {
             true => {
+                connection.unheard.requests.store(0, Relaxed);
+                connection.unheard.bytes.store(0, Relaxed);
                 connection.is_unheard.store(true, Relaxed);
                 Admission::Unheard
             }
@@ -203,13 +217,22 @@ impl Permits {
         }
     }
 
-    /// Whether a connection is known to be unheard. It costs little, for who reads a flood.
-    pub(crate) fn is_unheard(&self, peer: &Peer) -> bool {
+    /// Whether a message of a connection is heard. It costs little, for who reads a flood.
+    pub(crate) fn hear(&self, peer: &Peer, bytes: usize) -> Hearing {
         let known = self.connections.held.get(peer).and_then(Weak::upgrade);
-        known.is_some_and(|one| {
+        let unheard = known.filter(|one| {
             let is_unheard = one.is_unheard.load(Relaxed) && !one.is_gone.load(Relaxed);
             is_unheard && one.exceeds(0, 1)
-        })
+        });
+        let Some(one) = unheard else {
+            return Hearing::Heard;
+        };
+        one.unheard.requests.fetch_add(1, Relaxed);
+        one.unheard.bytes.fetch_add(bytes, Relaxed);
+        match one.unheard.exceeds(&OF_A_CONNECTION, 0, UNHEARD_BEYOND) {
+            true => Hearing::Flood,
+            false => Hearing::Unheard,
+        }
     }
 
     /// Whether long requests are to wait until others are carried out.
@@ -389,15 +412,35 @@ mod tests {
         );
         assert!(matches!(permits.admit(&peer, None, 10), Admission::Unheard));
         taken(permits.admit(&vec![2], None, 10));
-        assert!(permits.is_unheard(&peer));
+        assert_eq!(permits.hear(&peer, 10), Hearing::Unheard);
         refusals.clear();
         let admission = permits.admit(&peer, None, 10);
         assert!(matches!(admission, Admission::Unheard), "it has not read");
         under_way.clear();
-        assert!(!permits.is_unheard(&peer));
+        assert_eq!(permits.hear(&peer, 10), Hearing::Heard);
         taken(permits.admit(&peer, None, 10));
         assert_eq!(permits.all.account.requests.load(Relaxed), 0);
         assert_eq!(permits.all.account.bytes.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn who_is_unheard_and_sends_on_floods() {
+        let mut permits = Permits::default();
+        let peer = vec![1];
+        let mut under_way = Vec::new();
+        while let Admission::Taken(permit) | Admission::Refused(permit, _) =
+            permits.admit(&peer, None, 10)
+        {
+            under_way.push(permit);
+        }
+        let most = OF_A_CONNECTION.requests * UNHEARD_BEYOND;
+        for _ in 1..most {
+            assert_eq!(permits.hear(&peer, 10), Hearing::Unheard);
+        }
+        assert_eq!(permits.hear(&peer, 10), Hearing::Flood);
+        assert_eq!(permits.hear(&vec![2], 10), Hearing::Heard);
+        under_way.clear();
+        assert_eq!(permits.hear(&peer, 10), Hearing::Heard);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::clock::SteadyClock;
 use crate::control::{self, Asked};
 use crate::fair_queue::FairQueue;
 use crate::outgoing::Client;
-use crate::permits::{Admission, Gauge, SMALL_BYTES, SharedPermits};
+use crate::permits::{Admission, Gauge, Hearing, SMALL_BYTES, SharedPermits};
 use crate::requester::{Requester, Sender, Who};
 
 /// While so much of long requests was read and not carried out, no further one is read.
@@ -123,8 +123,11 @@ impl RequestReader {
     }
 
     /// Whether anything is done with what this connection sends.
-    pub(crate) fn hears(&self, peer: &Peer) -> bool {
-        self.is_private || !self.permits.lock().is_unheard(peer)
+    pub(crate) fn hear(&self, peer: &Peer, bytes: usize) -> Hearing {
+        match self.is_private {
+            true => Hearing::Heard,
+            false => self.permits.lock().hear(peer, bytes),
+        }
     }
 
     /// Queues a frame without blocking, or its refusal.

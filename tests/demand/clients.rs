@@ -28,20 +28,8 @@ impl Client {
     /// With the keys in a folder.
     pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Client {
         let client = Client::unconnected();
-        let read = |name: &str| {
-            let text = fs::read_to_string(folder.join(name)).expect("a key");
-            let key = text.trim().trim_start_matches("secret ");
-            zmq::z85_decode(key).expect("Z85")
-        };
-        let options = [
-            client.socket.set_curve_serverkey(&read("dispatcher.pub")),
-            client.socket.set_curve_publickey(&read("client.pub")),
-            client.socket.set_curve_secretkey(&read("client.key")),
-            client.socket.connect(endpoint),
-        ];
-        options
-            .into_iter()
-            .for_each(|set| set.expect("a valid option"));
+        set_keys(&client.socket, folder);
+        client.socket.connect(endpoint).expect("an endpoint");
         client
     }
 
@@ -114,6 +102,22 @@ impl Pipeline {
         Pipeline { socket }
     }
 
+    /// With the keys in a folder.
+    pub(crate) fn with_keys(endpoint: &str, folder: &Path) -> Pipeline {
+        let socket = zmq::Context::new().socket(zmq::DEALER).expect("a socket");
+        set_keys(&socket, folder);
+        let set = [socket.set_linger(0), socket.connect(endpoint)];
+        set.into_iter().for_each(|set| set.expect("a valid option"));
+        Pipeline { socket }
+    }
+
+    /// Sends a request, unless too many of it are waiting.
+    pub(crate) fn try_to_send(&self, request: &Value) {
+        let _ = self
+            .socket
+            .send(request.to_string().as_bytes(), zmq::DONTWAIT);
+    }
+
     pub(crate) fn send(&self, request: &Value) {
         self.send_bytes(request.to_string().as_bytes());
     }
@@ -127,6 +131,22 @@ impl Pipeline {
         let answer = self.socket.recv_bytes(0).expect("an answer in time");
         serde_json::from_slice(&answer).expect("JSON")
     }
+}
+
+fn set_keys(socket: &zmq::Socket, folder: &Path) {
+    let read = |name: &str| {
+        let text = fs::read_to_string(folder.join(name)).expect("a key");
+        let key = text.trim().trim_start_matches("secret ");
+        zmq::z85_decode(key).expect("Z85")
+    };
+    let options = [
+        socket.set_curve_serverkey(&read("dispatcher.pub")),
+        socket.set_curve_publickey(&read("client.pub")),
+        socket.set_curve_secretkey(&read("client.key")),
+    ];
+    options
+        .into_iter()
+        .for_each(|set| set.expect("a valid option"));
 }
 
 /// Listens to the firehose.

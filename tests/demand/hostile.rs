@@ -204,3 +204,29 @@ fn questions_of_a_client_that_has_left_are_dropped() {
     drop(hostile);
     assert_others_are_answered(&fleet);
 }
+
+#[test]
+fn a_client_that_floods_is_disconnected_and_refused_for_a_while() {
+    let keyed = Keyed::new();
+    for name in ["flooding", "honest"] {
+        keyed.member("client", name, true);
+    }
+    let _dispatcher = keyed.dispatcher();
+    let honest = keyed.client("honest");
+    let flooding = keyed.pipeline("flooding");
+    let status = json!({"action": "status"});
+    let mut rounds = 0..200;
+    let is_disconnected = rounds.any(|_| {
+        (0..1_000).for_each(|_| flooding.try_to_send(&status));
+        assert_eq!(honest.ask(&status)["action"], "status");
+        keyed.told("client_disconnected", "flooding").is_some()
+    });
+    assert!(is_disconnected, "it floods, and stays connected");
+    let told = keyed.wait_until_told("client_disconnected", "flooding");
+    assert_eq!(told["refused_s"], 5, "{told}");
+    keyed.wait_until_told("handshake_failed", "it has flooded");
+    assert_eq!(honest.ask(&status)["action"], "status");
+    drop(flooding);
+    // Who asks one thing at a time is answered again, once the refusal is over.
+    assert_eq!(keyed.client("flooding").ask(&status)["action"], "status");
+}

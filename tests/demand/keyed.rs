@@ -8,7 +8,7 @@ use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::{Workplace, files_under};
 
-use crate::clients::Client;
+use crate::clients::{Client, Pipeline};
 use crate::fleet::wait_for;
 
 /// A dispatcher with keys on an address of its own, and its clients.
@@ -100,19 +100,32 @@ impl Keyed {
         )
     }
 
+    /// The same, for requests that are sent before the answers have come.
+    pub(crate) fn pipeline(&self, folder: &str) -> Pipeline {
+        Pipeline::with_keys(
+            &format!("tcp://{}:5557", self.host),
+            &self.work.path(folder),
+        )
+    }
+
     /// What is in the dispatcher's log of this event and with this text, once something is.
     pub(crate) fn wait_until_told(&self, event: &str, text: &str) -> Value {
         wait_for(&format!("the dispatcher tells {event}: {text}"), || {
-            let files = files_under(&self.work.path("state/dispatcher/logs"));
-            let texts = files
-                .iter()
-                .filter_map(|file| fs::read_to_string(file).ok());
-            let lines: String = texts.collect();
-            let told = lines
-                .lines()
-                .filter_map(|line| serde_json::from_str(line).ok());
-            let mut told = told.filter(|line: &Value| line["event"] == event);
-            told.find(|line| line.to_string().contains(text))
+            self.told(event, text)
         })
+    }
+
+    /// The same, if it is there already.
+    pub(crate) fn told(&self, event: &str, text: &str) -> Option<Value> {
+        let files = files_under(&self.work.path("state/dispatcher/logs"));
+        let texts = files
+            .iter()
+            .filter_map(|file| fs::read_to_string(file).ok());
+        let lines: String = texts.collect();
+        let told = lines
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        let mut told = told.filter(|line: &Value| line["event"] == event);
+        told.find(|line| line.to_string().contains(text))
     }
 }

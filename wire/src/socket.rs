@@ -17,6 +17,7 @@
 mod curve;
 mod door;
 mod endpoint;
+mod floods;
 mod handshakes;
 mod open_socket;
 mod options;
@@ -196,6 +197,9 @@ pub enum Heard {
     /// That it has come, without its content.
     Arrival,
     Nothing,
+    /// Nothing any more. On a socket with keys the connection is closed, and its peer is refused for a while; without
+    /// keys, peers are processes of this machine, and what they send is dropped.
+    Flood,
 }
 
 /// Takes every frame.

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use webfill_wire::keys::{
-    AllowList, ClientKeys, HEADING, KeyPair, PublicKey, Role, RotationFiles, ServerKeys,
+    AllowList, ClientKeys, Entry, HEADING, KeyPair, PublicKey, Role, RotationFiles, ServerKeys,
     TrustedKeys,
 };
-use webfill_wire::socket::{Arrived, Pattern, SocketSpec, Sockets, new_key_pair};
+use webfill_wire::socket::{
+    Arrivals, Arrived, Heard, Pattern, Peer, SocketName, SocketSpec, Sockets, new_key_pair,
+};
 
 const WAIT: Duration = Duration::from_secs(10);
 const TASKS: u32 = 1;
@@ -21,10 +23,34 @@ struct Server {
     folder: TempDir,
     sockets: Sockets,
     arrived: mpsc::Receiver<Arrived>,
+    /// Ends a `hold`.
+    hold: mpsc::Sender<()>,
     public: PublicKey,
     listed: Vec<(Role, &'static str, PublicKey)>,
     tasks: String,
     control: String,
+}
+
+/// Takes `flood` for a flood, and reads nothing further after `hold` until that is ended.
+struct Choosing {
+    arrivals: mpsc::Sender<Arrived>,
+    held: mpsc::Receiver<()>,
+}
+
+impl Arrivals for Choosing {
+    fn hears(&mut self, _: SocketName, _: &Peer, _: Option<&Entry>, frame: &[u8]) -> Heard {
+        match frame {
+            b"flood" => return Heard::Flood,
+            b"hold" => self.held.recv_timeout(WAIT).expect("an end"),
+            _ => {}
+        }
+        Heard::Whole
+    }
+
+    fn arrive(&mut self, arrived: Arrived) {
+        // The test may be over.
+        let _ = self.arrivals.send(arrived);
+    }
 }
 
 /// A port that was free a moment ago.
@@ -56,8 +82,10 @@ impl Server {
             SocketSpec::bind(TASKS, Pattern::Router, &tasks).serve(Some(&keys), Role::Supervisor),
             SocketSpec::bind(CONTROL, Pattern::Router, &control).serve(Some(&keys), Role::Client),
         ];
-        let sockets = Sockets::start(specs, move |frame| drop(arrivals.send(frame)));
+        let (hold, held) = mpsc::channel();
+        let sockets = Sockets::start_choosing(specs, Choosing { arrivals, held });
         Server {
+            hold,
             folder,
             sockets: sockets.unwrap(),
             arrived,
@@ -172,6 +200,25 @@ impl Caller {
     fn hears(&self, text: &str) {
         let heard = self.socket.recv_bytes(0).expect("an answer in time");
         assert_eq!(String::from_utf8_lossy(&heard), text);
+    }
+
+    /// Waits for an event of the connection.
+    fn waits_for(&self, event: zmq::SocketEvent) {
+        loop {
+            let frames = self.events.recv_multipart(0).expect("an event in time");
+            let number = u16::from_ne_bytes([frames[0][0], frames[0][1]]);
+            if zmq::SocketEvent::from_raw(number) == event {
+                return;
+            }
+        }
+    }
+
+    /// Whether its connection has ended so far.
+    fn was_disconnected(&self) -> bool {
+        let events = std::iter::from_fn(|| self.events.recv_multipart(zmq::DONTWAIT).ok());
+        let numbers = events.map(|frames| u16::from_ne_bytes([frames[0][0], frames[0][1]]));
+        let mut events = numbers.map(zmq::SocketEvent::from_raw);
+        events.any(|event| event == zmq::SocketEvent::DISCONNECTED)
     }
 
     /// Waits until a handshake has failed (true) or succeeded (false).
@@ -417,4 +464,61 @@ fn garbage_on_the_port_does_not_disturb_admitted_peers() {
     let caller = Caller::with_keys(&vm, &server.public).connect(&server.tasks);
     caller.say("hello");
     server.hears("hello", "vm-01");
+}
+
+#[test]
+fn who_floods_is_disconnected_and_refused_for_a_while_and_nobody_else_is() {
+    let (shop, news) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+    let listed = [(Role::Client, "shop", &shop), (Role::Client, "news", &news)];
+    let server = Server::start(&listed);
+    let with = |keys| Caller::with_keys(keys, &server.public).connect(&server.control);
+    let [calm, other, flooding] = [with(&news), with(&shop), with(&shop)];
+    for (caller, name) in [(&calm, "news"), (&other, "shop"), (&flooding, "shop")] {
+        caller.say("hello");
+        server.hears("hello", name);
+    }
+    let begun = Instant::now();
+    for frame in ["flood", "flood", "behind it"] {
+        flooding.say(frame);
+    }
+    flooding.waits_for(zmq::SocketEvent::DISCONNECTED);
+    assert!(flooding.is_refused(), "it comes back too soon");
+    for (caller, name) in [(&calm, "news"), (&other, "shop")] {
+        caller.say("still here");
+        // What came behind the flood is dropped.
+        server.hears("still here", name);
+        assert!(!caller.was_disconnected(), "{name}");
+    }
+    while flooding.is_refused() {}
+    let refused = begun.elapsed();
+    assert!(refused > Duration::from_secs(4), "{refused:?}");
+    flooding.say("again");
+    server.hears("again", "shop");
+}
+
+#[test]
+fn a_flood_of_who_has_left_disconnects_nobody_who_has_come_since() {
+    let (shop, news) = (new_key_pair().unwrap(), new_key_pair().unwrap());
+    let listed = [(Role::Client, "shop", &shop), (Role::Client, "news", &news)];
+    let server = Server::start(&listed);
+    let calm = Caller::with_keys(&news, &server.public);
+    let flooding = Caller::with_keys(&shop, &server.public).connect(&server.control);
+    for frame in ["hold", "flood", "flood"] {
+        flooding.say(frame);
+    }
+    // They wait to be read when their sender leaves, and the next connection gets its descriptor.
+    std::thread::sleep(Duration::from_millis(500));
+    flooding.socket.disconnect(&server.control).unwrap();
+    // libzmq closes the connection while its socket is used.
+    assert_eq!(flooding.socket.poll(zmq::POLLIN, 500), Ok(0));
+    let calm = calm.connect(&server.control);
+    calm.waits_for(zmq::SocketEvent::CONNECTED);
+    std::thread::sleep(Duration::from_millis(200));
+    server.hold.send(()).unwrap();
+    server.hears("hold", "shop");
+    for text in ["hello", "again"] {
+        calm.say(text);
+        server.hears(text, "news");
+    }
+    assert!(!calm.was_disconnected());
 }

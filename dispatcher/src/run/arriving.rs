@@ -7,6 +7,7 @@ use webfill_wire::socket::{Arrivals, Arrived, Heard, Peer, SocketName};
 use super::sockets::{CONTROL, FEEDERS, FIREHOSE};
 use crate::firehose::Subscriptions;
 use crate::outgoing::Client;
+use crate::permits::Hearing;
 use crate::request_reader::RequestReader;
 use crate::requester::Requester;
 use crate::rights;
@@ -28,8 +29,10 @@ impl Arrivals for Arriving {
         if socket != CONTROL {
             return Heard::Whole;
         }
-        if !self.request_reader.hears(peer) {
-            return Heard::Nothing;
+        match self.request_reader.hear(peer, frame.len()) {
+            Hearing::Heard => {}
+            Hearing::Unheard => return Heard::Nothing,
+            Hearing::Flood => return Heard::Flood,
         }
         let rights = sender.map(|sender| &sender.rights);
         match rights.is_some_and(|rights| rights::refuse_unread(frame, rights)) {

@@ -7,8 +7,11 @@
 //! nothing any more.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Pattern;
+use super::floods::{ADMITTED_AT, Floods, metadata};
+use super::handshakes::events_read;
 use crate::keys::{AllowList, Entry, ListChange, PublicKey, Role};
 use crate::refusal_log::RefusalLog;
 
@@ -28,6 +31,7 @@ const NOT_NOW: &str = "300";
 pub(super) struct Door {
     zap: zmq::Socket,
     allowed: AllowList,
+    floods: Floods,
 }
 
 /// What a peer's key needs at a socket.
@@ -90,7 +94,11 @@ impl Door {
         let zap = context.socket(zmq::ROUTER)?;
         zap.set_linger(0)?;
         zap.bind(ZAP_ENDPOINT)?;
-        Ok(Door { zap, allowed })
+        Ok(Door {
+            zap,
+            allowed,
+            floods: Floods::default(),
+        })
     }
 
     pub(super) fn poll_item(&self) -> zmq::PollItem<'_> {
@@ -121,9 +129,15 @@ impl Door {
         }
     }
 
-    /// Answers the waiting handshake requests.
-    pub(super) fn answer(&self, refusal_log: &mut RefusalLog) {
+    /// Answers the waiting handshake requests. `read_events` reads what has happened to connections, so that what is
+    /// attached to the messages of this one ([`ADMITTED_AT`]) counts the event of its beginning.
+    pub(super) fn answer(
+        &self,
+        refusal_log: &mut RefusalLog,
+        mut read_events: impl FnMut(&mut RefusalLog),
+    ) {
         while let Ok(frames) = self.zap.recv_multipart(zmq::DONTWAIT) {
+            read_events(refusal_log);
             // The frames: the routing id of the asker, an empty delimiter, the request.
             let (Some(asker), Some(question)) = (frames.first(), frames.get(2..)) else {
                 continue;
@@ -135,6 +149,7 @@ impl Door {
             let key = self.admitted_key(&request, refusal_log);
             let status = if key.is_some() { ADMITTED } else { NOT_NOW };
             let user = key.map(|key| key.to_string()).unwrap_or_default();
+            let properties = metadata(ADMITTED_AT, &events_read().to_string());
             let answer = [
                 asker.as_slice(),
                 b"",
@@ -143,7 +158,7 @@ impl Door {
                 status.as_bytes(),
                 b"",
                 user.as_bytes(),
-                b"",
+                &properties,
             ];
             if let Err(error) = self.zap.send_multipart(answer, zmq::DONTWAIT) {
                 // The connection has ended meanwhile; the peer tries again.
@@ -160,8 +175,13 @@ impl Door {
         let key = request.key.filter(|_| request.mechanism == b"CURVE");
         let entry = key.and_then(|key| self.allowed.entry(&key));
         let admission = Admission::of_domain(request.domain);
+        let address = String::from_utf8_lossy(request.address);
         let why = match (entry, admission) {
             (Some(entry), Some(admission)) => match admission.refusal(entry) {
+                None if self.floods.refuses(&entry.key, &address, Instant::now()) => {
+                    log_still_refused(entry, &address, refusal_log);
+                    return None;
+                }
                 None => return Some(entry.key),
                 Some(why) => why,
             },
@@ -169,7 +189,6 @@ impl Door {
         };
         let wanted = String::from_utf8_lossy(request.domain);
         let key = key.map(|key| key.to_string()).unwrap_or_default();
-        let address = String::from_utf8_lossy(request.address);
         if refusal_log.record_if_new(&format!("handshake {wanted} {key} {address}")) {
             let name = entry.map(|entry| &*entry.name);
             let role = entry.map(|entry| entry.role.as_str());
@@ -206,9 +225,44 @@ impl Door {
         None
     }
 
+    /// A client has flooded a socket: its handshakes are refused for a while.
+    pub(super) fn note_flood(
+        &mut self,
+        sender: &Entry,
+        address: &str,
+        refusal_log: &mut RefusalLog,
+    ) {
+        let refused = self.floods.note(sender.key, address, Instant::now());
+        let name = &*sender.name;
+        if refusal_log.record_if_new(&format!("flood {name} {address}")) {
+            tracing::warn!(
+                event = "client_disconnected",
+                name,
+                address,
+                refused_s = refused.as_secs(),
+                "a client sends far more than it may and reads no refusals: its connection is closed, and it is refused for a while"
+            );
+        }
+    }
+
     /// The entry of a key, if it is on the list with this role.
     pub(super) fn listed(&self, role: Role, key: &PublicKey) -> Option<&Arc<Entry>> {
         self.allowed.entry(key).filter(|entry| entry.role == role)
+    }
+}
+
+/// Its address is not one to ban: its key is known, and it is let in again.
+fn log_still_refused(entry: &Entry, address: &str, refusal_log: &mut RefusalLog) {
+    let name = &*entry.name;
+    if refusal_log.record_if_new(&format!("flooded {name} {address}")) {
+        let why = "it has flooded a socket, and is let in again later";
+        tracing::info!(
+            event = "handshake_failed",
+            name,
+            address,
+            why,
+            "a handshake failed"
+        );
     }
 }
 

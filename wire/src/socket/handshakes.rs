@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
-use std::net::TcpStream;
-use std::os::fd::{FromRawFd, RawFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{BorrowedFd, FromRawFd, RawFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::floods::Connection;
 use super::{Guard, Place, SocketSpec};
 use crate::keys::RotationFiles;
 use crate::refusal_log::RefusalLog;
@@ -25,6 +26,13 @@ const MECHANISM_MISMATCH: u32 = 0x1100_0002;
 /// ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC: what the peer sends is not encrypted for this key.
 const CRYPTOGRAPHIC: u32 = 0x1100_0001;
 
+/// How many events of connections this process has read.
+static EVENTS_READ: AtomicU64 = AtomicU64::new(0);
+
+pub(super) fn events_read() -> u64 {
+    EVENTS_READ.load(Ordering::Relaxed)
+}
+
 pub(super) struct Handshakes {
     monitor: zmq::Socket,
     endpoint: String,
@@ -32,12 +40,19 @@ pub(super) struct Handshakes {
     has_keys: bool,
     /// See [`crate::keys::ServerKeys::of_rotation`].
     of_rotation: RotationFiles,
-    /// The peer's address of each accepted connection.
-    accepted: HashMap<RawFd, String>,
+    /// The accepted connections that are open.
+    accepted: HashMap<RawFd, Accepted>,
     /// The failure whose connection libzmq will report as disconnected next.
     failed: Option<Failure>,
     /// When this socket must be replaced: libzmq has stopped reconnecting it, or another key is to be tried.
     replace_at: Option<Instant>,
+}
+
+/// A connection that a peer has opened.
+struct Accepted {
+    address: String,
+    /// Of the event, counted over all sockets.
+    number: u64,
 }
 
 /// What has become of the last handshake with a server.
@@ -116,15 +131,19 @@ impl Handshakes {
             let Some((event, value)) = frames.first().and_then(|frame| read_event(frame)) else {
                 continue;
             };
+            let number = EVENTS_READ.fetch_add(1, Ordering::Relaxed) + 1;
             match event {
                 ACCEPTED => {
                     let connection = value as RawFd;
-                    self.accepted.insert(connection, peer_address(connection));
+                    let address = peer_address(connection);
+                    self.accepted
+                        .insert(connection, Accepted { address, number });
                 }
                 DISCONNECTED => {
-                    let address = self.accepted.remove(&(value as RawFd));
+                    let accepted = self.accepted.remove(&(value as RawFd));
                     if let (true, Some(failure)) = (self.serves, self.failed.take()) {
-                        self.log_failed_client(failure, &address.unwrap_or_default(), refusal_log);
+                        let address = accepted.map(|one| one.address).unwrap_or_default();
+                        self.log_failed_client(failure, &address, refusal_log);
                     }
                 }
                 SUCCEEDED if self.serves => {}
@@ -141,6 +160,26 @@ impl Handshakes {
             }
         }
         verdict
+    }
+
+    /// Closes a connection that a peer has opened, if it is still open.
+    ///
+    /// libzmq reports the end of a connection before it closes the descriptor. So if the one that is held here is
+    /// that of a connection accepted before the peer was admitted, it is the peer's.
+    pub(super) fn hang_up(&mut self, connection: Connection, refusal_log: &mut RefusalLog) {
+        // SAFETY: it is borrowed to be duplicated only. Should libzmq have closed it, that fails, or what is
+        // duplicated belongs to something else and is not touched.
+        #[allow(unsafe_code)]
+        let descriptor = unsafe { BorrowedFd::borrow_raw(connection.descriptor) };
+        let Ok(held) = descriptor.try_clone_to_owned() else {
+            return;
+        };
+        self.read(refusal_log);
+        let accepted = self.accepted.get(&connection.descriptor);
+        if accepted.is_some_and(|one| one.number <= connection.admitted_at) {
+            // An error means that the peer has left.
+            let _ = TcpStream::from(held).shutdown(Shutdown::Both);
+        }
     }
 
     fn log_failed_client(&self, failure: Failure, address: &str, refusal_log: &mut RefusalLog) {

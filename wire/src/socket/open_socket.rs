@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use super::door::Door;
+use super::floods::{Closed, Connection};
 use super::handshakes::{Handshakes, Verdict};
 use super::outgoing::{Outgoing, Sent, Waiting};
 use super::{Arrivals, Arrived, Guard, Heard, Pattern, Peer, SocketSpec};
@@ -18,6 +19,8 @@ pub(super) struct OpenSocket {
     pub(super) handshakes: Option<Handshakes>,
     /// Frames that libzmq cannot send yet.
     pub(super) waiting: Waiting,
+    /// Connections that were closed because their peers flood: what they have sent is dropped.
+    pub(super) closed: Closed,
 }
 
 impl OpenSocket {
@@ -152,8 +155,8 @@ impl OpenSocket {
 
     /// Receives the next message. `None` if its sender is refused, or not heard.
     pub(super) fn receive(
-        &self,
-        door: Option<&Door>,
+        &mut self,
+        mut door: Option<&mut Door>,
         refusal_log: &mut RefusalLog,
         arrivals: &mut impl Arrivals,
     ) -> zmq::Result<Option<Arrived>> {
@@ -165,7 +168,10 @@ impl OpenSocket {
             first.get_or_insert(last);
             last = self.socket.recv_msg(zmq::DONTWAIT)?;
         }
-        let sender = match (self.role(), door) {
+        if self.closed.has_brought(&mut last) {
+            return Ok(None);
+        }
+        let sender = match (self.role(), door.as_deref()) {
             (None, _) => None,
             (Some(role), Some(door)) => match door.sender_of(role, &mut last, refusal_log) {
                 Some(sender) => Some(sender),
@@ -195,6 +201,14 @@ impl OpenSocket {
                     Heard::Whole => {}
                     Heard::Arrival => arrived.is_left_out = true,
                     Heard::Nothing => return Ok(None),
+                    Heard::Flood => {
+                        if let (Some(sender), Some(door)) = (sender, door.as_deref_mut()) {
+                            self.hang_up(&mut last, refusal_log);
+                            let address = last.gets("Peer-Address").unwrap_or_default();
+                            door.note_flood(sender, address, refusal_log);
+                        }
+                        return Ok(None);
+                    }
                 }
                 arrived.peer = Some(peer);
                 arrived.address = last.gets("Peer-Address").and_then(address_of);
@@ -207,6 +221,16 @@ impl OpenSocket {
             arrived.frame = last.to_vec();
         }
         Ok(Some(arrived))
+    }
+
+    /// Closes the connection of a message's peer, and drops what else it has sent.
+    fn hang_up(&mut self, message: &mut zmq::Message, refusal_log: &mut RefusalLog) {
+        if let (Some(handshakes), Some(connection)) =
+            (&mut self.handshakes, Connection::of(message))
+        {
+            handshakes.hang_up(connection, refusal_log);
+            self.closed.note(connection, Instant::now());
+        }
     }
 }
 

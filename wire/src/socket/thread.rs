@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::door::Door;
+use super::floods::Closed;
 use super::handshakes::{Handshakes, RECONNECT_AFTER};
 use super::open_socket::OpenSocket;
 use super::options::configure;
@@ -189,7 +190,10 @@ impl<A: Arrivals> SocketThread<A> {
             }
             if let Some(door) = &mut self.door {
                 let change = door.refresh();
-                door.answer(&mut self.refusal_log);
+                let (open, commands) = (&mut self.open, &self.commands);
+                door.answer(&mut self.refusal_log, |refusal_log| {
+                    read_handshakes(open, commands, refusal_log);
+                });
                 if let Some(change) = change {
                     self.commands.note_list_change(change);
                     self.disconnect_subscribers();
@@ -342,6 +346,7 @@ impl<A: Arrivals> SocketThread<A> {
             socket,
             handshakes,
             waiting: Waiting::default(),
+            closed: Closed::default(),
         })
     }
 
@@ -408,17 +413,15 @@ impl<A: Arrivals> SocketThread<A> {
     }
 
     fn receive(&mut self) {
+        read_handshakes(&mut self.open, &self.commands, &mut self.refusal_log);
         for open in &mut self.open {
-            if let Some(why) = open.read_handshakes(&mut self.refusal_log) {
-                self.commands.note_not_let_in(why);
-            }
             if open.spec.pattern == Pattern::Push {
                 continue;
             }
             let (mut received, mut dropped) = (0, 0);
             while received < READ_BURST && dropped < DROPPED_IN_BURST {
                 match open.receive(
-                    self.door.as_ref(),
+                    self.door.as_mut(),
                     &mut self.refusal_log,
                     &mut self.arrivals,
                 ) {
@@ -447,6 +450,15 @@ impl<A: Arrivals> SocketThread<A> {
             open.send_waiting(self.door.as_ref(), &mut self.refusal_log);
             // Frames under way get a second; a peer that is gone must not delay the exit.
             let _ = open.socket.set_linger(1_000);
+        }
+    }
+}
+
+/// Reads how handshakes have ended, and which connections are open.
+fn read_handshakes(open: &mut [OpenSocket], commands: &Commands, refusal_log: &mut RefusalLog) {
+    for open in open {
+        if let Some(why) = open.read_handshakes(refusal_log) {
+            commands.note_not_let_in(why);
         }
     }
 }

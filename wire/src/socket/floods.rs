@@ -1,0 +1,190 @@
+//! Clients that flood: their connections are closed, what they have sent is dropped, and they are refused for a
+//! while, longer each time.
+//!
+//! libzmq reads what a peer sends into a queue without a bound, and has no call that closes the connection of one
+//! peer. So its descriptor is shut down. A descriptor belongs to another connection as soon as the former is closed,
+//! and messages of that may still wait to be read: [`ADMITTED_AT`] says which connection is meant.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+use crate::keys::PublicKey;
+
+/// The property of each message of an admitted connection: how many events of connections had been read by then
+/// ([`super::handshakes::events_read`]). Its descriptor was accepted before, and is its own until that is accepted
+/// again or closed.
+pub(super) const ADMITTED_AT: &str = "X-Admitted-At";
+
+/// The property in which libzmq keeps the descriptor of a message's connection (ZMQ_SRCFD).
+const DESCRIPTOR: &str = "__fd";
+
+/// For how long who floods is refused; it doubles each time.
+const FIRST_REFUSAL: Duration = Duration::from_secs(5);
+const LONGEST_REFUSAL: Duration = Duration::from_secs(300);
+
+/// Who has not flooded for so long after a refusal begins with the shortest again.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
+
+/// Of a connection that was closed so long ago, nothing waits to be read any more.
+const EMPTY_AFTER: Duration = Duration::from_secs(10);
+
+/// So many closed connections are remembered.
+const MOST_CLOSED: usize = 64;
+
+/// The connection that a message has come by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Connection {
+    pub(super) descriptor: RawFd,
+    pub(super) admitted_at: u64,
+}
+
+impl Connection {
+    /// `None` on a socket without keys.
+    pub(super) fn of(message: &mut zmq::Message) -> Option<Connection> {
+        Some(Connection {
+            descriptor: message
+                .gets(DESCRIPTOR)?
+                .parse()
+                .ok()
+                .filter(|fd| *fd >= 0)?,
+            admitted_at: message.gets(ADMITTED_AT)?.parse().ok()?,
+        })
+    }
+}
+
+/// Properties that libzmq attaches to each message of a connection, as ZAP (ZeroMQ RFC 27) wants them.
+pub(super) fn metadata(name: &str, value: &str) -> Vec<u8> {
+    let mut metadata = vec![name.len() as u8];
+    metadata.extend(name.as_bytes());
+    metadata.extend((value.len() as u32).to_be_bytes());
+    metadata.extend(value.as_bytes());
+    metadata
+}
+
+/// Connections that were closed a short while ago.
+#[derive(Debug, Default)]
+pub(super) struct Closed {
+    connections: VecDeque<(Connection, Instant)>,
+}
+
+impl Closed {
+    /// Whether a message has come by one of them.
+    pub(super) fn has_brought(&mut self, message: &mut zmq::Message) -> bool {
+        if self.connections.is_empty() {
+            return false;
+        }
+        let now = Instant::now();
+        self.connections
+            .retain(|(_, closed)| now < *closed + EMPTY_AFTER);
+        Connection::of(message).is_some_and(|one| self.contains(one))
+    }
+
+    fn contains(&self, connection: Connection) -> bool {
+        self.connections.iter().any(|(one, _)| *one == connection)
+    }
+
+    pub(super) fn note(&mut self, connection: Connection, now: Instant) {
+        if self.contains(connection) {
+            return;
+        }
+        self.connections.truncate(MOST_CLOSED - 1);
+        self.connections.push_front((connection, now));
+    }
+}
+
+/// Who has flooded, by key and address.
+#[derive(Debug, Default)]
+pub(super) struct Floods {
+    refused: HashMap<(PublicKey, String), Refused>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Refused {
+    lasts: Duration,
+    until: Instant,
+}
+
+impl Floods {
+    /// Notes a flood. Returns for how long its sender is refused.
+    pub(super) fn note(&mut self, key: PublicKey, address: &str, now: Instant) -> Duration {
+        self.refused
+            .retain(|_, refused| now < refused.until + FORGOTTEN_AFTER);
+        let sender = (key, address.to_owned());
+        let lasts = match self.refused.get(&sender) {
+            // Another of its connections, on which it was flooding at the same time.
+            Some(refused) if now < refused.until => return refused.until - now,
+            Some(refused) => (refused.lasts * 2).min(LONGEST_REFUSAL),
+            None => FIRST_REFUSAL,
+        };
+        let until = now + lasts;
+        self.refused.insert(sender, Refused { lasts, until });
+        lasts
+    }
+
+    /// Whether a key is refused from this address for now.
+    pub(super) fn refuses(&self, key: &PublicKey, address: &str, now: Instant) -> bool {
+        if self.refused.is_empty() {
+            return false;
+        }
+        let refused = self.refused.get(&(*key, address.to_owned()));
+        refused.is_some_and(|refused| now < refused.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u8) -> PublicKey {
+        PublicKey::from_bytes(&[number; 32]).unwrap()
+    }
+
+    #[test]
+    fn who_floods_again_is_refused_longer_until_that_is_forgotten() {
+        let mut floods = Floods::default();
+        let mut now = Instant::now();
+        for seconds in [5, 10, 20, 40, 80, 160, 300, 300] {
+            let lasts = floods.note(key(1), "10.0.0.7", now);
+            assert_eq!(lasts, Duration::from_secs(seconds));
+            assert!(floods.refuses(&key(1), "10.0.0.7", now));
+            let meanwhile = now + Duration::from_secs(1);
+            let rest = floods.note(key(1), "10.0.0.7", meanwhile);
+            assert_eq!(rest, Duration::from_secs(seconds - 1), "it counts once");
+            now += lasts;
+            assert!(!floods.refuses(&key(1), "10.0.0.7", now));
+        }
+        let lasts = floods.note(key(1), "10.0.0.7", now + FORGOTTEN_AFTER);
+        assert_eq!(lasts, FIRST_REFUSAL);
+    }
+
+    #[test]
+    fn other_keys_and_addresses_are_not_refused() {
+        let mut floods = Floods::default();
+        let now = Instant::now();
+        floods.note(key(1), "10.0.0.7", now);
+        assert!(!floods.refuses(&key(2), "10.0.0.7", now));
+        assert!(!floods.refuses(&key(1), "10.0.0.8", now));
+    }
+
+    #[test]
+    fn so_many_closed_connections_are_remembered() {
+        let mut closed = Closed::default();
+        let connection = |admitted_at| Connection {
+            descriptor: 9,
+            admitted_at,
+        };
+        for number in 0..=MOST_CLOSED as u64 {
+            closed.note(connection(number), Instant::now());
+            closed.note(connection(number), Instant::now());
+        }
+        assert!(!closed.contains(connection(0)));
+        assert!(closed.contains(connection(1)));
+        assert!(closed.contains(connection(MOST_CLOSED as u64)));
+    }
+
+    #[test]
+    fn metadata_has_the_form_of_the_protocol() {
+        assert_eq!(metadata("ab", "7"), b"\x02ab\0\0\0\x017");
+    }
+}
