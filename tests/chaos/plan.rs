@@ -123,6 +123,12 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
     // Around the lease of one second: some pauses are shorter, most are longer.
     let ms = rng.u64(600..=2_500);
     let hours = if rng.usize(..2) == 0 { 1 } else { -1 };
+    // So often that each round of a fleet has some of both.
+    match (kind, rng.usize(..10)) {
+        (Kind::Fleet, 0) => return Fault::Pause(ms),
+        (Kind::Fleet, 1) => return Fault::Limit(ms),
+        _ => {}
+    }
     let common = match rng.usize(..20) {
         0..3 => Some(Fault::Kill("worker")),
         3 => Some(Fault::Kill("supervisor")),
@@ -140,9 +146,9 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
         15..17 => Some(Fault::LosesWay(2 * ms)),
         _ => None,
     };
-    match (common, kind, rng.usize(..10)) {
+    match (common, kind, rng.usize(..8)) {
         (Some(fault), _, _) => fault,
-        (None, Kind::Crawl, 0..3) => Fault::KillAll,
+        (None, Kind::Crawl, 0..2) => Fault::KillAll,
         (None, Kind::Crawl, _) => Fault::Kill("crawl"),
         (None, Kind::Fleet, 0) => Fault::KillAll,
         (None, Kind::Fleet, 1) => Fault::Cut(ms),
@@ -151,8 +157,6 @@ fn any_fault(kind: Kind, rng: &mut Rng) -> Fault {
         (None, Kind::Fleet, 4) => Fault::Twice(ms),
         (None, Kind::Fleet, 5) => Fault::Swap(ms),
         (None, Kind::Fleet, 6) => Fault::SameId(ms),
-        (None, Kind::Fleet, 7) => Fault::Pause(ms),
-        (None, Kind::Fleet, 8) => Fault::Limit(ms),
         (None, Kind::Fleet, _) => Fault::SecondDispatcher,
     }
 }
@@ -175,4 +179,16 @@ fn the_same_seed_deals_the_same_plan() {
         .map(|planned| format!("{:?}", planned.fault));
     let kinds: std::collections::BTreeSet<String> = kinds.collect();
     assert!(kinds.len() > 20, "{kinds:?}");
+}
+
+#[test]
+fn most_rounds_of_a_fleet_have_several_pauses_and_limits() {
+    let has_several = |seed: &u64| {
+        let plan = mixed(Kind::Fleet, 40, &mut Rng::with_seed(*seed));
+        let of = |is: fn(Fault) -> bool| plan.iter().filter(|planned| is(planned.fault)).count();
+        of(|fault| matches!(fault, Fault::Pause(_))) > 1
+            && of(|fault| matches!(fault, Fault::Limit(_))) > 1
+    };
+    let rounds = (0..100u64).filter(has_several).count();
+    assert!(rounds > 80, "{rounds} of 100");
 }
