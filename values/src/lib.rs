@@ -9,10 +9,12 @@
 //! | The form by which texts are compared, indexed or hashed | [`normal_form`], [`folded_form`] |
 //! | Which number a text says, and which date it is | [`read_numbers`], [`read_dates`] |
 //! | An exact number | [`Decimal`] |
+//! | JSON without losing a digit of its numbers | [`exact_json`], [`loses_digits`] |
 
 mod blanks;
 mod date;
 mod decimal;
+mod exact_json;
 mod normal;
 mod number;
 mod telephone;
@@ -20,6 +22,7 @@ mod telephone;
 pub use blanks::{collapsed, is_blank, is_invisible, is_white_space, trimmed};
 pub use date::{DateOrder, DateReading, in_english, read_dates};
 pub use decimal::Decimal;
+pub use exact_json::{exact_json, loses_digits};
 pub use normal::{folded_form, normal_form, same_text, same_value};
 pub use number::{NumberNotation, NumberReading, read_numbers};
 pub use telephone::telephone_digits;

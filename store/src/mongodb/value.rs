@@ -2,7 +2,8 @@
 //!
 //! Text always becomes a value, never an operator: where the server evaluates a statement's values,
 //! the caller puts them below `$literal`. BSON keys cannot contain NUL: it is escaped as `␀0`, and
-//! the sign `␀` itself as `␀␀`. Integers outside the range of `i64` become doubles.
+//! the sign `␀` itself as `␀␀`. Integers beyond the range of `i64` become decimals, because a double
+//! would lose digits of them.
 
 use std::borrow::Cow;
 
@@ -13,6 +14,7 @@ use mongodb::bson::raw::{CStr, CString};
 use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde_json::{Map, Number, Value};
+use webfill_values::Decimal;
 
 use super::fault::Fault;
 use crate::timestamp::iso_time;
@@ -133,7 +135,10 @@ fn bson_number(number: &Number) -> RawBson {
             Ok(short) => RawBson::Int32(short),
             Err(_) => RawBson::Int64(integer),
         },
-        None => RawBson::Double(number.as_f64().unwrap_or(f64::NAN)),
+        None => match number.as_u64().map(|integer| integer.to_string().parse()) {
+            Some(Ok(decimal)) => RawBson::Decimal128(decimal),
+            _ => RawBson::Double(number.as_f64().unwrap_or(f64::NAN)),
+        },
     }
 }
 
@@ -165,9 +170,19 @@ pub(super) fn value(bson: RawBsonRef<'_>) -> Value {
         RawBsonRef::Binary(binary) => Value::String(BASE64_STANDARD.encode(binary.bytes)),
         RawBsonRef::Decimal128(number) => match number.to_string() {
             text if text == "NaN" => Value::Null,
-            text => Value::String(text),
+            text => decimal(text),
         },
         other => Value::String(format!("{other:?}")),
+    }
+}
+
+/// An integer of 64 bits as such; other decimals with their digits, which a double may not have.
+fn decimal(text: String) -> Value {
+    let is_integer = !text.contains(['.', 'E', 'e']);
+    let number = Decimal::of_text(&text).filter(|_| is_integer);
+    match number.and_then(|number| number.to_number(false)) {
+        Some(number) if !number.is_f64() => Value::Number(number),
+        _ => Value::String(text),
     }
 }
 
@@ -198,9 +213,40 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_64_bits_come_back_as_near_as_can_be() {
-        let given = json!({"n": u64::MAX});
-        assert_eq!(there_and_back(&given), json!({"n": 18446744073709551615.0}));
+    fn no_number_loses_digits() {
+        for number in [
+            "0",
+            "-1",
+            "5",
+            "5.0",
+            "1.1",
+            "-0.5",
+            "0.1",
+            "1e300",
+            "2147483648",
+            "9007199254740993",
+            "9223372036854775807",
+            "9223372036854775808",
+            "18446744073709551615",
+            "-9223372036854775808",
+        ] {
+            let given: Value = serde_json::from_str(&format!(r#"{{"n": {number}}}"#)).unwrap();
+            assert_eq!(there_and_back(&given), given, "{number}");
+        }
+    }
+
+    #[test]
+    fn decimals_of_others_keep_their_digits() {
+        for (written, read) in [
+            ("5", json!(5)),
+            ("18446744073709551615", json!(u64::MAX)),
+            ("18446744073709551616", json!("18446744073709551616")),
+            ("12.50", json!("12.50")),
+            ("NaN", Value::Null),
+        ] {
+            let decimal = RawBson::Decimal128(written.parse().unwrap());
+            assert_eq!(value(decimal.as_raw_bson_ref()), read, "{written}");
+        }
     }
 
     #[test]

@@ -45,6 +45,7 @@ macro_rules! conformance_tests {
     ($(#[$needs:meta])? $fresh:path) => {
         $crate::conformance::conformance_tests! { @tests [$(#[$needs])?] $fresh;
             saving: a_page_comes_back_as_it_went_in,
+            saving: no_number_loses_digits,
             saving: hostile_text_comes_back_as_it_went_in,
             saving: saving_a_page_again_changes_nothing,
             saving: what_a_page_does_not_keep_is_null,

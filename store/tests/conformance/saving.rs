@@ -76,6 +76,37 @@ pub(crate) async fn what_a_page_does_not_keep_is_null(clients: &Clients) {
     }
 }
 
+pub(crate) async fn no_number_loses_digits(clients: &Clients) {
+    let store = &*clients.first.store;
+    let numbers: Value = serde_json::from_str(
+        r#"[0, -1, 5, 5.0, 1.10, 0.1, 9007199254740993, -9007199254740993, 9223372036854775807,
+        9223372036854775808, 18446744073709551614, 18446744073709551615, 100000000000000000000,
+        "123456789012345678901234567890"]"#,
+    )
+    .unwrap();
+    let fields = json!({"all": numbers, "largest": u64::MAX});
+    put(
+        store,
+        vec![record(
+            "1",
+            json!({"all": null, "largest": null, "given": u64::MAX}),
+        )],
+    )
+    .await;
+    save(
+        store,
+        page_with("https://example.com/a", fields.clone()),
+        &["1"],
+    )
+    .await
+    .unwrap();
+    assert_eq!(only_page(store).await["fields"], fields);
+    let filled = &stored_record(store, "1").await["fields"];
+    assert_eq!(filled["all"], fields["all"]);
+    assert_eq!(filled["largest"], json!(u64::MAX));
+    assert_eq!(filled["given"], json!(u64::MAX));
+}
+
 pub(crate) async fn hostile_text_comes_back_as_it_went_in(clients: &Clients) {
     let store = &*clients.first.store;
     let hostile = || HOSTILE.into_iter().chain([""]);

@@ -2,6 +2,7 @@
 //! that they miss; pages as plain URLs.
 
 use serde_json::{Map, Value};
+use webfill_values::exact_json;
 
 use super::Found;
 use super::table::Column;
@@ -68,7 +69,7 @@ pub(super) fn columns(names: &[String]) -> Option<Vec<Column>> {
 /// read as such are JSON texts.
 pub fn value_of(cell: String) -> Value {
     let is_json = cell.starts_with(['[', '{']) || is_marked_text(&cell);
-    let value = is_json.then(|| serde_json::from_str(&cell).ok()).flatten();
+    let value = is_json.then(|| exact_json(&cell).ok()).flatten();
     value.unwrap_or(Value::String(cell))
 }
 

@@ -1,0 +1,108 @@
+//! JSON whose numbers keep their digits: a number that neither a 64-bit integer nor a double holds is read as a text
+//! of its digits.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::decimal::Decimal;
+
+/// No number that has fewer characters loses a digit: doubles have 15 decimal digits.
+const LONG: usize = 16;
+
+/// Whether some number of a JSON text would lose digits as a number of JSON.
+pub fn loses_digits(json: &str) -> bool {
+    matches!(with_long_numbers_quoted(json), Cow::Owned(_))
+}
+
+/// Reads a JSON value.
+pub fn exact_json(text: &str) -> serde_json::Result<Value> {
+    let value = serde_json::from_str(text)?;
+    match with_long_numbers_quoted(text) {
+        Cow::Borrowed(_) => Ok(value),
+        Cow::Owned(quoted) => serde_json::from_str(&quoted),
+    }
+}
+
+/// Valid JSON with quotation marks around the numbers that would lose digits.
+fn with_long_numbers_quoted(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let (mut quoted, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at += text_length(&bytes[at..]),
+            b'-' | b'0'..=b'9' => {
+                let end = at + bytes[at..].iter().take_while(|b| is_of_number(b)).count();
+                if is_cut(&text[at..end]) {
+                    quoted.push_str(&text[copied..at]);
+                    quoted.push('"');
+                    quoted.push_str(&text[at..end]);
+                    quoted.push('"');
+                    copied = end;
+                }
+                at = end;
+            }
+            _ => at += 1,
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    quoted.push_str(&text[copied..]);
+    Cow::Owned(quoted)
+}
+
+/// The bytes of a JSON text with its quotation marks.
+fn text_length(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn is_cut(number: &str) -> bool {
+    if number.len() < LONG && !number.contains(['e', 'E']) {
+        return false;
+    }
+    Decimal::of_text(number).is_none_or(|number| number.to_number(false).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn no_number_loses_a_digit() {
+        for (text, expected) in [
+            ("9007199254740993", json!(9007199254740993_u64)),
+            ("18446744073709551615", json!(u64::MAX)),
+            ("18446744073709551616", json!("18446744073709551616")),
+            ("[100000000000000000000]", json!([1e20])),
+            (
+                "[123456789012345678901234567890, 1.10]",
+                json!(["123456789012345678901234567890", 1.1]),
+            ),
+            ("12345678901234567.89", json!("12345678901234567.89")),
+            ("-0.30000000000000004", json!(-0.30000000000000004)),
+            (
+                r#"{"a\"12345678901234567890123": "12345678901234567890123", "b": 12345678901234567890123 }"#,
+                json!({"a\"12345678901234567890123": "12345678901234567890123", "b": "12345678901234567890123"}),
+            ),
+            ("1e3", json!(1000.0)),
+            ("null", Value::Null),
+        ] {
+            assert_eq!(exact_json(text).unwrap(), expected, "{text}");
+        }
+        for broken in ["", "{", "1e999", "12345678901234567890123x"] {
+            assert!(exact_json(broken).is_err(), "{broken}");
+        }
+    }
+}
