@@ -3,6 +3,7 @@
 //! are no date.
 
 mod clock;
+mod east_asia;
 mod names;
 mod parts;
 mod zones;
@@ -14,6 +15,7 @@ use crate::normal::normal_form;
 use clock::Clock;
 pub use names::in_english;
 use parts::Parts;
+pub use zones::in_offsets;
 
 /// Which of two numbers of a date is the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,14 +89,15 @@ enum Written {
 impl Written {
     /// `None` if the text is no date.
     fn of(text: &str) -> Option<Written> {
-        if text.len() > 100 || !text.bytes().any(|b| b.is_ascii_digit()) {
+        let has_number = text.bytes().any(|b| b.is_ascii_digit()) || text.contains('年');
+        if text.len() > 100 || !has_number {
             return None;
         }
         if let Some(iso) = iso(text) {
             return Some(Written::Iso(iso));
         }
-        let text = names::without_cjk(text);
-        let (text, clock) = match Clock::taken_from(&text) {
+        let taken = east_asia::in_western_marks(text).and_then(|text| Clock::taken_from(&text));
+        let (text, clock) = match taken {
             Ok(taken) => taken,
             Err(clock::Wrong) => return Some(Written::Wrong),
         };

@@ -4,7 +4,7 @@ use jiff::civil::{DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
 use jiff::{Zoned, tz::TimeZone};
-use webfill_values::{DateOrder, DateReading, in_english, normal_form, read_dates};
+use webfill_values::{DateOrder, DateReading, in_english, in_offsets, normal_form, read_dates};
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
 use crate::fault::quoted;
@@ -20,7 +20,7 @@ pub(crate) const DATE: Entry = Entry {
             name: "formats",
             kind: Kind::TextList,
             presence: Presence::Optional,
-            meaning: "how the date may be written, in the letters of strptime, tried in order; left out: ISO 8601, RFC 2822, dates with the month in letters, with or without a time, and dates in numbers",
+            meaning: "how the date may be written, in the letters of strptime, tried in order; `%Z` is the name of a time zone, such as `CET`; left out: ISO 8601, RFC 2822, dates with the month in letters, with or without a time, and dates in numbers",
         },
         Parameter {
             name: "order",
@@ -144,6 +144,7 @@ fn check_format(format: &str) -> Result<(), String> {
     let invalid = |reason: &dyn std::fmt::Display| {
         format!("invalid date format {}: {reason}", quoted(format))
     };
+    let format = &with_numeric_zone(format);
     let sample = DateTime::constant(2024, 12, 31, 23, 58, 59, 0);
     let sample: Zoned = sample
         .to_zoned(TimeZone::UTC)
@@ -156,7 +157,38 @@ fn check_format(format: &str) -> Result<(), String> {
     }
 }
 
+/// The format with `%z` for `%Z`: names of zones are read here, because the library reads none.
+fn with_numeric_zone(format: &str) -> String {
+    let mut numeric = String::with_capacity(format.len());
+    let mut letters = format.chars();
+    while let Some(letter) = letters.next() {
+        numeric.push(letter);
+        if letter == '%'
+            && let Some(directive) = letters.next()
+        {
+            numeric.push(if directive == 'Z' { 'z' } else { directive });
+        }
+    }
+    numeric
+}
+
 fn read(format: &str, text: &str) -> DateReading {
+    let numeric = with_numeric_zone(format);
+    if numeric == format {
+        return read_numeric(format, text);
+    }
+    match read_numeric(&numeric, &in_offsets(text, "?")) {
+        // What is a date but for its zone.
+        DateReading::None
+            if read_numeric(&numeric, &in_offsets(text, "+0000")) != DateReading::None =>
+        {
+            DateReading::Undecided
+        }
+        reading => reading,
+    }
+}
+
+fn read_numeric(format: &str, text: &str) -> DateReading {
     let english = in_english(text, format);
     let parsed =
         BrokenDownTime::parse(format, text).or_else(|_| BrokenDownTime::parse(format, &english));
@@ -227,6 +259,43 @@ mod tests {
             ("%d.%m.%Y %H:%M", "30.02.2024 09:00", None),
             ("%Y年%m月%d日", "2024年3月1日", Some("2024-03-01")),
             ("%d de %B de %Y", "1 de marzo de 2024", Some("2024-03-01")),
+            (
+                "%d %b %Y %H:%M %Z",
+                "1 Mar 2024 10:30 CET",
+                Some("2024-03-01T10:30:00+01:00"),
+            ),
+            (
+                "%a, %d %b %Y %H:%M:%S %Z",
+                "Fri, 01 Mar 2024 10:30:00 GMT",
+                Some("2024-03-01T10:30:00Z"),
+            ),
+            (
+                "%Y-%m-%d %H:%M:%S%Z",
+                "2024-03-01 10:30:00Z",
+                Some("2024-03-01T10:30:00Z"),
+            ),
+            (
+                "%Y-%m-%d %I:%M %p %Z",
+                "2024-03-01 10:30 PM EST",
+                Some("2024-03-01T22:30:00-05:00"),
+            ),
+            (
+                "%d. %B %Y %H:%M (%Z)",
+                "1. März 2024 10:30 (MEZ)",
+                Some("2024-03-01T10:30:00+01:00"),
+            ),
+            (
+                "%Y-%m-%d %H:%M %Z",
+                "2024-03-01 10:30 UTC+5:30",
+                Some("2024-03-01T10:30:00+05:30"),
+            ),
+            (
+                "%Y-%m-%d %H:%M %Z",
+                "2024-03-01 10:30 +0100",
+                Some("2024-03-01T10:30:00+01:00"),
+            ),
+            ("%Y-%m-%d %H:%M %Z", "2024-03-01 10:30 BST", None),
+            ("%Y-%m-%d %H:%M %Z", "2024-03-01 10:30 XYZ", None),
         ] {
             let expected = match expected {
                 Some(date) => DateReading::Date(date.to_owned()),
@@ -252,6 +321,7 @@ mod tests {
             "%s",
             "%A %d %B %Y, %I:%M %p",
             "%Y-%m-%dT%H:%M:%S%z",
+            "%d %b %Y %H:%M %Z",
         ] {
             assert_eq!(check_format(format), Ok(()), "{format}");
         }

@@ -78,7 +78,7 @@ impl Digits {
         let Some(half) = half else {
             return Ok(text);
         };
-        if !(1..=12).contains(&self.hour) {
+        if !(0..=12).contains(&self.hour) {
             return Err(Wrong);
         }
         self.hour %= 12;

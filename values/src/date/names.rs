@@ -38,60 +38,26 @@ pub(super) fn meaning(word: &str) -> Meaning {
     NAMES.get(lower.as_str()).copied().unwrap_or_default()
 }
 
-/// A Chinese or Japanese date with hyphens and colons: `2024年3月1日(金) 10時30分` is `2024-3-1 10:30`.
-pub(super) fn without_cjk(text: &str) -> String {
-    if !text.contains(['年', '月']) {
-        return text.to_owned();
-    }
-    let mut plain = text.to_owned();
-    let mut names: Vec<(&str, Meaning)> = NAMES
-        .iter()
-        .map(|(name, meaning)| (*name, *meaning))
-        .filter(|(name, _)| name.starts_with(|c: char| c >= '\u{3000}') && name.chars().count() > 1)
-        .collect();
-    // The longest first, and in one order: the twelfth month ends in the second.
-    names.sort_by_key(|(name, _)| (std::cmp::Reverse(name.len()), *name));
-    let mut weekday = None;
-    for (name, meaning) in names {
-        if !plain.contains(name) {
-            continue;
-        }
-        let put = match meaning.month {
-            Some(month) => format!("{month}月"),
-            None => " ".to_owned(),
-        };
-        weekday = weekday.or(meaning.weekday);
-        plain = plain.replace(name, &put);
-    }
-    for (number, short) in (1..).zip(["月", "火", "水", "木", "金", "土", "日"]) {
-        let bracketed = format!("({short})");
-        if plain.contains(&bracketed) {
-            weekday = Some(number);
-            plain = plain.replace(&bracketed, " ");
-        }
-    }
-    let numbers = plain
-        .replace(['年', '月'], "-")
-        .replace(['日', '号', '號'], " ")
-        .replace(['時', '时', '点', '點'], ":")
-        .replace(['分'], ":")
-        .replace(['秒'], " ");
-    let numbers = numbers.replace(": ", " ");
-    let numbers = numbers.trim_matches([' ', '-', ':']);
-    let numbers = numbers.split_whitespace().collect::<Vec<_>>().join(" ");
-    let numbers = numbers.replace("- ", "-");
-    let numbers = match numbers.split_once('-') {
-        // Year and month alone, as ISO 8601 has them.
-        Some((year, month)) if month.len() == 1 => format!("{year}-0{month}"),
-        _ => numbers,
-    };
-    match weekday {
-        Some(weekday) => format!(
-            "{} {numbers}",
-            ENGLISH_DAYS[usize::from(weekday.unsigned_abs()) - 1]
-        ),
-        None => numbers,
-    }
+/// The names of more than one character in Chinese and Japanese, the longest first, because the twelfth month ends
+/// in the second.
+pub(super) fn of_east_asia() -> &'static [(&'static str, Meaning)] {
+    static OF_EAST_ASIA: LazyLock<Vec<(&'static str, Meaning)>> = LazyLock::new(|| {
+        let mut names: Vec<(&str, Meaning)> = NAMES
+            .iter()
+            .map(|(name, meaning)| (*name, *meaning))
+            .filter(|(name, _)| name.starts_with(|c: char| c >= '\u{3000}'))
+            .filter(|(name, _)| name.chars().count() > 1)
+            .collect();
+        names.sort_by_key(|(name, _)| (std::cmp::Reverse(name.len()), *name));
+        names
+    });
+    &OF_EAST_ASIA
+}
+
+/// The English name of a day of the week, from 1, Monday.
+pub(super) fn english_day(weekday: i8) -> Option<&'static str> {
+    let index = usize::try_from(weekday).ok()?.checked_sub(1)?;
+    ENGLISH_DAYS.get(index).copied()
 }
 
 const ENGLISH_MONTHS: [&str; 12] = [

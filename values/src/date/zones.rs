@@ -78,3 +78,44 @@ pub(super) fn offset(zone: &str) -> Option<i32> {
     let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
     (all_digits && hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
+
+/// The text with offsets in place of the names of zones, for a format with `%z`. A name that is none, or that several
+/// countries have, becomes `unknown`.
+pub fn in_offsets(text: &str, unknown: &str) -> String {
+    let mut put = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(begin) = rest.find(|c: char| c.is_ascii_uppercase()) {
+        put.push_str(&rest[..begin]);
+        let word = &rest[begin..];
+        let letters = word
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(word.len());
+        let follows = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ':');
+        let length = match word[..letters].starts_with("UTC") || word[..letters].starts_with("GMT")
+        {
+            true => {
+                letters
+                    + word[letters..]
+                        .find(|c| !follows(c))
+                        .unwrap_or(word.len() - letters)
+            }
+            false => letters,
+        };
+        let (name, behind) = word.split_at(length);
+        let is_name =
+            (2..=5).contains(&letters) && name[..letters].bytes().all(|b| b.is_ascii_uppercase());
+        match offset(name) {
+            Some(seconds) => put.push_str(&as_offset(seconds)),
+            None if is_name && !matches!(name, "AM" | "PM") => put.push_str(unknown),
+            None => put.push_str(name),
+        }
+        rest = behind;
+    }
+    put + rest
+}
+
+fn as_offset(seconds: i32) -> String {
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let minutes = seconds.unsigned_abs() / 60;
+    format!("{sign}{:02}{:02}", minutes / 60, minutes % 60)
+}

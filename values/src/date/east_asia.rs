@@ -1,0 +1,157 @@
+//! Chinese and Japanese dates: `2024年3月1日(金) 午後3時5分` is `Friday 2024-3-1 3:5 PM`, `二〇二四年三月一日` is `2024-3-1`.
+
+use super::clock::Wrong;
+use super::names;
+
+/// Years of reigns, and of the republic: which year that is depends on where the reign ends.
+const ERAS: [&str; 8] = ["明治", "大正", "昭和", "平成", "令和", "民國", "民国", "㋿"];
+
+/// The halves of the day.
+const HALVES: [(&str, &str); 4] = [
+    ("午前", "AM"),
+    ("上午", "AM"),
+    ("午後", "PM"),
+    ("下午", "PM"),
+];
+
+const UNITS: &str = "年月日号號時时点點分秒";
+
+/// The date in western order and with western marks; another text as it is.
+pub(super) fn in_western_marks(text: &str) -> Result<String, Wrong> {
+    if !text.contains(['年', '月']) {
+        return Ok(text.to_owned());
+    }
+    if ERAS.iter().any(|era| text.contains(era)) {
+        return Err(Wrong);
+    }
+    let mut plain = with_digits(text);
+    let weekday = take_weekday(&mut plain);
+    let half = take_half(&mut plain)?;
+    let numbers = with_marks(&plain);
+    let numbers = match numbers.split_once('-') {
+        // Year and month alone, as ISO 8601 has them.
+        Some((year, month)) if month.len() == 1 => format!("{year}-0{month}"),
+        _ => numbers,
+    };
+    let day = weekday.and_then(names::english_day).unwrap_or_default();
+    let parts = [day, &numbers, half.unwrap_or_default()];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    Ok(parts.join(" "))
+}
+
+fn with_marks(text: &str) -> String {
+    let text = text
+        .replace(['年', '月'], "-")
+        .replace(['日', '号', '號'], " ")
+        .replace(['時', '时', '点', '點', '分'], ":")
+        .replace('秒', " ");
+    let text = text.replace(": ", ":");
+    let parts: Vec<String> = text
+        .trim()
+        .split_whitespace()
+        .map(with_whole_clock)
+        .collect();
+    let text = parts.join(" ").replace("- ", "-").replace(" -", "-");
+    text.trim_matches('-').to_owned()
+}
+
+/// `3:5:` is `03:05`, `10:` is `10:00`.
+fn with_whole_clock(part: &str) -> String {
+    let end = part.find(|c: char| !c.is_ascii_digit() && c != ':');
+    let (clock, behind) = part.split_at(end.unwrap_or(part.len()));
+    if !clock.contains(':') || clock.starts_with(':') {
+        return part.to_owned();
+    }
+    let mut numbers: Vec<String> = clock
+        .trim_end_matches(':')
+        .split(':')
+        .map(|number| format!("{number:0>2}"))
+        .collect();
+    if numbers.len() == 1 {
+        numbers.push("00".to_owned());
+    }
+    let gap = if behind.is_empty() { "" } else { " " };
+    format!("{}{gap}{behind}", numbers.join(":"))
+}
+
+/// Takes the day of the week out of a date, and puts numbers for the names of months.
+fn take_weekday(text: &mut String) -> Option<i8> {
+    let mut weekday = None;
+    for (name, meaning) in names::of_east_asia() {
+        if !text.contains(name) {
+            continue;
+        }
+        let put = meaning
+            .month
+            .map_or(" ".to_owned(), |month| format!("{month}月"));
+        weekday = weekday.or(meaning.weekday);
+        *text = text.replace(name, &put);
+    }
+    for (number, short) in (1..).zip(["月", "火", "水", "木", "金", "土", "日"]) {
+        for bracketed in [format!("({short})"), format!("[{short}]")] {
+            if text.contains(&bracketed) {
+                weekday = Some(number);
+                *text = text.replace(&bracketed, " ");
+            }
+        }
+    }
+    weekday
+}
+
+/// Takes the half of the day. Twelve o'clock is noon or midnight, by who writes it, but in Chinese afternoons.
+fn take_half(text: &mut String) -> Result<Option<&'static str>, Wrong> {
+    let Some((name, half)) = HALVES.iter().find(|(name, _)| text.contains(name)) else {
+        return Ok(None);
+    };
+    let behind = text.split(name).nth(1).unwrap_or_default().trim_start();
+    if behind.starts_with("12") && *name != "下午" {
+        return Err(Wrong);
+    }
+    *text = text.replace(name, " ");
+    Ok(Some(half))
+}
+
+/// Numbers in Chinese characters, where a unit follows, in digits.
+fn with_digits(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut run = String::new();
+    for character in text.chars() {
+        if value_of(character).is_some() {
+            run.push(character);
+            continue;
+        }
+        match number_of(&run).filter(|_| UNITS.contains(character)) {
+            Some(number) => plain.push_str(&number),
+            None => plain.push_str(&run),
+        }
+        run.clear();
+        plain.push(character);
+    }
+    plain + &run
+}
+
+/// The value of a character in a number; ten stands for the place of the tens.
+fn value_of(character: char) -> Option<u32> {
+    let ones = "零一二三四五六七八九十";
+    match character {
+        '〇' | '○' => Some(0),
+        _ => (0..)
+            .zip(ones.chars())
+            .find_map(|(value, one)| (one == character).then_some(value)),
+    }
+}
+
+/// `二〇二四` is 2024, `二十三` is 23, `十` is 10.
+fn number_of(run: &str) -> Option<String> {
+    let values: Vec<u32> = run.chars().filter_map(value_of).collect();
+    let number = match values[..] {
+        [] => return None,
+        [10] => 10,
+        [10, one] if one < 10 => 10 + one,
+        [tens, 10] if tens < 10 => tens * 10,
+        [tens, 10, one] if tens < 10 && one < 10 => tens * 10 + one,
+        _ if values.contains(&10) => return None,
+        _ => return Some(values.iter().map(u32::to_string).collect()),
+    };
+    Some(number.to_string())
+}
