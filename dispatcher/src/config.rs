@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use webfill_desk::DeskSetup;
 use webfill_http::{HttpFiles, Protection};
 use webfill_startup::disk::Disks;
 use webfill_startup::log::audit::AuditFile;
-use webfill_store::{MappingOrder, RetentionConfig, StoreUri};
+use webfill_store::{MappingRules, RetentionConfig, StoreUri};
 use webfill_urls::DroppedParameters;
 use webfill_wire::keys::ServerKeys;
 
@@ -175,8 +176,8 @@ pub struct DispatcherSetup {
     pub cache: Option<StoreUri>,
     /// How long the store keeps pages.
     pub retention: RetentionConfig,
-    /// Which mapping's values win in a record.
-    pub mapping_order: MappingOrder,
+    /// What mappings say of records, for backfills.
+    pub mapping_rules: Arc<dyn MappingRules>,
     /// The delay between two requests to a site whose own delay is not known yet, in milliseconds.
     pub default_delay_ms: u32,
     /// The bounds of sites that share an address or a provider.

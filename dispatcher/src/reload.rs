@@ -2,12 +2,12 @@
 //! and checked on a thread of its own, because that may take seconds; the loop goes on meanwhile. What
 //! has a fault changes nothing.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use serde_json::{Value, json};
 use webfill_http::Protection;
 use webfill_startup::Fault;
-use webfill_store::MappingOrder;
+use webfill_store::MappingRules;
 
 use crate::excluded_sites::ExcludedSites;
 use crate::mappings::Mappings;
@@ -20,8 +20,8 @@ use crate::retry_table::RetryTable;
 #[derive(Debug, Clone)]
 pub struct Reloaded {
     pub mappings: Mappings,
-    /// Which mapping's values win in a record.
-    pub mapping_order: MappingOrder,
+    /// What they say of records.
+    pub mapping_rules: Arc<dyn MappingRules>,
     pub retries: RetryTable,
     pub rests: RestTable,
     pub excluded: ExcludedSites,

@@ -156,7 +156,7 @@ pub fn run(
     let extraction_health = ExtractionHealth::start(
         setup.store.clone(),
         firehose.notices(),
-        setup.mapping_order.0.clone(),
+        setup.mapping_rules.order().0,
     )?;
     let content_changes = ContentChanges::start(
         setup.store.clone(),

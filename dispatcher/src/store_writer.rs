@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use webfill_startup::Fault;
 use webfill_store::{
-    ApplyPage, Crawl, CrawlId, MappingOrder, Page, RecordState, Save, SiteState, Store, StoreError,
+    ApplyPage, Crawl, CrawlId, MappingRules, Page, RecordState, Save, SiteState, Store, StoreError,
 };
 use webfill_wire::CrawlKey;
 
@@ -119,8 +119,8 @@ impl StoreWriter {
             .map_err(|error| Fault::error(format!("cannot start the store writer: {error}")))?;
         let opened = webfill_store::open(&setup.store, setup.cache.as_ref());
         let backends = runtime.block_on(opened).map_err(store_fault)?;
-        let order = setup.mapping_order.clone();
-        backends.store.set_mapping_order(order);
+        let rules = Arc::clone(&setup.mapping_rules);
+        backends.store.set_mapping_rules(rules);
         let retention = Retention::new(setup.retention.clone());
         let (queue, queued) = mpsc::unbounded_channel();
         let states = LatestStates::default();
@@ -152,9 +152,9 @@ impl StoreWriter {
         })
     }
 
-    /// Which mapping's values win from now on.
-    pub fn set_mapping_order(&self, order: MappingOrder) {
-        self.store.set_mapping_order(order);
+    /// What mappings say of records from now on.
+    pub fn set_mapping_rules(&self, rules: Arc<dyn MappingRules>) {
+        self.store.set_mapping_rules(rules);
     }
 
     /// Writes what is queued, and ends the thread. It is waited for until then at most, if there is a time: a store

@@ -180,10 +180,11 @@ impl MappingSet {
         &self.mapping(index).match_fields
     }
 
-    /// Whether the list of a field goes on over further pages of the mapping.
-    pub fn continues(&self, index: MappingIndex, field: &str) -> bool {
-        let mut fields = self.mapping(index).fields.iter();
-        fields.any(|one| one.name == field && one.continues)
+    /// The fields whose lists continue on further pages of the mapping.
+    pub fn continued_fields(&self, index: MappingIndex) -> Vec<&str> {
+        let fields = self.mapping(index).fields.iter();
+        let continued = fields.filter(|field| field.continues);
+        continued.map(|field| field.name.as_str()).collect()
     }
 
     /// The mapping's description.

@@ -16,6 +16,7 @@
 //!   until the page that has brought it, one of a better mapping, or one that says something new brings another. So a
 //!   refresh that fails costs nothing, and pages that disagree do not take turns.
 //! - A value in another spelling does not replace the one that is there.
+//! - A list that continues on further pages is a value once all of them are read; see [`gathered`](self).
 //! - A value that another one of the user's input, or of a refresh, replaces becomes *history*, with its
 //!   source. The same holds if a page is read again without fetching: its values replace those that this
 //!   fetch of it, or an earlier one, has brought.
@@ -36,9 +37,10 @@ mod taking_back;
 mod urls;
 
 pub use filling::{MappingOrder, MappingRules};
+use gathered::PARTS;
 use identity::{Doubt, evidence_in, worth};
 
-pub(crate) use filling::{FillRules, PageValues};
+pub(crate) use filling::{FillRules, Leads, PageValues};
 pub(crate) use identity::doubts_of;
 pub(crate) use input::Entry;
 
@@ -165,6 +167,7 @@ impl StoredRecord {
         if let Some(Value::Object(source)) = source {
             former.extend(source);
         }
+        former.shift_remove(PARTS);
         former.insert("until".to_owned(), iso_time(now_ms).into());
         let history = self.history.entry(name).or_insert_with(|| json!([]));
         if let Value::Array(history) = history {
@@ -200,7 +203,8 @@ impl StoredRecord {
     /// for the source of the present value. Returns whether anything changed.
     pub(crate) fn fill(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
         let mut changed = self.note_forks(page);
-        if !self.could_take(page) {
+        let continued = rules.continued_fields(page.mapping);
+        if !self.could_take(page, &continued) {
             return changed;
         }
         let evidence = match self.evidence_of(page, rules) {
@@ -208,13 +212,14 @@ impl StoredRecord {
             Err(doubt) => return self.doubt(page, doubt) || changed,
         };
         changed |= self.trust(page);
+        for name in &continued {
+            changed |= self.gather(name, page, evidence, rules);
+        }
         for (name, value) in page.fields {
-            if !has_value(value) {
+            if !has_value(value) || continued.contains(&name.as_str()) {
                 continue;
             }
-            if let Some(items) = rules.continued(page.mapping, name, value) {
-                changed |= self.gather(name, items, page, evidence);
-            } else if self.missing.contains(name) {
+            if self.missing.contains(name) {
                 changed |= self.answer(name, value, page, evidence, rules);
             } else if let Some(source) = self.sources.get(name) {
                 let source = source.clone();
@@ -228,13 +233,14 @@ impl StoredRecord {
         changed
     }
 
-    /// Whether the page has a value for a field that pages may fill.
-    fn could_take(&self, page: &PageValues<'_>) -> bool {
-        let may_fill =
-            |name: &String| self.missing.contains(name) || self.sources.contains_key(name);
-        page.fields
-            .iter()
-            .any(|(name, value)| has_value(value) && may_fill(name))
+    /// Whether the page has a value for a field that pages may fill. A page of a list counts without entries as well.
+    fn could_take(&self, page: &PageValues<'_>, continued: &[&str]) -> bool {
+        let may_fill = |name: &str| {
+            self.missing.iter().any(|one| one == name) || self.sources.contains_key(name)
+        };
+        let mut fields = page.fields.iter();
+        fields.any(|(name, value)| has_value(value) && may_fill(name))
+            || continued.iter().any(|name| may_fill(name))
     }
 
     /// A page's value for a missing field, or one that is asked for again.
@@ -379,6 +385,7 @@ impl StoredRecord {
         let mut candidate = Map::from_iter([("value".to_owned(), value.clone())]);
         if let Value::Object(source) = source {
             candidate.extend(source);
+            candidate.shift_remove(PARTS);
         }
         let candidates = self.candidates.entry(name).or_insert_with(|| json!([]));
         if let Value::Array(candidates) = candidates {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use webfill_wire::Outcome;
 
-use crate::record::PageValues;
+use crate::record::{Leads, PageValues};
 use crate::timestamp::iso_time;
 
 /// What reading a stored page again has yielded. Which fetch of the page was read is told by `attempts`,
@@ -29,6 +29,9 @@ pub struct Reread {
     pub alternatives: Map<String, Value>,
     /// The keys of the records that are kept with the page.
     pub records: Vec<String>,
+    /// The page's discovered links, and how many have led to it: those of its fetch.
+    pub links: Vec<String>,
+    pub depth: u16,
     /// When it was read again, milliseconds since the epoch.
     pub at_ms: i64,
 }
@@ -83,16 +86,17 @@ impl RereadAnswer {
 }
 
 impl Reread {
-    pub(crate) fn values(&self) -> PageValues<'_> {
+    pub(crate) fn values<'a>(&'a self, leads: &'a Leads) -> PageValues<'a> {
         PageValues {
             fields: &self.fields,
             url: &self.url,
             mapping: self.mapping.as_deref(),
             started_at_ms: self.started_at_ms,
             ended_at_ms: self.at_ms,
-            depth: None,
-            forks: &[],
+            depth: Some(self.depth),
+            leads,
             is_of_other: false,
+            is_reread: true,
         }
     }
 

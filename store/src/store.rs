@@ -16,7 +16,7 @@ use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
 use crate::page::Page;
-use crate::record::{MappingOrder, MappingRules, Record, RecordCounts, RecordState};
+use crate::record::{MappingRules, Record, RecordCounts, RecordState};
 use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
@@ -116,11 +116,9 @@ pub trait Store: Send + Sync {
     /// The pace for this backend, if `processes` processes of this machine save.
     fn save_pace(&self, processes: u16) -> SavePace;
 
-    /// Sets which mapping's values win from now on. Without an order, the first value wins.
-    fn set_mapping_order(&self, order: MappingOrder);
-
-    /// Sets what mappings say of records. Without, no page is known to lead to several pages of one mapping, and no
-    /// mapping names the fields by which a record is recognised.
+    /// Sets what mappings say of records from now on; whoever fills records sets it first. Without, the first value
+    /// wins, no page is known to lead to several pages of one mapping, no mapping names the fields by which a record
+    /// is recognised, and no list continues on further pages.
     fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>);
 
     /// Stores pages and fills their records. Answers in the order given, once everything is durable.

@@ -16,13 +16,13 @@ use webfill_mapping::MappingSet;
 use webfill_startup::signals;
 use webfill_startup::{ExitStatus, Fault};
 use webfill_store::{CrawlId, open_existing_with_bodies};
-use webfill_worker::PageReader;
+use webfill_worker::{PageReader, RulesOfSet};
 
 pub use self::reading::patiently;
 use self::reading::{Reading, Source};
 use self::report::Report;
 use crate::cli::id;
-use crate::roles::{load_mappings, order_of};
+use crate::roles::load_mappings;
 use crate::settings::Settings;
 use crate::stdout::tell;
 
@@ -141,7 +141,7 @@ impl Prepared {
         let (store, bodies) = open_existing_with_bodies(&uri)
             .await
             .map_err(Fault::error)?;
-        store.set_mapping_order(order_of(&self.mappings));
+        store.set_mapping_rules(Arc::new(RulesOfSet(Arc::clone(&self.mappings))));
         let crawl = CrawlId::new(&options.app, &options.crawl);
         if store
             .get_crawl(&crawl)

@@ -6,11 +6,13 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 use toml::{Table, Value};
 use webfill_dispatcher::excluded_sites::ExcludedSites;
 use webfill_dispatcher::{ReadAgain, Reloaded};
 use webfill_startup::Fault;
+use webfill_worker::RulesOfSet;
 
 use crate::cli::DispatcherOptions;
 use crate::roles::{self, load_mappings};
@@ -60,8 +62,8 @@ pub fn read_again(
         let others: Vec<String> = others.map(|(name, _)| name.clone()).collect();
         changed.extend(others);
         Ok(Reloaded {
-            mapping_order: roles::order_of(&mappings),
             mappings: roles::distributed(&mappings),
+            mapping_rules: Arc::new(RulesOfSet(Arc::new(mappings))),
             retries: settings.retries,
             rests: settings.rests,
             excluded,

@@ -15,11 +15,10 @@ use webfill_startup::disk::Disks;
 use webfill_startup::starts::count_start;
 use webfill_startup::state::{StateFolder, socket_folder};
 use webfill_startup::{ExitStatus, Fault, log, signals};
-use webfill_store::MappingOrder;
 use webfill_supervisor::SupervisorSetup;
 use webfill_wire::MappingSource;
 use webfill_wire::keys::Role;
-use webfill_worker::{PolitenessConfig, WorkerSetup};
+use webfill_worker::{PolitenessConfig, RulesOfSet, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 use crate::keys::{KeyFolder, check_reach};
@@ -61,7 +60,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
             .map_err(Fault::usage)?
             .read()?,
     };
-    let mappings = load_mappings(&settings.mappings)?;
+    let mappings = Arc::new(load_mappings(&settings.mappings)?);
     let state = StateFolder::open(&settings.state, "dispatcher")?;
     install_signal_handlers(options.local);
     if !options.local {
@@ -112,7 +111,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         rests: settings.rests,
         applications: settings.applications,
         disks,
-        mapping_order: order_of(&mappings),
+        mapping_rules: Arc::new(RulesOfSet(Arc::clone(&mappings))),
         config: settings.dispatcher,
     };
     log_fault(webfill_dispatcher::run(
@@ -161,11 +160,6 @@ fn starts(state: &StateFolder, role: &str, is_local: bool) -> u64 {
         true => 0,
         false => count_start(state.path(), role),
     }
-}
-
-/// Which mapping's values win in a record.
-pub fn order_of(mappings: &MappingSet) -> MappingOrder {
-    MappingOrder(mappings.names().map(str::to_owned).collect())
 }
 
 /// The mappings as they are sent to supervisors.

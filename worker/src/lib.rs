@@ -64,6 +64,7 @@ pub use documents::{
 };
 pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
+pub use mapping_rules::RulesOfSet;
 // What decides about politeness, for the simulation (`tests/simulation/`), which drives it in
 // simulated time.
 pub use journey::address_to_count;

@@ -1,14 +1,25 @@
 //! What the store asks of mappings when pages fill records.
 
+use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use webfill_mapping::MappingSet;
-use webfill_store::MappingRules;
+use webfill_store::{MappingOrder, MappingRules};
 
 /// The rules of one set of mappings.
 pub struct RulesOfSet(pub Arc<MappingSet>);
 
+impl Debug for RulesOfSet {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.names()).finish()
+    }
+}
+
 impl MappingRules for RulesOfSet {
+    fn order(&self) -> MappingOrder {
+        MappingOrder(self.0.names().map(str::to_owned).collect())
+    }
+
     fn mapping_of(&self, url: &str) -> Option<&str> {
         self.0.find(url).map(|found| self.0.name(found))
     }
@@ -18,8 +29,8 @@ impl MappingRules for RulesOfSet {
         found.map_or(&[], |found| self.0.match_fields(found))
     }
 
-    fn continues(&self, mapping: &str, field: &str) -> bool {
+    fn continued_fields(&self, mapping: &str) -> Vec<&str> {
         let found = self.0.by_name(mapping);
-        found.is_some_and(|found| self.0.continues(found, field))
+        found.map_or_else(Vec::new, |found| self.0.continued_fields(found))
     }
 }

@@ -1,5 +1,7 @@
 //! Reloads: asked for by a signal or a client, read on a thread of their own, applied by the loop.
 
+use std::sync::Arc;
+
 use webfill_startup::signals;
 
 use super::Process;
@@ -36,9 +38,9 @@ impl Process {
     pub(super) fn finish_reload(&mut self, ended: ReloadEnded) {
         match &ended.found {
             Ok(reloaded) => {
-                let order = reloaded.mapping_order.clone();
-                self.extraction_health.set_mappings(order.0.clone());
-                self.store_writer.set_mapping_order(order);
+                let rules = Arc::clone(&reloaded.mapping_rules);
+                self.extraction_health.set_mappings(rules.order().0);
+                self.store_writer.set_mapping_rules(rules);
                 self.protection.replace(reloaded.protection.clone());
                 self.refused_reload = None;
             }

@@ -15,7 +15,7 @@ use super::samples;
 use super::value::{self, binary, bson, document, or_null, texts};
 use crate::error::StoreError;
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{FillRules, PageValues, RecordState};
+use crate::record::{FillRules, Leads, PageValues, RecordState};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
@@ -29,11 +29,11 @@ pub(super) async fn save(
     rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     let mut kept = upsert_pages(db, saves).await?;
-    let forks: Vec<Vec<String>> = saves
+    let leads: Vec<Leads> = saves
         .iter()
-        .map(|save| match save.records.is_empty() {
-            true => Vec::new(),
-            false => rules.forks(&save.page.links),
+        .map(|Save { page, records }| match records.is_empty() {
+            true => Leads::default(),
+            false => rules.leads(&page.url, page.mapping.as_deref(), &page.links),
         })
         .collect();
     let mut requests = Vec::new();
@@ -44,7 +44,7 @@ pub(super) async fn save(
     {
         let of_page = |record: &String| records::FillRequest {
             record: record.clone(),
-            values: PageValues::of(&save.page, &forks[index]),
+            values: PageValues::of(&save.page, &leads[index]),
             entry: index,
         };
         requests.extend(save.records.iter().map(of_page));
@@ -247,7 +247,7 @@ struct StoredPage {
     fields: Map<String, Value>,
     links: Vec<String>,
     depth: Option<u16>,
-    forks: Vec<String>,
+    leads: Leads,
     /// The first that it was fetched for.
     records: Vec<String>,
     /// One of them names its URL.
@@ -265,20 +265,21 @@ impl StoredPage {
             Some(Value::Array(links)) => links.iter().cloned().filter_map(into_text).collect(),
             _ => Vec::new(),
         };
+        let (url, mapping) = (text("url").unwrap_or_default(), text("mapping"));
         Ok(StoredPage {
             depth: members
                 .get("depth")
                 .and_then(Value::as_u64)
                 .map(|depth| depth as u16),
-            forks: rules.forks(&links),
+            leads: rules.leads(&url, mapping.as_deref(), &links),
             links,
             records: match members.get("records") {
                 Some(Value::Array(all)) => all.iter().cloned().filter_map(into_text).collect(),
                 _ => Vec::new(),
             },
             is_own: false,
-            url: text("url").unwrap_or_default(),
-            mapping: text("mapping"),
+            url,
+            mapping,
             started_at_ms: started_at.timestamp_millis(),
             elapsed_ms: members
                 .get("elapsed_ms")
@@ -299,8 +300,9 @@ impl StoredPage {
             started_at_ms: self.started_at_ms,
             ended_at_ms: self.started_at_ms.saturating_add(self.elapsed_ms),
             depth: self.depth,
-            forks: &self.forks,
+            leads: &self.leads,
             is_of_other: self.is_own,
+            is_reread: false,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::records;
 use super::value::{document, or_null};
 use crate::error::StoreError;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::FillRules;
+use crate::record::{FillRules, Leads};
 use crate::reread::{Reread, RereadAnswer};
 use crate::sqlite::Trial;
 
@@ -37,6 +37,8 @@ pub(super) async fn put(
         None => update(db, rereads, &mut answers).await?,
     }
     let there = still_there(db, rereads).await?;
+    let leads = |one: &Reread| rules.leads(&one.url, one.mapping.as_deref(), &one.links);
+    let leads: Vec<Leads> = rereads.iter().map(leads).collect();
     let mut unlogged = Vec::new();
     let mut requests = Vec::new();
     for (entry, reread) in rereads.iter().enumerate() {
@@ -53,11 +55,12 @@ pub(super) async fn put(
         }
         let request = |record: &String| records::FillRequest {
             record: record.clone(),
-            values: reread.values(),
+            values: reread.values(&leads[entry]),
             entry,
         };
         requests.extend(reread.records.iter().map(request));
     }
+    records::note_own_pages(db, &mut requests).await?;
     let filled = match trial {
         Some(trial) => records::foresee(db, &requests, rules, trial).await?,
         None => {

@@ -1,10 +1,12 @@
 //! What fills a record: the values of a page, and what mappings say about records.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::gathered::MAX_PARTS;
 use super::identity::EVIDENCE;
 use crate::page::Page;
 use crate::timestamp::iso_time;
@@ -21,15 +23,37 @@ impl MappingOrder {
 }
 
 /// What mappings say of records.
-pub trait MappingRules: Send + Sync {
+pub trait MappingRules: Debug + Send + Sync {
+    /// Which mapping's values win in a record.
+    fn order(&self) -> MappingOrder;
+
     /// The mapping that reads the page of a URL.
     fn mapping_of(&self, url: &str) -> Option<&str>;
 
     /// The fields by which a mapping recognises the record that its page is about; none if it names none.
     fn match_fields(&self, mapping: &str) -> &[String];
 
-    /// Whether the list of a field goes on over further pages of the mapping.
-    fn continues(&self, mapping: &str, field: &str) -> bool;
+    /// The fields whose lists continue on further pages of the mapping.
+    fn continued_fields(&self, mapping: &str) -> Vec<&str>;
+}
+
+/// Mappings of which nothing else is known.
+impl MappingRules for MappingOrder {
+    fn order(&self) -> MappingOrder {
+        self.clone()
+    }
+
+    fn mapping_of(&self, _url: &str) -> Option<&str> {
+        None
+    }
+
+    fn match_fields(&self, _mapping: &str) -> &[String] {
+        &[]
+    }
+
+    fn continued_fields(&self, _mapping: &str) -> Vec<&str> {
+        Vec::new()
+    }
 }
 
 /// By what pages fill records.
@@ -40,20 +64,48 @@ pub(crate) struct FillRules {
 }
 
 impl FillRules {
-    /// The entries of a list that goes on over further pages of a mapping.
-    pub(super) fn continued<'v>(
-        &self,
-        mapping: Option<&str>,
-        field: &str,
-        value: &'v Value,
-    ) -> Option<&'v [Value]> {
-        let mappings = self.mappings.as_ref()?;
-        let items = value.as_array()?;
-        mappings.continues(mapping?, field).then_some(items)
+    pub(crate) fn of(mappings: Arc<dyn MappingRules>) -> FillRules {
+        FillRules {
+            order: mappings.order(),
+            mappings: Some(mappings),
+        }
     }
 
-    /// The mappings to several pages of which these links lead.
-    pub(crate) fn forks(&self, links: &[String]) -> Vec<String> {
+    /// The fields of a page whose lists continue on further pages of its mapping.
+    pub(super) fn continued_fields(&self, mapping: Option<&str>) -> Vec<&str> {
+        match (&self.mappings, mapping) {
+            (Some(mappings), Some(mapping)) => mappings.continued_fields(mapping),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Where a page leads, as far as it matters for records.
+    pub(crate) fn leads(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Leads {
+        Leads {
+            forks: self.forks(links),
+            further: self.further(url, mapping, links),
+        }
+    }
+
+    fn further(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Vec<String> {
+        let mut further: Vec<String> = Vec::new();
+        let Some(mappings) = &self.mappings else {
+            return further;
+        };
+        if self.continued_fields(mapping).is_empty() {
+            return further;
+        }
+        for link in links {
+            let is_further = link != url && mappings.mapping_of(link) == mapping;
+            // With one more than there may be the list is known to be incomplete.
+            if is_further && further.len() <= MAX_PARTS && !further.contains(link) {
+                further.push(link.clone());
+            }
+        }
+        further
+    }
+
+    fn forks(&self, links: &[String]) -> Vec<String> {
         let Some(mappings) = self.mappings.as_ref().filter(|_| links.len() > 1) else {
             return Vec::new();
         };
@@ -72,6 +124,22 @@ impl FillRules {
     }
 }
 
+/// Where a page leads.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Leads {
+    /// The mappings to several pages of which it leads.
+    pub(crate) forks: Vec<String>,
+    /// The pages of its own mapping, if it has lists that continue there.
+    pub(crate) further: Vec<String>,
+}
+
+/// Those of a page without links.
+#[cfg(test)]
+pub(crate) static NOWHERE: Leads = Leads {
+    forks: Vec::new(),
+    further: Vec::new(),
+};
+
 /// The values of a page, with what a record's source says of them.
 pub(crate) struct PageValues<'a> {
     pub(crate) fields: &'a Map<String, Value>,
@@ -81,18 +149,20 @@ pub(crate) struct PageValues<'a> {
     pub(crate) ended_at_ms: i64,
     /// How many links have led to it; `None` if that is not known.
     pub(crate) depth: Option<u16>,
-    /// The mappings to several pages of which it leads.
-    pub(crate) forks: &'a [String],
+    pub(crate) leads: &'a Leads,
     /// It is a page of another record that it was fetched for.
     pub(crate) is_of_other: bool,
+    /// It was not fetched, but read again.
+    pub(crate) is_reread: bool,
 }
 
 impl<'a> PageValues<'a> {
-    pub(crate) fn of(page: &'a Page, forks: &'a [String]) -> PageValues<'a> {
+    pub(crate) fn of(page: &'a Page, leads: &'a Leads) -> PageValues<'a> {
         PageValues {
             depth: Some(page.depth),
-            forks,
+            leads,
             is_of_other: false,
+            is_reread: false,
             fields: &page.fields,
             url: &page.url,
             mapping: page.mapping.as_deref(),

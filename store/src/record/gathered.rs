@@ -1,72 +1,246 @@
-//! Lists that go over several pages: a record gets the entries of all of them.
+//! Lists that continue on further pages: a record gets the entries of all of them, or none.
 //!
-//! The source of such a field is the page that came first, with all pages that have brought a part of the list, in
-//! the order in which they came. A page that is fetched again replaces its own part.
+//! Each page of a list is a *part*. Two pages belong to one list if one leads to the other, or if the user has named
+//! both. A list is complete once every page of its mapping to which its parts lead is a part as well. Until then it is
+//! no value: the field stays missing, its parts are kept as candidates, and the record notes the pages that it waits
+//! for. If one of them cannot be read, the list has a hole to the end, and a list with a hole is none.
+//!
+//! The entries are in the order of the pages, by their links from the first one on, in whatever order the pages come.
+//! An entry that an earlier page has as well counts once. A refresh keeps the former list until the new one is
+//! complete. Of two lists to which links lead, the one with more evidence counts; without a difference they are rivals,
+//! and the field stays missing.
 
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{PageValues, StoredRecord, has_value};
+use super::identity::{Doubt, EVIDENCE, evidence_in, worth};
+use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::timestamp::iso_time;
 
-/// The member of a source that lists the parts: `[{url, at, value}]`.
-const PARTS: &str = "parts";
+/// The member of a source that has the parts of its list, in the order of the pages.
+pub(super) const PARTS: &str = "parts";
 
-/// The most pages of one list.
-const MAX_PARTS: usize = 200;
+/// The member of a part that has the pages to which it leads, by which a part among candidates is known.
+const FURTHER: &str = "further";
+
+/// The most pages of one list. A longer one stays incomplete.
+pub(super) const MAX_PARTS: usize = 200;
+
+/// The entries that one page has brought.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Part {
+    value: Vec<Value>,
+    url: String,
+    mapping: Option<String>,
+    at: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    evidence: Option<u32>,
+    #[serde(default)]
+    further: Vec<String>,
+}
+
+/// What is known of a field's list.
+#[derive(Debug, PartialEq)]
+enum Assembled {
+    /// Its parts by their indexes, in order.
+    Complete(Vec<usize>),
+    /// The pages that are still to be read.
+    Incomplete(Vec<String>),
+    Rivals,
+}
+
+/// Whether a candidate is a part of a list, and no value of its own.
+pub(super) fn is_part(candidate: &Value) -> bool {
+    !candidate[FURTHER].is_null()
+}
 
 impl StoredRecord {
-    /// Adds a page's part of a list. Returns whether anything changed.
+    /// Takes a page's part of a list. Returns whether anything changed.
     pub(super) fn gather(
         &mut self,
         name: &str,
-        items: &[Value],
         page: &PageValues<'_>,
         evidence: Option<u32>,
+        rules: &FillRules,
     ) -> bool {
         let is_missing = self.missing.iter().any(|one| one == name);
-        let kept = self.sources.get(name);
+        let source = self.sources.get(name).cloned();
         // The user's own list is not added to.
-        if kept.is_none() && !is_missing {
+        if source.is_none() && !is_missing {
             return false;
         }
-        let mut source = kept.cloned().unwrap_or_else(|| page.source(evidence));
-        let before = source.clone();
-        let part = json!({"url": page.url, "at": iso_time(page.started_at_ms), "value": items});
-        let mut parts = source[PARTS].as_array().cloned().unwrap_or_default();
-        match parts.iter().position(|known| known["url"] == page.url) {
-            Some(known) => parts[known] = part,
-            None if parts.len() < MAX_PARTS => parts.push(part),
-            None => return false,
+        let is_refresh = is_missing && source.is_some();
+        let same_mapping = source.clone();
+        let same_mapping = same_mapping.filter(|source| source["mapping"].as_str() == page.mapping);
+        let value = self.fields.get(name).cloned().unwrap_or_default();
+        let kept = same_mapping.map_or_else(Vec::new, |source| parts_of(source, &value));
+        let is_answered = |part: &Part| part.url == page.url && part.at == at_of(page);
+        if is_refresh && (page.is_reread || kept.iter().any(is_answered)) {
+            return false;
         }
-        if source["url"] == page.url {
-            source = page.source(evidence);
-        }
-        let mut list: Vec<Value> = Vec::new();
-        for item in parts
-            .iter()
-            .filter_map(|part| part["value"].as_array())
-            .flatten()
-        {
-            if !list.contains(item) {
-                list.push(item.clone());
+        let before = self.clone();
+        let mut parts = self.take_candidates(name, page.mapping);
+        if !is_refresh {
+            parts.retain(|part| kept.iter().all(|kept| kept.url != part.url));
+            let is_own = kept.iter().any(|part| part.url == page.url);
+            parts.splice(0..0, kept);
+            // The same page, fetched again, does not compete with itself.
+            if is_own && !page.is_reread {
+                *self = before;
+                return false;
             }
         }
-        source[PARTS] = parts.into();
-        if source == before && !is_missing {
+        if !add(&mut parts, part_of(name, page, evidence)) {
+            *self = before;
             return false;
         }
-        let list = Value::Array(list);
-        let former = self
-            .fields
-            .insert(name.to_owned(), list.clone())
-            .unwrap_or_default();
-        // What was read by a page more is no former value.
-        if kept_from_elsewhere(&former, &before) && former != list {
-            self.remember(name, former, None, page.ended_at_ms);
+        self.settle(name, parts, page, rules, is_refresh);
+        *self != before
+    }
+
+    /// Decides what the parts of a list come to.
+    fn settle(
+        &mut self,
+        name: &str,
+        parts: Vec<Part>,
+        page: &PageValues<'_>,
+        rules: &FillRules,
+        is_refresh: bool,
+    ) {
+        let assembled = assemble(&parts, &self.urls);
+        let awaited = match &assembled {
+            Assembled::Incomplete(awaited) => &awaited[..],
+            _ => &[],
+        };
+        self.note_gaps(page.mapping, awaited, page.started_at_ms);
+        match assembled {
+            Assembled::Complete(order) if !entries(&parts, &order).is_empty() => {
+                match self.may_replace(name, &parts[order[0]], rules, is_refresh) {
+                    true => self.take_list(name, parts, &order, page),
+                    false => self.keep_candidates(name, parts),
+                }
+            }
+            unsettled => {
+                if unsettled == Assembled::Rivals {
+                    self.doubt(page, Doubt::Rivals);
+                }
+                let is_of_list = self
+                    .sources
+                    .get(name)
+                    .is_some_and(|source| source["mapping"].as_str() == page.mapping);
+                self.keep_candidates(name, parts);
+                if !is_refresh && is_of_list {
+                    self.withdraw_list(name, page);
+                }
+            }
         }
+    }
+
+    /// Whether a complete list that begins with this part counts more than the value that there is.
+    fn may_replace(&self, name: &str, first: &Part, rules: &FillRules, is_refresh: bool) -> bool {
+        let Some(source) = self.sources.get(name) else {
+            return true;
+        };
+        let rank = rules.order.rank(first.mapping.as_deref());
+        let kept_rank = rules.order.rank(source["mapping"].as_str());
+        let is_of_list = source["mapping"].as_str() == first.mapping.as_deref();
+        let is_more = worth(first.evidence) > worth(evidence_in(source));
+        rank < kept_rank || is_of_list || (rank == kept_rank && (is_more || is_refresh))
+    }
+
+    fn take_list(&mut self, name: &str, parts: Vec<Part>, order: &[usize], page: &PageValues<'_>) {
+        let mut list = Value::Array(entries(&parts, order));
+        let source = self.sources.get(name).cloned();
+        let former = self.fields.get(name).cloned().unwrap_or_default();
+        if has_value(&former) && spelling::is_one(&former, &list) {
+            list = former;
+        } else if page.is_reread
+            || source.as_ref().is_none_or(|source| source[PARTS].is_null())
+            || self.missing.iter().any(|one| one == name)
+        {
+            // Otherwise it is read by a page more, and the former one was no value.
+            self.remember(name, former, source, page.ended_at_ms);
+        }
+        let first = &parts[order[0]];
+        let mut source = json!({"url": first.url, "mapping": first.mapping, "at": first.at});
+        if let Some(evidence) = first.evidence {
+            source[EVIDENCE] = evidence.into();
+        }
+        source[PARTS] = order.iter().map(|index| json!(parts[*index])).collect();
+        let is_other = |(index, part)| (!order.contains(&index)).then_some(part);
+        let others = parts.into_iter().enumerate().filter_map(is_other);
+        let others: Vec<Part> = others.collect();
+        self.keep_candidates(name, others);
         self.sources.insert(name.to_owned(), source);
+        self.fields.insert(name.to_owned(), list);
         self.missing.retain(|missing| missing != name);
-        true
+    }
+
+    /// What was taken for the list is none.
+    fn withdraw_list(&mut self, name: &str, page: &PageValues<'_>) {
+        let source = self.sources.shift_remove(name);
+        let former = self.fields.insert(name.to_owned(), Value::Null);
+        if source
+            .as_ref()
+            .is_some_and(|source| source[PARTS].is_null())
+        {
+            let former = former.unwrap_or_default();
+            self.remember(name, former, source, page.ended_at_ms);
+        }
+        self.missing.push(name.to_owned());
+    }
+
+    /// Keeps the parts of a list that is taken back, without those of one fetch.
+    pub(super) fn keep_parts(
+        &mut self,
+        name: &str,
+        mut source: Value,
+        is_of_fetch: impl Fn(&Value) -> bool,
+    ) {
+        if let Value::Array(parts) = source[PARTS].take() {
+            let parts = parts.into_iter().filter(|part| !is_of_fetch(part));
+            let parts = parts.filter_map(|part| serde_json::from_value(part).ok());
+            self.keep_candidates(name, parts.collect());
+        }
+    }
+
+    /// Forgets the parts of a list of which pages are to be fetched anew.
+    pub(super) fn forget_parts(&mut self, name: &str) {
+        if let Some(Value::Array(candidates)) = self.candidates.get_mut(name) {
+            candidates.retain(|candidate| !is_part(candidate));
+            if candidates.is_empty() {
+                self.candidates.shift_remove(name);
+            }
+        }
+    }
+
+    /// Takes the parts of a mapping's list from the candidates.
+    fn take_candidates(&mut self, name: &str, mapping: Option<&str>) -> Vec<Part> {
+        let Some(Value::Array(candidates)) = self.candidates.shift_remove(name) else {
+            return Vec::new();
+        };
+        let is_of_list = |one: &Value| is_part(one) && one["mapping"].as_str() == mapping;
+        let (parts, others): (Vec<Value>, Vec<Value>) =
+            candidates.into_iter().partition(is_of_list);
+        if !others.is_empty() {
+            self.candidates.insert(name.to_owned(), others.into());
+        }
+        let parts = parts.into_iter();
+        parts
+            .filter_map(|part| serde_json::from_value(part).ok())
+            .collect()
+    }
+
+    fn keep_candidates(&mut self, name: &str, parts: Vec<Part>) {
+        if parts.is_empty() {
+            return;
+        }
+        let candidates = self.candidates.entry(name).or_insert_with(|| json!([]));
+        if let Value::Array(candidates) = candidates {
+            candidates.extend(parts.into_iter().map(|part| json!(part)));
+        }
     }
 
     /// Whether the record has a list to which further pages may add.
@@ -75,7 +249,171 @@ impl StoredRecord {
     }
 }
 
-/// Whether a value is none of the parts.
-fn kept_from_elsewhere(former: &Value, source: &Value) -> bool {
-    has_value(former) && source[PARTS].is_null()
+fn at_of(page: &PageValues<'_>) -> String {
+    iso_time(page.started_at_ms)
+}
+
+fn part_of(name: &str, page: &PageValues<'_>, evidence: Option<u32>) -> Part {
+    let value = match page.fields.get(name) {
+        Some(Value::Array(items)) => items.clone(),
+        Some(value) if has_value(value) => vec![value.clone()],
+        _ => Vec::new(),
+    };
+    Part {
+        value,
+        url: page.url.to_owned(),
+        mapping: page.mapping.map(str::to_owned),
+        at: at_of(page),
+        evidence,
+        further: page.leads.further.clone(),
+    }
+}
+
+/// The parts of the list that a record has. A value from before its mapping said that it continues is one part.
+fn parts_of(mut source: Value, value: &Value) -> Vec<Part> {
+    match source[PARTS].take() {
+        Value::Array(parts) => {
+            let parts = parts.into_iter();
+            parts
+                .filter_map(|part| serde_json::from_value(part).ok())
+                .collect()
+        }
+        _ => {
+            source["value"] = match value {
+                Value::Array(_) => value.clone(),
+                single => json!([single]),
+            };
+            serde_json::from_value(source).into_iter().collect()
+        }
+    }
+}
+
+/// Adds a part, or puts it in the place of an earlier one of its page. Returns whether there was room, and none is later.
+fn add(parts: &mut Vec<Part>, part: Part) -> bool {
+    match parts.iter().position(|known| known.url == part.url) {
+        // All times are written alike, so that their texts are in order.
+        Some(known) if parts[known].at > part.at => false,
+        Some(known) => {
+            parts[known] = part;
+            true
+        }
+        None if parts.len() < MAX_PARTS => {
+            parts.push(part);
+            true
+        }
+        None => false,
+    }
+}
+
+fn assemble(parts: &[Part], own: &[String]) -> Assembled {
+    let lists = lists(parts);
+    let evidence = |list: &Vec<usize>| {
+        let worths = list.iter().map(|index| worth(parts[*index].evidence));
+        worths.max().unwrap_or_default()
+    };
+    let most = lists.iter().map(&evidence).max().unwrap_or_default();
+    let best: Vec<&Vec<usize>> = lists.iter().filter(|list| evidence(list) == most).collect();
+    let known: HashSet<&str> = parts.iter().map(|part| part.url.as_str()).collect();
+    let mut awaited: Vec<String> = Vec::new();
+    for further in best
+        .iter()
+        .flat_map(|list| list.iter())
+        .flat_map(|index| &parts[*index].further)
+    {
+        if !known.contains(further.as_str()) && !awaited.contains(further) {
+            awaited.push(further.clone());
+        }
+    }
+    if !awaited.is_empty() {
+        return Assembled::Incomplete(awaited);
+    }
+    let mut orders = best.iter().map(|list| in_order(parts, list, own));
+    let first = orders.next().unwrap_or_default();
+    let list = Value::Array(entries(parts, &first));
+    let is_same =
+        |order: Vec<usize>| spelling::is_one(&Value::Array(entries(parts, &order)), &list);
+    match orders.all(is_same) {
+        true => Assembled::Complete(first),
+        false => Assembled::Rivals,
+    }
+}
+
+/// Which parts belong together.
+fn lists(parts: &[Part]) -> Vec<Vec<usize>> {
+    let indexes = indexes(parts);
+    let mut list_of: Vec<usize> = (0..parts.len()).collect();
+    let mut join = |one: usize, other: usize| {
+        let (from, to) = (list_of[one], list_of[other]);
+        list_of
+            .iter_mut()
+            .filter(|list| **list == from)
+            .for_each(|list| *list = to);
+    };
+    let mut own: Option<usize> = None;
+    for (index, part) in parts.iter().enumerate() {
+        let further = part.further.iter();
+        for other in further.filter_map(|url| indexes.get(url.as_str())) {
+            join(index, *other);
+        }
+        if part.evidence.is_none() {
+            join(index, *own.get_or_insert(index));
+        }
+    }
+    let mut lists: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
+    for (index, list) in list_of.into_iter().enumerate() {
+        lists[list].push(index);
+    }
+    lists.retain(|list| !list.is_empty());
+    lists
+}
+
+fn indexes(parts: &[Part]) -> HashMap<&str, usize> {
+    let urls = parts.iter().map(|part| part.url.as_str());
+    urls.zip(0..).collect()
+}
+
+/// The parts of a list in the order of its pages: the user's first, then those to which no other one leads, and behind
+/// each page those to which it leads.
+fn in_order(parts: &[Part], list: &[usize], own: &[String]) -> Vec<usize> {
+    let indexes = indexes(parts);
+    let led_to: HashSet<&str> = list
+        .iter()
+        .flat_map(|index| parts[*index].further.iter().map(String::as_str))
+        .collect();
+    let mut roots = list.to_vec();
+    roots.sort_by_key(|index| {
+        let part = &parts[*index];
+        let place = own.iter().position(|url| *url == part.url);
+        let is_led_to = led_to.contains(part.url.as_str());
+        (
+            place.unwrap_or(usize::MAX),
+            part.evidence.is_some(),
+            is_led_to,
+            *index,
+        )
+    });
+    let mut order = Vec::with_capacity(list.len());
+    let mut ahead: Vec<usize> = roots.into_iter().rev().collect();
+    let mut seen = HashSet::new();
+    while let Some(index) = ahead.pop() {
+        if seen.insert(index) {
+            order.push(index);
+            let further = parts[index].further.iter().rev();
+            ahead.extend(further.filter_map(|url| indexes.get(url.as_str()).copied()));
+        }
+    }
+    order
+}
+
+/// The entries of parts; those that an earlier part has as well only once.
+fn entries(parts: &[Part], order: &[usize]) -> Vec<Value> {
+    let mut earlier: HashSet<String> = HashSet::new();
+    let mut list = Vec::new();
+    for index in order {
+        let items = &parts[*index].value;
+        let is_new = |item: &&Value| !earlier.contains(&item.to_string());
+        list.extend(items.iter().filter(is_new).cloned());
+        earlier.extend(items.iter().map(Value::to_string));
+    }
+    list
 }

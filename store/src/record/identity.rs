@@ -48,6 +48,8 @@ pub(super) enum Doubt {
     OtherRecord,
     /// Other pages of its mapping say other things.
     Rivals,
+    /// It is a page of a list, and has not been read.
+    Gap,
 }
 
 impl Doubt {
@@ -56,6 +58,7 @@ impl Doubt {
             Doubt::OtherValues => "other_values",
             Doubt::OtherRecord => "other_record",
             Doubt::Rivals => "rivals",
+            Doubt::Gap => "gap",
         }
     }
 }
@@ -154,7 +157,7 @@ impl StoredRecord {
             return false;
         };
         let before = forks.len();
-        for mapping in page.forks {
+        for mapping in &page.leads.forks {
             if forks.len() < MAX_FORKS && !is_known(forks, mapping) {
                 forks.push(mapping.as_str().into());
             }
@@ -194,6 +197,26 @@ impl StoredRecord {
             json!({"why": why, "mapping": page.mapping, "at": iso_time(page.started_at_ms)});
         pages.insert(page.url.to_owned(), noted);
         true
+    }
+
+    /// Notes which pages the record waits for, because a list of this mapping continues there.
+    pub(super) fn note_gaps(&mut self, mapping: Option<&str>, awaited: &[String], at_ms: i64) {
+        let gap = Doubt::Gap.as_str();
+        let pages = self.doubts.entry("pages").or_insert_with(|| json!({}));
+        if let Value::Object(pages) = pages {
+            pages.retain(|url, page| {
+                page["why"] != gap || page["mapping"].as_str() != mapping || awaited.contains(url)
+            });
+            for url in awaited {
+                if pages.len() < MAX_DOUBTS && !pages.contains_key(url) {
+                    let noted = json!({"why": gap, "mapping": mapping, "at": iso_time(at_ms)});
+                    pages.insert(url.clone(), noted);
+                }
+            }
+            if pages.is_empty() {
+                self.doubts.shift_remove("pages");
+            }
+        }
     }
 
     /// A page fills the record after all.

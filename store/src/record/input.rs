@@ -57,6 +57,10 @@ impl StoredRecord {
         if entry.enters {
             let asked = refresh.on_entry.iter();
             again.extend(asked.filter(|name| !self.is_corrected(name)).cloned());
+            for name in &again {
+                // What an earlier crawl has begun to gather is too old to be completed.
+                self.forget_parts(name);
+            }
         }
         self.ask_again(&again);
         self.add_urls(&input.urls);

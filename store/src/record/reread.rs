@@ -20,17 +20,25 @@ impl StoredRecord {
         };
         let before = self.fields.clone();
         let missing = self.missing.clone();
+        let continued = rules.continued_fields(page.mapping);
+        let is_continued = |name: &String| continued.contains(&name.as_str());
         let is_asked_again = |name: &String| before.get(name).is_some_and(has_value);
-        self.missing.retain(|name| !is_asked_again(name));
+        self.missing
+            .retain(|name| !is_asked_again(name) || is_continued(name));
         for (name, value) in page.fields {
-            if has_value(value) && rules.continued(page.mapping, name, value).is_none() {
+            if has_value(value) && !is_continued(name) {
                 self.replace_own(name, value, page, evidence);
             }
         }
         self.fill(page, rules);
         let left = std::mem::take(&mut self.missing);
-        let is_missing = |name: &String| is_asked_again(name) || left.contains(name);
+        let is_missing =
+            |name: &String| left.contains(name) || (is_asked_again(name) && !is_continued(name));
+        // A list may turn out to have a hole.
+        let withdrawn = left.iter().filter(|name| !missing.contains(name)).cloned();
+        let withdrawn: Vec<String> = withdrawn.collect();
         self.missing = missing.into_iter().filter(is_missing).collect();
+        self.missing.extend(withdrawn);
         self.update_resolved(page.ended_at_ms);
         let is_other = |(name, value): &(&String, &Value)| before.get(*name) != Some(*value);
         let others = self.fields.iter().filter(is_other);
@@ -81,6 +89,7 @@ fn is_of_page(source: &Value, page: &PageValues<'_>) -> bool {
 mod tests {
     use serde_json::{Map, json};
 
+    use super::super::filling::NOWHERE;
     use super::*;
 
     const URL: &str = "http://a.org/1";
@@ -98,8 +107,9 @@ mod tests {
             started_at_ms,
             ended_at_ms: AT_MS + 1_000,
             depth: None,
-            forks: &[],
+            leads: &NOWHERE,
             is_of_other: false,
+            is_reread: true,
         }
     }
 

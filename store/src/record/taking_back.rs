@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::gathered::{PARTS, is_part};
 use super::identity::EVIDENCE;
 use super::{FillRules, MappingOrder, StoredRecord};
 
@@ -24,11 +25,17 @@ impl StoredRecord {
             }
             others.retain(|_, values| *values != json!([]));
         }
+        let is_of_list = |source: &Value| {
+            let mut parts = source[PARTS].as_array().into_iter().flatten();
+            parts.any(is_of_fetch)
+        };
         let sources = self.sources.iter();
-        let taken = sources.filter(|(_, source)| is_of_fetch(source));
+        let taken = sources.filter(|(_, source)| is_of_fetch(source) || is_of_list(source));
         let taken: Vec<String> = taken.map(|(name, _)| name.clone()).collect();
         for name in taken {
-            self.sources.shift_remove(&name);
+            if let Some(source) = self.sources.shift_remove(&name) {
+                self.keep_parts(&name, source, is_of_fetch);
+            }
             match self.best_candidate(&name, &rules.order) {
                 Some(candidate) => self.have_again(&name, candidate),
                 None => {
@@ -50,7 +57,10 @@ impl StoredRecord {
     fn best_candidate(&mut self, name: &str, order: &MappingOrder) -> Option<Value> {
         let candidates = self.candidates.get_mut(name)?.as_array_mut()?;
         let rank = |candidate: &Value| order.rank(candidate["mapping"].as_str());
-        let best = (0..candidates.len()).min_by_key(|index| rank(&candidates[*index]))?;
+        let is_whole = |index: &usize| !is_part(&candidates[*index]);
+        let best = (0..candidates.len())
+            .filter(is_whole)
+            .min_by_key(|index| rank(&candidates[*index]))?;
         let best = candidates.remove(best);
         if candidates.is_empty() {
             self.candidates.shift_remove(name);
@@ -86,6 +96,7 @@ mod tests {
     use serde_json::Map;
 
     use super::super::PageValues;
+    use super::super::filling::NOWHERE;
     use super::*;
     use crate::timestamp::iso_time;
 
@@ -99,8 +110,9 @@ mod tests {
             started_at_ms: at_ms,
             ended_at_ms: at_ms + 1,
             depth: Some(0),
-            forks: &[],
+            leads: &NOWHERE,
             is_of_other: false,
+            is_reread: false,
         }
     }
 

@@ -58,7 +58,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
-use crate::record::{FillRules, MappingOrder, MappingRules, RecordCounts};
+use crate::record::{FillRules, MappingRules, RecordCounts};
 use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
 use crate::sample::Sample;
@@ -104,11 +104,6 @@ impl Sqlite {
         })
     }
 
-    fn change_rules(&self, change: impl FnOnce(&mut FillRules)) {
-        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        change(Arc::make_mut(&mut rules));
-    }
-
     fn rules(&self) -> Arc<FillRules> {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -139,12 +134,9 @@ impl Store for Sqlite {
         }
     }
 
-    fn set_mapping_order(&self, order: MappingOrder) {
-        self.change_rules(|rules| rules.order = order);
-    }
-
     fn set_mapping_rules(&self, mappings: Arc<dyn MappingRules>) {
-        self.change_rules(|rules| rules.mappings = Some(mappings));
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        *rules = Arc::new(FillRules::of(mappings));
     }
 
     /// One transaction.

@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::records::{self, from_json, to_json};
 use super::samples;
 use crate::page::{MAX_ENTRY_BYTES, Page};
-use crate::record::{FillRules, PageValues, RecordState};
+use crate::record::{FillRules, Leads, PageValues, RecordState};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
@@ -55,11 +55,15 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
     if let Some(sample) = Sample::of(&save.page) {
         samples::put(conn, &sample)?;
     }
-    let forks = match save.records.is_empty() {
-        true => Vec::new(),
-        false => rules.forks(&save.page.links),
+    let leads = match save.records.is_empty() {
+        true => Leads::default(),
+        false => rules.leads(
+            &save.page.url,
+            save.page.mapping.as_deref(),
+            &save.page.links,
+        ),
     };
-    let mut values = PageValues::of(&save.page, &forks);
+    let mut values = PageValues::of(&save.page, &leads);
     // A single record is asked by its own URLs.
     values.is_of_other =
         save.records.len() > 1 && records::is_named(conn, &save.records, values.url)?;
@@ -183,7 +187,7 @@ pub(super) fn apply(
     let Some(page) = load(conn, &apply.page_id)? else {
         return Ok(None);
     };
-    let forks = rules.forks(&page.links);
+    let leads = rules.leads(&page.url, page.mapping.as_deref(), &page.links);
     let values = PageValues {
         fields: &page.fields,
         url: &page.url,
@@ -191,7 +195,8 @@ pub(super) fn apply(
         started_at_ms: page.started_at_ms,
         ended_at_ms: page.started_at_ms.saturating_add(page.elapsed_ms),
         depth: Some(page.depth),
-        forks: &forks,
+        leads: &leads,
+        is_reread: false,
         is_of_other: records::is_named(conn, &page.records, &page.url)?,
     };
     let state = records::fill(conn, &apply.record, &values, rules)?;

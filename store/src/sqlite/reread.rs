@@ -39,8 +39,11 @@ pub(super) fn write(
         return Ok(RereadAnswer::overtaken());
     }
     let mut answer = RereadAnswer::default();
+    let leads = rules.leads(&reread.url, reread.mapping.as_deref(), &reread.links);
+    let mut values = reread.values(&leads);
+    values.is_of_other = records::is_named(conn, &reread.records, &reread.url)?;
     for record in &reread.records {
-        let changes = records::fill_again(conn, record, &reread.values(), rules)?;
+        let changes = records::fill_again(conn, record, &values, rules)?;
         answer.add(record, changes);
     }
     Ok(answer)
@@ -57,6 +60,9 @@ pub(super) fn foresee(
         return Ok(RereadAnswer::overtaken());
     }
     let mut answer = RereadAnswer::default();
+    let leads = rules.leads(&reread.url, reread.mapping.as_deref(), &reread.links);
+    let mut values = reread.values(&leads);
+    values.is_of_other = records::is_named(conn, &reread.records, &reread.url)?;
     let mut filled = Vec::new();
     for record in &reread.records {
         let stored = match trial.load(record)? {
@@ -67,7 +73,7 @@ pub(super) fn foresee(
             continue;
         };
         let before = stored.clone();
-        answer.add(record, stored.fill_again(&reread.values(), rules));
+        answer.add(record, stored.fill_again(&values, rules));
         if stored != before {
             records::Columns::of(record, &stored)?;
             filled.push((record, stored));

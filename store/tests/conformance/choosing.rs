@@ -37,7 +37,7 @@ pub(crate) async fn of_two_values_the_first_stays_and_the_other_is_a_candidate(c
 /// Whichever arrives first, the value of the better mapping is kept, and the other beside it.
 pub(crate) async fn the_mapping_that_comes_first_wins_whenever_it_arrives(clients: &Clients) {
     let store = &*clients.first.store;
-    store.set_mapping_order(order(&["best", "good"]));
+    store.set_mapping_rules(std::sync::Arc::new(order(&["best", "good"])));
     let ids = ["best first", "best last"];
     put(
         store,

@@ -17,6 +17,7 @@ pub(crate) mod exporting;
 pub(crate) mod filling;
 pub(crate) mod health;
 pub(crate) mod listing;
+pub(crate) mod lists;
 pub(crate) mod rereading;
 pub(crate) mod reserving;
 pub(crate) mod samples;
@@ -120,6 +121,14 @@ macro_rules! conformance_tests {
             browsing: pages_are_listed_by_what_they_are,
             browsing: a_page_of_a_list_says_what_is_stored_of_it,
             browsing: a_list_goes_on_where_it_was_whatever_is_stored_meanwhile,
+            lists: a_list_is_gathered_over_its_pages_in_whatever_order_they_come,
+            lists: a_list_with_a_hole_is_none_and_the_page_is_named,
+            lists: a_refresh_replaces_a_list_as_a_whole,
+            lists: lists_of_two_others_are_rivals,
+            lists: a_list_of_the_user_stays_as_it_is,
+            lists: a_list_is_taken_back_with_one_of_its_pages,
+            lists: match_is_in_force_on_every_way,
+            lists: the_page_of_another_fills_nothing_on_every_way,
             listing: records_are_listed_by_dataset_state_and_id,
             listing: datasets_are_listed_with_counts_up_to_a_limit,
             listing: a_record_is_told_with_all_that_is_known_of_it,

@@ -44,6 +44,8 @@ fn reread(fields: Value, records: &[&str]) -> Reread {
         fields: page.fields,
         alternatives: object(json!({"city": 3})),
         records: records.iter().map(|id| key(id)).collect(),
+        links: page.links,
+        depth: page.depth,
         at_ms: LATER_MS,
     }
 }
@@ -143,10 +145,10 @@ pub(crate) async fn a_trial_knows_what_it_has_done_before(clients: &Clients) {
         };
         save(store, page, &["ada"]).await.unwrap();
     }
-    store.set_mapping_order(webfill_store::MappingOrder(vec![
+    store.set_mapping_rules(Arc::new(webfill_store::MappingOrder(vec![
         "best".into(),
         "good".into(),
-    ]));
+    ])));
     let found = |url: &String, mapping: &str, town: &str| {
         let page = Page {
             url: url.clone(),

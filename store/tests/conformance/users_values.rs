@@ -15,6 +15,12 @@ const PAGES: [&str; 2] = ["https://example.com/a", "https://example.com/b"];
 const HISTORIES: u64 = 24;
 const STEPS: u64 = 40;
 
+/// How many histories are made; more of them by the environment.
+fn histories() -> u64 {
+    let asked = std::env::var("WEBFILL_HISTORIES");
+    asked.map_or(HISTORIES, |asked| asked.parse().unwrap())
+}
+
 /// Numbers that look drawn by chance, the same in each run.
 struct Drawn(u64);
 
@@ -146,7 +152,7 @@ async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn)
 }
 
 pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
-    for number in 0..HISTORIES {
+    for number in 0..histories() {
         let mut drawn = Drawn(number);
         let mut dataset = Dataset {
             id: format!("r{number}"),

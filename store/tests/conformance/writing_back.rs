@@ -100,7 +100,9 @@ pub(crate) async fn a_better_value_is_unwritten_again_beside_the_one_it_replaced
     clients: &Clients,
 ) {
     let store = &*clients.first.store;
-    store.set_mapping_order(webfill_store::MappingOrder(vec![String::from("best")]));
+    store.set_mapping_rules(std::sync::Arc::new(webfill_store::MappingOrder(vec![
+        String::from("best"),
+    ])));
     let input = dataset_record(json!({"city": null, "name": null}), &["name", "city"]);
     put_into(store, &crawl_id(), input).await.unwrap();
     fill(store, "https://example.com/a", json!({"name": "A. L."})).await;

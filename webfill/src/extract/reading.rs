@@ -149,6 +149,8 @@ struct StoredPage {
     fields: Map<String, Value>,
     alternatives: Map<String, Value>,
     records: Vec<String>,
+    links: Vec<String>,
+    depth: u16,
     is_document: bool,
     /// If it is a document.
     was_readable: bool,
@@ -169,8 +171,12 @@ impl StoredPage {
         ) {
             return None;
         }
-        let records = page.get("records").and_then(Value::as_array);
-        let records = records.into_iter().flatten().filter_map(Value::as_str);
+        let texts = |name: &str| -> Vec<String> {
+            let texts = page.get(name).and_then(Value::as_array);
+            let texts = texts.into_iter().flatten().filter_map(Value::as_str);
+            texts.map(str::to_owned).collect()
+        };
+        let depth = page.get("depth").and_then(Value::as_u64);
         let attempts = page.get("attempts").and_then(Value::as_u64)?;
         Some(StoredPage {
             url: text("url")?,
@@ -182,7 +188,9 @@ impl StoredPage {
             mapping: text("mapping"),
             mapping_version: text("mapping_version"),
             template: text("template"),
-            records: records.map(str::to_owned).collect(),
+            records: texts("records"),
+            links: texts("links"),
+            depth: depth.map_or(0, |depth| u16::try_from(depth).unwrap_or(u16::MAX)),
             // A sitemap is one, too, but was read as a page if at all.
             is_document: page
                 .get("document")
@@ -220,13 +228,15 @@ impl StoredPage {
             fields: read.fields,
             alternatives: read.alternatives,
             records: self.records,
+            links: self.links,
+            depth: self.depth,
             at_ms: now_ms(),
         }
     }
 }
 
 /// What is looked up of a page: the rest of it may be long.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 16] = [
     "_id",
     "url",
     "content_type",
@@ -238,6 +248,8 @@ const PARTS: [&str; 14] = [
     "mapping_version",
     "template",
     "records",
+    "links",
+    "depth",
     "document",
     "fields",
     "alternatives",

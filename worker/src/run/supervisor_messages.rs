@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use webfill_mapping::{MappingSet, Source};
 use webfill_startup::Fault;
-use webfill_store::{MappingOrder, Store};
+use webfill_store::Store;
 use webfill_wire::{
     CrawlKey, CrawlSettings, Feature, MappingSource, RecallScope, ReturnCause, SupervisorToWorker,
     Task, TaskReturned, codec,
@@ -84,8 +84,6 @@ impl Worker {
         });
         let set = MappingSet::from_sources(sources.collect())
             .map_err(|faults| Fault::error(format!("the dispatcher's mappings: {faults}")))?;
-        let order = set.names().map(str::to_owned).collect();
-        self.store.set_mapping_order(MappingOrder(order));
         self.journey.figures.use_mappings(&set);
         let set = Arc::new(set);
         let rules = Arc::new(RulesOfSet(Arc::clone(&set)));

@@ -38,7 +38,7 @@ fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_startup::Fault>
         Box::new(Reloaded {
             protection: Default::default(),
             mappings,
-            mapping_order: Default::default(),
+            mapping_rules: std::sync::Arc::new(webfill_store::MappingOrder::default()),
             retries: Default::default(),
             rests: Default::default(),
             excluded: Default::default(),
