@@ -1,13 +1,18 @@
 //! Sites whose URLs have no end: session ids, links that are relative to the wrong folder, parameters that
 //! only say where a link was shared, and routes in fragments.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use webfill_test_needs::needs;
 use webfill_tests::run::Run;
-use webfill_tests::site::{Web, page};
+use webfill_tests::site::{Web, document, page};
 use webfill_tests::workplace::Workplace;
+
+use self::table::{HONEST, Row, SITES, TRAPS};
+
+mod table;
 
 fn deep_crawl(work: &Workplace, web: &Web) -> Run {
     work.crawl_without_delay(web)
@@ -61,6 +66,66 @@ fn a_branch_that_only_repeats_itself_is_slowed_down() {
         let is_said = lines.any(|line| line["event"] == "branch_slowed" && line["site"] == host);
         assert!(is_said, "{host}");
     }
+}
+
+/// Serves the rows, each at a host of its own; returns where their crawl begins.
+fn serve(web: &Web, rows: &[Row]) -> Vec<String> {
+    let serve = |(host, start, shows): &Row| {
+        let site = web.site(&format!("{host}.example"));
+        site.robots("User-agent: *\nDisallow: /denied/");
+        let (visits, shows) = (AtomicU64::new(0), *shows);
+        site.otherwise(move |request| {
+            let visit = visits.fetch_add(1, Ordering::SeqCst) + 1;
+            // It shows what it shows alone.
+            let html = shows(&request.path, visit);
+            document("text/html", format!("<!DOCTYPE html><body>{html}")).into()
+        });
+        site.url(start)
+    };
+    rows.iter().map(serve).collect()
+}
+
+/// How many pages of each host were fetched.
+fn fetched_of(web: &Web, rows: &[Row]) -> Vec<(&'static str, usize)> {
+    let visits = web.visits().pages();
+    let of = |(host, ..): &Row| {
+        let name = format!("{host}.example");
+        let pages = visits.0.iter().filter(|visit| visit.host == name);
+        (*host, pages.count())
+    };
+    rows.iter().map(of).collect()
+}
+
+#[test]
+fn traps_whose_pages_are_never_equal_are_slowed_down() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let run = deep_crawl(&work, &web)
+        .args(serve(&web, &TRAPS))
+        .args(["--max-time", "40s"])
+        .finish();
+    let fetched = fetched_of(&web, &TRAPS);
+    let endless: Vec<_> = fetched.iter().filter(|(_, pages)| *pages > 170).collect();
+    assert!(endless.is_empty(), "{endless:?} of {fetched:?}");
+    let summary = run.expect(0).summary();
+    assert_eq!(summary.json["repeating"]["sites"], TRAPS.len());
+}
+
+#[test]
+fn honest_sites_that_resemble_traps_are_fetched_to_their_end() {
+    let web = Web::start();
+    let work = Workplace::new();
+    let run = deep_crawl(&work, &web)
+        .args(serve(&web, &SITES))
+        .finish()
+        .expect(0);
+    let fetched = fetched_of(&web, &SITES);
+    let short: Vec<_> = fetched
+        .iter()
+        .filter(|(host, pages)| *host != "tree" && *pages < HONEST as usize - 1)
+        .collect();
+    assert!(short.is_empty(), "{short:?} of {fetched:?}");
+    assert_eq!(run.summary().reason("repeated_page"), 0, "{fetched:?}");
 }
 
 #[test]

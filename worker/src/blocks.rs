@@ -123,14 +123,36 @@ pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
     scan::visible(beginning, characters) < characters
 }
 
-/// What an HTML page shows: its title and its text, and a hash of the tags of its pictures.
-pub fn shown(body: &str) -> (String, u64) {
-    let found = scan::scan_briefly(body, usize::MAX);
-    let title = found.title.unwrap_or_default();
-    (
-        format!("{} {}", title.to_lowercase(), found.text),
-        found.media,
-    )
+/// What an HTML page shows.
+#[derive(Debug)]
+pub struct Shown<'a> {
+    /// Its title and its text, in lower case.
+    pub text: String,
+    /// The same with a paragraph, a cell or an item in each line.
+    pub blocks: String,
+    /// A hash of the tags of its pictures, films and frames.
+    pub media: u64,
+    sources: Vec<&'a str>,
+}
+
+impl<'a> Shown<'a> {
+    /// The addresses of its pictures, films and frames without their queries, which keep caches off.
+    pub fn pictures(&self) -> impl Iterator<Item = &'a str> {
+        let sources = self.sources.iter();
+        sources.map(|source| source.split('?').next().unwrap_or_default())
+    }
+}
+
+pub fn shown(body: &str) -> Shown<'_> {
+    let found = scan::scan_blocks(body);
+    let title = found.title.unwrap_or_default().to_lowercase();
+    let blocks = format!("{}\n{}", title.replace('\n', " "), found.text);
+    Shown {
+        text: blocks.replace('\n', " "),
+        blocks,
+        media: found.media,
+        sources: found.sources,
+    }
 }
 
 /// What the beginning of an HTML page does to its readers before they can read it.

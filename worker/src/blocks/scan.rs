@@ -33,6 +33,12 @@ const MEDIA: [&str; 8] = [
 /// `input` elements of these types are not filled in.
 const NO_FIELD: [&str; 4] = ["hidden", "submit", "button", "image"];
 
+/// Elements that stand within a paragraph.
+const WITHIN_TEXT: [&str; 22] = [
+    "a", "abbr", "b", "bdi", "big", "br", "cite", "code", "del", "em", "font", "i", "ins", "mark",
+    "q", "s", "small", "span", "strong", "sub", "sup", "u",
+];
+
 /// Where applications draw their pages: one short page serves all their URLs.
 const PLACES_OF_APPLICATIONS: [&str; 7] = [
     "root",
@@ -61,6 +67,8 @@ pub struct Scan<'a> {
     pub refresh_is_for_no_script: bool,
     /// A hash of the tags of pictures, films and frames.
     pub media: u64,
+    /// The addresses of pictures, films and frames; only [`scan_blocks`] looks for them.
+    pub sources: Vec<&'a str>,
     /// What the page's addresses are relative to, as it is written.
     pub base: Option<&'a str>,
     pub features: Features,
@@ -95,6 +103,13 @@ pub fn scan_briefly(page: &str, limit: usize) -> Scan<'_> {
     Scanner::new(page, limit, None).run()
 }
 
+/// Title, pictures and the whole text, in which paragraphs are lines.
+pub fn scan_blocks(page: &str) -> Scan<'_> {
+    let mut scanner = Scanner::new(page, usize::MAX, None);
+    scanner.marks_blocks = true;
+    scanner.run()
+}
+
 /// The whole of `page`, which is at `url`. Text is kept up to `limit` characters.
 pub fn scan_all<'a>(page: &'a str, url: &Url, limit: usize) -> Scan<'a> {
     Scanner::new(page, limit, Some(url)).run()
@@ -108,6 +123,9 @@ struct Scanner<'a, 'u> {
     found: Scan<'a>,
     /// Whether white space precedes what is shown next.
     after_space: bool,
+    /// The same of the end of a paragraph.
+    after_block: bool,
+    marks_blocks: bool,
     in_no_script: bool,
 }
 
@@ -119,6 +137,8 @@ impl<'a, 'u> Scanner<'a, 'u> {
             url,
             found: Scan::default(),
             after_space: false,
+            after_block: false,
+            marks_blocks: false,
             in_no_script: false,
         }
     }
@@ -150,7 +170,8 @@ impl<'a, 'u> Scanner<'a, 'u> {
                 continue;
             }
             if std::mem::take(&mut self.after_space) && !self.found.text.is_empty() {
-                self.found.text.push(' ');
+                let is_end = std::mem::take(&mut self.after_block) && self.marks_blocks;
+                self.found.text.push(if is_end { '\n' } else { ' ' });
             }
             self.found.text.extend(character.to_lowercase());
             self.found.visible += 1;
@@ -167,6 +188,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
             return self.end_of(start + 2, b">");
         }
         if rest.starts_with(b"</") {
+            self.note_block(tag_name(self.page, start + 1));
             self.in_no_script &= !tag_name(self.page, start + 1).eq_ignore_ascii_case("noscript");
             return end_of_tag(self.page.as_bytes(), start);
         }
@@ -209,7 +231,15 @@ impl<'a, 'u> Scanner<'a, 'u> {
         end
     }
 
+    fn note_block(&mut self, name: &str) {
+        self.after_block |= self.marks_blocks
+            && !WITHIN_TEXT
+                .iter()
+                .any(|within| within.eq_ignore_ascii_case(name));
+    }
+
     fn note_tag(&mut self, name: &str, tag: &'a str) {
+        self.note_block(name);
         if name.eq_ignore_ascii_case("meta") {
             self.note_meta(tag);
         } else if name.eq_ignore_ascii_case("base") && self.found.base.is_none() {
@@ -220,6 +250,9 @@ impl<'a, 'u> Scanner<'a, 'u> {
             let mut hasher = DefaultHasher::new();
             (self.found.media, tag).hash(&mut hasher);
             self.found.media = hasher.finish();
+            if self.marks_blocks {
+                self.found.sources.extend(attribute(tag, "src"));
+            }
         }
         if self.url.is_none() {
             return;

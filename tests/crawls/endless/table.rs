@@ -1,0 +1,481 @@
+//! Sites whose URLs have no end, and honest sites that resemble them.
+
+/// What a site shows at a path. `visit` counts its requests from 1.
+pub type Shows = fn(path: &str, visit: u64) -> String;
+
+/// Its host, where a crawl begins, and what it shows.
+pub type Row = (&'static str, &'static str, Shows);
+
+/// A made token of hexadecimal digits, another one for each number.
+fn token(number: u64) -> String {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    format!("{:016x}", mixed ^ (mixed >> 31))
+}
+
+/// The last number of a path.
+fn number(path: &str) -> u64 {
+    let mut numbers = path.rsplit(|c: char| !c.is_ascii_digit());
+    let last = numbers.find(|digits| !digits.is_empty());
+    last.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+fn links<const N: usize>(targets: [String; N]) -> String {
+    let link = |target: String| format!("<a href='{target}'>on</a> ");
+    targets.into_iter().map(link).collect()
+}
+
+/// A name of letters alone, another one for each number.
+fn name(number: u64) -> String {
+    const PARTS: [&str; 16] = [
+        "ba", "co", "di", "fu", "ga", "ho", "ki", "lu", "ma", "no", "pe", "ru", "sa", "to", "vi",
+        "za",
+    ];
+    let part = |at: u32| PARTS[((number >> (4 * at)) & 15) as usize];
+    [3, 1, 0, 2].map(part).concat()
+}
+
+/// The year and month that a path ends with.
+fn month(path: &str) -> (u64, u64) {
+    let before = path.trim_end_matches(|c: char| c.is_ascii_digit());
+    (
+        number(before.trim_end_matches(|c: char| !c.is_ascii_digit())),
+        number(path),
+    )
+}
+
+fn months_on((year, month): (u64, u64)) -> (u64, u64) {
+    (year + month / 12, month % 12 + 1)
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+fn days() -> String {
+    let cells: String = (1..=31).map(|day| format!("<td>{day}</td>")).collect();
+    format!("<table><tr><th>Mo<th>Tu<th>We</tr><tr>{cells}</tr></table>")
+}
+
+/// A chain to the given length, of pages with this content.
+fn chain(path: &str, length: u64, next: &str, content: String) -> String {
+    let at = number(path);
+    match at < length {
+        true => content + &links([next.replace("N", &(at + 1).to_string())]),
+        false => content,
+    }
+}
+
+pub const TRAPS: [Row; 24] = [
+    ("session-counter", "/p?sid=0", |_, visit| {
+        let next = |n| {
+            format!(
+                "/{}?sid={}",
+                ["p", "q"][n as usize % 2],
+                token(2 * visit + n)
+            )
+        };
+        format!(
+            "<p>Welcome, visitor {visit}</p>{}",
+            links([next(0), next(1)])
+        )
+    }),
+    ("session-token", "/p?PHPSESSID=0", |_, visit| {
+        let next = |n| {
+            format!(
+                "/{}?PHPSESSID={}",
+                ["p", "q"][n as usize % 2],
+                token(2 * visit + n)
+            )
+        };
+        format!(
+            "<p>Your ticket: {}</p>{}",
+            token(visit),
+            links([next(0), next(1)])
+        )
+    }),
+    ("session-in-path", "/shop;jsessionid=0", |_, visit| {
+        format!(
+            "<p>Shop, seen {visit} times</p>{}",
+            links([format!("/shop;jsessionid={}", token(visit))])
+        )
+    }),
+    ("session-words", "/p?sid=0", |_, visit| {
+        format!(
+            "<p>Hello, {}</p><p>How are you?</p>{}",
+            name(visit),
+            links([format!("/p?sid={}", token(visit))])
+        )
+    }),
+    ("token-parameter", "/view?c=0", |_, visit| {
+        let text = format!("<p>One moment in {} of {visit}</p>", token(visit + 7));
+        text + &links([format!("/view?c={}", token(visit))])
+    }),
+    ("token-in-path", "/t/0/view", |_, visit| {
+        format!(
+            "<p>Request {}</p>{}",
+            token(visit + 7),
+            links([format!("/t/{}/view", token(visit))])
+        )
+    }),
+    ("cache-buster", "/home?_=1", |_, visit| {
+        format!(
+            "<p>Rendered {visit}</p>{}",
+            links([format!("/home?_={}", 1_700_000_000 + visit)])
+        )
+    }),
+    ("relative", "/next/", |path, visit| {
+        format!("<p>{} bytes, {visit}</p><a href='next/'>on</a>", path.len())
+    }),
+    ("relative-token", "/next/", |_, visit| {
+        format!("<p>Not here: {}</p><a href='next/'>on</a>", token(visit))
+    }),
+    ("two-folders", "/a/", |path, visit| {
+        let next = if path.ends_with("/a/") { "b/" } else { "a/" };
+        format!("<p>Visit {visit}</p><a href='{next}'>on</a>")
+    }),
+    ("mixed-folders", "/shop/", |_, visit| {
+        let folders = ["shop", "cart", "help", "about", "terms"];
+        let next = folders[(number(&token(visit)) % 5) as usize];
+        format!("<p>Visit {visit}</p><a href='{next}/'>on</a> <a href='info/'>more</a>")
+    }),
+    ("growing-path", "/x/", |_, visit| {
+        format!(
+            "<p>Folder seen {visit}</p><a href='{}/'>on</a>",
+            token(visit)
+        )
+    }),
+    ("calendar-query", "/cal?year=2026&month=1", |path, _| {
+        let (year, at) = month(path);
+        let (to_year, to) = months_on((year, at));
+        let text = format!(
+            "<h2>{} {year}</h2>{}",
+            MONTHS[(at as usize + 11) % 12],
+            days()
+        );
+        text + &links([format!("/cal?year={to_year}&month={to}")])
+    }),
+    ("calendar-path", "/events/2026/1", |path, _| {
+        let (year, at) = month(path);
+        let (to_year, to) = months_on((year, at));
+        let text = format!(
+            "<h2>{} {year}</h2><p>No events</p>{}",
+            MONTHS[(at as usize + 11) % 12],
+            days()
+        );
+        text + &links([format!("/events/{to_year}/{to}")])
+    }),
+    ("calendar-clock", "/cal?month=1", |path, visit| {
+        let at = number(path);
+        let text = format!(
+            "<h2>Month {at}</h2><footer>Page generated in 0.0{} seconds, 12:{:02}</footer>",
+            visit * 37 % 91,
+            visit % 60
+        );
+        text + &links([format!("/cal?month={}", at + 1)])
+    }),
+    ("calendar-days", "/day/1", |path, visit| {
+        let at = number(path);
+        let text = format!("<p>Day {at}</p><p>You are visitor {}</p>", 4_000 + visit);
+        text + &links([format!("/day/{}", at + 1), format!("/week/{}", at + 1)])
+    }),
+    ("numbers", "/p?n=1", |path, visit| {
+        let at = number(path);
+        let text = format!("<p>Hits: {}</p>", 100 + 3 * visit);
+        text + &links([format!("/p?n={}", 2 * at), format!("/p?n={}", 2 * at + 1)])
+    }),
+    ("empty-list", "/list?page=1", |path, _| {
+        let at = number(path);
+        format!(
+            "<p>Page {at}</p><p>Nothing found</p>{}",
+            links([format!("/list?page={}", at + 1)])
+        )
+    }),
+    ("same-items", "/list?page=1", |path, _| {
+        let at = number(path);
+        let items: String = (0..10)
+            .map(|item| format!("<li>{}</li>", name(item)))
+            .collect();
+        format!(
+            "<h2>Page {at}</h2>{items}{}",
+            links([format!("/list?page={}", at + 1)])
+        )
+    }),
+    ("shuffled-items", "/list?offset=1", |path, _| {
+        let at = number(path);
+        let item = |n: u64| {
+            format!(
+                "<li><a href='/item/{}'>{}</a></li>",
+                (at * 7 + n) % 20,
+                name((at * 7 + n) % 20)
+            )
+        };
+        let items: String = (0..10).map(item).collect();
+        match path.starts_with("/list") {
+            true => format!("{items}{}", links([format!("/list?offset={}", at + 10)])),
+            false => format!("<p>{}</p>", name(at)),
+        }
+    }),
+    ("return-address", "/login?back=/0", |path, visit| {
+        let back = path.rsplit("back=").next().unwrap_or_default();
+        format!(
+            "<p>Log in, attempt {visit}</p>{}",
+            links([format!("/login?back=/x{visit}{back}")])
+        )
+    }),
+    ("parameters-grow", "/p?a=1", |path, visit| {
+        format!(
+            "<p>Filtered {visit}</p>{}",
+            links([format!("{path}&a={visit}")])
+        )
+    }),
+    ("disallowed-beside", "/cal?month=1", |path, _| {
+        let at = number(path);
+        format!(
+            "<h2>Month {at}</h2>{}",
+            links([format!("/cal?month={}", at + 1), format!("/denied/{at}")])
+        )
+    }),
+    ("pixel", "/cal?week=1", |path, visit| {
+        let at = number(path);
+        format!(
+            "<p>Week {at}</p><img src='/pixel.gif?{visit}'>{}",
+            links([format!("/cal?week={}", at + 1)])
+        )
+    }),
+];
+
+/// How many pages each honest site has; at the end of the list its next page is missing.
+pub const HONEST: u64 = 130;
+
+pub const SITES: [Row; 21] = [
+    ("list-of-names", "/list?page=0", |path, _| {
+        let at = number(path);
+        let items: String = (0..10)
+            .map(|n| format!("<li>{}</li>", name(at * 10 + n)))
+            .collect();
+        chain(path, HONEST - 1, "/list?page=N", items)
+    }),
+    ("list-of-numbers", "/list?page=0", |path, _| {
+        let at = number(path);
+        let items: String = (0..3)
+            .map(|n| {
+                format!(
+                    "<li>Item {} for {}.{}0</li>",
+                    at * 3 + n,
+                    number(&token(at + n)) % 90,
+                    n
+                )
+            })
+            .collect();
+        chain(path, HONEST - 1, "/list?page=N", items)
+    }),
+    ("catalogue", "/item/0", |path, _| {
+        let at = number(path);
+        let text = format!(
+            "<h2>{}</h2><p>No. {at}, {}.99 EUR</p><p>Free delivery</p>",
+            name(at),
+            number(&token(at)) % 90
+        );
+        chain(path, HONEST - 1, "/item/N", text)
+    }),
+    ("prices", "/item?id=0", |path, _| {
+        let at = number(path);
+        let text = format!(
+            "<h2>Product {at}</h2><p>Price: {}.{} EUR</p>",
+            40 + number(&token(at)) % 9_000,
+            at % 10
+        );
+        chain(path, HONEST - 1, "/item?id=N", text)
+    }),
+    ("fields", "/person/0", |path, _| {
+        let at = number(path);
+        chain(
+            path,
+            HONEST - 1,
+            "/person/N",
+            format!("<p class='name'>Person {at}</p>"),
+        )
+    }),
+    ("comic", "/strip/0", |path, _| {
+        let at = number(path);
+        chain(
+            path,
+            HONEST - 1,
+            "/strip/N",
+            format!("<img src='/pictures/{at}.png'>"),
+        )
+    }),
+    ("archive-by-month", "/archive/2000/1", |path, _| {
+        let (year, at) = month(path);
+        let (to_year, to) = months_on((year, at));
+        let text = format!(
+            "<h2>{} {year}</h2><p>News of {}</p>",
+            MONTHS[(at as usize + 11) % 12],
+            name(year * 12 + at)
+        );
+        match (year - 2000) * 12 + at < HONEST {
+            true => text + &links([format!("/archive/{to_year}/{to}")]),
+            false => text,
+        }
+    }),
+    ("calendar-of-concerts", "/concerts?month=0", |path, _| {
+        let at = number(path);
+        // Every tenth month there is one.
+        let event = if at % 10 == 0 {
+            format!("<p>{} plays</p>", name(at))
+        } else {
+            String::new()
+        };
+        chain(
+            path,
+            HONEST - 1,
+            "/concerts?month=N",
+            format!("<h2>Month {at}</h2>{}{event}", days()),
+        )
+    }),
+    ("session-and-item", "/item?sid=abc&id=0", |path, visit| {
+        let at = number(path);
+        chain(
+            path,
+            HONEST - 1,
+            &format!("/item?sid={}&id=N", token(visit)),
+            format!("<p>{}</p>", name(at)),
+        )
+    }),
+    ("thread", "/thread/5?post=0", |path, _| {
+        let at = number(path);
+        chain(
+            path,
+            HONEST - 1,
+            "/thread/5?post=N",
+            format!("<p>I think that {} is {}</p>", name(at), name(at + 9)),
+        )
+    }),
+    ("combinations", "/chair/0", |path, _| {
+        let at = number(path);
+        let colour = ["red", "green", "blue", "white", "black", "grey"][at as usize % 6];
+        let size = ["small", "large", "wide", "tall", "low"][at as usize / 6 % 5];
+        let wood = ["oak", "beech", "ash", "elm", "pine"][at as usize / 30 % 5];
+        chain(
+            path,
+            HONEST - 1,
+            "/chair/N",
+            format!("<h2>{size} {colour} chair of {wood}</h2>"),
+        )
+    }),
+    ("table-of-readings", "/readings?from=0", |path, _| {
+        let at = number(path);
+        let cell = |n| format!("<td>{}.{}</td>", 32 + number(&token(at * 3 + n)) % 700, n);
+        let cells: String = (0..3).map(cell).collect();
+        chain(
+            path,
+            HONEST - 1,
+            "/readings?from=N",
+            format!("<table><tr><th>Gauge<tr>{cells}</table>"),
+        )
+    }),
+    ("list-with-items", "/list?page=0", |path, _| {
+        let at = number(path);
+        match path.starts_with("/item") {
+            true => format!("<p>Of {}</p>", name(at)),
+            false => chain(
+                path,
+                HONEST / 2 - 1,
+                "/list?page=N",
+                links([format!("/item/{at}")]),
+            ),
+        }
+    }),
+    ("links-to-others", "/links?page=0", |path, _| {
+        let at = number(path);
+        let link = format!("<a href='http://others.example/{}'>there</a>", name(at));
+        chain(path, HONEST - 1, "/links?page=N", link)
+    }),
+    ("words", "/word/bacodi", |_, visit| {
+        let text = format!("<p>{} means {}</p>", name(visit), name(visit + 77));
+        match visit < HONEST {
+            true => text + &links([format!("/word/{}", name(visit))]),
+            false => text,
+        }
+    }),
+    ("tokens-of-items", "/item/0", |_, visit| {
+        let text = format!("<h2>{}</h2><p>Key {}</p>", name(visit), token(visit));
+        match visit < HONEST {
+            true => text + &links([format!("/item/{}", token(visit))]),
+            false => text,
+        }
+    }),
+    ("tree", "/tree/", |path, visit| {
+        let next = if visit < 100 {
+            name(visit)
+        } else {
+            String::new()
+        };
+        match next.is_empty() || path.len() > 1_500 {
+            true => "<p>The end of the tree</p>".into(),
+            false => format!(
+                "<p>Folder of {}</p><a href='{next}/'>on</a>",
+                name(visit + 5)
+            ),
+        }
+    }),
+    ("books", "/isbn/0", |path, _| {
+        let at = number(path);
+        chain(
+            path,
+            HONEST - 1,
+            "/isbn/N",
+            format!(
+                "<p>ISBN {}</p>",
+                9_780_000_000_000 + number(&token(at)) % 1_000_000_007
+            ),
+        )
+    }),
+    ("parts", "/part?no=0", |path, _| {
+        let at = number(path);
+        chain(
+            path,
+            HONEST - 1,
+            "/part?no=N",
+            format!("<p>Bolt M{}x{}</p>", at % 30 + 3, number(&token(at)) % 200),
+        )
+    }),
+    ("laws", "/law/section/0", |path, _| {
+        let at = number(path);
+        chain(
+            path,
+            HONEST - 1,
+            "/law/section/N",
+            format!(
+                "<h2>Section {at}</h2><p>Whoever has {} shall {}.</p>",
+                name(at),
+                name(3 * at)
+            ),
+        )
+    }),
+    ("translations", "/text?lang=en&page=0", |path, _| {
+        let at = number(path);
+        chain(
+            path,
+            HONEST - 1,
+            "/text?lang=en&page=N",
+            format!(
+                "<title>Page {at}: {}</title><p>The same below</p>",
+                name(at)
+            ),
+        )
+    }),
+];

@@ -1,0 +1,219 @@
+//! Addresses of pages: what of them does not say which page is meant, and of which shape they are.
+
+use std::collections::BTreeSet;
+
+use webfill_urls::{Position, Url};
+
+use super::words::{FOLDED, is_token};
+
+/// Shorter parts of an address may stand in any text.
+const LEAST_PART_BYTES: usize = 3;
+
+/// How often a row of path segments must follow upon itself to be a cycle.
+const LEAST_TURNS: usize = 3;
+
+/// So many folders that occurred before in a path are a sign of a path that goes round.
+const FOLDERS_AGAIN: usize = 2;
+
+/// A conference has sessions, too, with short numbers.
+const SESSION: &str = "session";
+const SESSION_CHARACTERS: usize = 8;
+
+/// So many segments of a path belong to the shape of an address.
+const SHAPE_SEGMENTS: usize = 2;
+
+/// What parameters are called that say nothing about the page, in lower case: ids of sessions, and what keeps caches off.
+const SAYS_NOTHING: [&str; 17] = [
+    "sid",
+    "sessid",
+    "session",
+    "sessionid",
+    "session_id",
+    "phpsessid",
+    "aspsessionid",
+    "jsessionid",
+    "cfid",
+    "cftoken",
+    "_",
+    "rnd",
+    "rand",
+    "random",
+    "nocache",
+    "cachebuster",
+    "timestamp",
+];
+
+/// What is told of an address.
+#[derive(Debug)]
+pub(super) struct Address {
+    /// What is left of it without what says nothing about the page, if there is such a thing.
+    pub(super) essence: Option<String>,
+    /// What addresses of one kind share: folders, and the names of parameters.
+    pub(super) shape: String,
+    /// A parameter has a token, which only by chance is what a page is about.
+    pub(super) has_token: bool,
+    pub(super) numbers: Vec<u64>,
+}
+
+impl Address {
+    pub(super) fn of(url: &Url) -> Address {
+        let numbers = url[Position::BeforePath..].split(|c: char| !c.is_ascii_digit());
+        Address {
+            essence: essence(url),
+            shape: shape(url),
+            has_token: url.query_pairs().any(|(_, value)| is_token(&value)),
+            numbers: numbers.filter_map(|digits| digits.parse().ok()).collect(),
+        }
+    }
+}
+
+fn essence(url: &Url) -> Option<String> {
+    let (path, dropped) = match url.path().split_once(';') {
+        Some((path, parameter)) => {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            (path, says_nothing(name, value))
+        }
+        None => (url.path(), false),
+    };
+    let path = if dropped { path } else { url.path() };
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let is_circle = goes_round(&segments);
+    let mut essence = match is_circle {
+        true => format!("{}/...", segments[0]),
+        false => segments.join("/"),
+    };
+    let mut names = BTreeSet::new();
+    let mut is_shorter = dropped || is_circle;
+    for (name, value) in url.query_pairs() {
+        // Where to go back to says nothing, and what is said twice says nothing more.
+        let is_kept =
+            !says_nothing(&name, &value) && !is_address(&value) && names.insert(name.clone());
+        is_shorter |= !is_kept;
+        if is_kept {
+            essence.extend(["&", &name, "=", &value]);
+        }
+    }
+    is_shorter.then_some(essence)
+}
+
+fn says_nothing(name: &str, value: &str) -> bool {
+    let is_known = SAYS_NOTHING
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(name));
+    is_known && (!name.eq_ignore_ascii_case(SESSION) || value.len() >= SESSION_CHARACTERS)
+}
+
+fn is_address(value: &str) -> bool {
+    ["/", "http://", "https://"]
+        .iter()
+        .any(|begin| value.len() > 1 && value.starts_with(begin))
+}
+
+fn shape(url: &Url) -> String {
+    let mut segments = url.path().trim_matches('/').split('/');
+    let first = segments.by_ref().take(SHAPE_SEGMENTS);
+    let mut shape: String = first.flat_map(|segment| ["/", folded(segment)]).collect();
+    let pairs = url.query_pairs();
+    let kept = pairs.filter(|(name, value)| !says_nothing(name, value));
+    for name in kept.map(|(name, _)| name).collect::<BTreeSet<_>>() {
+        shape.extend(["&", &name]);
+    }
+    shape
+}
+
+/// A segment as it is in a shape: numbers, tokens and dates are alike.
+fn folded(segment: &str) -> &str {
+    let segment = segment.split(';').next().unwrap_or_default();
+    let digits = segment.bytes().filter(u8::is_ascii_digit).count();
+    match 2 * digits > segment.len() || is_token(segment) {
+        true => FOLDED,
+        false => segment,
+    }
+}
+
+/// What a page shows beside its path and the values of its query. Numbers stay: they tell the pages of a list apart.
+pub(super) fn without_address(url: &Url, mut shown: String) -> String {
+    let values = url.query_pairs().map(|(_, value)| value.to_lowercase());
+    let values = values.filter(|value| value.contains(char::is_alphabetic));
+    for part in std::iter::once(url.path().to_lowercase()).chain(values) {
+        if part.len() >= LEAST_PART_BYTES && shown.contains(&part) {
+            shown = shown.replace(&part, "");
+        }
+    }
+    shown
+}
+
+/// Whether a path ends with a row of segments that follows upon itself, as in `/a/b/a/b/a/b`, or comes back to
+/// folders where it was before.
+fn goes_round(segments: &[&str]) -> bool {
+    // The last one may be the page's own name.
+    let mut ends = [segments.len(), segments.len().saturating_sub(1)].into_iter();
+    ends.any(|end| ends_in_circles(&segments[..end])) || comes_back(segments)
+}
+
+fn ends_in_circles(segments: &[&str]) -> bool {
+    const LONGEST_ROW: usize = 4;
+    (1..=LONGEST_ROW).any(|row| {
+        let Some(start) = segments.len().checked_sub(row * LEAST_TURNS) else {
+            return false;
+        };
+        let circle = &segments[start..];
+        circle
+            .iter()
+            .zip(&circle[row..])
+            .all(|(one, next)| one == next)
+    })
+}
+
+fn comes_back(segments: &[&str]) -> bool {
+    let is_name = |segment: &&&str| segment.contains(char::is_alphabetic);
+    let names: Vec<&&str> = segments.iter().filter(is_name).collect();
+    let different: BTreeSet<_> = names.iter().collect();
+    names.len() - different.len() >= FOLDERS_AGAIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn circles_are_rows_of_segments_that_follow_upon_themselves_or_come_back() {
+        for (path, expected) in [
+            ("a/a/a", true),
+            ("x/a/b/a/b/a/b", true),
+            ("a/a/a/page.html", true),
+            ("shop/cart/shop/help/about/shop", true),
+            ("a/a", false),
+            ("a/b/a/b", true),
+            ("shop/en/help/shop", false),
+            ("2020/01/01/01", true),
+            ("2020/1/5/1/7/1/x", false),
+            ("", false),
+        ] {
+            let segments: Vec<&str> = path.split('/').collect();
+            assert_eq!(goes_round(&segments), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_address_has_an_essence_if_something_of_it_says_nothing() {
+        for (address, essence, shape) in [
+            ("/p?sid=8f&id=7", Some("p&id=7"), "/p&id"),
+            ("/p?id=7&page=2", None, "/p&id&page"),
+            ("/p;jsessionid=8f?id=7", Some("p&id=7"), "/p&id"),
+            ("/p;v=8?id=7", None, "/p&id"),
+            ("/login?back=/cart&x=1", Some("login&x=1"), "/login&back&x"),
+            ("/p?a=1&a=2", Some("p&a=1"), "/p&a"),
+            ("/a/b/a/b/a/b/", Some("a/..."), "/a/b"),
+            ("/talk?session=12", None, "/talk&session"),
+            ("/events/2027/5", None, "/events/#"),
+            ("/t/8fa3b1c2d4/view", None, "/t/#"),
+            ("/2027/05/news-of-the-day", None, "/#/#"),
+        ] {
+            let url = Url::parse(&format!("https://site.example{address}")).unwrap();
+            let found = Address::of(&url);
+            assert_eq!(found.essence.as_deref(), essence, "{address}");
+            assert_eq!(found.shape, shape, "{address}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Long rows of pages at addresses of one shape that bring nothing new: calendars of coming years, lists that do not end,
+//! numbers that only grow.
+//!
+//! A page brings something new if one of its texts, values, pictures or numbers was not on those before it. Times, what a
+//! server says of itself, numbers of the page's own address, and numbers that rise with each request do not count
+//! ([`words`]). Nor does a page only repeat others as long as it leads to others that are not
+//! known to do so.
+
+use webfill_urls::Url;
+
+use super::address::Address;
+use super::remembered::Remembered;
+use super::{Page, hash, words};
+
+/// So many pages of a branch in a row bring nothing new before it is said of the next one.
+pub(super) const LONG_ROW: u32 = 64;
+
+/// How often a branch is taken for one with new pages, of which none has been seen since.
+const MOST_PROMISES: u32 = 64;
+
+/// A number that has risen so often is a counter.
+const RISES_OF_COUNTER: u8 = 3;
+
+const MOST_BRANCHES: usize = 2_048;
+const MOST_COUNTERS: usize = 8_192;
+
+/// Pages at addresses of one shape.
+#[derive(Debug, Default)]
+struct Branch {
+    /// Pages in a row that have brought nothing new.
+    row: u32,
+    /// Pages that were no repetition because they led here, since this one has brought something new.
+    promises: u32,
+    is_seen: bool,
+}
+
+/// A number in the same place of a text on the pages of a branch.
+#[derive(Debug, Default)]
+struct Counter {
+    last: f64,
+    seen: u8,
+    has_fallen: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Branches {
+    branches: Remembered<Branch>,
+    counters: Remembered<Counter>,
+}
+
+impl Default for Branches {
+    fn default() -> Branches {
+        Branches {
+            branches: Remembered::of(MOST_BRANCHES),
+            counters: Remembered::of(MOST_COUNTERS),
+        }
+    }
+}
+
+impl Branches {
+    /// Notes a page. Returns whether it is one of a long row that has brought nothing new.
+    pub(super) fn note(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
+        let key = hash(&(page.scope, &page.address.shape));
+        let is_new = self.brings_something_new(features, page, key);
+        let branch = self.branches.entry(key);
+        let was_seen = std::mem::replace(&mut branch.is_seen, true);
+        if is_new {
+            (branch.row, branch.promises) = (0, 0);
+            if !was_seen {
+                self.branches.entry(unknown(page.scope)).promises = 0;
+            }
+            return false;
+        }
+        branch.row = branch.row.saturating_add(1);
+        branch.row > LONG_ROW
+    }
+
+    fn brings_something_new(
+        &mut self,
+        features: &mut Remembered<()>,
+        page: &Page<'_>,
+        branch: u64,
+    ) -> bool {
+        let scope = page.scope;
+        let mut is_new = false;
+        for text in page.shown.blocks.lines() {
+            let folded = words::folded(text, &page.address.numbers);
+            let place = hash(&(branch, &folded.text));
+            is_new |= !folded.text.is_empty() && features.insert(hash(&(scope, &folded.text)));
+            if page.address.has_token {
+                continue;
+            }
+            for (at, number) in folded.numbers.into_iter().enumerate() {
+                let counts = self.counts(hash(&(place, at)), number);
+                is_new |= features.insert(hash(&(place, at, number))) && !counts;
+            }
+        }
+        for picture in page.shown.pictures() {
+            is_new |= features.insert(hash(&(scope, "picture", picture)));
+        }
+        if let Some(fields) = page.fields {
+            is_new |= features.insert(hash(&(scope, "fields", fields)));
+        }
+        is_new
+    }
+
+    /// Whether a number is one that rises with each page.
+    fn counts(&mut self, place: u64, number: &str) -> bool {
+        let Ok(number) = number.replace(',', "").parse::<f64>() else {
+            return false;
+        };
+        let counter = self.counters.entry(place);
+        counter.has_fallen |= counter.seen > 0 && number <= counter.last;
+        counter.last = number;
+        counter.seen = counter.seen.saturating_add(1);
+        !counter.has_fallen && counter.seen > RISES_OF_COUNTER
+    }
+
+    /// Whether a page leads to others, at addresses of another shape, that may bring something new.
+    pub(super) fn leads_on(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
+        let mut leads_on = false;
+        for link in page.links {
+            let Ok(url) = Url::parse(link).or_else(|_| page.url.join(link)) else {
+                continue;
+            };
+            if url.host_str() != page.url.host_str() {
+                // Advertisements carry tokens.
+                let name = (page.scope, "link", url.host_str(), url.path());
+                leads_on |= features.insert(hash(&name));
+                continue;
+            }
+            let Address { essence, shape, .. } = Address::of(&url);
+            let name = essence.unwrap_or_else(|| url.as_str().to_owned());
+            let is_new = features.insert(hash(&(page.scope, "link", &shape, name)));
+            if !is_new || shape == page.address.shape {
+                continue;
+            }
+            let branch = self.branch_or_unknown(page.scope, &shape);
+            let may_bring = branch.row <= LONG_ROW && branch.promises < MOST_PROMISES;
+            branch.promises += u32::from(may_bring && !leads_on);
+            leads_on |= may_bring;
+        }
+        leads_on
+    }
+
+    /// A branch of which pages were seen, or what stands for all others of its site: a trap may make up folders.
+    fn branch_or_unknown(&mut self, scope: u64, shape: &str) -> &mut Branch {
+        let key = hash(&(scope, shape));
+        let is_known = self.branches.get(key).is_some_and(|branch| branch.is_seen);
+        self.branches
+            .entry(if is_known { key } else { unknown(scope) })
+    }
+}
+
+fn unknown(scope: u64) -> u64 {
+    hash(&(scope, "unknown"))
+}

@@ -1,0 +1,70 @@
+//! What is known of many things by their hashes, within bounds: the oldest of twice as many are forgotten.
+
+use std::collections::HashMap;
+
+#[derive(Debug)]
+pub(super) struct Remembered<V> {
+    recent: HashMap<u64, V>,
+    /// What was in `recent` when it was full.
+    older: HashMap<u64, V>,
+    most: usize,
+}
+
+impl<V: Default> Remembered<V> {
+    pub(super) fn of(most: usize) -> Remembered<V> {
+        Remembered {
+            recent: HashMap::new(),
+            older: HashMap::new(),
+            most,
+        }
+    }
+
+    pub(super) fn entry(&mut self, key: u64) -> &mut V {
+        self.renew(key);
+        self.recent.entry(key).or_default()
+    }
+
+    pub(super) fn get(&self, key: u64) -> Option<&V> {
+        self.recent.get(&key).or_else(|| self.older.get(&key))
+    }
+
+    /// Whether it was not known before.
+    pub(super) fn insert(&mut self, key: u64) -> bool {
+        let is_known = self.renew(key);
+        self.recent.entry(key).or_default();
+        !is_known
+    }
+
+    /// Counts what is known under a key as recent; returns whether there is something.
+    fn renew(&mut self, key: u64) -> bool {
+        if self.recent.contains_key(&key) {
+            return true;
+        }
+        let known = self.older.remove(&key);
+        if self.recent.len() >= self.most {
+            self.older = std::mem::take(&mut self.recent);
+        }
+        let is_known = known.is_some();
+        if let Some(known) = known {
+            self.recent.insert(key, known);
+        }
+        is_known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut known: Remembered<()> = Remembered::of(10);
+        for key in 0..35 {
+            assert!(known.insert(key));
+            assert!(!known.insert(key));
+            assert!(known.recent.len() <= 10 && known.older.len() <= 10);
+        }
+        assert!(known.get(34).is_some() && known.get(25).is_some());
+        assert!(known.get(3).is_none() && known.insert(3));
+    }
+}

@@ -1,0 +1,170 @@
+//! Words of pages, as pages are compared by them: which ones say something, and which change from request to
+//! request (times, counters, tokens), or with the address (numbers of pages, months).
+
+use webfill_values::in_english;
+
+/// Stands for what does not tell pages apart.
+pub(super) const FOLDED: &str = "#";
+
+/// A row of so many letters and digits is a token, not the number of a thing.
+const TOKEN_CHARACTERS: usize = 12;
+const HEX_TOKEN_CHARACTERS: usize = 8;
+
+/// What stands beside figures that say something about the server, or about its visitors.
+const OF_SERVER: [&str; 18] = [
+    "second",
+    "sec",
+    "ms",
+    "msec",
+    "millisecond",
+    "sekunde",
+    "segundo",
+    "seconde",
+    "querie",
+    "visitor",
+    "visit",
+    "view",
+    "hit",
+    "online",
+    "besucher",
+    "aufrufe",
+    "memory",
+    "cached",
+];
+
+/// The last days of months and years that calendars show.
+const LAST_DAY: u64 = 31;
+const YEARS: std::ops::Range<u64> = 1_900..2_200;
+
+/// A text of a page: a paragraph, a cell, an item.
+#[derive(Debug, PartialEq)]
+pub(super) struct Folded<'a> {
+    /// Its words; what changes is [`FOLDED`]. Empty if nothing else is there.
+    pub(super) text: String,
+    /// The numbers among them, with figures beside letters.
+    pub(super) numbers: Vec<&'a str>,
+}
+
+/// The words of a text without those that have digits.
+pub(super) fn plain(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split_whitespace().map(bare);
+    words.filter(|word| !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()))
+}
+
+/// A text in lower case, folded. `address`: the numbers of its page's address.
+pub(super) fn folded<'a>(text: &'a str, address: &[u64]) -> Folded<'a> {
+    let words: Vec<&str> = text.split_whitespace().map(bare).collect();
+    let has_digits = text.contains(|c: char| c.is_ascii_digit());
+    let may_be_dates = has_digits || words.len() <= 2;
+    let is_of_server = has_digits && words.iter().any(|word| is_of_server(word));
+    let mut folded = Folded {
+        text: String::new(),
+        numbers: Vec::new(),
+    };
+    let mut is_said = false;
+    for word in words.into_iter().filter(|word| !word.is_empty()) {
+        let kept = match word.contains(|c: char| c.is_ascii_digit()) {
+            true => FOLDED,
+            false if may_be_dates && is_date_name(word) => FOLDED,
+            false => word,
+        };
+        is_said |= kept != FOLDED;
+        folded.text.push_str(kept);
+        folded.text.push(' ');
+        if kept == FOLDED && !is_of_server && tells_apart(word, address) {
+            folded.numbers.push(word);
+        }
+    }
+    if !is_said {
+        folded.text.clear();
+    }
+    folded
+}
+
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+/// Names of days and months, in the languages that are read.
+fn is_date_name(word: &str) -> bool {
+    // In English they are written with a capital.
+    word.len() <= 24 && (in_english(word, "%B") != word || in_english(word, "%A") != word)
+}
+
+fn is_of_server(word: &str) -> bool {
+    OF_SERVER.contains(&word.trim_end_matches('s'))
+}
+
+/// Whether a word with digits may be what a page is about: not a date, a time, a number of its address, or a token.
+fn tells_apart(word: &str, address: &[u64]) -> bool {
+    if !word.contains(|c: char| c.is_ascii_digit()) || word.contains([':', '/']) {
+        return false;
+    }
+    if word.split(['-', '.']).count() > 2
+        || word.split(|c: char| !c.is_alphanumeric()).any(is_token)
+    {
+        return false;
+    }
+    match word.parse::<u64>() {
+        Ok(number) => {
+            let is_near = |known: &u64| known.abs_diff(number) <= 1;
+            number > LAST_DAY && !YEARS.contains(&number) && !address.iter().any(is_near)
+        }
+        Err(_) => true,
+    }
+}
+
+/// Whether letters and digits are mixed as no name mixes them.
+pub(super) fn is_token(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
+    let is_plain = digits + letters == word.len() && digits >= 1 && letters >= 1;
+    let is_hex = || word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let least = match is_plain && is_hex() {
+        true => HEX_TOKEN_CHARACTERS,
+        false => TOKEN_CHARACTERS,
+    };
+    is_plain && word.len() >= least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_is_folded_and_numbers_of_things_are_kept_beside_it() {
+        for (text, expected, numbers) in [
+            (
+                "item 4711 for 12.50 eur",
+                "item # for # eur ",
+                &["4711", "12.50"][..],
+            ),
+            ("may 2027", "", &[]),
+            ("5. märz 2027, 12:03", "", &[]),
+            (
+                "it may rain on monday and tuesday",
+                "it may rain on monday and tuesday ",
+                &[],
+            ),
+            ("page 700", "page # ", &[]),
+            (
+                "page generated in 0.0213 seconds",
+                "page generated in # seconds ",
+                &[],
+            ),
+            ("visitors: 4711", "visitors # ", &[]),
+            ("ticket 8fa3b1c2d4", "ticket # ", &[]),
+            ("bolt m8x40", "bolt # ", &["m8x40"]),
+            ("isbn 9780306406157", "isbn # ", &["9780306406157"]),
+            ("2027-05-03", "", &[]),
+            ("", "", &[]),
+        ] {
+            let found = folded(text, &[700]);
+            assert_eq!(
+                (found.text.as_str(), &found.numbers[..]),
+                (expected, numbers),
+                "{text}"
+            );
+        }
+    }
+}
