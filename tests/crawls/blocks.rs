@@ -205,39 +205,79 @@ fn one_short_page_for_every_url_is_a_block_from_the_second_on() {
     assert_eq!(shell.visits().pages().len(), 4);
 }
 
-/// A site that blocks sends every request to a host of its own for that.
-#[test]
-fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the_second_on() {
-    let web = Web::start();
-    let site = web.site("www.gated.example");
-    let gate = web.site("sec.gated.example");
-    site.otherwise(|request| {
-        redirect(&format!("http://sec.gated.example/?u={}", request.path)).into()
-    });
-    gate.otherwise(|_| page("Please hold on").field("name", "Nobody").into());
+/// Crawls pages of sites that block at the second URL: no more is requested, and no answer is taken for a page.
+fn assert_blocked_at_the_second(web: &Web, sites: &[Site]) {
+    const PAGES: usize = 12;
     let work = Workplace::new();
-    let urls: Vec<String> = (0..33).map(|n| site.url(&format!("/{n}"))).collect();
+    let urls_of = |site: &Site| (0..PAGES).map(|n| site.url(&format!("/{n}"))).collect();
+    let urls: Vec<Vec<String>> = sites.iter().map(urls_of).collect();
     let run = work
-        .crawl(&web)
-        .args(&urls)
+        .crawl(web)
+        .args(urls.iter().flatten())
         .env("WEBFILL_RESTS_BLOCKED", "3600")
         .finish()
         .expect(0);
-    assert_eq!(
-        run.summary().outcome("blocked"),
-        33,
-        "{}",
-        run.summary().json
-    );
-    assert_eq!(
-        site.visits().pages().len(),
-        2,
-        "{:?}",
-        site.visits().paths()
-    );
-    assert!(gate.visits().is_empty(), "{:?}", gate.visits().paths());
     let pages = work.stored().pages();
-    assert!(pages.values().all(|page| page.outcome == "blocked"));
+    for site in sites {
+        let paths = site.visits().pages().paths();
+        assert_eq!(paths.len(), 2, "{}: {paths:?}", site.host());
+    }
+    let json = run.summary().json;
+    assert!(
+        pages.values().all(|page| page.outcome == "blocked"),
+        "{json}"
+    );
+    assert_eq!(pages.len(), PAGES * sites.len());
+}
+
+/// A site that blocks sends every request to a host for that.
+#[test]
+fn redirects_to_another_host_that_is_named_like_a_challenge_are_a_block_from_the_second_on() {
+    let web = Web::start();
+    let gates = [
+        ("www.gated.example", "sec.gated.example"),
+        ("www.guarded.example", "ddos-guard.test"),
+        ("www.anti.example", "anti.vendor.test"),
+        ("www.solved.example", "captcha.test"),
+        ("www.asked.example", "challenge.test"),
+    ];
+    let sites = gates.map(|(host, gate)| {
+        let site = web.site(host);
+        site.otherwise(move |request| {
+            redirect(&format!("http://{gate}/?u={}", request.path)).into()
+        });
+        let held = page("Please hold on").field("name", "Nobody");
+        web.site(gate).otherwise(move |_| held.clone().into());
+        site
+    });
+    assert_blocked_at_the_second(&web, &sites);
+    for (_, gate) in gates {
+        let visits = web.visits().of_host(gate);
+        assert!(visits.is_empty(), "{:?}", visits.paths());
+    }
+}
+
+/// Pages of a single line, which show nothing.
+#[test]
+fn scripts_alone_are_a_block_from_the_second_on() {
+    let web = Web::start();
+    let pages = [
+        (
+            "token.example",
+            "<script>location='/?c=8f3a2b1c9d'</script>",
+        ),
+        ("sum.example", "<script>location.href='/?c='+f()</script>"),
+        (
+            "bare.example",
+            "<html><head><script src='/8f3a.js'></script></head><body></body></html>",
+        ),
+    ];
+    let sites = pages.map(|(host, html)| {
+        let site = web.site(host);
+        site.otherwise(move |_| document("text/html", html).into());
+        site
+    });
+    assert_blocked_at_the_second(&web, &sites);
 }
 
 /// Shops send to log in, and what they no longer sell to somebody else; a language is chosen by a host.

@@ -39,6 +39,9 @@ const MOST_ACQUITTALS: u32 = 3;
 /// A page of no more bytes is short, however much of it is shown.
 const SHORT_BYTES: usize = 2048;
 
+/// A page that is nothing but a script is no longer.
+const BARE_BYTES: usize = 512;
+
 /// How many sites are remembered for certain. The oldest of twice as many are forgotten.
 const MOST_SITES: usize = 2048;
 
@@ -268,7 +271,7 @@ fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
         return None;
     }
     let page = scan_all(body, response.url, SHORT_BYTES);
-    let may_be_a_block = resembles_a_challenge(&page, body)
+    let may_be_a_block = (resembles_a_challenge(&page, body) || is_bare_script(&page, body))
         && !page.features.is_shell
         && !page.features.has_fields
         && !leads_elsewhere(&page, response)
@@ -301,6 +304,18 @@ fn resembles_a_challenge(page: &Scan<'_>, body: &str) -> bool {
     let mut scripts = SCRIPTS_OF_CHALLENGES.iter();
     says_one_of(page, &WORDS_OF_CHALLENGES)
         || (page.features.has_script && scripts.any(|script| body.contains(script)))
+}
+
+/// Whether a page is nothing but a script from elsewhere. Applications that draw all of their pages by scripts have a title, a
+/// style sheet, an icon or a description at least.
+fn is_bare_script(page: &Scan<'_>, body: &str) -> bool {
+    const OF_APPLICATIONS: [&str; 5] = ["<link", "<style", "<meta name", "<noscript", "<canvas"];
+    let body = body.to_ascii_lowercase();
+    page.features.has_external_script
+        && page.title.is_none()
+        && page.text.is_empty()
+        && body.len() <= BARE_BYTES
+        && !OF_APPLICATIONS.iter().any(|tag| body.contains(tag))
 }
 
 fn leads_elsewhere(page: &Scan<'_>, response: &Response<'_>) -> bool {

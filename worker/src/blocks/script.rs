@@ -10,6 +10,10 @@ use super::target::{is_same_page, is_same_path, names_a_challenge};
 const MOST_MOVES: usize = 100;
 const LONGEST_ADDRESS: usize = 2048;
 
+/// Values of parameters that are no words: long ones, and shorter ones in which digits and letters are mixed.
+const LONG_TOKEN: usize = 16;
+const SHORT_TOKEN: usize = 6;
+
 /// What follows `location` where a script reads the address of its own page.
 const OWN_ADDRESS: [&str; 4] = [".href", ".pathname", ".toString", ".search"];
 
@@ -31,8 +35,25 @@ pub fn moves_away(script: &str, url: &Url) -> bool {
             return false;
         };
         let target = literal(target).and_then(|target| url.join(target).ok());
-        target.is_some_and(|target| !is_same_path(&target, url) && !names_a_challenge(&target, url))
+        target.is_some_and(|target| {
+            !is_same_path(&target, url)
+                && !names_a_challenge(&target, url)
+                && !hands_in_a_token(&target, url)
+        })
     })
+}
+
+/// Whether an address is the front page of the same host with a token, as challenges hand in what they have computed. What
+/// is added to the address in the script is not read.
+fn hands_in_a_token(target: &Url, url: &Url) -> bool {
+    let is_front = target.host_str() == url.host_str() && target.path() == "/";
+    is_front && target.query_pairs().any(|(_, value)| is_token(&value))
+}
+
+fn is_token(value: &str) -> bool {
+    let has = |is: fn(&char) -> bool| value.chars().any(|character| is(&character));
+    let is_mixed = has(char::is_ascii_digit) && has(char::is_ascii_alphabetic);
+    value.is_empty() || value.len() >= LONG_TOKEN || (is_mixed && value.len() >= SHORT_TOKEN)
 }
 
 fn moves(script: &str) -> impl Iterator<Item = Move<'_>> {

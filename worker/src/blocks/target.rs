@@ -84,6 +84,14 @@ const GATES: [&str; 11] = [
     "firewall",
 ];
 
+/// Words that stand for challenges in the name of a host, but not in paths.
+const OF_HOSTS: [&str; 1] = ["anti"];
+
+/// Words that stand for them in the name of a site of its own, such as `ddos-guard.example`, and others that do if the
+/// address says where to come back to. Sites move to new names, too.
+const OF_SITES: [&str; 5] = ["captcha", "antibot", "ddos", "botcheck", "robotcheck"];
+const OF_SITES_WITH_QUERY: [&str; 4] = ["anti", "challenge", "challenges", "waf"];
+
 /// Words of the places where healthy sites send people to, whatever else these are called.
 const HEALTHY: [&str; 26] = [
     "login", "logon", "signin", "signup", "sign", "sso", "auth", "oauth", "oauth2", "account",
@@ -106,7 +114,11 @@ pub fn names_a_challenge(target: &Url, url: &Url) -> bool {
         return false;
     }
     let is_of_site = site == webfill_urls::site(url);
-    has(own_host, &CHALLENGES)
+    let names_itself =
+        has(&site, &OF_SITES) || (target.query().is_some() && has(&site, &OF_SITES_WITH_QUERY));
+    (names_itself && !is_of_site)
+        || has(own_host, &CHALLENGES)
+        || has(own_host, &OF_HOSTS)
         || has(path, &CHALLENGES)
         || (is_of_site && (has(own_host, &GATES) || has(path, &GATES)))
 }
@@ -177,6 +189,13 @@ mod tests {
             ("https://www.site.example/_sec/verify?u=7", true),
             ("https://geo.vendor.example/captcha/?r=7", true),
             ("https://challenge.vendor.example/", true),
+            ("https://ddos-guard.example/check", true),
+            ("https://captcha.example/?r=7", true),
+            ("https://challenge.example/?r=7", true),
+            ("https://challenge.example/", false),
+            ("https://anti.vendor.example/", true),
+            ("https://anti.example/?back=7", true),
+            ("https://www.other.example/anti-aging", false),
             ("https://www.sec.example/ix?doc=7", false),
             ("https://sec.other.example/", false),
             ("https://shop.other.example/", false),

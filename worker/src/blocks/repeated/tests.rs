@@ -50,6 +50,9 @@ fn one_page_for_every_url_with_nothing_for_readers_is_recognised_at_the_second()
         "<title>Just a moment...</title><p>Hold on.</p>",
         "<script>location.href='/_sec/verify?t=1'</script>",
         "<script>eval(atob('x'))</script>",
+        "<script>location='/?c=8f3a2b1c'</script>",
+        "<script>location='/?c='+run()</script>",
+        "<html><head><script src='/x8f3a.js'></script></head><body></body></html>",
         "<script>history.go(0)</script>",
         "<script>cookieStore.set('k', 'v')</script>",
         "<script>window[\"location\"][\"reload\"]()</script>",
@@ -65,6 +68,7 @@ fn one_page_for_every_url_that_readers_may_want_is_recognised_at_the_fifth() {
         "<a href=/help>Help</a>",
         "<img src=/logo.png>",
         "<script>location.href='/shop'</script>",
+        "<script>location.href='/?lang=en'</script>",
     ] {
         let body = format!("{CHALLENGE}{more}");
         assert_eq!(signs(&[body.as_str(); 6]), expected, "{more}");
@@ -150,6 +154,18 @@ fn redirects_to_what_is_named_like_a_challenge_are_recognised_at_the_second() {
     let gate = "https://sec.site.example/check?u=";
     let targets = [gate, "https://sec.site.example/check?u=2", gate];
     assert_eq!(redirected(targets), [SUSPECTED, BLOCKED, BLOCKED]);
+    for gate in [
+        "https://ddos-guard.example/check?u=",
+        "https://anti.site.example/",
+        "https://captcha.vendor.example/",
+        "https://challenge.example/?u=",
+    ] {
+        assert_eq!(
+            redirected([gate; 3]),
+            [SUSPECTED, BLOCKED, BLOCKED],
+            "{gate}"
+        );
+    }
     // An ordinary redirect before the gate is no page.
     assert_eq!(redirected([gate, "/new", gate]), [SUSPECTED, None, BLOCKED]);
     for healthy in [
@@ -167,6 +183,8 @@ fn pages_that_healthy_sites_serve_for_many_urls_never_count() {
     for body in [
         "<div id=root></div><script src=/app.js></script>",
         "<my-shop></my-shop><script src=/app.js></script>",
+        "<title>Shop</title><script src=/app.js></script>",
+        "<head><link rel=icon href=/i.png><script src=/app.js></script></head><body></body>",
         "<script type=module src=/main.js></script>",
         "<frameset><frame src=https://elsewhere.example/></frameset>",
         "<form><input name=user><input type=password name=password></form>",
