@@ -15,6 +15,12 @@ const GROWTH: i64 = 5;
 /// More than any patience has room for; keeps the product in range.
 const MOST_GROWTHS: u32 = 12;
 
+/// The longest time between two requests that workers learn from a site's refusals.
+const LONGEST_PACE_MS: i64 = 60_000;
+
+/// A site that refuses so many requests in a row at its pace does not answer.
+const MOST_WAITS_OF_PACE: u32 = 8;
+
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
@@ -48,6 +54,19 @@ impl Patience {
         waits_s
             .first()
             .is_some_and(|first| first * 1_000.0 > self.ms as f64)
+    }
+
+    /// The patience with a site that answers 429 to these requests in a row: the time that the crawler leaves between them by
+    /// itself, because the site accepts no more, is no silence of the site.
+    pub fn beside_pace(self, clock: SiteClock, in_a_row: u32) -> Patience {
+        let delay_ms = clock.delay_ms.unwrap_or(0);
+        let pace_ms = i64::from(delay_ms.saturating_sub(self.default_delay_ms));
+        let pace_ms = pace_ms.min(LONGEST_PACE_MS);
+        let waits = i64::from(in_a_row.min(MOST_WAITS_OF_PACE)) + 1;
+        Patience {
+            ms: self.ms.saturating_add(pace_ms * waits),
+            ..self
+        }
     }
 
     /// Whether the next request of a site lies beyond the patience, because the server asks for that or

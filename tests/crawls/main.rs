@@ -69,6 +69,7 @@ mod seeds;
 mod settings;
 mod sitemaps;
 mod sitemaps_hostile;
+mod slow_limits;
 mod terminal;
 mod the_test_site;
 mod tls;

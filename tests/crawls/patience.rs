@@ -36,7 +36,8 @@ fn with_tables(run: Run) -> Run {
     })
 }
 
-fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
+/// With retries and rests as they are by default, and a patience.
+pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
     with_tables(work.crawl_without_delay(web))
         .args(["--delay", "0.05", "--patience", patience])
         .arg("--config")

@@ -27,8 +27,10 @@ pub struct Pace {
 pub enum Answer {
     /// The server answered with any other status than 429 and 503.
     Served,
-    /// 429 or 503: the server asks for fewer requests.
+    /// 503, or a block: the site asks to be left alone.
     Overloaded { retry_after: Option<Duration> },
+    /// 429: the server asks for fewer requests.
+    TooMany { retry_after: Option<Duration> },
     /// No answer at all.
     Silent,
     /// A redirect of robots.txt: it says nothing about how the site fares.
@@ -53,9 +55,10 @@ impl Answered {
     pub(super) fn took(&self) -> Duration {
         match self.answer {
             Answer::Silent | Answer::NoRules => Duration::ZERO,
-            Answer::Served | Answer::Overloaded { .. } | Answer::Redirect => {
-                self.at.saturating_duration_since(self.started.instant)
-            }
+            Answer::Served
+            | Answer::Overloaded { .. }
+            | Answer::TooMany { .. }
+            | Answer::Redirect => self.at.saturating_duration_since(self.started.instant),
         }
     }
 }

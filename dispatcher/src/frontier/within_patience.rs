@@ -27,9 +27,13 @@ impl Frontier {
         verdict: Verdict,
         now_ms: i64,
     ) -> Result<Verdict> {
-        let Some(patience) = self.rests.patience else {
+        let Some(mut patience) = self.rests.patience else {
             return Ok(verdict);
         };
+        if report.status_code == Some(429) {
+            let in_a_row = before.failures.max(stored.state.failures) + before.rest_index;
+            patience = patience.beside_pace(report.clock, in_a_row);
+        }
         let is_over = match stored.state.phase {
             Phase::GivenUp => return Ok(verdict),
             Phase::Open => {

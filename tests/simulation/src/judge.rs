@@ -302,7 +302,7 @@ impl Judge {
             Answer::Served | Answer::Redirect => took_ms,
             Answer::Silent => delay_ms << failures.min(3),
             Answer::NoRules => delay_ms.max(1_000) << failures.min(3),
-            Answer::Overloaded { retry_after } => {
+            Answer::Overloaded { retry_after } | Answer::TooMany { retry_after } => {
                 let asked_ms = retry_after.map_or(0, |wait| wait.as_millis() as u64);
                 let own_ms = delay_ms.max(1_000) << failures.min(6);
                 own_ms.max(asked_ms).max(took_ms)
@@ -327,7 +327,7 @@ fn sense(request: Request, response: &Response) -> Answer {
     };
     let leads_on = response.redirect.is_some() && hop < MOST_REDIRECTS;
     match (response.answer, response.status) {
-        (overloaded @ Answer::Overloaded { .. }, _) => overloaded,
+        (overloaded @ (Answer::Overloaded { .. } | Answer::TooMany { .. }), _) => overloaded,
         (_, None | Some(500..)) => Answer::NoRules,
         _ if leads_on => Answer::Redirect,
         (answer, _) => answer,

@@ -1,7 +1,7 @@
 //! What the head of an answer says: how the request ends, whether the body is worth reading, and
 //! whether the site asks for a pause.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::response::Parts;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
@@ -34,7 +34,10 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
         _ => (Outcome::HttpError, None),
     };
     let answer = match status {
-        429 | 503 => overloaded(headers),
+        429 => Answer::TooMany {
+            retry_after: asked_for(headers),
+        },
+        503 => overloaded(headers),
         _ => Answer::Served,
     };
     Fetched {
@@ -56,8 +59,12 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
 /// The site asks for a pause, as long as the headers say.
 pub fn overloaded(headers: &HeaderMap) -> Answer {
     Answer::Overloaded {
-        retry_after: text(headers, RETRY_AFTER).and_then(|value| retry_after(&value)),
+        retry_after: asked_for(headers),
     }
+}
+
+fn asked_for(headers: &HeaderMap) -> Option<Duration> {
+    text(headers, RETRY_AFTER).and_then(|value| retry_after(&value))
 }
 
 /// Why a body cannot be decoded; such a robots.txt might forbid anything. A browser judges what it has asked

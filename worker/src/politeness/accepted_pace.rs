@@ -5,6 +5,9 @@
 //! again, up to just below the rate that was refused last, which is known to be too much. So a limiter is met after a
 //! few refusals, and not tried again and again. What is learnt only slows requests down: the delay in
 //! force always holds.
+//!
+//! A limiter that is slower than that refuses several requests in a row, each after a longer wait. Once it answers again,
+//! it is known how many requests it has answered in how long a time, and that this was too much.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +15,15 @@ use std::time::{Duration, Instant};
 /// the rate that it accepts.
 const FASTEST_REFUSED: Duration = Duration::from_millis(50);
 
-/// The longest time between two requests that is learnt where the server names no time. What slows a crawl
-/// down further may have other causes than its pace: a page that always answers 503.
+/// The longest time between two requests that is learnt from single refusals where the server names no time. What
+/// slows a crawl down further may have other causes than its pace: a page that is always refused.
 const SLOWEST: Duration = Duration::from_secs(2);
+
+/// The same where many requests are answered with 429: several in a row, or one after no more than so many answers.
+const SLOWEST_OF_MANY: Duration = Duration::from_secs(60);
+const REFUSALS_IN_A_ROW: u32 = 2;
+const MANY_REFUSED: u32 = 3;
+const SOME_REFUSED: u32 = 20;
 
 /// The same where it names one (`Retry-After`): a request is welcome after that time.
 const SLOWEST_NAMED: Duration = Duration::from_secs(60);
@@ -33,6 +42,10 @@ pub struct AcceptedPace {
     spacing: Duration,
     /// The spacing that was refused last, and when.
     refused: Option<(Duration, Instant)>,
+    /// The first answer since the last refusals, and how many there were since.
+    answers: Option<(Instant, u32)>,
+    /// Answers 429 in a row, and when the last one came.
+    too_many: Option<(u32, Instant)>,
 }
 
 impl AcceptedPace {
@@ -40,7 +53,7 @@ impl AcceptedPace {
     pub fn known(spacing: Duration) -> AcceptedPace {
         AcceptedPace {
             spacing: spacing.min(SLOWEST_NAMED),
-            refused: None,
+            ..AcceptedPace::default()
         }
     }
 
@@ -54,17 +67,55 @@ impl AcceptedPace {
     }
 
     pub fn refused(&mut self, delay: Duration, retry_after: Option<Duration>, at: Instant) {
-        let slowest = match retry_after {
-            Some(named) => named.clamp(FASTEST_NAMED, SLOWEST_NAMED),
-            None => SLOWEST,
-        };
         let refused = delay.max(self.spacing).max(FASTEST_REFUSED);
+        let answers = self.answers.filter(|_| self.too_many.is_some());
+        let slower = match (retry_after, answers) {
+            (Some(named), _) => (refused * 2).min(named.clamp(FASTEST_NAMED, SLOWEST_NAMED)),
+            (None, Some((_, ..=MANY_REFUSED))) => (refused * 2).min(SLOWEST_OF_MANY),
+            (None, Some((_, ..=SOME_REFUSED))) if refused >= SLOWEST => {
+                (refused * 5 / 4).min(SLOWEST_OF_MANY)
+            }
+            (None, _) => (refused * 2).min(SLOWEST),
+        };
         // What the server named before may have been longer.
-        self.spacing = (refused * 2).min(slowest).max(self.spacing);
+        self.spacing = slower.max(self.spacing);
         self.refused = Some((refused, at));
     }
 
+    /// A request was answered with 429, which says that it is the number of requests.
+    pub fn counted_as_too_many(&mut self, at: Instant) {
+        let in_a_row = self.too_many.map_or(0, |(in_a_row, _)| in_a_row);
+        self.too_many = Some((in_a_row.saturating_add(1), at));
+    }
+
     pub fn served(&mut self, at: Instant) {
+        self.learn_from_row();
+        let (since, answers) = self.answers.unwrap_or((at, 0));
+        self.answers = Some((since, answers.saturating_add(1)));
+        self.raise(at);
+    }
+
+    /// The site answers again, after it has refused several requests in a row.
+    fn learn_from_row(&mut self) {
+        let Some((in_a_row, last)) = self.too_many.take() else {
+            return;
+        };
+        let Some((since, answers)) = self.answers.take() else {
+            return;
+        };
+        if in_a_row < REFUSALS_IN_A_ROW {
+            return;
+        }
+        let refused = last.duration_since(since) / answers.max(1);
+        let refused = refused.min(SLOWEST_OF_MANY * 4 / 5);
+        if refused > self.spacing {
+            self.spacing = refused * 5 / 4;
+            // It was no more than that for sure, but may have been less.
+            self.refused = Some((refused / 2, last));
+        }
+    }
+
+    fn raise(&mut self, at: Instant) {
         if self.spacing.is_zero() {
             return;
         }
@@ -80,7 +131,7 @@ impl AcceptedPace {
         };
         self.spacing = raised.max(least).min(self.spacing);
         if self.spacing < FASTEST_REFUSED {
-            *self = AcceptedPace::default();
+            (self.spacing, self.refused) = (Duration::ZERO, None);
         }
     }
 }
@@ -138,6 +189,7 @@ mod tests {
                 in_a_row = 0;
             } else {
                 refused.push(number);
+                pace.counted_as_too_many(at);
                 if in_a_row == 0 {
                     pace.refused(delay, retry_after, at);
                 }
@@ -176,12 +228,35 @@ mod tests {
         }
     }
 
+    /// Slower than any wait that single refusals lead to.
+    #[test]
+    fn a_slow_limiter_is_met_though_it_names_no_time() {
+        for (per_second, burst, delay_ms) in [
+            (0.3, 1.0, 0),
+            (0.2, 1.0, 100),
+            (0.2, 5.0, 200),
+            (0.1, 1.0, 0),
+            (0.05, 3.0, 1_000),
+        ] {
+            let what = format!("{per_second}/s, burst {burst}, delay {delay_ms} ms");
+            let delay = Duration::from_millis(delay_ms);
+            let (refused, rate) = refusals(per_second, burst, delay, None, 300);
+            assert!(refused.len() <= 20, "{what}: {refused:?}");
+            assert!(rate > 0.6 * per_second, "{what}: {rate:.2}/s");
+        }
+    }
+
     #[test]
     fn a_site_whose_pages_fail_for_other_causes_is_slowed_down_within_bounds() {
         let (mut pace, at) = (AcceptedPace::default(), Instant::now());
         for number in 0..1_000 {
-            match number % 5 {
-                0 => pace.refused(Duration::ZERO, None, at),
+            match number % 25 {
+                0 => {
+                    pace.counted_as_too_many(at);
+                    pace.refused(Duration::ZERO, None, at);
+                }
+                // Those that answer 503 do not count the requests.
+                5 | 10 | 15 => pace.refused(Duration::ZERO, None, at),
                 _ => pace.served(at),
             }
         }

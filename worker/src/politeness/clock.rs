@@ -104,7 +104,11 @@ impl Clock {
             Answer::Redirect => Duration::ZERO,
             Answer::Silent => self.back_off(delay, MOST_DOUBLINGS_SILENT),
             Answer::NoRules => self.back_off(delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
-            Answer::Overloaded { retry_after } => {
+            Answer::Overloaded { retry_after } | Answer::TooMany { retry_after } => {
+                // A time that the server names is learnt from it alone.
+                if matches!(request.answer, Answer::TooMany { retry_after: None }) {
+                    self.accepted.counted_as_too_many(request.at);
+                }
                 // Those that follow in a row come after a back-off, and show an outage rather than a pace.
                 if self.failures == 0 {
                     self.accepted.refused(delay, retry_after, request.at);

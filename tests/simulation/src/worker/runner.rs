@@ -301,7 +301,9 @@ impl Worker {
 fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
     let sign = match (response.answer, response.status) {
         (Answer::Silent, _) => response.error.clone()?,
-        (Answer::Overloaded { .. }, Some(status)) => format!("the page answered {status}"),
+        (Answer::Overloaded { .. } | Answer::TooMany { .. }, Some(status)) => {
+            format!("the page answered {status}")
+        }
         _ => return None,
     };
     Some(Evidence {
