@@ -4,7 +4,7 @@
 //! would read whatever stands there instead.
 
 use crate::field::Found;
-use crate::score::Scores;
+use crate::score::{Scores, reads_cut_off};
 
 /// Alternatives of one field.
 const MOST: usize = 2;
@@ -25,7 +25,8 @@ pub(crate) fn alternatives(found: &Found) -> Vec<usize> {
     for &one in &found.ranking {
         let is_other =
             |&other: &usize| found.candidates[other].anchor != found.candidates[one].anchor;
-        let is_sure = reads_by_name(found, one) && agrees(&scores, best, one);
+        let is_whole = !reads_cut_off(&found.labels, &found.readings[one], found.multiple);
+        let is_sure = is_whole && reads_by_name(found, one) && agrees(&scores, best, one);
         if chosen.iter().all(is_other) && is_sure {
             chosen.push(one);
         }

@@ -119,6 +119,12 @@ impl Spelling {
     }
 }
 
+/// Whether a text ends in the mark of what was cut off for want of room.
+pub(crate) fn is_cut_off(text: &str) -> bool {
+    let text = text.trim_end_matches([']', ')', ' ']);
+    text.ends_with('\u{2026}') || text.ends_with("...")
+}
+
 /// Character references that were left in a known value.
 fn decoded(value: &str) -> String {
     if !value.contains('&') {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::evaluate::Reading;
 use crate::field::Found;
-use crate::fold::Spelling;
+use crate::fold::{Spelling, is_cut_off};
+use crate::score::reads_cut_off;
 use crate::shape;
 
 /// Distinct values that show what they have in common.
@@ -53,6 +54,22 @@ impl Guard {
 
 /// The guard of what a chain reads.
 pub(crate) fn of(found: &Found, one: usize) -> Option<Guard> {
+    of_shape(found, one).or_else(|| of_whole_values(found, one))
+}
+
+/// Drops what is cut off.
+fn of_whole_values(found: &Found, one: usize) -> Option<Guard> {
+    reads_cut_off(&found.labels, &found.readings[one], found.multiple).then(|| Guard {
+        processor: json!({"type": "validate", "parameters": {"pattern": WHOLE}}),
+        accepts: Box::new(|text| !is_cut_off(text)),
+    })
+}
+
+/// A text that does not end in the mark of what was cut off.
+const WHOLE: &str = r"^(?![\s\S]*(?:\.\.\.|…)[\]) ]*$)";
+
+/// That of values with a common shape.
+fn of_shape(found: &Found, one: usize) -> Option<Guard> {
     let mut values: Vec<&str> = values_read_rightly(found, one)
         .map(|value| value.text.as_str())
         .collect();

@@ -216,6 +216,7 @@ fn why(found: &Found, best: usize, report: &FieldReport) -> String {
         0 => String::new(),
         doubted => format!("; {doubted} known values look out of date"),
     };
+    let lacking = lacking(found, best);
     let sure = match all {
         1 => "one record cannot be checked against another".to_owned(),
         _ => format!(
@@ -224,8 +225,28 @@ fn why(found: &Found, best: usize, report: &FieldReport) -> String {
         ),
     };
     format!(
-        "found by {kind}; right on {right} of {all} pages whose value is known; {sure}{doubted}"
+        "found by {kind}; right on {right} of {all} pages whose value is known; {sure}{doubted}{lacking}"
     )
+}
+
+/// On how many pages of which nothing is known nothing is read, if that is on every fifth of them at least: they may
+/// lack the field, or what the chain holds on to.
+fn lacking(found: &Found, best: usize) -> String {
+    let is_known = |page: usize| {
+        let mut labels = found.labels.iter();
+        labels.any(|label| label.page == page && !label.wanted.is_empty())
+    };
+    let others = found.readings[best].iter().enumerate();
+    let others = others.filter(|(page, _)| !is_known(*page));
+    let (mut lack, mut all) = (0, 0);
+    for (_, reading) in others {
+        all += 1;
+        lack += usize::from(reading.values.is_empty());
+    }
+    match lack * 5 >= all && lack > 0 {
+        true => format!("; nothing is read on {lack} of {all} other pages"),
+        false => String::new(),
+    }
 }
 
 /// What is told of a mapping.

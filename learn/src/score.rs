@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::candidates::Candidate;
 use crate::evaluate::Reading;
-use crate::fold::Wanted;
+use crate::fold::{Wanted, is_cut_off};
 use crate::survival::Anchor;
 
 /// What is known of a field of a page.
@@ -79,6 +79,9 @@ impl Label {
 /// The weight of the vote that is neither for nor against a candidate.
 const DEFAULT_VOTE: f64 = 0.3;
 
+/// The burden of a chain that reads texts which are cut off, where no known value is: more than most anchors differ by.
+const CUT_OFF: f64 = 8.0;
+
 /// The share of a vote that a chain has which counts positions.
 const COUNTING: f64 = 0.3;
 
@@ -94,6 +97,8 @@ pub(crate) struct Scores<'a> {
     surplus: Vec<f64>,
     /// Whether it reads a known date in another form than the record's.
     is_respelt: Vec<bool>,
+    /// Whether it reads copies that are cut off.
+    is_cut_off: Vec<bool>,
     is_possible: Vec<bool>,
     agreement: Vec<f64>,
 }
@@ -126,6 +131,10 @@ impl<'a> Scores<'a> {
                     .any(|label| label.is_respelt(&pages[label.page]))
             })
             .collect();
+        let is_cut_off = readings
+            .iter()
+            .map(|pages| reads_cut_off(labels, pages, multiple))
+            .collect();
         let varies = varies(labels);
         let is_possible = readings
             .iter()
@@ -142,6 +151,7 @@ impl<'a> Scores<'a> {
             credits,
             surplus,
             is_respelt,
+            is_cut_off,
             is_possible,
             agreement: vec![0.0; candidates.len()],
         };
@@ -210,6 +220,7 @@ impl<'a> Scores<'a> {
             - one.burden
             - 0.6 * surplus.min(3.0) / 3.0
             - f64::from(u8::from(self.is_respelt[candidate]))
+            - CUT_OFF * f64::from(u8::from(self.is_cut_off[candidate]))
             + 3.0 * agreement
     }
 
@@ -295,6 +306,15 @@ impl<'a> Scores<'a> {
             shared as f64 / all as f64
         }
     }
+}
+
+/// Whether a chain reads texts that are cut off, where no known value is: titles, descriptions and breadcrumbs have
+/// copies of values, whole where these are short.
+pub(crate) fn reads_cut_off(labels: &[Label], pages: &[Reading], multiple: bool) -> bool {
+    let most = if multiple { usize::MAX } else { 1 };
+    let mut read = pages.iter().flat_map(|page| page.values.iter().take(most));
+    let mut known = labels.iter().flat_map(|label| &label.wanted);
+    read.any(|value| is_cut_off(&value.text)) && !known.any(|value| is_cut_off(&value.text))
 }
 
 /// Whether two pages are known to have nothing in common.

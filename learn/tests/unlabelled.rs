@@ -1,0 +1,147 @@
+//! What pages of which nothing is known say against a chain: copies that are cut off, anchors that they lack, filters
+//! that their values do not pass.
+
+#[expect(dead_code, reason = "other tests use the rest")]
+mod made;
+
+use serde_json::Value;
+use webfill_learn::{Learned, Page, learn};
+
+use made::{page, read, task};
+
+const PAGES: usize = 40;
+const KNOWN: usize = 6;
+
+/// Pages of which the first are known, by what they show and what is true.
+fn pages(html: impl Fn(usize) -> String, truth: impl Fn(usize) -> String) -> Vec<Page> {
+    (0..PAGES)
+        .map(|number| {
+            let value = truth(number);
+            let known: &[(&str, &[&str])] = match number < KNOWN {
+                true => &[("field", &[&value])],
+                false => &[],
+            };
+            page(&format!("item/{}", 1000 + number), html(number), known)
+        })
+        .collect()
+}
+
+/// What is read wrongly, or not at all.
+fn misread(pages: &[Page], truth: impl Fn(usize) -> String) -> (Vec<String>, Learned) {
+    let learned = learn(pages, &[], &task()).unwrap();
+    let mapping = &learned.mappings[0].mapping;
+    let misread = pages.iter().enumerate().filter_map(|(number, page)| {
+        let value = read(mapping, page).remove("field");
+        let is_right = value == Some(Value::from(truth(number)));
+        (!is_right).then(|| format!("{number}: {value:?}"))
+    });
+    (misread.collect(), learned)
+}
+
+fn name(number: usize) -> String {
+    match number < KNOWN {
+        true => format!("Lamp {number}"),
+        false => format!("Lamp {number} of brass and glass, with three arms"),
+    }
+}
+
+#[test]
+fn a_copy_that_is_cut_off_where_it_is_long_is_not_read() {
+    for mark in ["...", "\u{2026}", " \u{2026}", " [...]"] {
+        let cut = |number: usize| match name(number) {
+            short if short.len() <= 20 => short,
+            long => format!("{}{mark}", &long[..18]),
+        };
+        // The copy stands in the place that lasts longest, the whole one in a plain cell.
+        let html = |number: usize| {
+            format!(
+                "<title>Shop</title><meta property=og:title content='{0}'><h1>{0}</h1>\
+                 <table class=data><tr><td>{1}</td><td>No. {number}</td></tr></table>",
+                cut(number),
+                name(number)
+            )
+        };
+        let (misread, learned) = misread(&pages(html, name), name);
+        assert!(misread.is_empty(), "{mark}: {misread:?} {learned:?}");
+    }
+}
+
+#[test]
+fn a_field_that_is_only_cut_off_elsewhere_is_not_read_there() {
+    let cut = |number: usize| match number < KNOWN {
+        true => name(number),
+        false => format!("Lamp {number} of brass an..."),
+    };
+    let html =
+        |number: usize| format!("<title>Shop</title><h1>{}</h1><p>{number}</p>", cut(number));
+    let pages = pages(html, name);
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let mapping = &learned.mappings[0].mapping;
+    assert_eq!(read(mapping, &pages[2])["field"], name(2));
+    assert_eq!(read(mapping, &pages[20]).get("field"), None, "{mapping:#}");
+}
+
+/// Nobody can say whether the pages without the anchor have the field: another chain may read something else there.
+#[test]
+fn an_anchor_that_stands_on_some_pages_only_reads_nothing_elsewhere_and_is_named() {
+    let html = |number: usize| {
+        // Only new ones have the label, and all known ones are new.
+        let label = match number < KNOWN + 10 {
+            true => "<div class=new><b>New:</b> <span>V</span></div>",
+            false => "<div class=old><i></i> <span>V</span></div>",
+        };
+        let label = label.replace('V', &name(number));
+        format!("<h1>Shop</h1><div class=head>{label}</div><p>No. {number}</p><p>End</p>")
+    };
+    let (misread, learned) = misread(&pages(html, name), name);
+    assert!(
+        misread.iter().all(|one| one.ends_with("None")),
+        "{misread:?}"
+    );
+    let why = &learned.mappings[0].fields[0].why;
+    let told = format!(
+        "nothing is read on {} of {} other pages",
+        misread.len(),
+        PAGES - KNOWN
+    );
+    assert!(misread.is_empty() || why.ends_with(&told), "{why}");
+}
+
+#[test]
+fn no_filter_is_tighter_than_what_other_pages_show() {
+    let kinds: [(&str, fn(usize) -> String); 4] = [
+        ("telephone numbers", |number| match number < KNOWN {
+            true => format!("030 12345{number:02}"),
+            false => format!("0341 9{number:03} - {}", number % 10),
+        }),
+        ("article numbers", |number| match number < KNOWN {
+            true => format!("AB-10{number}"),
+            false => format!("ABC-10{number}/{}", number % 7),
+        }),
+        ("mail addresses, and how else to write", |number| {
+            match number < KNOWN {
+                true => format!("ada{number}@a.example"),
+                false if number % 3 == 0 => format!("by form no. {number}"),
+                false => format!("ada{number}@b.example"),
+            }
+        }),
+        ("prices", |number| match number < KNOWN {
+            true => format!("{}.50", 10 + number),
+            false => format!("1,{}.00", 100 + number),
+        }),
+    ];
+    for (kind, value) in kinds {
+        let html = |number: usize| {
+            format!(
+                "<h1>Item {number}</h1><dl><dt>Kind</dt><dd>thing {number}</dd><dt>Field</dt><dd>{}</dd></dl>",
+                value(number)
+            )
+        };
+        let (mut misread, learned) = misread(&pages(html, value), value);
+        // What is no mail address may be left out, as nothing is better than something else.
+        if kind.starts_with("mail") {
+            misread.retain(|one| !one.ends_with("None"));
+        }
+        assert!(misread.is_empty(), "{kind}: {misread:?} {learned:?}");
+    }
+}
