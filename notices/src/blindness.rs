@@ -2,8 +2,9 @@
 //! its sites answer no more. Pure: it is judged by the records of runs and by what is known of sites.
 //!
 //! A watch *usually* finds something if at least [`USUAL_RUNS`] of the [`RUNS_BEFORE`] runs before have.
-//! It is blind if so many runs in a row have found none that chance alone would do that less than once in
-//! fifty times, and no fewer than the watch says (`blind_after`). For pages one run is enough.
+//! It is blind if as many runs in a row as the watch says (`blind_after`) have found none. If some of the runs before
+//! have found none either, they must be so many that chance alone would do that less than once in fifty times.
+//! For pages one run is enough.
 
 use std::collections::BTreeMap;
 
@@ -116,7 +117,10 @@ fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
     let none_by_chance = 1.0 - with as f64 / (before.len() + 1) as f64;
     let is_blind = match what {
         "pages" => none_by_chance <= 0.25,
-        _ => empty as u64 >= known.blind_after && none_by_chance.powi(empty as i32) < CHANCE,
+        _ => {
+            let is_no_chance = with == before.len() || none_by_chance.powi(empty as i32) < CHANCE;
+            empty as u64 >= known.blind_after && is_no_chance
+        }
     };
     let runs = match empty {
         1 => "the last run has".to_owned(),

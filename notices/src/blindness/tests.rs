@@ -82,6 +82,30 @@ fn it_is_blind_after_three_runs_without_what_it_always_finds() {
     }
 }
 
+/// Runs that are all empty after runs that all have found some, and `blind_after`.
+#[test]
+fn it_is_blind_after_as_many_runs_as_the_watch_says() {
+    for before in [3, 5, 30] {
+        for blind_after in 1..=4 {
+            let told = (1..=8).find(|empty| {
+                let mut found = vec![5; before];
+                found.extend(vec![0; *empty]);
+                let runs = runs("fields", &found);
+                let known = Known {
+                    runs: &runs,
+                    blind_after,
+                    sites: &[],
+                    alarms: &[],
+                    standing: &BTreeMap::new(),
+                };
+                judge(&known).contains_key("no_fields")
+            });
+            let expected = usize::try_from(blind_after).unwrap();
+            assert_eq!(told, Some(expected), "{before} runs before");
+        }
+    }
+}
+
 #[test]
 fn pages_that_are_as_they_were_do_not_make_it_blind() {
     let mut runs = runs("fields", &[4, 2, 9, 0, 0, 0]);
