@@ -187,9 +187,14 @@ impl Found<'_> {
 
     /// Adds an entry; false when no more are taken.
     fn add(&mut self, text: &str) -> bool {
+        self.add_at(text, None)
+    }
+
+    /// The same, with what it refers to if that is not the sitemap.
+    fn add_at(&mut self, text: &str, base: Option<&Url>) -> bool {
         let text = text.trim();
         let url = match text.len() <= 4 * MAX_URL_BYTES {
-            true => canonical(text, Some(self.base)).ok(),
+            true => canonical(text, base.or(Some(self.base))).ok(),
             false => None,
         };
         let Some(url) = url else {

@@ -204,3 +204,38 @@ fn the_beginning_of_a_body_decides_whether_the_rest_is_read() {
     assert!(!may_become_sitemap(b"PK\x03\x04\x00\x00", false));
     assert!(!may_become_sitemap(&vec![b'x'; BEGINNING_BYTES], false));
 }
+
+#[test]
+fn what_can_be_read_of_odd_feeds_and_sitemaps_is_read() {
+    let table = include_str!("odd.tsv").lines();
+    let rows: Vec<&str> = table.filter(|line| !line.starts_with('#')).collect();
+    assert!(rows.len() >= 100, "{}", rows.len());
+    let url = Url::parse("https://a.example/feeds/all").unwrap();
+    let mut wrong = Vec::new();
+    for row in rows {
+        let [text, expected, end] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let text = unescaped(text);
+        let read = read(text.as_bytes(), None, &url, false, |_| {});
+        let found = read.as_ref().map(|sitemap| {
+            let urls: Vec<&str> = sitemap.urls.iter().map(Url::as_str).collect();
+            (urls.join(" "), sitemap.cut.is_some())
+        });
+        if found != Some((expected.to_owned(), end == "cut")) {
+            wrong.push(format!("{text}\n  {read:?} instead of {expected} ({end})"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split("\\u{");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_once('}').unwrap();
+        plain.push(char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap());
+        plain.push_str(rest);
+    }
+    plain
+}

@@ -4,7 +4,7 @@
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
-use webfill_urls::MAX_URL_BYTES;
+use webfill_urls::{MAX_URL_BYTES, Url, canonical};
 use webfill_wire::LinkKind;
 
 use super::Found;
@@ -12,8 +12,13 @@ use super::Found;
 /// Elements within each other; no sitemap has more than a few.
 const MAX_DEPTH: usize = 100;
 
-/// The namespace of RSS 1.0, by which it is told from other RDF.
-const RSS_1: &str = "http://purl.org/rss/1.0/";
+/// The namespaces of RSS 1.0 and 0.90, by which they are told from other RDF.
+const RSS_IN_RDF: [&str; 2] = [
+    "http://purl.org/rss/1.0/",
+    "http://my.netscape.com/rdf/simple/0.9/",
+];
+
+const ENTRIES: [&str; 4] = ["url", "sitemap", "item", "entry"];
 
 /// Whether a text begins with the root element of a sitemap.
 pub(super) fn is_sitemap(beginning: &str) -> bool {
@@ -32,7 +37,7 @@ pub(super) fn is_sitemap(beginning: &str) -> bool {
 fn is_root(root: &BytesStart<'_>) -> bool {
     match root.local_name().as_ref() {
         "urlset" | "sitemapindex" | "rss" | "feed" => true,
-        "RDF" => attributes(root).any(|(_, value)| value == RSS_1),
+        "RDF" => attributes(root).any(|(_, value)| RSS_IN_RDF.contains(&value.as_str())),
         _ => false,
     }
 }
@@ -55,35 +60,87 @@ fn reader(text: &str) -> Reader<&[u8]> {
     reader
 }
 
+/// Reads all entries. Behind a place where the XML is broken it goes on with the next entry.
 pub(super) fn read(text: &str, found: &mut Found<'_>) {
-    let mut reader = reader(text);
     let mut place = Place::default();
+    let mut begin = 0;
+    while let Some(broken) = read_from(&text[begin..], &mut place, found) {
+        let at = begin + broken.at;
+        let why = || format!("its XML is broken at byte {at}: {}", broken.why);
+        found.sitemap.cut.get_or_insert_with(why);
+        let Some(next) = next_entry(text, at.max(begin + 1)) else {
+            return;
+        };
+        place.leave_entry();
+        begin = next;
+    }
+}
+
+struct Broken {
+    at: usize,
+    why: String,
+}
+
+/// Reads up to the end, or to where the XML is broken.
+fn read_from(text: &str, place: &mut Place, found: &mut Found<'_>) -> Option<Broken> {
+    let mut reader = reader(text);
     loop {
         let goes_on = match reader.read_event() {
+            Ok(Event::Start(tag) | Event::Empty(tag)) if is_stray(&tag) => {
+                place.pass_over(&tag, found)
+            }
             Ok(Event::Start(start)) => place.begin(&start, found),
-            Ok(Event::Empty(start)) => place.begin(&start, found) && place.end(found),
-            Ok(Event::End(_)) => place.end(found),
+            Ok(Event::Empty(start)) => place.begin(&start, found) && place.end_last(found),
+            Ok(Event::End(end)) => place.end(end.local_name().as_ref(), found),
             Ok(Event::Text(text)) => place.text(&text),
             Ok(Event::CData(text)) => place.text(&text),
             Ok(Event::GeneralRef(entity)) => place.entity(&entity),
-            Ok(Event::Eof) => return,
+            Ok(Event::Eof) => {
+                if !place.open.is_empty() {
+                    let why = || "it ends within an element".to_owned();
+                    found.sitemap.cut.get_or_insert_with(why);
+                }
+                return None;
+            }
             Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_)) => true,
             Err(error) => {
-                let at = reader.error_position();
-                found.sitemap.cut = Some(format!("its XML is broken at byte {at}: {error}"));
-                return;
+                return Some(Broken {
+                    at: reader.error_position() as usize,
+                    why: error.to_string(),
+                });
             }
         };
         if !goes_on {
-            return;
+            return None;
         }
     }
+}
+
+/// Whether a tag is none, but an unescaped `<` in a text, as in `a < b</title>`.
+fn is_stray(tag: &BytesStart<'_>) -> bool {
+    let name = tag.name();
+    !name.as_ref().starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+/// Where the next entry begins.
+fn next_entry(text: &str, from: usize) -> Option<usize> {
+    let from = text.ceil_char_boundary(from);
+    let tags = text.get(from..)?.match_indices('<');
+    tags.map(|(at, _)| from + at).find(|at| {
+        let tag = &text[at + 1..];
+        let name = tag.find(|c: char| c == '>' || c.is_whitespace());
+        let name = name.map_or("", |end| &tag[..end]);
+        ENTRIES.contains(&name.rsplit(':').next().unwrap_or_default())
+    })
 }
 
 /// Where in the sitemap the reader is.
 #[derive(Default)]
 struct Place {
-    depth: usize,
+    /// The names of the elements that have begun.
+    open: Vec<String>,
+    /// What links refer to (`xml:base`), and the depth of the elements that say so.
+    bases: Vec<(usize, Url)>,
     /// The depth of the entry that has begun, and the URLs that it has named so far.
     entry: Option<Entry>,
     /// The child of the entry that names its URL, while it is read.
@@ -105,22 +162,27 @@ struct Entry {
 impl Place {
     /// An element begins. False when no more is to be read; here as in all that follow.
     fn begin(&mut self, element: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
+        let name = element.local_name();
+        if self.is_within_its_like(name.as_ref()) && !self.end(name.as_ref(), found) {
+            return false;
+        }
+        self.open.push(name.as_ref().to_owned());
+        let depth = self.open.len();
+        if depth > MAX_DEPTH {
             let why = format!("its elements are nested more than {MAX_DEPTH} deep");
             found.sitemap.cut = Some(why);
             return false;
         }
-        let name = element.local_name();
+        self.take_base(element, found);
         let Some(entry) = &mut self.entry else {
             match name.as_ref() {
-                "sitemapindex" if self.depth == 1 => found.sitemap.lists = LinkKind::Sitemap,
-                "url" | "sitemap" | "item" | "entry" => self.begin_entry(),
+                "sitemapindex" if depth == 1 => found.sitemap.lists = LinkKind::Sitemap,
+                name if ENTRIES.contains(&name) => self.begin_entry(),
                 _ => {}
             }
             return true;
         };
-        if self.depth != entry.depth + 1 {
+        if depth != entry.depth + 1 {
             return true;
         }
         match name.as_ref() {
@@ -136,6 +198,13 @@ impl Place {
         true
     }
 
+    /// Whether an entry begins directly within another one, whose end is missing.
+    fn is_within_its_like(&self, name: &str) -> bool {
+        self.entry.as_ref().is_some_and(|entry| {
+            entry.depth == self.open.len() && self.open.last().is_some_and(|open| open == name)
+        })
+    }
+
     fn begin_naming(&mut self, is_guid: bool) {
         let text = String::new();
         self.naming = Some(Naming { text, is_guid });
@@ -143,15 +212,58 @@ impl Place {
 
     fn begin_entry(&mut self) {
         self.entry = Some(Entry {
-            depth: self.depth,
+            depth: self.open.len(),
             link: None,
             guid: None,
         });
     }
 
-    fn end(&mut self, found: &mut Found<'_>) -> bool {
-        let ended = self.depth;
-        self.depth = self.depth.saturating_sub(1);
+    /// Passes over an unescaped `<` in a text, up to the end of an element that it seems to hold.
+    fn pass_over(&mut self, tag: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
+        let text: &str = tag;
+        match text.rsplit_once("</") {
+            Some((_, name)) => self.end(name.rsplit(':').next().unwrap_or_default().trim(), found),
+            None => true,
+        }
+    }
+
+    /// Elements within say what their links refer to.
+    fn take_base(&mut self, element: &BytesStart<'_>, found: &Found<'_>) {
+        let mut attributes = element.attributes();
+        attributes.with_checks(false);
+        let base = attributes
+            .flatten()
+            .find(|attribute| attribute.key.as_ref() == "xml:base");
+        if let Some(base) = base {
+            let outer = self.bases.last().map_or(found.base, |(_, base)| base);
+            if let Ok(base) = canonical(&unescaped(&base.value), Some(outer)) {
+                self.bases.push((self.open.len(), base));
+            }
+        }
+    }
+
+    /// An element ends, and with it those within it that were not closed, such as a `br`. An end without a beginning
+    /// is passed over.
+    fn end(&mut self, name: &str, found: &mut Found<'_>) -> bool {
+        let Some(depth) = self.open.iter().rposition(|open| open == name) else {
+            return true;
+        };
+        while self.open.len() > depth {
+            if !self.end_last(found) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn end_last(&mut self, found: &mut Found<'_>) -> bool {
+        let goes_on = self.end_at(self.open.len(), found);
+        self.open.pop();
+        self.bases.retain(|(depth, _)| *depth <= self.open.len());
+        goes_on
+    }
+
+    fn end_at(&mut self, ended: usize, found: &mut Found<'_>) -> bool {
         let Some(entry) = &mut self.entry else {
             return true;
         };
@@ -170,7 +282,17 @@ impl Place {
         self.naming = None;
         let entry = self.entry.take();
         let url = entry.and_then(|entry| entry.link.or(entry.guid));
-        url.is_none_or(|url| found.add(&url))
+        let base = self.bases.last().map(|(_, base)| base);
+        url.is_none_or(|url| found.add_at(&url, base))
+    }
+
+    /// Passes over the rest of an entry that is broken.
+    fn leave_entry(&mut self) {
+        self.naming = None;
+        if let Some(entry) = self.entry.take() {
+            self.open.truncate(entry.depth - 1);
+            self.bases.retain(|(depth, _)| *depth < entry.depth);
+        }
     }
 
     fn text(&mut self, text: &str) -> bool {
@@ -221,10 +343,17 @@ fn target(link: &BytesStart<'_>) -> Target {
         }
     }
     match (href, rel.as_deref()) {
-        (Some(href), None | Some("alternate")) => Target::Page(href),
+        (Some(href), None) => Target::Page(href),
+        (Some(href), Some(rel)) if is_alternate(rel) => Target::Page(href),
         (Some(_), Some(_)) => Target::Other,
         (None, _) => Target::InText,
     }
+}
+
+/// By its name, or by the URI that Atom has for it.
+fn is_alternate(rel: &str) -> bool {
+    let name = rel.trim().rsplit('/').next().unwrap_or_default();
+    name.eq_ignore_ascii_case("alternate")
 }
 
 /// By RSS 2.0 a `guid` is the URL of its entry unless it says otherwise.
