@@ -156,7 +156,7 @@ impl OpenSocket {
     /// Receives the next message. `None` if its sender is refused, or not heard.
     pub(super) fn receive(
         &mut self,
-        mut door: Option<&mut Door>,
+        door: Option<&mut Door>,
         refusal_log: &mut RefusalLog,
         arrivals: &mut impl Arrivals,
     ) -> zmq::Result<Option<Arrived>> {
@@ -202,7 +202,7 @@ impl OpenSocket {
                     Heard::Arrival => arrived.is_left_out = true,
                     Heard::Nothing => return Ok(None),
                     Heard::Flood => {
-                        if let (Some(sender), Some(door)) = (sender, door.as_deref_mut()) {
+                        if let (Some(sender), Some(door)) = (sender, door) {
                             self.hang_up(&mut last, refusal_log);
                             let address = last.gets("Peer-Address").unwrap_or_default();
                             door.note_flood(sender, address, refusal_log);
