@@ -17,7 +17,7 @@ pub struct FieldCounts {
     pub resolved: BTreeMap<String, u64>,
     /// By the name of the field: records that want it and do not have it, or for which it is asked again.
     pub missing: BTreeMap<String, u64>,
-    /// By why a page has not filled a record (`other_values`, `other_record`, `rivals`) and by the page's mapping:
+    /// By why a page has not filled a record (`other_values`, `other_record`, `rivals`, `gap`) and by the page's mapping:
     /// records with such pages.
     pub doubts: BTreeMap<String, BTreeMap<String, u64>>,
 }

@@ -195,10 +195,22 @@ impl StoredRecord {
         }
     }
 
-    /// The dataset has this value of the user: none of webfill stands there any more.
+    /// The dataset has this value. If it is one of the user, none of webfill stands there any more; if it is the one
+    /// that was to be written last, no earlier one does.
     fn note_standing(&mut self, name: &str, value: &Value) {
-        if has_value(value) && self.written.contains_key(name) && !self.has_written(name, value) {
-            self.written.shift_remove(name);
+        if !has_value(value) {
+            return;
+        }
+        let Some(Value::Array(written)) = self.written.get_mut(name) else {
+            return;
+        };
+        let stands = written
+            .iter()
+            .rposition(|one| spelling::is_same(one, value));
+        match stands {
+            None => drop(self.written.shift_remove(name)),
+            Some(last) if last + 1 == written.len() => drop(written.drain(..last)),
+            Some(_) => {}
         }
     }
 
@@ -236,9 +248,8 @@ impl StoredRecord {
     pub(crate) fn note_writing(&mut self, fields: &[FilledField]) {
         for field in fields.iter().filter(|field| has_value(&field.value)) {
             let mut written = field.others.clone();
-            if !written.contains(&field.value) {
-                written.push(field.value.clone());
-            }
+            written.retain(|other| *other != field.value);
+            written.push(field.value.clone());
             let surplus = written.len().saturating_sub(MAX_WRITTEN);
             written.drain(..surplus);
             self.written.insert(field.name.clone(), written.into());

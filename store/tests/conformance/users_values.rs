@@ -15,6 +15,9 @@ const PAGES: [&str; 2] = ["https://example.com/a", "https://example.com/b"];
 const HISTORIES: u64 = 24;
 const STEPS: u64 = 40;
 
+/// Histories that have found a fault.
+const FOUND: [u64; 1] = [76];
+
 /// How many histories are made; more of them by the environment.
 fn histories() -> u64 {
     let asked = std::env::var("WEBFILL_HISTORIES");
@@ -152,7 +155,8 @@ async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn)
 }
 
 pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
-    for number in 0..histories() {
+    let beyond = FOUND.into_iter().filter(|number| *number >= histories());
+    for number in (0..histories()).chain(beyond) {
         let mut drawn = Drawn(number);
         let mut dataset = Dataset {
             id: format!("r{number}"),

@@ -47,6 +47,10 @@ fn doubt(why: &str) -> &str {
             name a field by which a record is recognised in the mapping (`match`), \
             or give each record its own URL"
         }
+        "gap" => {
+            "they belong to a list that continues on several pages, and were not read: \
+            a list with a hole is not filled"
+        }
         other => other,
     }
 }
