@@ -86,7 +86,8 @@ mod world;
 
 use crate::end::check_end;
 pub use crate::large::{LargeFleet, large_fleet};
-use crate::plan::Plan;
+use crate::plan::{MOST_RESTS, Plan};
+use crate::robots::RobotsState;
 pub use crate::sabotage::Sabotage;
 use crate::world::World;
 
@@ -156,7 +157,12 @@ fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;
     let shares = (1 + plan.priorities.len() + plan.orders.len()) as u64;
+    // A robots.txt that fails for good is asked for again until the site is given up.
+    let states = plan.sites.iter().flat_map(|site| site.robots.states());
+    let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
+    let rests_ms = 2 * MOST_RESTS as u64 * retry_after_ms.unwrap_or(0);
     50 * shares * sites * plan.estimate_ms
         + (100 + 20 * plan.faults.len() as u64) * hand_over_ms
+        + rests_ms
         + 3_600_000
 }

@@ -65,7 +65,7 @@ pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
 
 /// How long a site rests, and how often in a row.
 pub(crate) const REST_S: f64 = 30.0;
-const MOST_RESTS: usize = 20;
+pub(crate) const MOST_RESTS: usize = 20;
 
 impl Plan {
     /// The world of a seed, as whoever runs worlds gets it.

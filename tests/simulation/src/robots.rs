@@ -70,6 +70,15 @@ impl RobotsState {
         )
     }
 
+    /// For how long it says that the site is to be left alone.
+    pub(crate) fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            RobotsState::TooMany { retry_after_ms }
+            | RobotsState::Overloaded { retry_after_ms } => *retry_after_ms,
+            _ => None,
+        }
+    }
+
     pub(crate) fn crawl_delay_ms(&self) -> Option<u64> {
         match self {
             RobotsState::File(file) => file.crawl_delay_ms,

@@ -100,6 +100,13 @@ impl SitePlan {
         let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
         delays.fold(default_delay_ms, u64::max)
     }
+
+    /// The shortest delay that is ever in force.
+    fn shortest_delay_ms(&self, default_delay_ms: u64) -> u64 {
+        let delays = self.robots.states();
+        let delays = delays.map(|state| state.crawl_delay_ms().unwrap_or(default_delay_ms));
+        delays.min().unwrap_or(default_delay_ms)
+    }
 }
 
 pub(crate) fn sites(dice: &mut Dice, longest_request_ms: u64) -> Vec<SitePlan> {
@@ -187,10 +194,14 @@ impl Plan {
             if !dice.once_in(blocking) || site.fails() {
                 continue;
             }
-            let wait_ms = site.longest_delay_ms(self.default_delay_ms);
-            let longest_ms = MOST_RESTS_OF_A_BLOCK * wait_ms.max((REST_S * 1e3) as u64);
+            let rests_ms =
+                |delay_ms: u64| MOST_RESTS_OF_A_BLOCK * delay_ms.max((REST_S * 1e3) as u64);
+            let longest_ms = rests_ms(site.longest_delay_ms(self.default_delay_ms));
+            // Where robots.txt says a shorter delay than the default, requests fail sooner.
+            let bearable_ms = rests_ms(site.shortest_delay_ms(self.default_delay_ms));
             let from_ms = dice.between(0, self.estimate_ms / 2);
-            site.blocks = Some(from_ms..from_ms + dice.magnitude(1_000, longest_ms));
+            let lasts_ms = dice.magnitude(1_000, longest_ms).min(bearable_ms);
+            site.blocks = Some(from_ms..from_ms + lasts_ms);
         }
     }
 }
