@@ -125,6 +125,7 @@ impl Written {
                 Some(DateOrder::MonthFirst) => (year, first, second),
                 None => return None,
             },
+            Parts::Short(month, day, year) => by_weekday(month, day, year, weekday?)?,
             Parts::Wrong => return None,
         };
         let contradicts = match order {
@@ -144,6 +145,17 @@ impl Written {
             None => date.to_string(),
         })
     }
+}
+
+/// The century of a date such as `Fri, 01 Mar 24`, of RFC 822: that in which it is this day of the week, of the last one
+/// and this.
+fn by_weekday(month: i8, day: i8, year: i8, weekday: i8) -> Option<(i16, i8, i8)> {
+    let is_its_day = |year: &i16| {
+        Date::new(*year, month, day)
+            .is_ok_and(|date| date.weekday().to_monday_one_offset() == weekday)
+    };
+    let years = [1900, 2000].map(|century| century + i16::from(year));
+    Some((years.into_iter().find(is_its_day)?, month, day))
 }
 
 /// A date in ISO 8601 or RFC 3339.

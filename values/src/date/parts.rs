@@ -10,6 +10,8 @@ pub(super) enum Parts {
     Day(i16, i8, i8),
     /// Two numbers, of which either may be the day, and the year.
     Numbers(i8, i8, i16),
+    /// A month in letters, and two short numbers: the day, and the year within its century.
+    Short(i8, i8, i8),
     /// Parts of a date that cannot be together.
     Wrong,
 }
@@ -146,7 +148,11 @@ fn with_name(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
         return None;
     }
     let year = |digits: &str| (digits.len() == 4).then(|| digits.parse().ok()).flatten();
-    let day = |digits: &str| (digits.len() <= 2).then(|| digits.parse().ok()).flatten();
+    let day = |digits: &str| {
+        (digits.len() <= 2)
+            .then(|| digits.parse::<i8>().ok())
+            .flatten()
+    };
     match numbers {
         [only] => year(only).map(|year| Parts::Month(year, month)),
         [first, second] => match (year(first), year(second)) {
@@ -156,8 +162,10 @@ fn with_name(month: i8, numbers: &[&str], marks: &[char]) -> Option<Parts> {
             (Some(year), None) => {
                 Some(day(second).map_or(Parts::Wrong, |day| Parts::Day(year, month, day)))
             }
-            // A year of two digits has no century.
-            _ => Some(Parts::Wrong),
+            _ => Some(match (day(first), day(second)) {
+                (Some(first), Some(second)) => Parts::Short(month, first, second),
+                _ => Parts::Wrong,
+            }),
         },
         _ => None,
     }
