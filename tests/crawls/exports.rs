@@ -351,3 +351,76 @@ fn a_parquet_file_of_records_has_the_types_of_their_fields() {
     assert_eq!(second["missing"], stored[1]["missing"]);
     assert_eq!(second["resolved_at"], Value::Null);
 }
+
+/// Numbers as they are written in JSON, and their digits as they must come out.
+const NUMBERS: [(&str, &str); 16] = [
+    ("9007199254740993", "9007199254740993"),
+    ("9223372036854775807", "9223372036854775807"),
+    ("9223372036854775808", "9223372036854775808"),
+    ("18446744073709551615", "18446744073709551615"),
+    ("18446744073709551616", "18446744073709551616"),
+    ("-9223372036854775809", "-9223372036854775809"),
+    (
+        "123456789012345678901234567890",
+        "123456789012345678901234567890",
+    ),
+    ("12345678901234567.89", "12345678901234567.89"),
+    ("0.1", "0.1"),
+    ("1.10", "1.1"),
+    ("19.99", "19.99"),
+    ("1664.00", "1664.0"),
+    ("-12.5", "-12.5"),
+    ("0", "0"),
+    ("-7", "-7"),
+    ("5", "5"),
+];
+
+#[needs(parquet_tools)]
+#[test]
+fn no_number_of_a_table_loses_digits_on_its_way_through_the_store() {
+    let web = Web::start();
+    let site = web.site("x.example");
+    let mut lines = String::new();
+    for (id, (number, _)) in NUMBERS.iter().enumerate() {
+        let url = site.url(&format!("/{id}"));
+        lines += &format!(
+            r#"{{"id": "{id}", "urls": ["{url}"], "fields": {{"n": {number}, "name": null}}}}"#
+        );
+        lines.push('\n');
+    }
+    let work = Workplace::new();
+    let seeds = work.path("numbers.jsonl");
+    std::fs::write(&seeds, lines).expect("a file of ours");
+    work.crawl(&web).arg("--seeds").arg(seeds).finish();
+    let digits = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+
+    let records = json_lines(&work, "records");
+    let rows = parquet(&work, &["records"]).rows;
+    let csv = export(&work, &["records", "--format", "csv"]).stdout;
+    for (id, (number, expected)) in NUMBERS.iter().enumerate() {
+        let id = id.to_string();
+        let of = |rows: &[Value], key: &str| rows.iter().find(|row| row[key] == id).cloned();
+        let record = of(&records, "record_id").expect("the record");
+        assert_eq!(
+            digits(&record["fields"]["n"]),
+            *expected,
+            "{number} as JSON"
+        );
+        let row = of(&rows, "id").expect("the row");
+        assert_eq!(digits(&row["n"]), *expected, "{number} in Parquet");
+        let line = csv
+            .lines()
+            .find(|line| line.starts_with(&format!("{id},")))
+            .expect("the line");
+        let plain = expected.strip_suffix(".0").unwrap_or(expected);
+        assert!(
+            line.split(',')
+                .any(|cell| cell == *expected || cell == plain),
+            "{number} in CSV: {line}"
+        );
+    }
+}

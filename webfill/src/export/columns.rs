@@ -2,6 +2,7 @@
 //! these are.
 
 use serde_json::{Number, Value};
+use webfill_values::Decimal;
 
 use crate::cli::ExportWhat;
 
@@ -37,6 +38,8 @@ pub enum Kind {
     Number,
     /// Numbers that neither integers of 64 bits nor doubles have all digits of: a text of their digits.
     Digits,
+    /// A text of digits that no number of JSON has; beside numbers it is one, beside texts a text.
+    LongDigits,
     Truth,
     Text,
     /// A list of texts.
@@ -197,6 +200,14 @@ pub fn urls_of_record(record: &Value) -> Vec<String> {
 /// Doubles have every integer up to it.
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
+/// Whether a text is a number that is a text only because no number of JSON has all of its digits.
+fn is_long_number(text: &str) -> bool {
+    let number = (text.len() > 15)
+        .then(|| Decimal::of_plain_text(text))
+        .flatten();
+    number.is_some_and(|number| number.plain() == text && number.to_number(false).is_none())
+}
+
 impl Kind {
     /// The kind of a value; null has none.
     pub fn of(value: &Value) -> Option<Kind> {
@@ -204,6 +215,7 @@ impl Kind {
             Value::Null => return None,
             Value::Bool(_) => Kind::Truth,
             Value::Number(number) => Kind::of_number(number),
+            Value::String(text) if is_long_number(text) => Kind::LongDigits,
             Value::String(_) => Kind::Text,
             Value::Array(items) if items.iter().all(Value::is_string) => Kind::Texts,
             Value::Array(_) | Value::Object(_) => Kind::Json,
@@ -234,6 +246,10 @@ impl Kind {
             }
             // No double has all digits of both.
             (one, other) if one.is_of_numbers() && other.is_of_numbers() => Kind::Digits,
+            (Kind::LongDigits, other) | (other, Kind::LongDigits) if other.is_of_numbers() => {
+                Kind::Digits
+            }
+            (Kind::LongDigits, Kind::Text) | (Kind::Text, Kind::LongDigits) => Kind::Text,
             _ => Kind::Json,
         }
     }

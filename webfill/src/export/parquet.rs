@@ -120,7 +120,9 @@ fn field(column: &Column) -> Result<Type, ParquetError> {
         Kind::Integer | Kind::LargeInteger => (Physical::INT64, None),
         Kind::Number => (Physical::DOUBLE, None),
         Kind::Truth => (Physical::BOOLEAN, None),
-        Kind::Text | Kind::Digits => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::Text | Kind::Digits | Kind::LongDigits => {
+            (Physical::BYTE_ARRAY, Some(LogicalType::String))
+        }
         Kind::Json => (Physical::BYTE_ARRAY, Some(LogicalType::Json)),
         Kind::Time => {
             let milliseconds_utc = LogicalType::timestamp(true, TimeUnit::MILLIS);

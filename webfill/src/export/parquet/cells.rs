@@ -16,6 +16,8 @@ pub(super) enum Cells {
     Truths(Levels, Vec<bool>),
     Texts(Levels, Vec<ByteArray>),
     Json(Levels, Vec<ByteArray>),
+    /// Numbers as texts of their digits.
+    Digits(Levels, Vec<ByteArray>),
     Lists(Levels, Vec<ByteArray>),
 }
 
@@ -41,9 +43,9 @@ impl Cells {
             Kind::Time => Cells::Times(levels, Vec::new()),
             Kind::Number => Cells::Numbers(levels, Vec::new()),
             Kind::Truth => Cells::Truths(levels, Vec::new()),
-            Kind::Text => Cells::Texts(levels, Vec::new()),
-            // The JSON of a number is its digits.
-            Kind::Json | Kind::Digits => Cells::Json(levels, Vec::new()),
+            Kind::Text | Kind::LongDigits => Cells::Texts(levels, Vec::new()),
+            Kind::Json => Cells::Json(levels, Vec::new()),
+            Kind::Digits => Cells::Digits(levels, Vec::new()),
             Kind::Texts => Cells::Lists(levels, Vec::new()),
         }
     }
@@ -51,6 +53,7 @@ impl Cells {
     /// Adds a value; returns about how many bytes it takes, or what it is if it is of another kind.
     pub(super) fn push(&mut self, value: &Value) -> Result<usize, String> {
         let other = || String::from(kind_of(value));
+        let is_of_digits = matches!(self, Cells::Digits(..));
         match self {
             Cells::Integers(levels, kept) => {
                 levels.take(value, kept, |value| value.as_i64().ok_or_else(other))
@@ -69,8 +72,11 @@ impl Cells {
                 let text = |value: &Value| value.as_str().map(bytes).ok_or_else(other);
                 levels.take(value, kept, text).map(|beside| beside + length)
             }
-            Cells::Json(levels, kept) => {
-                let text = value.to_string();
+            Cells::Json(levels, kept) | Cells::Digits(levels, kept) => {
+                let text = match (value, is_of_digits) {
+                    (Value::String(digits), true) => digits.clone(),
+                    (other, _) => other.to_string(),
+                };
                 let length = text.len();
                 let taken = levels.take(value, kept, |_| Ok(bytes(&text)));
                 taken.map(|beside| beside + length)
@@ -87,7 +93,10 @@ impl Cells {
             }
             Cells::Numbers(levels, kept) => levels.write::<DoubleType>(kept, &mut to)?,
             Cells::Truths(levels, kept) => levels.write::<BoolType>(kept, &mut to)?,
-            Cells::Texts(levels, kept) | Cells::Json(levels, kept) | Cells::Lists(levels, kept) => {
+            Cells::Texts(levels, kept)
+            | Cells::Json(levels, kept)
+            | Cells::Digits(levels, kept)
+            | Cells::Lists(levels, kept) => {
                 levels.write::<ByteArrayType>(kept, &mut to)?;
             }
         }
