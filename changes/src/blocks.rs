@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use webfill_document::{Document, NodeRef};
-use webfill_values::normal_form;
+use webfill_values::{is_blank, normal_form};
 
 use crate::{hash, masks};
 
@@ -64,7 +64,7 @@ pub(crate) fn of_tree(document: &Document) -> Vec<Block> {
 pub(crate) fn of_text(text: &str) -> Vec<Block> {
     let mut blocks = Blocks::default();
     for line in text.lines() {
-        match line.trim().is_empty() {
+        match is_blank(line) {
             true => blocks.end(0),
             false => {
                 blocks.open.push_str(line);

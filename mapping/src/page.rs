@@ -64,7 +64,7 @@ impl<'a> Page<'a> {
 
     /// Whether the page is a document without text, of which only metadata can be told.
     pub(crate) fn has_only_metadata(&self) -> bool {
-        self.metadata.is_some() && self.input.text.trim().is_empty()
+        self.metadata.is_some() && webfill_values::is_blank(self.input.text)
     }
 
     pub(crate) fn metadata(&self) -> Option<&'a [Metadatum]> {

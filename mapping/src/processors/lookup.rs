@@ -62,8 +62,9 @@ pub(crate) const MAP: Entry = Entry {
 };
 
 fn key(text: &str, ignore_case: bool) -> String {
+    let normal = webfill_values::normal_form(text);
     match ignore_case {
-        true => text.to_lowercase(),
-        false => text.to_owned(),
+        true => normal.to_lowercase(),
+        false => normal,
     }
 }

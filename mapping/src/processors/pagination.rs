@@ -170,7 +170,9 @@ struct Pagination {
 impl Processor for Pagination {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         let mut output = run.output();
-        let counts = items.iter().map(|item| run.text(item).trim().parse().ok());
+        let counts = items
+            .iter()
+            .map(|item| webfill_values::trimmed(&run.text(item)).parse().ok());
         let counts: Option<Vec<u64>> = counts.collect();
         let Some(counts) = counts else {
             run.warn("pagination: a value is no count; `number` before it reads one");

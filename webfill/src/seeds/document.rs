@@ -105,7 +105,7 @@ fn found(
 fn gather(key: &str, links: Value, urls: &mut Vec<String>) -> Result<(), String> {
     match links {
         Value::Null => {}
-        Value::String(url) if url.trim().is_empty() => {}
+        Value::String(url) if webfill_values::is_blank(&url) => {}
         Value::String(url) => urls.push(url),
         Value::Array(links) => {
             for link in links {

@@ -5,7 +5,7 @@
 //! first line is reported as broken, and the other lines are read again as rows of their own.
 
 use serde_json::Value;
-use webfill_values::is_blank;
+use webfill_values::{is_blank, trimmed};
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
 use super::{Found, SeedFault, exported, utf8};
@@ -44,7 +44,7 @@ pub(super) fn is_header(line: &[u8]) -> bool {
 
 impl Column {
     fn named(name: &str) -> Column {
-        let name = name.trim();
+        let name = trimmed(name);
         match name.to_ascii_lowercase().as_str() {
             "id" => Column::Id,
             "url" => Column::Url,
@@ -88,7 +88,7 @@ impl Header {
             }
             if names[..number]
                 .iter()
-                .any(|other| other.trim() == name.trim())
+                .any(|other| trimmed(other) == trimmed(name))
             {
                 return Err(format!("two columns are named `{name:.40}`"));
             }
@@ -129,7 +129,7 @@ impl Header {
                     return Err(String::from(UNCLOSED));
                 }
                 Column::Id => {
-                    let id = cell.trim();
+                    let id = trimmed(&cell);
                     found.id = (!id.is_empty()).then(|| id.to_owned());
                 }
                 Column::Url => found.urls.extend(urls_of_cell(&cell)),

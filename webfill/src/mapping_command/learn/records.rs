@@ -208,7 +208,7 @@ pub fn known_values(fields: &Map<String, Value>) -> BTreeMap<String, Vec<String>
 
 fn text_of(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::String(text) if !webfill_values::is_blank(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use webfill_learn::Said;
 use webfill_startup::Fault;
 use webfill_urls::canonical;
+use webfill_values::trimmed;
 
 use crate::cli::MappingLearnOptions;
 
@@ -66,7 +67,7 @@ fn triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>
             )));
         };
         *is_used = true;
-        triples.push((url.clone(), field.to_owned(), value.trim().to_owned()));
+        triples.push((url.clone(), field.to_owned(), trimmed(value).to_owned()));
     }
     check_used(flag, url.as_ref())?;
     Ok(triples)
