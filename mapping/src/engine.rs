@@ -150,6 +150,7 @@ impl Engine {
             let mut bytes = 0;
             for field in &mapping.fields {
                 run.set_subject(format!("field {}", field.name));
+                run.take_undecided();
                 let found = field_value(field, &field.alternatives, run, &mut Unwatched)?;
                 if let Some((value, index)) = found {
                     bytes += memory_of(&value);
@@ -162,6 +163,10 @@ impl Engine {
                         let number = Value::from(index + 1);
                         extraction.alternatives.insert(field.name.clone(), number);
                     }
+                } else if run.take_undecided() {
+                    extraction
+                        .alternatives
+                        .insert(field.name.clone(), Value::from(UNDECIDED));
                 }
             }
             if wants.mapped_links {
@@ -197,6 +202,9 @@ fn feeds(run: &Run<'_>) -> Vec<String> {
     }
     links.finish(run)
 }
+
+/// In the place of the alternative that has served a field: what is there can be read in two ways.
+const UNDECIDED: u64 = 0;
 
 /// Feeds that one page may name.
 const MAX_FEEDS: usize = 20;

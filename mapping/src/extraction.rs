@@ -64,7 +64,7 @@ pub struct Extraction {
     /// are not there.
     pub fields: Map<String, Value>,
     /// The fields whose value is not of their first chain, with the number of the alternative that has yielded
-    /// it, from 1.
+    /// it, from 1; and those without a value, though there is one on the page, because it can be read in two ways: 0.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub alternatives: Map<String, Value>,
     /// The links that the mapping selects, absolute and canonical, without duplicates. A link that is

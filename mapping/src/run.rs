@@ -39,6 +39,8 @@ pub(crate) struct Run<'p> {
     warnings_left_out: Cell<usize>,
     /// The present field, for warnings.
     subject: RefCell<String>,
+    /// A value was left out that can be read in two ways, or in none.
+    undecided: Cell<bool>,
 }
 
 impl<'p> Run<'p> {
@@ -56,6 +58,7 @@ impl<'p> Run<'p> {
             warnings: RefCell::default(),
             warnings_left_out: Cell::new(0),
             subject: RefCell::default(),
+            undecided: Cell::new(false),
         }
     }
 
@@ -83,6 +86,17 @@ impl<'p> Run<'p> {
         } else {
             self.warnings_left_out.set(self.warnings_left_out.get() + 1);
         }
+    }
+
+    /// Warns of values of the present field that were left out because nothing decides how to read them.
+    pub(crate) fn warn_undecided(&self, message: impl std::fmt::Display) {
+        self.undecided.set(true);
+        self.warn(message);
+    }
+
+    /// Whether there were such values since this was asked last.
+    pub(crate) fn take_undecided(&self) -> bool {
+        self.undecided.take()
     }
 
     pub(crate) fn into_warnings(self) -> Vec<String> {

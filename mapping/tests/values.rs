@@ -108,7 +108,7 @@ fn a_day_that_does_not_exist_is_no_month_and_counted() {
     assert_eq!(
         warnings,
         [
-            "field read: date: 3 dropped that are no day of the calendar, or can be read in two ways, such as \"February 30, 2024\""
+            "field read: date: 3 dropped that are no day of the calendar, or can be read in two ways, such as \"February 30, 2024\"; set `order` or `formats`"
         ]
     );
     let formats = json!({"formats": ["%d.%m.%Y %H:%M"]});
@@ -117,4 +117,15 @@ fn a_day_that_does_not_exist_is_no_month_and_counted() {
     let order = json!({"order": "month_first"});
     let (dates, _) = read("date", order, &["01/02/2024"]);
     assert_eq!(dates, json!(["2024-01-02"]));
+}
+
+#[test]
+fn a_field_that_nothing_decides_is_told_apart_from_an_empty_one() {
+    let undecided = |texts: &[&str]| {
+        let page = serde_json::to_string(texts).unwrap();
+        extraction("number", json!({}), PageKind::Json, &page).alternatives
+    };
+    assert_eq!(json!(undecided(&["1,234"])), json!({"read": 0}));
+    assert_eq!(json!(undecided(&["none"])), json!({}));
+    assert_eq!(json!(undecided(&["12,50"])), json!({}));
 }

@@ -28,6 +28,8 @@ pub struct MappingCounts {
     pub pages: u64,
     /// By the name of the field: pages that have a value for it. A field without any value is not here.
     pub filled: BTreeMap<String, u64>,
+    /// By the name of the field: pages that have none only because what they say can be read in two ways.
+    pub undecided: BTreeMap<String, u64>,
 }
 
 impl FieldCounts {
@@ -55,6 +57,13 @@ impl FieldCounts {
     pub(crate) fn add_filled(&mut self, mapping: &str, field: String, pages: u64) {
         if let Some(counts) = self.mappings.get_mut(mapping) {
             counts.filled.insert(field, pages);
+        }
+    }
+
+    /// Notes pages of a mapping on which nothing decided how to read a field.
+    pub(crate) fn add_undecided(&mut self, mapping: &str, field: String, pages: u64) {
+        if let Some(counts) = self.mappings.get_mut(mapping) {
+            counts.undecided.insert(field, pages);
         }
     }
 }

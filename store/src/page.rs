@@ -38,7 +38,8 @@ pub struct Page {
     /// The extracted fields.
     pub fields: Map<String, Value>,
     /// The fields whose value is not of the mapping's first chain for them, with the number of the alternative that
-    /// it is of, from 1. Stored only if there are any.
+    /// it is of, from 1; 0 for a field without a value, because what the page says can be read in two ways. Stored
+    /// only if there are any.
     pub alternatives: Map<String, Value>,
     /// The discovered links.
     pub links: Vec<String>,

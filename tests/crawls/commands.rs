@@ -91,6 +91,44 @@ fn mapping_check_warns_of_names_that_no_html_page_has() {
 }
 
 #[test]
+fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
+    let work = Workplace::new();
+    let field = |name: &str, processor: &str| {
+        let css = json!({"type": "css", "parameters": {"selector": format!(".{name}")}});
+        json!({"name": name, "processors": [css, {"type": processor}]})
+    };
+    let mut shop = json!({
+        "name": "shop", "url_patterns": [{"type": "host", "pattern": "shop.example"}],
+        "fields": [field("price", "number"), field("seen", "date"), field("weight", "number")],
+    });
+    let file = work.write_json("shop/shop.json", &shop);
+    for (case, price, seen) in [
+        ("a", "1,234", "01/02/2024"),
+        ("b", "12,50", "25/12/2024"),
+        ("c", "7", "1 May 2024"),
+    ] {
+        let page = format!("<p class=price>{price}<p class=seen>{seen}<p class=weight>{case}");
+        work.write(&format!("shop/golden/shop/{case}.html"), &page);
+        let kept = json!({"url": format!("https://shop.example/{case}"), "mapping": "shop"});
+        work.write_json(&format!("shop/golden/shop/{case}.json"), &kept);
+    }
+    let file = file.display().to_string();
+    let told = mapping(&["check", &file]).finish().expect(0).stdout;
+    assert!(told.contains("1 mapping, 2 warnings"), "{told}");
+    for warning in [
+        r#"field price: number: 1 values of the golden cases can be read in two ways, such as "1,234", and are left out: set "decimal": ",", as the others show"#,
+        r#"field seen: date: 1 values of the golden cases can be read in two ways, such as "01/02/2024", and are left out: set "order": "day_first", as the others show"#,
+    ] {
+        assert!(told.contains(warning), "{told}");
+    }
+    shop["fields"][0]["processors"][1]["parameters"] = json!({"decimal": ","});
+    shop["fields"][1]["processors"][1]["parameters"] = json!({"order": "day_first"});
+    work.write_json("shop/shop.json", &shop);
+    let told = mapping(&["check", &file]).finish().expect(0).stdout;
+    assert!(told.contains("1 mapping, all good"), "{told}");
+}
+
+#[test]
 fn mapping_test_prints_what_a_saved_page_yields() {
     let work = Workplace::new();
     let file = work.path("mappings/profile.json").display().to_string();

@@ -25,7 +25,7 @@ fn the_summary_tells_what_each_field_was_in_the_crawl_before() {
     assert_eq!(found["before"], "first");
     let profile = &found["mappings"]["profile"];
     assert_eq!(profile["pages"], 2);
-    let field = |filled, empty, share, before| json!({"filled": filled, "empty": empty, "share": share, "share_before": before});
+    let field = |filled, empty, share, before| json!({"filled": filled, "empty": empty, "undecided": 0, "share": share, "share_before": before});
     assert_eq!(profile["fields"]["title"], field(2, 0, 1.0, 1.0));
     assert_eq!(profile["fields"]["name"], field(1, 1, 0.5, 0.5));
     assert_eq!(profile["fields"]["location"], field(0, 2, 0.0, 0.5));
@@ -33,6 +33,44 @@ fn the_summary_tells_what_each_field_was_in_the_crawl_before() {
     let told = told.expect(0).stdout;
     let line = "location: 0 filled, 2 empty, 0.0 %; 0.0 % in the crawl before";
     assert!(told.contains(line), "{told}");
+}
+
+#[test]
+fn values_that_can_be_read_in_two_ways_are_counted_and_left_out() {
+    let web = Web::start();
+    let site = web.site("shop.example");
+    for (path, price) in [
+        ("/a", "1,234"),
+        ("/b", "12,50"),
+        ("/c", "2.500"),
+        ("/d", "none"),
+    ] {
+        site.serve(path, page("Item").field("price", price));
+    }
+    let work = Workplace::new();
+    let price = json!({"name": "price", "processors": [
+        {"type": "xpath", "parameters": {"expression": "//*[@class='price']/text()"}}, {"type": "number"},
+    ]});
+    let mapping = json!({"name": "shop", "url_patterns": [{"type": "host", "pattern": "shop.example"}], "fields": [price]});
+    work.write_json("mappings/a_shop.json", &mapping);
+    let urls = ["/a", "/b", "/c", "/d"].map(|path| site.url(path));
+    let run = work.crawl(&web).args(urls.clone()).finish().expect(0);
+    let price = &run.summary().json["found"]["mappings"]["shop"]["fields"]["price"];
+    assert_eq!(
+        (&price["filled"], &price["empty"], &price["undecided"]),
+        (&json!(1), &json!(3), &json!(2))
+    );
+    let again = work
+        .crawl(&web)
+        .instead("--crawl", "again")
+        .instead("--summary", "human")
+        .args(urls);
+    let told = again.finish().expect(0).stdout;
+    assert!(told.contains("undecided 2 values left out"), "{told}");
+    assert!(
+        told.contains("price: 1 filled, 3 empty, 25.0 %; 2 can be read in two ways"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod save;
 mod sources;
 mod trace_text;
 mod trial;
+mod undecided;
 mod writing;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use webfill_startup::{ExitStatus, Fault};
 
 pub use self::desk_hands::{DeskHands, desk_job};
 use crate::cli::MappingCommand;
+use crate::demand::table::visible;
 use crate::stdout::tell;
 
 pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
@@ -44,14 +46,17 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
 fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
     for path in paths {
         let set = load(path)?;
+        let mut warnings: Vec<String> = set.warnings().iter().map(ToString::to_string).collect();
+        warnings.extend(undecided::warnings(path, load(path)?)?);
+        let verdict = verdict(warnings.len());
         let mappings = match set.len() {
             0 => "no mapping in it".to_owned(),
-            1 => format!("1 mapping, {}", verdict(&set)),
-            count => format!("{count} mappings, {}", verdict(&set)),
+            1 => format!("1 mapping, {verdict}"),
+            count => format!("{count} mappings, {verdict}"),
         };
         tell(format_args!("{}: {mappings}", path.display()))?;
-        for warning in set.warnings() {
-            tell(format_args!("  {warning}"))?;
+        for warning in warnings {
+            tell(format_args!("  {}", visible(&warning)))?;
         }
         for index in set.indexes() {
             let description = set.description(index).unwrap_or_default();
@@ -61,8 +66,8 @@ fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-fn verdict(set: &MappingSet) -> String {
-    match set.warnings().len() {
+fn verdict(warnings: usize) -> String {
+    match warnings {
         0 => "all good".to_owned(),
         1 => "1 warning".to_owned(),
         count => format!("{count} warnings"),

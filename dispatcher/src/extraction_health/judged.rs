@@ -152,6 +152,12 @@ impl Judged {
         mapping.is_unsaved = true;
         self.unsaved_pages += 1;
         let nothing = Map::new();
+        // 0: no alternative has served, because what the page says can be read in two ways.
+        let mut alternatives = page["alternatives"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        alternatives.retain(|_, number| *number != 0);
         let good = GoodPage {
             id: text(page, "_id").unwrap_or_default(),
             url: text(page, "url").unwrap_or_default(),
@@ -166,7 +172,7 @@ impl Judged {
             content_hash: text(page, "content_hash"),
             attempts: page["attempts"].as_u64().unwrap_or(1),
             fields: page["fields"].as_object().unwrap_or(&nothing),
-            alternatives: page["alternatives"].as_object().unwrap_or(&nothing),
+            alternatives: &alternatives,
             known_values,
         };
         if !self.deliveries.note(name, &good) {

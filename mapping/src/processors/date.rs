@@ -107,8 +107,10 @@ impl Processor for ReadDate {
                 .filter(|reading| is_undecided(reading))
                 .count();
             let example = quoted(texts[first].trim());
-            run.warn(format_args!(
-                "date: {count} dropped that are no day of the calendar, or can be read in two ways, such as {example}"
+            let is_set = self.order.is_some() || !self.formats.is_empty();
+            run.warn_undecided(format_args!(
+                "date: {count} dropped that are no day of the calendar, or can be read in two ways, such as {example}{}",
+                if is_set { "" } else { "; set `order` or `formats`" }
             ));
         }
         let mut output = run.output();

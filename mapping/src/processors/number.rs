@@ -118,7 +118,7 @@ impl ReadNumber {
         let count = readings.iter().filter(undecided).count();
         let example = quoted(texts[first].as_ref().trim());
         let is_set = self.0.decimal.is_some() || self.0.group.is_some();
-        run.warn(match is_set {
+        run.warn_undecided(match is_set {
             true => format!("number: {count} dropped that are no number in this notation, or can be read in two ways, such as {example}"),
             false => format!("number: {count} dropped that can be read in two ways, such as {example}; set `decimal` or `group`"),
         });

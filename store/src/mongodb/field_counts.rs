@@ -30,6 +30,14 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         let mapping = found.get_str("_id").ok().map(str::to_owned);
         counts.add_pages(mapping, pages(&found));
     }
+    let undecided = [
+        read.clone(),
+        doc! {"$match": {"mapping": {"$type": "string"}, "alternatives": {"$type": "object"}}},
+        doc! {"$project": {"mapping": 1, "field": {"$objectToArray": "$alternatives"}}},
+        doc! {"$unwind": "$field"},
+        doc! {"$match": {"field.v": 0}},
+        group(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
+    ];
     let by_field = [
         read,
         doc! {"$match": {"mapping": {"$type": "string"}}},
@@ -39,10 +47,13 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         group(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
     ];
     for found in all(db, "pages", by_field).await? {
-        if let Ok(key) = found.get_document("_id")
-            && let (Ok(mapping), Ok(field)) = (key.get_str("mapping"), key.get_str("field"))
-        {
-            counts.add_filled(mapping, field.to_owned(), pages(&found));
+        if let Some((mapping, field)) = field_of(&found) {
+            counts.add_filled(mapping, field, pages(&found));
+        }
+    }
+    for found in all(db, "pages", undecided).await? {
+        if let Some((mapping, field)) = field_of(&found) {
+            counts.add_undecided(mapping, field, pages(&found));
         }
     }
     counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
@@ -62,6 +73,13 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         }
     }
     Ok(counts)
+}
+
+/// Of which field of which mapping a group is.
+fn field_of(found: &Document) -> Option<(&str, String)> {
+    let key = found.get_document("_id").ok()?;
+    let (mapping, field) = (key.get_str("mapping").ok()?, key.get_str("field").ok()?);
+    Some((mapping, field.to_owned()))
 }
 
 /// The fields that pages have brought, without those that are asked for again, each as `field`.

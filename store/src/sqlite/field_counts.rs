@@ -20,6 +20,13 @@ const FILLED: &str = "SELECT mapping, field.key, count(*)
         AND field.type <> 'null'
     GROUP BY mapping, field.key";
 
+/// See [`crate::Page::alternatives`].
+const UNDECIDED: &str = "SELECT mapping, field.key, count(*)
+    FROM pages, json_each(pages.alternatives) AS field
+    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL
+        AND alternatives NOT NULL AND field.value = 0
+    GROUP BY mapping, field.key";
+
 const MISSING: &str = "SELECT field.value, count(*)
     FROM crawl_records JOIN records ON records._id = record, json_each(records.missing) AS field
     WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND resolved_at IS NULL
@@ -53,6 +60,12 @@ pub(super) fn count(conn: &Connection, crawl: &str) -> Result<FieldCounts, Fault
     while let Some(row) = rows.next()? {
         let mapping: String = row.get(0)?;
         counts.add_filled(&mapping, row.get(1)?, number(row, 2)?);
+    }
+    let mut undecided = conn.prepare_cached(UNDECIDED)?;
+    let mut rows = undecided.query([crawl])?;
+    while let Some(row) = rows.next()? {
+        let mapping: String = row.get(0)?;
+        counts.add_undecided(&mapping, row.get(1)?, number(row, 2)?);
     }
     for (sql, by_field) in [
         (RESOLVED, &mut counts.resolved),

@@ -135,7 +135,10 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
     };
     let pages = [
         read("a", Some("people"), json!({"name": "Ada", "city": null})),
-        read("b", Some("people"), json!({"name": "Bob"})),
+        Page {
+            alternatives: object(json!({"name": 2, "price": 0})),
+            ..read("b", Some("people"), json!({"name": "Bob"}))
+        },
         read("c", Some("places"), json!({"city": ["Paris"]})),
         read("d", None, json!({})),
         Page {
@@ -168,16 +171,20 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
     .unwrap();
     put(store, vec![record("given", json!({"name": "Eve"}))]).await;
     let counts = store.field_counts(&crawl_id()).await.unwrap();
-    let mapping = |pages, filled: &[(&str, u64)]| MappingCounts {
+    let mapping = |pages, filled: &[(&str, u64)], undecided: &[(&str, u64)]| MappingCounts {
         pages,
         filled: filled
             .iter()
             .map(|(name, n)| ((*name).into(), *n))
             .collect(),
+        undecided: undecided
+            .iter()
+            .map(|(name, n)| ((*name).into(), *n))
+            .collect(),
     };
     let mappings = [
-        ("people".into(), mapping(2, &[("name", 2)])),
-        ("places".into(), mapping(1, &[("city", 1)])),
+        ("people".into(), mapping(2, &[("name", 2)], &[("price", 1)])),
+        ("places".into(), mapping(1, &[("city", 1)], &[])),
     ];
     let expected = FieldCounts {
         mappings: mappings.into(),

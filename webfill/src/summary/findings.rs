@@ -60,6 +60,8 @@ struct Field<'a> {
     name: &'a str,
     filled: u64,
     empty: u64,
+    /// Of the empty ones those on which nothing decided how to read it.
+    undecided: u64,
     /// The share of pages with a value in the crawl before, if the mapping has read any.
     share_before: Option<f64>,
 }
@@ -78,6 +80,7 @@ impl Findings {
                 name,
                 filled,
                 empty: counts.pages.saturating_sub(filled),
+                undecided: counts.undecided.get(name).copied().unwrap_or_default(),
                 share_before: before.map(|before| share(self::filled(before, name), before.pages)),
             }
         };
@@ -136,8 +139,23 @@ impl Findings {
         })
     }
 
+    /// Says how many values were left out because nothing decides how to read them.
+    fn write_undecided(&self, text: &mut String) {
+        let of_mapping = |counts: &MappingCounts| counts.undecided.values().sum::<u64>();
+        let left_out: u64 = self.counts.mappings.values().map(of_mapping).sum();
+        if left_out > 0 {
+            let values = if left_out == 1 { "value" } else { "values" };
+            let _ = writeln!(
+                text,
+                "  undecided {left_out} {values} left out that can be read in two ways: set `decimal` of `number`, \
+                 `order` or `formats` of `date`; the log names them (extraction_warning)"
+            );
+        }
+    }
+
     pub fn write(&self, text: &mut String) {
         self.write_doubts(text);
+        self.write_undecided(text);
         let mut mappings: Vec<_> = self.counts.mappings.iter().collect();
         mappings.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.pages));
         for (name, counts) in mappings.iter().take(MAPPINGS_TOLD) {
@@ -206,6 +224,7 @@ impl Field<'_> {
         json!({
             "filled": self.filled,
             "empty": self.empty,
+            "undecided": self.undecided,
             "share": rounded(share(self.filled, pages)),
             "share_before": self.share_before.map(rounded),
         })
@@ -220,6 +239,9 @@ impl Field<'_> {
             self.empty,
             percent(share(self.filled, pages))
         );
+        if self.undecided > 0 {
+            text += &format!("; {} can be read in two ways", self.undecided);
+        }
         if let Some(before) = self.share_before {
             text += &format!("; {} in the crawl before", percent(before));
         }
@@ -263,6 +285,7 @@ mod tests {
         let mapping = MappingCounts {
             pages,
             filled: [("id".to_owned(), pages), ("name".to_owned(), name)].into(),
+            undecided: [("born".to_owned(), 2)].into(),
         };
         FieldCounts {
             mappings: [("people".to_owned(), mapping)].into(),
@@ -291,8 +314,10 @@ mod tests {
         findings(Some(counts(8, 8))).write(&mut text);
         assert_eq!(
             text,
-            "  mapping   people has read 4 pages; always filled: id
-            born: 0 filled, 4 empty, 0.0 %; 0.0 % in the crawl before
+            "  undecided 2 values left out that can be read in two ways: set `decimal` of `number`, \
+             `order` or `formats` of `date`; the log names them (extraction_warning)
+  mapping   people has read 4 pages; always filled: id
+            born: 0 filled, 4 empty, 0.0 %; 2 can be read in two ways; 0.0 % in the crawl before
             name: 3 filled, 1 empty, 75.0 %; 100.0 % in the crawl before
   unmatched 3 pages, of no mapping's URL
   resolved  2 name (records, by field)
@@ -303,7 +328,8 @@ mod tests {
     #[test]
     fn json_has_shares_and_null_where_there_was_no_crawl_before() {
         let json = findings(None).json();
-        let name = json!({"filled": 3, "empty": 1, "share": 0.75, "share_before": null});
+        let name =
+            json!({"filled": 3, "empty": 1, "undecided": 0, "share": 0.75, "share_before": null});
         assert_eq!(json["mappings"]["people"]["fields"]["name"], name);
         assert_eq!(json["before"], Value::Null);
     }
