@@ -47,7 +47,6 @@ fn with_marks(text: &str) -> String {
         .replace('秒', " ");
     let text = text.replace(": ", ":");
     let parts: Vec<String> = text
-        .trim()
         .split_whitespace()
         .map(with_whole_clock)
         .collect();
