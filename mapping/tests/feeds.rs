@@ -7,7 +7,8 @@ use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Source, W
 use webfill_urls::Url;
 
 fn titles(feed: &str) -> Value {
-    let title = json!({"type": "xpath", "parameters": {"expression": "//item/title | //entry/title"}});
+    let title =
+        json!({"type": "xpath", "parameters": {"expression": "//item/title | //entry/title"}});
     let date = json!({"type": "xpath", "parameters": {"expression": "//item/pubDate | //entry/updated | //item/date"}});
     let mapping = json!({
         "name": "feed",
@@ -52,10 +53,18 @@ fn titles_and_dates_are_read_in_spite_of_odd_xml() {
         ("\u{feff}One\u{200b}", "One"),
         ("  One\n two ", "One two"),
     ] {
-        for date in ["Fri, 01 Mar 2024 10:30:00 GMT", "Fri, 01 Mar 24 10:30:00 GMT", "2024-03-01T10:30:00Z"] {
+        for date in [
+            "Fri, 01 Mar 2024 10:30:00 GMT",
+            "Fri, 01 Mar 24 10:30:00 GMT",
+            "2024-03-01T10:30:00Z",
+        ] {
             let item = format!("<item><title>{title}</title><pubDate>{date}</pubDate></item>");
             let found = titles(&rss(&item));
-            assert_eq!(found, json!({"titles": [expected], "dates": ["2024-03-01T10:30:00Z"]}), "{item}");
+            assert_eq!(
+                found,
+                json!({"titles": [expected], "dates": ["2024-03-01T10:30:00Z"]}),
+                "{item}"
+            );
         }
     }
 }

@@ -119,7 +119,9 @@ fn read_from(text: &str, place: &mut Place, found: &mut Found<'_>) -> Option<Bro
 /// Whether a tag is none, but an unescaped `<` in a text, as in `a < b</title>`.
 fn is_stray(tag: &BytesStart<'_>) -> bool {
     let name = tag.name();
-    !name.as_ref().starts_with(|c: char| c.is_alphabetic() || c == '_')
+    !name
+        .as_ref()
+        .starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
 /// Where the next entry begins.
