@@ -23,6 +23,21 @@ use crate::url_patterns;
 ///
 /// There are no pages, or nothing is known of them, or a name cannot be used.
 pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned, LearnError> {
+    learn_with_links(pages, &[], other_urls, task)
+}
+
+/// The same. `links` are those of all records, also to pages that are not given: patterns are wide enough for them.
+///
+/// # Errors
+///
+/// There are no pages, or nothing is known of them, or a name cannot be used.
+pub fn learn_with_links(
+    pages: &[Page],
+    links: &[Url],
+    other_urls: &[Url],
+    task: &Task,
+) -> Result<Learned, LearnError> {
+    let links_of_records = links;
     check(pages, task)?;
     let fields = known::fields(pages, &task.fields);
     if fields.is_empty() {
@@ -63,7 +78,7 @@ pub fn learn(pages: &[Page], other_urls: &[Url], task: &Task) -> Result<Learned,
         }
         let others = others_of(pages, &groups, &group, other_urls);
         let urls: Vec<&Url> = group.iter().map(|&page| &pages[page].url).collect();
-        let patterns = url_patterns::exact_patterns(&urls, &others);
+        let patterns = url_patterns::patterns_with_links(&urls, links_of_records, &others);
         let name = name_of(&task.name, learned.mappings.len());
         let mapping = mapping_of(&name, &patterns, &links, &reports);
         learned

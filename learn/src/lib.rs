@@ -36,7 +36,7 @@ mod types;
 mod unions;
 mod url_patterns;
 
-pub use learning::learn;
+pub use learning::{learn, learn_with_links};
 pub use repair::{FieldRepair, Repaired, repair};
 pub use types::{
     CandidateReport, Disagreement, FieldReport, LearnError, Learned, LearnedMapping, LeftOut,

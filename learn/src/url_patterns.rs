@@ -45,10 +45,30 @@ fn compiled(patterns: &[String]) -> Vec<Regex> {
         .collect()
 }
 
-/// The patterns of a mapping: those of [`patterns`], without what is known to be of another kind.
-pub(crate) fn exact_patterns(urls: &[&Url], others: &[&Url]) -> Vec<String> {
+/// The patterns of a mapping: those of [`patterns`], without what is known to be of another kind. Records may link to
+/// more pages than those that were looked at: patterns are wide enough for links of the same form, unless they would
+/// then match more of another kind.
+pub(crate) fn patterns_with_links(urls: &[&Url], links: &[Url], others: &[&Url]) -> Vec<String> {
     let general = patterns(urls, others);
-    general
+    let matched = compiled(&general);
+    let is_matched = |link: &Url| matched.iter().any(|one| one.is_match(link.as_str()));
+    let form = |url: &Url| (url.host_str().map(str::to_owned), segments(url).len());
+    let forms: BTreeSet<_> = urls.iter().map(|url| form(url)).collect();
+    let more = links
+        .iter()
+        .filter(|link| forms.contains(&form(link)) && !is_matched(link))
+        .filter(|link| !others.contains(link));
+    let all: Vec<&Url> = urls.iter().copied().chain(more).collect();
+    let wider = patterns(&all, others);
+    let wrong = |patterns: &[Regex]| {
+        let is_wrong = |url: &&&Url| patterns.iter().any(|one| one.is_match(url.as_str()));
+        others.iter().filter(is_wrong).count()
+    };
+    let chosen = match wrong(&compiled(&wider)) <= wrong(&matched) {
+        true => wider,
+        false => general,
+    };
+    chosen
         .into_iter()
         .map(|pattern| excluding(pattern, others))
         .collect()
@@ -294,7 +314,7 @@ mod tests {
     fn of(own: &[&str], others: &[&str]) -> String {
         let (own, others) = (urls(own), urls(others));
         let others: Vec<&Url> = others.iter().collect();
-        exact_patterns(&own.iter().collect::<Vec<_>>(), &others).join(" ")
+        patterns_with_links(&own.iter().collect::<Vec<_>>(), &[], &others).join(" ")
     }
 
     #[test]
@@ -312,6 +332,32 @@ mod tests {
             of(&own, &others),
             "^https?://made\\.example/[0-9A-Za-z%\\-]*[0-9]$"
         );
+    }
+
+    #[test]
+    fn the_links_of_records_widen_a_pattern_unless_it_would_match_another_kind() {
+        let with_links = |own: &[&str], links: &[&str], others: &[&str]| {
+            let (own, links, others) = (urls(own), urls(links), urls(others));
+            let (own, others): (Vec<&Url>, Vec<&Url>) = (own.iter().collect(), others.iter().collect());
+            patterns_with_links(&own, &links, &others).join(" ")
+        };
+        let narrow = "^https?://made\\.example/item/[0-9]+$";
+        let wide = "^https?://made\\.example/item/[^/?]+$";
+        let own = ["/item/10", "/item/27"];
+        for (links, others, expected) in [
+            (vec![], vec![], narrow),
+            (vec!["/item/99"], vec![], narrow),
+            (vec!["/item/lamp", "/item/98"], vec![], wide),
+            (vec!["/item/lamp"], vec!["/about"], wide),
+            // Of another form, or a page of another kind.
+            (vec!["/", "/a/b/c"], vec![], narrow),
+            (vec!["/item/all"], vec!["/item/all"], narrow),
+        ] {
+            assert_eq!(with_links(&own, &links, &others), expected, "{links:?}");
+        }
+        let many: Vec<String> = (0..30).map(|number| format!("/item/list{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(with_links(&own, &["/item/lamp"], &many), narrow);
     }
 
     #[test]

@@ -83,8 +83,9 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         fields: options.fields.clone(),
         limits: Limits::default(),
     };
-    let mut learned =
-        webfill_learn::learn(&joined, &of_other_kinds, &task).map_err(Fault::usage)?;
+    let links = records.links_to_sites_of(joined.iter().map(|page| &page.url));
+    let learned = webfill_learn::learn_with_links(&joined, &links, &of_other_kinds, &task);
+    let mut learned = learned.map_err(Fault::usage)?;
     if options.name.is_none() {
         name_after_sites(&mut learned);
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use webfill_mapping::nearest_first;
 use webfill_startup::Fault;
+use webfill_urls::{Url, site};
 
 use crate::cli::KnownRecordsOptions;
 use crate::dataset::DatasetOptions;
@@ -16,6 +17,10 @@ use crate::seeds::{DocumentRules, Seed, SeedFault, SeedReader, read_document};
 /// More records than that are not kept, and more names of fields are not told.
 const MOST_RECORDS: usize = 5_000;
 const MOST_NAMES: usize = 1_000;
+
+/// Links that are kept of records that are not, of each site and of all: URL patterns must match them.
+const MOST_LINKS_OF_SITE: usize = 1_000;
+const MOST_LINKS: usize = 200_000;
 
 /// So many lines that cannot be used are told.
 const FAULTS_TOLD: u64 = 3;
@@ -32,6 +37,9 @@ pub struct KnownRecord {
 pub struct KnownRecords {
     pub records: Vec<KnownRecord>,
     by_link: HashMap<String, usize>,
+    /// Links of all records, by site.
+    links: HashMap<String, Vec<Url>>,
+    links_kept: usize,
     /// The names of all fields, also of those that no record knows.
     names: BTreeSet<String>,
     /// Records that were read, and those of which a link was wanted but that were too many.
@@ -94,6 +102,7 @@ impl KnownRecords {
                 self.names.insert(name.clone());
             }
         }
+        self.keep_links(&seed.urls);
         let record = KnownRecord {
             id,
             links: seed.urls,
@@ -111,6 +120,24 @@ impl KnownRecords {
             self.by_link.entry(link.clone()).or_insert(place);
         }
         self.records.push(record);
+    }
+
+    fn keep_links(&mut self, links: &[String]) {
+        for link in links {
+            let Ok(url) = Url::parse(link) else { continue };
+            let of_site = self.links.entry(site(&url)).or_default();
+            if self.links_kept < MOST_LINKS && of_site.len() < MOST_LINKS_OF_SITE {
+                of_site.push(url);
+                self.links_kept += 1;
+            }
+        }
+    }
+
+    /// Links of records to the sites of these pages, whether there is a page or not.
+    pub fn links_to_sites_of<'u>(&self, pages: impl Iterator<Item = &'u Url>) -> Vec<Url> {
+        let sites: BTreeSet<String> = pages.map(site).collect();
+        let links = sites.iter().filter_map(|site| self.links.get(site));
+        links.flatten().cloned().collect()
     }
 
     fn tell(&mut self, fault: &SeedFault) {
