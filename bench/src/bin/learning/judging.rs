@@ -23,10 +23,14 @@ type Chains = BTreeMap<String, String>;
 /// What a number of known records brings, by site and field.
 pub struct Judged(BTreeMap<(String, String), Counts>);
 
-/// Means over fields, but for `micro_f1`.
+/// Means over fields, but for `micro_f1`, `precision` and `coverage`.
 pub struct Figures {
     pub macro_f1: f64,
     pub micro_f1: f64,
+    /// Of what is read, so much is right.
+    pub precision: f64,
+    /// Of what there is, so much is read.
+    pub coverage: f64,
     /// `None`: there are none.
     pub lists: Option<f64>,
     pub good_fields: f64,
@@ -95,6 +99,8 @@ impl Judged {
             macro_f1: mean(fields().map(Counts::share).collect()),
             micro_f1: 2.0 * sum(|one| one.right)
                 / (sum(|one| one.read) + sum(|one| one.truly)).max(1.0),
+            precision: sum(|one| one.right) / sum(|one| one.read).max(1.0),
+            coverage: sum(|one| one.right) / sum(|one| one.truly).max(1.0),
             lists: (!lists.is_empty()).then(|| mean(lists)),
             good_fields: mean(
                 fields()
@@ -117,9 +123,11 @@ impl std::fmt::Display for Figures {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "macro F1 {:.3}, micro F1 {:.3}, lists {:.3}, {:.3} of {} fields at least {GOOD}",
+            "macro F1 {:.3}, micro F1 {:.3}, precision {:.3}, coverage {:.3}, lists {:.3}, {:.3} of {} fields at least {GOOD}",
             self.macro_f1,
             self.micro_f1,
+            self.precision,
+            self.coverage,
             self.lists.unwrap_or(f64::NAN),
             self.good_fields,
             self.fields
