@@ -211,6 +211,13 @@ impl MappingSet {
         }
     }
 
+    /// The names of the fields to which a mapping gives several values.
+    pub fn list_fields(&self) -> BTreeSet<&str> {
+        let fields = self.mappings.iter().flat_map(|mapping| &mapping.fields);
+        let lists = fields.filter(|field| field.multiple);
+        lists.map(|field| field.name.as_str()).collect()
+    }
+
     /// The names of the fields that any mapping extracts.
     pub fn field_names(&self) -> BTreeSet<&str> {
         let fields = self.mappings.iter().flat_map(|mapping| &mapping.fields);

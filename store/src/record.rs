@@ -41,7 +41,7 @@ use gathered::PARTS;
 use identity::{Doubt, evidence_in, worth};
 
 pub(crate) use filling::{FillRules, Leads, PageValues};
-pub(crate) use identity::doubts_of;
+pub(crate) use identity::{doubts_of, tell_doubts};
 pub(crate) use input::Entry;
 
 /// No record id is longer than this.

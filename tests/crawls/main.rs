@@ -34,6 +34,7 @@ mod keys_command;
 mod killed;
 mod learning;
 mod links_of_browsers;
+mod lists;
 mod machines;
 mod mapping_pages;
 mod memory;

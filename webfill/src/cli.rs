@@ -27,6 +27,7 @@ use crate::extract::ExtractOptions;
 use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
 use crate::manual::ManualOptions;
+use crate::seeds::ListSeparator;
 use crate::settings::limits::check_contact;
 use crate::trace::TraceOptions;
 use crate::watch_command::WatchCommand;
@@ -143,6 +144,9 @@ pub struct CrawlOptions {
     pub dataset_name: Option<DatasetName>,
     #[command(flatten)]
     pub dataset: DatasetOptions,
+    /// In CSV seeds, what stands between the values of fields that are lists by their mapping, such as `;`
+    #[arg(long, value_name = "TEXT", requires = "seeds")]
+    pub list_separator: Option<ListSeparator>,
     /// Settings file; flags and WEBFILL_ variables win over it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -100,7 +100,7 @@ impl Crawl {
         settings.validate()?;
         flags::require_work(&options, &settings)?;
         feeding::check_urls(&options.urls)?;
-        let seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
+        let mut seeds = options.seeds.as_deref().map(Seeds::open).transpose()?;
         let dataset = options.dataset.validate()?;
         let dataset_name = NamedDataset::choose(
             settings.dataset()?,
@@ -112,6 +112,9 @@ impl Crawl {
             RunNotices::check(&run.watch, &settings)?;
         }
         let mappings = load_mappings(&settings.mappings)?;
+        if let Some(seeds) = &mut seeds {
+            seeds.read_lists_of(&mappings, &settings)?;
+        }
         let spec = flags::spec_of(&options, &settings);
         Scope::compile(&spec).map_err(flags::scope_fault)?;
         if let Some(list) = &settings.dispatcher.exclude_sites {

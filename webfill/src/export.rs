@@ -7,6 +7,8 @@
 //! - In CSV, texts are written as they are, null as an empty cell, lists and objects as JSON. With `--spreadsheet`, a
 //!   cell that a spreadsheet would run as a formula gets a leading apostrophe, because the text comes from foreign
 //!   pages; without it, other programs read back what the pages said.
+//!   Numbers beside numbers that the user's table has as texts are spelt as these ([`numbers`]).
+//!   With `--list-separator`, lists that pages have brought are written with it between their entries.
 //! - Parquet keeps the kinds of values; what has none of its kinds is JSON.
 //! - With `--since` or `--follow`, pages are read from a cursor on ([`changes`]).
 
@@ -14,6 +16,7 @@ mod cells;
 mod changes;
 pub mod columns;
 mod csv;
+mod numbers;
 mod parquet;
 mod rows;
 #[cfg(test)]
@@ -27,6 +30,7 @@ use webfill_startup::{ExitStatus, Fault, signals, terminal};
 use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreUri, open_existing};
 
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
+use crate::seeds::ListSeparator;
 pub use cells::Cells;
 use columns::Column;
 use csv::CsvFile;
@@ -40,6 +44,8 @@ pub struct Wanted {
     pub cells: Cells,
     /// With columns that say where records and their values are from.
     pub sources: bool,
+    /// What stands between the entries of a list in a cell; lists are JSON without it.
+    pub list_separator: Option<ListSeparator>,
     pub filter: ExportFilter,
 }
 
@@ -56,6 +62,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
             false => Cells::Plain,
         },
         sources: options.sources,
+        list_separator: options.list_separator,
         filter: ExportFilter {
             app_id: options.app,
             crawl_id: options.crawl,
@@ -127,6 +134,10 @@ fn check(options: &ExportOptions) -> Result<(), Fault> {
         "--dataset is for records: pages and changes are of a crawl, which --app and --crawl name"
     } else if options.spreadsheet && options.format != ExportFormat::Csv {
         "--spreadsheet is for CSV files, add --format csv"
+    } else if options.list_separator.is_some() && options.format != ExportFormat::Csv {
+        "--list-separator is for CSV files, add --format csv: other files have lists of their own"
+    } else if options.list_separator.is_some() && !is_of_records {
+        "--list-separator is for records"
     } else if options.sources && !is_of_records {
         "--sources is for records: pages and changes have their URL already"
     } else if options.sources && options.format == ExportFormat::Jsonl {
@@ -183,7 +194,8 @@ pub async fn export(
         ExportFormat::Jsonl => export_json_lines(store, wanted, out).await,
         ExportFormat::Csv => {
             let columns = columns_of(store, wanted).await?;
-            let mut file = CsvFile::new(columns, wanted.cells, out)?;
+            let lists = wanted.list_separator.clone();
+            let mut file = CsvFile::new(columns, wanted.cells, lists, out)?;
             let rows = rows::each(store, wanted, &mut |row| file.take(&row)).await?;
             file.finish()?;
             Ok(rows)

@@ -11,6 +11,7 @@ mod document;
 pub mod exported;
 mod json;
 pub mod lines;
+mod list_cells;
 mod request;
 mod table;
 
@@ -25,6 +26,7 @@ use webfill_store::SourceDocument;
 pub use document::{DocumentRules, read_document};
 pub use lines::Mark;
 use lines::{Line, LineText, Lines};
+pub use list_cells::{ListCells, ListSeparator};
 pub use request::SeedRequest;
 use table::Header;
 
@@ -158,6 +160,13 @@ impl SeedReader {
             parser: RequestParser::new(now_ms),
             ready: VecDeque::new(),
         })
+    }
+
+    /// Sets which cells of a table are lists. JSON has lists of its own.
+    pub fn read_lists(&mut self, lists: ListCells) {
+        if let Format::Csv(header) = &mut self.format {
+            header.read_lists(lists);
+        }
     }
 
     /// Whether the format has room for records.

@@ -29,6 +29,7 @@ use webfill_worker::{
 
 use self::file::SettingsFile;
 use self::names::{misspelt_key, overlay};
+use crate::seeds::ListSeparator;
 
 /// The content of `webfill.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,8 @@ pub struct Settings {
     pub cache: Option<String>,
     /// The dataset that the records of `webfill crawl` belong to; by default, that of their source.
     pub dataset: Option<String>,
+    /// What stands between the entries of a list in a cell of a seeds file; by default a cell is one text.
+    pub list_separator: Option<String>,
     /// The folder of the dispatcher's files, sockets and logs.
     pub state: PathBuf,
     /// The folder of mapping files.
@@ -85,6 +88,7 @@ impl Default for Settings {
             store: "sqlite:webfill.db".into(),
             cache: None,
             dataset: None,
+            list_separator: None,
             state: ".webfill".into(),
             mappings: "etl-mappings".into(),
             keys: None,
@@ -179,6 +183,7 @@ impl Settings {
         self.store_uri()?;
         self.cache_uri()?;
         self.dataset()?;
+        self.list_separator()?;
         limits::check(self)?;
         webfill_worker::check_fetch(&self.fetch, &self.politeness)?;
         webfill_worker::check_archive(&self.archive)?;
@@ -203,6 +208,11 @@ impl Settings {
     pub fn dataset(&self) -> Result<Option<DatasetName>, Fault> {
         let dataset = self.dataset.as_deref().map(str::parse).transpose();
         dataset.map_err(|refusal| Fault::usage(format!("dataset: {refusal}")))
+    }
+
+    pub fn list_separator(&self) -> Result<Option<ListSeparator>, Fault> {
+        let separator = self.list_separator.as_deref().map(str::parse).transpose();
+        separator.map_err(|refusal| Fault::usage(format!("list_separator: {refusal}")))
     }
 
     /// The number of worker processes: as set, or one per core; with browsers only one, because a

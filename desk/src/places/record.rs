@@ -5,6 +5,7 @@ use webfill_store::{CrawlId, WholeRecord};
 
 use super::reading::{store, within};
 use super::whys;
+use super::words::of_doubt;
 use crate::answer::{Problem, Shown};
 use crate::visit::Visit;
 
@@ -39,6 +40,7 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
         "missing": names(document),
         "resolved_at": document["resolved_at"],
         "urls": document["urls"],
+        "doubts": doubts(document),
         "whys": whys, "crawls": crawls,
     });
     visit.page("record.html", &format!("Record {id}"), content)
@@ -48,6 +50,16 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
 fn names(document: &Value) -> Vec<&str> {
     let names = document["missing"].as_array().into_iter().flatten();
     names.filter_map(Value::as_str).collect()
+}
+
+/// The pages that have not filled the record, with why.
+fn doubts(document: &Value) -> Vec<Value> {
+    let doubts = document["doubts"].as_object().into_iter().flatten();
+    let row = |(url, doubt): (&String, &Value)| {
+        let why = of_doubt(doubt["why"].as_str().unwrap_or_default());
+        json!({"url": url, "why": why, "mapping": doubt["mapping"], "at": doubt["at"]})
+    };
+    doubts.map(row).collect()
 }
 
 /// Fields with all that is known of them; the missing ones first.
@@ -77,6 +89,19 @@ fn fields(record: &WholeRecord) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_that_have_not_filled_the_record_are_told_with_why() {
+        let document = json!({"doubts": {
+            "http://a.org/bob": {"why": "other_values", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
+            "http://a.org/2": {"why": "gap", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
+        }});
+        let told = doubts(&document);
+        assert_eq!(told[0]["url"], "http://a.org/bob");
+        assert_eq!(told[0]["why"], "contradicts what is known of the record");
+        assert_eq!(told[1]["why"], "not read: a list of the record continues there");
+        assert!(doubts(&json!({})).is_empty());
+    }
 
     #[test]
     fn missing_fields_come_first_and_the_last_former_value_too() {

@@ -53,6 +53,17 @@ pub(crate) fn of_reason(reason: Reason) -> &'static str {
     }
 }
 
+/// Why a page has not filled a record, as the store names it.
+pub(crate) fn of_doubt(why: &str) -> &'static str {
+    match why {
+        "other_values" => "contradicts what is known of the record",
+        "other_record" => "another record has this URL",
+        "rivals" => "disagrees with other pages, and nothing decides between them",
+        "gap" => "not read: a list of the record continues there",
+        _ => "",
+    }
+}
+
 /// Why a site rests, as the fleet names it.
 pub(crate) fn of_rest(reason: &str) -> &'static str {
     match reason {

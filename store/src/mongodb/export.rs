@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::value;
+use crate::record::tell_doubts;
 use crate::store::{ExportFilter, ExportKind};
 
 /// The most documents in one answer of the server, which also ends at 16 MB.
@@ -28,7 +29,6 @@ const OWN_OF_RECORDS: &[&str] = &[
     "unwritten",
     "given",
     "written",
-    "doubts",
 ];
 const OWN_OF_PAGES: &[&str] = &["epoch", "look", "task", "unlogged", "validators"];
 
@@ -134,5 +134,6 @@ pub(super) fn row(kind: ExportKind, stored: &mongodb::bson::RawDocument) -> Valu
         ExportKind::Pages => OWN_OF_PAGES,
     };
     members.retain(|name, _| !own.contains(&name.as_str()));
+    tell_doubts(&mut members);
     Value::Object(members)
 }

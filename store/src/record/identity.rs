@@ -281,6 +281,16 @@ pub(super) fn evidence_in(source: &Value) -> Option<u32> {
     source[EVIDENCE].as_u64().map(|evidence| evidence as u32)
 }
 
+/// What a stored record tells of its doubts: by the URLs of pages, why they have not filled it. Nothing if there are none.
+pub(crate) fn tell_doubts(record: &mut Map<String, Value>) {
+    let Some(doubts) = record.shift_remove("doubts") else {
+        return;
+    };
+    if let Some(Value::Object(pages)) = doubts.get("pages").filter(|pages| **pages != json!({})) {
+        record.insert("doubts".to_owned(), Value::Object(pages.clone()));
+    }
+}
+
 /// The doubts of a record by why and mapping, for counting: a record counts once each.
 pub(crate) fn doubts_of(doubts: &Map<String, Value>) -> Vec<(String, String)> {
     let pages = doubts.get("pages").and_then(Value::as_object);

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::connection::Db;
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
+use crate::record::tell_doubts;
 use crate::store::{ExportError, ExportFilter, ExportKind};
 use crate::uri::OpenMode;
 
@@ -33,7 +34,7 @@ ORDER BY rowid";
 
 /// The position is the first column, as [`row_object`] expects.
 pub(super) const RECORD_COLUMNS: &str = "
-SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls
+SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls, doubts
 FROM records";
 
 const RECORDS: &str = "
@@ -43,7 +44,8 @@ WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NUL
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 13] = [
+const JSON_COLUMNS: [&str; 14] = [
+    "doubts",
     "alternatives",
     "records",
     "fields",
@@ -152,6 +154,7 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
         };
         object.insert(name.to_owned(), value);
     }
+    tell_doubts(&mut object);
     Ok(object)
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use webfill_store::DatasetName;
 
+use crate::seeds::ListSeparator;
+
 #[derive(Debug, Args)]
 pub struct ExportOptions {
     /// What to write
@@ -28,6 +30,9 @@ pub struct ExportOptions {
     /// In CSV and Parquet, add columns with the URLs of each record, and with the page that each value is from
     #[arg(long)]
     pub sources: bool,
+    /// In CSV, write lists that pages have brought with this between their values, such as `;`, instead of as JSON
+    #[arg(long, value_name = "TEXT")]
+    pub list_separator: Option<ListSeparator>,
     /// Only this application's
     #[arg(long, value_name = "ID")]
     pub app: Option<String>,

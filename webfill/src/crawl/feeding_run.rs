@@ -145,7 +145,7 @@ impl Crawl {
             let file = sources.open_seeds(&path.to_string_lossy());
             Seeds::of_file(path, file.map_err(Fault::usage)?)
         };
-        let seeds = options.seeds.as_deref().map(open).transpose()?;
+        let mut seeds = options.seeds.as_deref().map(open).transpose()?;
         // A relative path begins at the folder of seeds, not where this process runs: there it would be
         // no file, and all watches would share the dataset of pipes.
         let place = |path: &Path| sources.seeds_path(&path.to_string_lossy());
@@ -155,6 +155,9 @@ impl Crawl {
         let given = options.dataset_name.clone();
         let dataset_name = NamedDataset::choose(given, seeds_path.as_deref(), dataset.as_ref())?;
         let mappings = load_mappings(&settings.mappings)?;
+        if let Some(seeds) = &mut seeds {
+            seeds.read_lists_of(&mappings, &settings)?;
+        }
         Ok(Crawl {
             spec: flags::spec_of(&options, &settings),
             fields: findings::fields_by_mapping(&mappings),

@@ -29,6 +29,11 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
     set_some(&mut settings.cache, &options.cache);
     let dataset = options.dataset_name.as_ref();
     set_some(&mut settings.dataset, &dataset.map(DatasetName::to_string));
+    let separator = options.list_separator.as_ref();
+    set_some(
+        &mut settings.list_separator,
+        &separator.map(ToString::to_string),
+    );
     set(&mut settings.supervisor.lane, &options.lane);
     set(&mut settings.supervisor.workers, &options.workers);
     if let Some(concurrency) = options.concurrency {

@@ -12,6 +12,10 @@ pub struct Column {
     pub name: String,
     pub of: Of,
     pub kind: Kind,
+    /// A field for which pages bring lists, and that has nothing else.
+    pub is_list: bool,
+    /// How many decimals numbers get in a text.
+    pub decimals: Option<usize>,
 }
 
 /// Where the values of a column stand.
@@ -115,6 +119,10 @@ pub struct Field {
     pub name: String,
     /// `None`: no record has a value.
     pub kind: Option<Kind>,
+    /// A page has brought a list for it.
+    pub has_lists: bool,
+    /// See [`Column::decimals`].
+    pub decimals: Option<usize>,
 }
 
 /// The columns of pages or changes.
@@ -132,6 +140,8 @@ fn member((name, kind): &(&'static str, Kind)) -> Column {
         name: (*name).to_owned(),
         of: Of::Member(name),
         kind: *kind,
+        is_list: false,
+        decimals: None,
     }
 }
 
@@ -141,6 +151,8 @@ pub fn of_records(fields: &[Field], with_sources: bool) -> Vec<Column> {
         name: name.to_owned(),
         of,
         kind,
+        is_list: false,
+        decimals: None,
     };
     let mut columns = vec![column("id", Of::RecordId, Text)];
     let is_taken = |name: &str| {
@@ -154,7 +166,11 @@ pub fn of_records(fields: &[Field], with_sources: bool) -> Vec<Column> {
             false => field.name.clone(),
         };
         let kind = field.kind.unwrap_or(Text);
-        columns.push(column(&name, Of::Field(field.name.clone()), kind));
+        columns.push(Column {
+            is_list: field.has_lists && kind == Texts,
+            decimals: field.decimals,
+            ..column(&name, Of::Field(field.name.clone()), kind)
+        });
     }
     columns.extend(BEHIND_FIELDS.iter().map(member));
     if with_sources {
@@ -231,7 +247,7 @@ impl Kind {
         }
     }
 
-    fn is_of_numbers(self) -> bool {
+    pub fn is_of_numbers(self) -> bool {
         use Kind::{Digits, Integer, LargeInteger, Number};
         matches!(self, Integer | LargeInteger | Number | Digits)
     }
@@ -302,6 +318,8 @@ mod tests {
             .map(|name| Field {
                 name: name.to_owned(),
                 kind: None,
+                has_lists: false,
+                decimals: None,
             })
             .into();
         let columns = of_records(&fields, true);

@@ -7,17 +7,24 @@ use serde_json::Value;
 
 use super::Cells;
 use super::columns::{Column, FIELDS, Of, SOURCE};
-use crate::seeds::exported;
+use super::numbers::spelled;
+use crate::seeds::{ListSeparator, exported};
 
 /// A file that is being written.
 pub struct CsvFile<W: Write> {
     out: csv::Writer<W>,
     columns: Vec<Column>,
     cells: Cells,
+    lists: Option<ListSeparator>,
 }
 
 impl<W: Write> CsvFile<W> {
-    pub fn new(columns: Vec<Column>, cells: Cells, out: W) -> io::Result<CsvFile<W>> {
+    pub fn new(
+        columns: Vec<Column>,
+        cells: Cells,
+        lists: Option<ListSeparator>,
+        out: W,
+    ) -> io::Result<CsvFile<W>> {
         let mut out = csv::Writer::from_writer(out);
         let header = columns.iter().map(|column| name(column, cells));
         out.write_record(header.map(|name| name.as_bytes().to_vec()))
@@ -26,6 +33,7 @@ impl<W: Write> CsvFile<W> {
             out,
             columns,
             cells,
+            lists,
         })
     }
 
@@ -34,7 +42,7 @@ impl<W: Write> CsvFile<W> {
             let value = match &column.of {
                 // So that the file is one of seeds again.
                 Of::Urls => Value::from(spaced(&column.value(row))),
-                Of::Field(_) => marked(column.value(row)),
+                Of::Field(_) => self.field(column, column.value(row)),
                 _ => column.value(row),
             };
             self.out
@@ -42,6 +50,15 @@ impl<W: Write> CsvFile<W> {
                 .map_err(into_io_error)?;
         }
         self.out.write_record(None::<&[u8]>).map_err(into_io_error)
+    }
+
+    fn field(&self, column: &Column, value: Value) -> Value {
+        if let (Value::Number(number), Some(decimals)) = (&value, column.decimals) {
+            return Value::String(spelled(number, decimals));
+        }
+        let lists = self.lists.as_ref().filter(|_| column.is_list);
+        let joined = lists.and_then(|separator| separator.join(&value));
+        joined.map_or_else(|| marked(value), Value::String)
     }
 
     pub fn finish(mut self) -> io::Result<()> {

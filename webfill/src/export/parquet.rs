@@ -15,6 +15,7 @@ use parquet::schema::types::Type;
 use serde_json::Value;
 
 use super::columns::{Column, Kind};
+use super::numbers::in_column;
 use cells::Cells;
 
 /// A group ends after this many rows, or bytes.
@@ -55,7 +56,7 @@ impl<W: Write + Send> ParquetFile<W> {
 
     pub fn take(&mut self, row: &Value) -> io::Result<()> {
         for (column, cells) in &mut self.columns {
-            let value = column.value(row);
+            let value = in_column(column.kind, column.value(row));
             self.bytes += cells.push(&value).map_err(|kind| surprise(column, &kind))?;
         }
         self.rows += 1;

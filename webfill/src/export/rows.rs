@@ -7,7 +7,8 @@ use serde_json::Value;
 use webfill_store::{ChangeFilter, ExportError, ExportKind, Store};
 
 use super::Wanted;
-use super::columns::{Field, Kind};
+use super::columns::Field;
+use super::numbers::Values;
 use crate::cli::ExportWhat;
 
 /// Changes that are read at once.
@@ -53,34 +54,39 @@ async fn each_change(
 
 /// The fields that records have or miss, in order of appearance, each with the kind of its values.
 pub async fn fields(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Field>, ExportError> {
-    let mut fields: Vec<Field> = Vec::new();
+    let mut fields: Vec<(Field, Values)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
-    let mut note = |name: &str, kind: Option<Kind>| match known.get(name) {
-        Some(index) => {
-            let field = &mut fields[*index];
-            field.kind = match (field.kind, kind) {
-                (Some(one), Some(other)) => Some(one.with(other)),
-                (one, other) => one.or(other),
-            };
-        }
-        None => {
-            known.insert(name.to_owned(), fields.len());
-            fields.push(Field {
+    let mut note = |name: &str, value: &Value, has_lists: bool| {
+        let index = *known.entry(name.to_owned()).or_insert_with(|| {
+            let field = Field {
                 name: name.to_owned(),
-                kind,
-            });
-        }
+                kind: None,
+                has_lists: false,
+                decimals: None,
+            };
+            fields.push((field, Values::default()));
+            fields.len() - 1
+        });
+        let (field, values) = &mut fields[index];
+        field.has_lists |= has_lists;
+        values.note(value);
     };
     let mut note_record = |record: Value| {
         for (name, value) in record["fields"].as_object().into_iter().flatten() {
-            note(name, Kind::of(value));
+            let is_by_page = !record["sources"][name].is_null();
+            note(name, value, is_by_page && value.is_array());
         }
         let missing = record["missing"].as_array().into_iter().flatten();
         for name in missing.filter_map(Value::as_str) {
-            note(name, None);
+            note(name, &Value::Null, false);
         }
         Ok(())
     };
     each(store, wanted, &mut note_record).await?;
-    Ok(fields)
+    let fields = fields.into_iter().map(|(field, values)| Field {
+        kind: values.kind(),
+        decimals: values.decimals(),
+        ..field
+    });
+    Ok(fields.collect())
 }

@@ -31,6 +31,7 @@ fn wanted(what: ExportWhat, format: ExportFormat) -> Wanted {
         format,
         cells: Cells::Plain,
         sources: false,
+        list_separator: None,
         filter: ExportFilter::default(),
     }
 }
@@ -112,6 +113,22 @@ async fn records_become_a_row_with_a_column_for_every_field() {
         .unwrap(),
         guarded
     );
+}
+
+#[tokio::test]
+async fn lists_that_pages_have_brought_have_a_separator() {
+    for (separator, cell) in [
+        (";", "London;\"\"Ockham\"\""),
+        (", ", "London, \"\"Ockham\"\""),
+    ] {
+        let with_separator = Wanted {
+            list_separator: Some(separator.parse().unwrap()),
+            ..wanted(ExportWhat::Records, ExportFormat::Csv)
+        };
+        let csv = String::from_utf8(exported_as(&with_separator).await).unwrap();
+        let row = csv.lines().nth(1).unwrap();
+        assert!(row.starts_with(&format!("1,Ada,\"{cell}\",")), "{row}");
+    }
 }
 
 #[tokio::test]

@@ -7,13 +7,15 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use webfill_mapping::MappingSet;
 use webfill_startup::Fault;
 
 use super::documents::{DatasetSeeds, read_documents};
 use super::position::{Position, ReadAgain};
 use super::records::now_ms;
 use crate::seeds::lines::Lines;
-use crate::seeds::{Mark, Seed, SeedFault, SeedReader};
+use crate::seeds::{ListCells, Mark, Seed, SeedFault, SeedReader};
+use crate::settings::Settings;
 
 /// The most seeds that are read ahead; of documents it is one chunk.
 const AHEAD: usize = 500;
@@ -64,6 +66,22 @@ impl Seeds {
             start,
             file: Some(again),
         })
+    }
+
+    /// Reads the cells of fields as lists to which mappings give several values, if a separator is set.
+    pub fn read_lists_of(
+        &mut self,
+        mappings: &MappingSet,
+        settings: &Settings,
+    ) -> Result<(), Fault> {
+        if let Some(separator) = settings.list_separator()? {
+            let fields = mappings.list_fields().into_iter().map(str::to_owned);
+            self.reader.read_lists(ListCells {
+                separator,
+                fields: fields.collect(),
+            });
+        }
+        Ok(())
     }
 
     /// How far the input goes with so many lines.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use webfill_values::{is_blank, trimmed};
 
 use super::lines::{Line, LineText, Lines, MAX_LINE_BYTES};
-use super::{Found, SeedFault, exported, utf8};
+use super::{Found, ListCells, SeedFault, exported, utf8};
 
 /// The most lines of one row.
 const MAX_ROW_LINES: usize = 1_000;
@@ -18,6 +18,8 @@ const UNCLOSED: &str = "a quote is opened and not closed";
 /// What the columns mean.
 pub(super) struct Header {
     columns: Vec<Column>,
+    /// Without it, every cell is a text.
+    lists: Option<ListCells>,
 }
 
 pub(super) enum Column {
@@ -93,7 +95,14 @@ impl Header {
                 return Err(format!("two columns are named `{name:.40}`"));
             }
         }
-        Ok(Header { columns })
+        Ok(Header {
+            columns,
+            lists: None,
+        })
+    }
+
+    pub(super) fn read_lists(&mut self, lists: ListCells) {
+        self.lists = Some(lists);
     }
 
     pub(super) fn has_fields(&self) -> bool {
@@ -136,9 +145,16 @@ impl Header {
                 Column::Urls => found
                     .urls
                     .extend(cell.split_whitespace().map(str::to_owned)),
-                Column::Field(name) => keep_field(&mut found, name, cell),
+                Column::Field(name) => {
+                    let value = self.value_of(name, cell, Value::String);
+                    if value.is_null() {
+                        found.want.push(name.clone());
+                    }
+                    found.fields.insert(name.clone(), value);
+                }
                 Column::Value(name) if !is_blank(&cell) => {
-                    found.fields.insert(name.clone(), exported::value_of(cell));
+                    let value = self.value_of(name, cell, exported::value_of);
+                    found.fields.insert(name.clone(), value);
                 }
                 Column::Missing => found.want = missing(&cell)?,
                 Column::Value(_) | Column::Ignored => {}
@@ -147,6 +163,17 @@ impl Header {
         match found.urls.is_empty() {
             true => Err(String::from("it names no URL: the cell is empty")),
             false => Ok(found),
+        }
+    }
+}
+
+impl Header {
+    /// The value of a cell; `otherwise` is for one that is no list.
+    fn value_of(&self, field: &str, cell: String, otherwise: impl Fn(String) -> Value) -> Value {
+        match &self.lists {
+            _ if is_blank(&cell) => Value::Null,
+            Some(lists) if lists.has(field) => lists.value_of(field, cell),
+            _ => otherwise(cell),
         }
     }
 }
@@ -180,17 +207,6 @@ fn begins_with_scheme(text: &str) -> bool {
     let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     text.split_once("://")
         .is_some_and(|(scheme, _)| !scheme.is_empty() && scheme.chars().all(is_of_scheme))
-}
-
-fn keep_field(found: &mut Found, name: &str, cell: String) {
-    let value = match is_blank(&cell) {
-        true => Value::Null,
-        false => Value::String(cell),
-    };
-    if value.is_null() {
-        found.want.push(name.to_owned());
-    }
-    found.fields.insert(name.to_owned(), value);
 }
 
 /// The lines of one row.

@@ -27,6 +27,7 @@ pub(super) const SETTINGS: &[(&str, Kind)] = &[
     ("store", Kind::Text),
     ("cache", Kind::Text),
     ("dataset", Kind::Text),
+    ("list_separator", Kind::Text),
     ("state", Kind::Text),
     ("mappings", Kind::Text),
     ("keys", Kind::Text),

@@ -1,0 +1,210 @@
+//! One kind and one spelling for the numbers of a field: a table has them as texts, `1664.00`, and pages bring numbers,
+//! 193.0. Texts with leading zeros or other signs are no numbers, and neither are those of fields that have only texts.
+
+use serde_json::{Number, Value};
+
+use super::columns::Kind;
+
+/// Doubles have so many digits for certain.
+const EXACT_DIGITS: usize = 15;
+
+/// What is known of the values of a field.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Values {
+    /// The kind of those that are no texts.
+    others: Option<Kind>,
+    texts: Texts,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+enum Texts {
+    #[default]
+    None,
+    /// All are plain numbers; `decimals` are those of each, if all have equally many.
+    Numbers {
+        kind: Kind,
+        decimals: Option<usize>,
+    },
+    Any,
+}
+
+impl Values {
+    pub fn note(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.note_text(text),
+            other => {
+                self.others = match (self.others, Kind::of(other)) {
+                    (Some(one), Some(other)) => Some(one.with(other)),
+                    (one, other) => one.or(other),
+                }
+            }
+        }
+    }
+
+    fn note_text(&mut self, text: &str) {
+        let texts = std::mem::take(&mut self.texts);
+        self.texts = match (texts, plain(text)) {
+            (Texts::Any, _) | (_, None) => Texts::Any,
+            (Texts::None, Some((number, decimals))) => Texts::Numbers {
+                kind: kind_of(&number),
+                decimals: Some(decimals),
+            },
+            (
+                Texts::Numbers {
+                    kind,
+                    decimals: all,
+                },
+                Some((number, decimals)),
+            ) => Texts::Numbers {
+                kind: kind.with(kind_of(&number)),
+                decimals: all.filter(|all| *all == decimals),
+            },
+        };
+    }
+
+    fn has_numbers(&self) -> bool {
+        self.others.is_some_and(Kind::is_of_numbers)
+    }
+
+    /// `None`: no record has a value.
+    pub fn kind(&self) -> Option<Kind> {
+        match (self.others, &self.texts) {
+            (others, Texts::None) => others,
+            (None, _) => Some(Kind::Text),
+            (Some(others), Texts::Numbers { kind, .. }) if self.has_numbers() => {
+                Some(others.with(*kind))
+            }
+            (Some(others), _) => Some(others.with(Kind::Text)),
+        }
+    }
+
+    /// How many decimals numbers get in a text; `None`: they are written as they are.
+    pub fn decimals(&self) -> Option<usize> {
+        match &self.texts {
+            Texts::Numbers { decimals, .. } if self.has_numbers() => Some(decimals.unwrap_or(0)),
+            _ => None,
+        }
+    }
+}
+
+fn kind_of(number: &Number) -> Kind {
+    Kind::of(&Value::Number(number.clone())).unwrap_or(Kind::Number)
+}
+
+/// A text that is a number in the form that numbers have here, and how many decimals it has.
+fn plain(text: &str) -> Option<(Number, usize)> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
+    if !are_digits(whole) || !are_digits(fraction) || has_leading_zero {
+        return None;
+    }
+    let decimals = match digits.contains('.') {
+        true => fraction.len(),
+        false => 0,
+    };
+    let is_exact = decimals == 0 || whole.len() + decimals <= EXACT_DIGITS;
+    let number: Number = serde_json::from_str(text).ok().filter(|_| is_exact)?;
+    Some((number, decimals))
+}
+
+/// A number with so many decimals, or more if it has more.
+pub fn spelled(number: &Number, decimals: usize) -> String {
+    let text = number.to_string();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    match text.contains('e') || fraction.len() > decimals {
+        true => text,
+        false if decimals == 0 => whole.to_owned(),
+        false => format!("{whole}.{fraction:0<decimals$}"),
+    }
+}
+
+/// A value as a column of this kind has it.
+pub fn in_column(kind: Kind, value: Value) -> Value {
+    match &value {
+        Value::String(text) if kind.is_of_numbers() => {
+            plain(text).map_or(value, |(number, _)| Value::Number(number))
+        }
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn values(values: &[Value]) -> Values {
+        let mut noted = Values::default();
+        values.iter().for_each(|value| noted.note(value));
+        noted
+    }
+
+    #[test]
+    fn a_field_has_one_kind_and_one_number_of_decimals() {
+        use Kind::{Digits, Integer, Json, Number, Text};
+        let table = [
+            (vec![json!("1664.00"), json!(193.0)], Some(Number), Some(2)),
+            (vec![json!("12"), json!(193)], Some(Integer), Some(0)),
+            (vec![json!("12"), json!(193.0)], Some(Number), Some(0)),
+            (
+                vec![json!("5"), json!("7.25"), json!(1.5)],
+                Some(Number),
+                Some(0),
+            ),
+            (
+                vec![json!("-5.0"), json!(null), json!(1.5)],
+                Some(Number),
+                Some(1),
+            ),
+            (
+                vec![json!("9007199254740993"), json!(1.5)],
+                Some(Digits),
+                Some(0),
+            ),
+            // Without a number of a page, and with texts that are none, they are texts.
+            (vec![json!("1664.00"), json!("193")], Some(Text), None),
+            (vec![json!("01067"), json!(1067)], Some(Json), None),
+            (vec![json!("+5"), json!(5)], Some(Json), None),
+            (vec![json!("1e3"), json!(5)], Some(Json), None),
+            (vec![json!("12 €"), json!(5)], Some(Json), None),
+            (
+                vec![json!("0.12345678901234567"), json!(5)],
+                Some(Json),
+                None,
+            ),
+            (vec![json!("12"), json!(["a"])], Some(Json), None),
+            (vec![json!(193.0), json!(1664)], Some(Number), None),
+            (vec![json!(null)], None, None),
+        ];
+        for (of, kind, decimals) in table {
+            let noted = values(&of);
+            assert_eq!((noted.kind(), noted.decimals()), (kind, decimals), "{of:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_spelt_as_the_table_spells_them() {
+        let table = [
+            (json!(193.0), 2, "193.00"),
+            (json!(193), 2, "193.00"),
+            (json!(12.5), 2, "12.50"),
+            (json!(12.345), 2, "12.345"),
+            (json!(193.0), 0, "193"),
+            (json!(0.5), 0, "0.5"),
+            (json!(-0.1), 1, "-0.1"),
+            (json!(100), 0, "100"),
+            (json!(1e300), 2, "1e+300"),
+        ];
+        for (value, decimals, text) in table {
+            let number = value.as_number().unwrap();
+            let written = spelled(number, decimals);
+            assert_eq!(written, text);
+            let read: f64 = written.parse().unwrap();
+            assert_eq!(Some(read), value.as_f64(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Lists in a cell of a table: their entries, with a separator between them (`--list-separator`).
+//!
+//! A separator within an entry has a backslash before it, and so has a backslash before one. Which cells are lists, the
+//! mappings say: those of fields that have several values. All others are texts, whatever signs they have.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::exported;
+
+const MAX_BYTES: usize = 8;
+
+/// What stands between two entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListSeparator {
+    written: String,
+    /// Without the blanks around it.
+    mark: String,
+}
+
+impl FromStr for ListSeparator {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ListSeparator, String> {
+        let mark = text.trim();
+        let is_unfit = |c: char| c.is_alphanumeric() || "\"'\\[]{}-+.".contains(c);
+        let has_unfit = mark.chars().any(is_unfit) || text.chars().any(char::is_control);
+        if mark.is_empty() || text.len() > MAX_BYTES || has_unfit {
+            return Err(format!(
+                "`{}` cannot separate the entries of a list: use a sign such as `;` or `|`, with or without a space",
+                text.escape_debug()
+            ));
+        }
+        Ok(ListSeparator {
+            written: text.to_owned(),
+            mark: mark.to_owned(),
+        })
+    }
+}
+
+impl Display for ListSeparator {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl ListSeparator {
+    /// The entries of a cell. Blanks around them do not count, and empty ones are none.
+    fn split(&self, cell: &str) -> Vec<String> {
+        let mut entries = vec![String::new()];
+        let mut rest = cell;
+        while let Some(c) = rest.chars().next() {
+            if let Some(behind) = rest.strip_prefix(&self.mark) {
+                entries.push(String::new());
+                rest = behind;
+                continue;
+            }
+            let escaped = rest.strip_prefix('\\').unwrap_or_default();
+            let literal = match escaped.strip_prefix(&self.mark) {
+                Some(_) => &self.mark,
+                None if escaped.starts_with('\\') => "\\",
+                None => "",
+            };
+            if let Some(entry) = entries.last_mut() {
+                match literal {
+                    "" => entry.push(c),
+                    literal => entry.push_str(literal),
+                }
+            }
+            rest = match literal {
+                "" => &rest[c.len_utf8()..],
+                literal => &escaped[literal.len()..],
+            };
+        }
+        let entries = entries.into_iter();
+        let trimmed = entries.map(|entry| entry.trim().to_owned());
+        trimmed.filter(|entry| !entry.is_empty()).collect()
+    }
+
+    /// The cell of a list of texts; `None` if it would not be read as that list.
+    pub fn join(&self, list: &Value) -> Option<String> {
+        let texts: Vec<&str> = list
+            .as_array()?
+            .iter()
+            .map(Value::as_str)
+            .collect::<Option<_>>()?;
+        let escaped = |text: &&str| {
+            let text = text.replace('\\', "\\\\");
+            text.replace(&self.mark, &format!("\\{}", self.mark))
+        };
+        let cell = texts.iter().map(escaped).collect::<Vec<_>>();
+        let cell = cell.join(&self.written);
+        let lists = ListCells {
+            separator: self.clone(),
+            fields: BTreeSet::from([String::new()]),
+        };
+        (!texts.is_empty() && lists.value_of("", cell.clone()) == *list).then_some(cell)
+    }
+}
+
+/// Which cells of a table are lists, and how they are written.
+#[derive(Debug, Clone)]
+pub struct ListCells {
+    pub separator: ListSeparator,
+    pub fields: BTreeSet<String>,
+}
+
+impl ListCells {
+    pub fn has(&self, field: &str) -> bool {
+        self.fields.contains(field)
+    }
+
+    /// The value of a cell that is not blank. Lists that are written as JSON are lists as well.
+    pub fn value_of(&self, field: &str, cell: String) -> Value {
+        if !self.has(field) {
+            return Value::String(cell);
+        }
+        match exported::value_of(cell.clone()) {
+            Value::String(text) if text == cell => Value::from(self.separator.split(&cell)),
+            value => value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cells(separator: &str) -> ListCells {
+        ListCells {
+            separator: separator.parse().unwrap(),
+            fields: BTreeSet::from([String::from("tags")]),
+        }
+    }
+
+    #[test]
+    fn cells_are_read_as_their_field_says() {
+        let table = [
+            ("tags", "a;b", json!(["a", "b"])),
+            ("tags", " a ; b c ;", json!(["a", "b c"])),
+            ("tags", "a", json!(["a"])),
+            ("tags", "a;;b", json!(["a", "b"])),
+            ("tags", r"a\;b;c", json!(["a;b", "c"])),
+            ("tags", r"a\\;b", json!([r"a\", "b"])),
+            ("tags", r"C:\dir;b", json!([r"C:\dir", "b"])),
+            ("tags", r#"["a;b"]"#, json!(["a;b"])),
+            ("tags", "[draft];b", json!(["[draft]", "b"])),
+            ("tags", "null", json!(["null"])),
+            ("note", "a;b", json!("a;b")),
+            ("note", r#"["a"]"#, json!(r#"["a"]"#)),
+        ];
+        for (field, cell, value) in table {
+            assert_eq!(cells(";").value_of(field, cell.to_owned()), value, "{cell}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_written_is_read_as_it_was() {
+        let pieces = [
+            "a", "", " ", ";", "; ", "|", "\\", "\\;", "\"", "[", "]", "{", ",", "\n", "ü", "null",
+        ];
+        // Every list of up to two entries of up to two pieces.
+        let mut entries: Vec<String> = Vec::new();
+        for one in pieces {
+            entries.extend(pieces.iter().map(|other| format!("{one}{other}")));
+        }
+        let mut joined = 0;
+        for separator in [";", "; ", "|", " / ", "||"] {
+            let cells = cells(separator);
+            for first in &entries {
+                for list in entries
+                    .iter()
+                    .map(|second| json!([first, second]))
+                    .chain([json!([first])])
+                {
+                    if let Some(cell) = cells.separator.join(&list) {
+                        joined += 1;
+                        assert_eq!(cells.value_of("tags", cell.clone()), list, "{cell:?}");
+                    }
+                }
+            }
+        }
+        assert!(joined > 50_000, "{joined}");
+    }
+
+    #[test]
+    fn a_separator_is_a_sign() {
+        for fit in [";", "|", "; ", ", ", " / ", "·", "||"] {
+            assert!(fit.parse::<ListSeparator>().is_ok(), "{fit:?}");
+        }
+        for unfit in [
+            "",
+            " ",
+            "a",
+            "1",
+            "\"",
+            "\\",
+            "\n",
+            ";\n",
+            "[",
+            "-",
+            ";;;;;;;;;",
+            " and ",
+        ] {
+            let refusal = unfit.parse::<ListSeparator>().unwrap_err();
+            assert!(refusal.contains("use a sign"), "{unfit:?}");
+        }
+    }
+}
