@@ -338,7 +338,8 @@ mod tests {
     fn the_links_of_records_widen_a_pattern_unless_it_would_match_another_kind() {
         let with_links = |own: &[&str], links: &[&str], others: &[&str]| {
             let (own, links, others) = (urls(own), urls(links), urls(others));
-            let (own, others): (Vec<&Url>, Vec<&Url>) = (own.iter().collect(), others.iter().collect());
+            let (own, others): (Vec<&Url>, Vec<&Url>) =
+                (own.iter().collect(), others.iter().collect());
             patterns_with_links(&own, &links, &others).join(" ")
         };
         let narrow = "^https?://made\\.example/item/[0-9]+$";
@@ -355,7 +356,9 @@ mod tests {
         ] {
             assert_eq!(with_links(&own, &links, &others), expected, "{links:?}");
         }
-        let many: Vec<String> = (0..30).map(|number| format!("/item/list{number}")).collect();
+        let many: Vec<String> = (0..30)
+            .map(|number| format!("/item/list{number}"))
+            .collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(with_links(&own, &["/item/lamp"], &many), narrow);
     }

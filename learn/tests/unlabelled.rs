@@ -109,7 +109,8 @@ fn an_anchor_that_stands_on_some_pages_only_reads_nothing_elsewhere_and_is_named
 
 #[test]
 fn no_filter_is_tighter_than_what_other_pages_show() {
-    let kinds: [(&str, fn(usize) -> String); 4] = [
+    type Kind = (&'static str, fn(usize) -> String);
+    let kinds: [Kind; 4] = [
         ("telephone numbers", |number| match number < KNOWN {
             true => format!("030 12345{number:02}"),
             false => format!("0341 9{number:03} - {}", number % 10),

@@ -185,7 +185,10 @@ pub(crate) async fn a_list_with_a_hole_is_none_and_the_page_is_named(clients: &C
     assert_eq!(kept["missing"], json!(["works"]));
     assert_eq!(kept["candidates"]["works"].as_array().unwrap().len(), 2);
     let gap = &kept["doubts"][url(2)];
-    assert_eq!((&gap["why"], &gap["mapping"]), (&json!("gap"), &json!("people")));
+    assert_eq!(
+        (&gap["why"], &gap["mapping"]),
+        (&json!("gap"), &json!("people"))
+    );
     let counts = store.field_counts(&crawl_id()).await.unwrap();
     let doubts = json!(counts.doubts);
     assert_eq!(doubts, json!({"gap": {"people": 1}}));

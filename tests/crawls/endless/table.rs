@@ -334,7 +334,7 @@ pub const SITES: [Row; 21] = [
     ("calendar-of-concerts", "/concerts?month=0", |path, _| {
         let at = number(path);
         // Every tenth month there is one.
-        let event = if at % 10 == 0 {
+        let event = if at.is_multiple_of(10) {
             format!("<p>{} plays</p>", name(at))
         } else {
             String::new()

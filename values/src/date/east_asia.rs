@@ -46,10 +46,7 @@ fn with_marks(text: &str) -> String {
         .replace(['時', '时', '点', '點', '分'], ":")
         .replace('秒', " ");
     let text = text.replace(": ", ":");
-    let parts: Vec<String> = text
-        .split_whitespace()
-        .map(with_whole_clock)
-        .collect();
+    let parts: Vec<String> = text.split_whitespace().map(with_whole_clock).collect();
     let text = parts.join(" ").replace("- ", "-").replace(" -", "-");
     text.trim_matches('-').to_owned()
 }
