@@ -258,6 +258,7 @@ impl Witness {
     ) -> Option<String> {
         let sql = "SELECT name FROM sites s
             WHERE queued > 0 AND max(due_at_ms, block_until_ms, rest_until_ms) <= ?1
+                AND coalesce(last_start_ms + rule_delay_ms, 0) <= ?1 -- a delay set since the last request
                 AND pages_left IS NOT 0
                 AND (in_window = 1 OR NOT EXISTS (SELECT 1 FROM sites WHERE in_window = 1))
                 AND NOT (?3 AND EXISTS (SELECT 1 FROM tasks WHERE state = 1))
