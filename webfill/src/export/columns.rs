@@ -217,7 +217,7 @@ pub fn urls_of_record(record: &Value) -> Vec<String> {
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
 /// Whether a text is a number that is a text only because no number of JSON has all of its digits.
-fn is_long_number(text: &str) -> bool {
+pub fn is_long_number(text: &str) -> bool {
     let number = (text.len() > 15)
         .then(|| Decimal::of_plain_text(text))
         .flatten();

@@ -3,7 +3,7 @@
 
 use serde_json::{Number, Value};
 
-use super::columns::Kind;
+use super::columns::{Kind, is_long_number};
 
 /// Doubles have so many digits for certain.
 const EXACT_DIGITS: usize = 15;
@@ -43,21 +43,18 @@ impl Values {
 
     fn note_text(&mut self, text: &str) {
         let texts = std::mem::take(&mut self.texts);
-        self.texts = match (texts, plain(text)) {
+        self.texts = match (texts, number_in(text)) {
             (Texts::Any, _) | (_, None) => Texts::Any,
-            (Texts::None, Some((number, decimals))) => Texts::Numbers {
-                kind: kind_of(&number),
-                decimals: Some(decimals),
-            },
+            (Texts::None, Some((kind, decimals))) => Texts::Numbers { kind, decimals },
             (
                 Texts::Numbers {
-                    kind,
+                    kind: before,
                     decimals: all,
                 },
-                Some((number, decimals)),
+                Some((kind, decimals)),
             ) => Texts::Numbers {
-                kind: kind.with(kind_of(&number)),
-                decimals: all.filter(|all| *all == decimals),
+                kind: before.with(kind),
+                decimals: all.filter(|_| all == decimals),
             },
         };
     }
@@ -87,8 +84,14 @@ impl Values {
     }
 }
 
-fn kind_of(number: &Number) -> Kind {
-    Kind::of(&Value::Number(number.clone())).unwrap_or(Kind::Number)
+/// The kind of a number that is a text, and how many decimals it has, if that counts.
+fn number_in(text: &str) -> Option<(Kind, Option<usize>)> {
+    if is_long_number(text) {
+        return Some((Kind::LongDigits, None));
+    }
+    let (number, decimals) = plain(text)?;
+    let kind = Kind::of(&Value::Number(number))?;
+    Some((kind, Some(decimals)))
 }
 
 /// A text that is a number in the form that numbers have here, and how many decimals it has.
