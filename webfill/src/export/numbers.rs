@@ -124,10 +124,10 @@ pub fn spelled(number: &Number, decimals: usize) -> String {
     }
 }
 
-/// A value as a column of this kind has it.
+/// A value as a column of this kind has it. Where numbers are digits, a text of them is right as it is.
 pub fn in_column(kind: Kind, value: Value) -> Value {
     match &value {
-        Value::String(text) if kind.is_of_numbers() => {
+        Value::String(text) if kind.is_of_numbers() && kind != Kind::Digits => {
             plain(text).map_or(value, |(number, _)| Value::Number(number))
         }
         _ => value,
@@ -176,8 +176,13 @@ mod tests {
             (vec![json!("12 €"), json!(5)], Some(Json), None),
             (
                 vec![json!("0.12345678901234567"), json!(5)],
-                Some(Json),
-                None,
+                Some(Digits),
+                Some(0),
+            ),
+            (
+                vec![json!("18446744073709551616"), json!(1.5)],
+                Some(Digits),
+                Some(0),
             ),
             (vec![json!("12"), json!(["a"])], Some(Json), None),
             (vec![json!(193.0), json!(1664)], Some(Number), None),
