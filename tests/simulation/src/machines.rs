@@ -147,7 +147,13 @@ impl World {
             return;
         };
         let (now_ms, name) = (self.now_ms, attempts.supervisor.clone());
-        let seen = self.machines_seen.of_names.entry(name.clone()).or_default();
+        // A new dispatcher does not know for how long nothing was answered before.
+        let unknown = || Seen {
+            answered_ms: now_ms,
+            ..Seen::default()
+        };
+        let seen = self.machines_seen.of_names.entry(name.clone());
+        let seen = seen.or_insert_with(unknown);
         let is_cut_off = seen.cut_off.is_some();
         seen.failed.retain(|(.., at_ms)| at_ms + WITHIN_MS > now_ms);
         let failed = attempts.failed.iter();
