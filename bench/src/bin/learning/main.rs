@@ -62,7 +62,7 @@ const WANTED: Least = Least {
         Limit::None,
         Limit::AtLeast(0.95),
         Limit::None,
-        // In one draw of thirty one record of five is right; then the field is left out, as it should be.
+        // In some draws one record of five is right; then the field is left out, as it should be.
         Limit::AtLeast(0.95),
     ],
     precision: Limit::AtLeast(0.985),
