@@ -9,8 +9,8 @@ use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use regex::{Captures, Regex};
 
-/// Time zones, in hours from UTC, in which a date is compared with the day of the fetch. Zones farther east would
-/// also match the date of tomorrow, which may be content.
+/// A date counts as the day of the fetch if it is that day in one of these time zones, in hours from UTC. Zones
+/// farther east would also match tomorrow's date, which may be content.
 const ZONES: std::ops::RangeInclusive<i8> = -8..=9;
 
 fn compiled(pattern: &str) -> Regex {

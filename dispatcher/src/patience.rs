@@ -18,7 +18,7 @@ const MOST_GROWTHS: u32 = 12;
 /// The longest time between two requests that workers learn from a site's refusals.
 const LONGEST_PACE_MS: i64 = 60_000;
 
-/// A site that refuses so many requests in a row at its pace does not answer.
+/// After this many refusals in a row at the pace learned for it, a site counts as not answering.
 const MOST_WAITS_OF_PACE: u32 = 8;
 
 /// See the module.

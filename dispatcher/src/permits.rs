@@ -48,7 +48,7 @@ pub(crate) const TOO_MUCH: &str = "too many requests at once: read the pending a
 const TOO_MANY_CONNECTIONS: &str =
     "this key has requests pending on too many connections: use fewer, or wait for their answers";
 
-/// Who has so many times as much as is allowed under way is not even refused any more, and who sends as much again is
+/// A client with this many times its allowance pending gets no more refusals. If it then sends as much again, it is
 /// disconnected.
 const UNHEARD_BEYOND: usize = 4;
 
