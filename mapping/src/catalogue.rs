@@ -108,6 +108,7 @@ pub(crate) fn refusal(parameter: impl Into<String>, message: impl Into<String>) 
 pub(crate) const ALL: &[&Entry] = &[
     &processors::select::XPATH,
     &processors::select::CSS,
+    &processors::cell::CELL,
     &processors::regex::REGEX,
     &processors::json::JSONPATH,
     &processors::json_ld::JSON_LD,

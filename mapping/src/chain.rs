@@ -10,7 +10,7 @@ pub(crate) trait Watch {
     /// Whether it needs the processors' inputs; if not, they are not kept.
     const LOOKS: bool;
 
-    fn step(&mut self, step: &Step, input: &[Item<'_>], output: &[Item<'_>], run: &Run<'_>);
+    fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>);
 }
 
 /// The observer that does nothing.
@@ -19,13 +19,14 @@ pub(crate) struct Unwatched;
 impl Watch for Unwatched {
     const LOOKS: bool = false;
 
-    fn step(&mut self, _: &Step, _: &[Item<'_>], _: &[Item<'_>], _: &Run<'_>) {}
+    fn step<'p>(&mut self, _: &Step, _: &[Item<'p>], _: &[Item<'p>], _: &Run<'p>) {}
 }
 
 impl Chain {
-    /// Runs the chain on the page. Texts that show nothing are dropped from the result.
+    /// Runs the chain on the page, or a part of it. Texts that show nothing are dropped from the result.
     pub(crate) fn run<'p, W: Watch>(
         &self,
+        start: Item<'p>,
         run: &Run<'p>,
         watch: &mut W,
     ) -> Result<Vec<Item<'p>>, OutOfTime> {
@@ -36,14 +37,45 @@ impl Chain {
         if run.page.has_only_metadata() && !from_metadata {
             return Ok(Vec::new());
         }
-        let mut items = vec![Item::Page];
-        for step in &self.steps {
-            run.check_time()?;
-            let input = if W::LOOKS { items.clone() } else { Vec::new() };
-            items = step.processor.apply(items, run)?;
-            watch.step(step, &input, &items, run);
-        }
+        let mut items = run_steps(&self.steps, vec![start], run, watch)?;
         items.retain(|item| !webfill_values::is_blank(&run.text(item)));
         Ok(items)
     }
+
+    /// Runs the chain, so that each value that its first step finds keeps its place, as `None` if the others leave
+    /// nothing of it.
+    pub(crate) fn run_in_place<'p, W: Watch>(
+        &self,
+        start: Item<'p>,
+        run: &Run<'p>,
+        watch: &mut W,
+    ) -> Result<Vec<Option<Item<'p>>>, OutOfTime> {
+        let Some((first, others)) = self.steps.split_first() else {
+            return Ok(Vec::new());
+        };
+        let found = run_steps(std::slice::from_ref(first), vec![start], run, watch)?;
+        let left = found.into_iter().map(|item| {
+            let left = run_steps(others, vec![item], run, watch)?;
+            let mut shown = left
+                .into_iter()
+                .filter(|item| !webfill_values::is_blank(&run.text(item)));
+            Ok(shown.next())
+        });
+        left.collect()
+    }
+}
+
+fn run_steps<'p, W: Watch>(
+    steps: &[Step],
+    mut items: Vec<Item<'p>>,
+    run: &Run<'p>,
+    watch: &mut W,
+) -> Result<Vec<Item<'p>>, OutOfTime> {
+    for step in steps {
+        run.check_time()?;
+        let input = if W::LOOKS { items.clone() } else { Vec::new() };
+        items = step.processor.apply(items, run)?;
+        watch.step(step, &input, &items, run);
+    }
+    Ok(items)
 }

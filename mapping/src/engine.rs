@@ -15,6 +15,7 @@ use crate::link_scan::scan_links;
 use crate::mapping::{Chain, Field, Mapping};
 use crate::page::Page;
 use crate::robots_directives;
+use crate::row_extraction::listings;
 use crate::run::{OutOfTime, Run};
 use crate::selectors::CompiledSelectors;
 use crate::set::{MappingIndex, MappingSet};
@@ -151,7 +152,8 @@ impl Engine {
             for field in &mapping.fields {
                 run.set_subject(format!("field {}", field.name));
                 run.take_undecided();
-                let found = field_value(field, &field.alternatives, run, &mut Unwatched)?;
+                let found =
+                    field_value(field, &field.alternatives, Item::Page, run, &mut Unwatched)?;
                 if let Some((value, index)) = found {
                     bytes += memory_of(&value);
                     if bytes > self.limits.fields_bytes {
@@ -169,6 +171,7 @@ impl Engine {
                         .insert(field.name.clone(), Value::from(UNDECIDED));
                 }
             }
+            extraction.listings = listings(mapping, run)?;
             if wants.mapped_links {
                 extraction.links = mapped_links(mapping, run)?;
             }
@@ -212,7 +215,7 @@ const MAX_FEEDS: usize = 20;
 /// Bytes of a value beside its text, about.
 const VALUE_BYTES: usize = 64;
 
-fn memory_of(value: &Value) -> usize {
+pub(crate) fn memory_of(value: &Value) -> usize {
     let content = match value {
         Value::String(text) => text.len(),
         Value::Array(values) => values.iter().map(memory_of).sum(),
@@ -228,29 +231,36 @@ fn memory_of(value: &Value) -> usize {
 }
 
 /// The value of a field, and the index of the alternative that it is of: the first that yields one.
-pub(crate) fn field_value<W: Watch>(
+pub(crate) fn field_value<'p, W: Watch>(
     field: &Field,
     alternatives: &[Chain],
-    run: &Run<'_>,
+    start: Item<'p>,
+    run: &Run<'p>,
     watch: &mut W,
 ) -> Result<Option<(Value, usize)>, OutOfTime> {
     for (index, chain) in alternatives.iter().enumerate() {
-        let items = chain.run(run, watch)?;
-        if !items.is_empty() {
+        let items: Vec<Option<Item<'_>>> = match field.keep_empty {
+            true => chain.run_in_place(start.clone(), run, watch)?,
+            false => {
+                let items = chain.run(start.clone(), run, watch)?;
+                items.into_iter().map(Some).collect()
+            }
+        };
+        if items.iter().any(Option::is_some) {
             return Ok(value_of(field, items, run).map(|value| (value, index)));
         }
     }
     Ok(None)
 }
 
-fn value_of(field: &Field, mut items: Vec<Item<'_>>, run: &Run<'_>) -> Option<Value> {
+fn value_of(field: &Field, mut items: Vec<Option<Item<'_>>>, run: &Run<'_>) -> Option<Value> {
     if !field.multiple {
         items.truncate(1);
     }
     let mut values = Vec::with_capacity(items.len());
     let mut bytes = 0;
     for item in items {
-        let value = json_value(item, run);
+        let value = item.map_or(Value::Null, |item| json_value(item, run));
         bytes += value.as_str().map_or(0, str::len);
         values.push(value);
         if bytes > run.limits.step_bytes {
@@ -283,7 +293,7 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     let mut links = Links::new(run.page, run.page.base(), run.limits.links);
     for (number, parser) in mapping.url_parsers.iter().enumerate() {
         run.set_subject(format!("url_parsers[{number}]"));
-        for item in parser.run(run, &mut Unwatched)? {
+        for item in parser.run(Item::Page, run, &mut Unwatched)? {
             links.add(&run.text(&item));
         }
         run.check_time()?;

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use webfill_document::Shell;
 use webfill_urls::{Encoding, Url};
 
+use crate::row_extraction::Listing;
+
 /// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -63,6 +65,9 @@ pub struct Extraction {
     /// A text, a number, or a list of them where the field has `multiple`; fields without a value
     /// are not there.
     pub fields: Map<String, Value>,
+    /// The rows of the page, for each rule of the mapping.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub listings: Vec<Listing>,
     /// The fields whose value is not of their first chain, with the number of the alternative that has yielded
     /// it, from 1; and those without a value, though there is one on the page, because it can be read in two ways: 0.
     #[serde(skip_serializing_if = "Map::is_empty")]

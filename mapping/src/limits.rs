@@ -5,6 +5,10 @@
 pub struct Limits {
     /// Values that one processor may yield.
     pub values: usize,
+    /// Rows that one page may have for each rule.
+    pub rows: usize,
+    /// Bytes of one row.
+    pub row_bytes: usize,
     /// Bytes of one value; the page's own text is not a value.
     pub value_bytes: usize,
     /// Bytes of all values that one processor yields together.
@@ -29,6 +33,8 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             values: 10_000,
+            rows: 100_000,
+            row_bytes: 1 << 20,
             value_bytes: 1 << 20,
             step_bytes: 16 << 20,
             fields_bytes: 64 << 20,

@@ -7,6 +7,7 @@ use crate::fault::quoted;
 use crate::parameters::Parameters;
 use crate::reader::{At, Key, Object, Reader};
 use crate::request_headers::{REQUEST_HEADERS, request_header};
+use crate::rows::{RowRule, read_rows};
 use crate::run::Processor;
 use crate::selectors::Selectors;
 use crate::url_pattern::UrlPattern;
@@ -24,6 +25,7 @@ pub(crate) struct Mapping {
     pub(crate) match_fields: Vec<String>,
     pub(crate) url_parsers: Vec<Chain>,
     pub(crate) fields: Vec<Field>,
+    pub(crate) rows: Vec<RowRule>,
 }
 
 /// In which lane a mapping wants its pages to be read, whatever their crawl's.
@@ -47,6 +49,8 @@ pub(crate) struct Field {
     pub(crate) multiple: bool,
     /// Its list goes on over further pages of the mapping.
     pub(crate) continues: bool,
+    /// Values that are empty keep their places in its list.
+    pub(crate) keep_empty: bool,
     pub(crate) alternatives: Vec<Chain>,
 }
 
@@ -63,14 +67,14 @@ pub(crate) struct Step {
     pub(crate) processor: Box<dyn Processor>,
 }
 
-const fn required(name: &'static str) -> Key {
+pub(crate) const fn required(name: &'static str) -> Key {
     Key {
         name,
         required: true,
     }
 }
 
-const fn optional(name: &'static str) -> Key {
+pub(crate) const fn optional(name: &'static str) -> Key {
     Key {
         name,
         required: false,
@@ -88,6 +92,7 @@ pub(crate) const MAPPING_KEYS: &[Key] = &[
     optional("match"),
     optional("url_parsers"),
     optional("fields"),
+    optional("rows"),
 ];
 pub(crate) const URL_PATTERN_KEYS: &[Key] = &[
     required("type"),
@@ -100,6 +105,7 @@ pub(crate) const FIELD_KEYS: &[Key] = &[
     optional("description"),
     optional("multiple"),
     optional("continues"),
+    optional("keep_empty"),
     optional("processors"),
     optional("alternatives"),
 ];
@@ -131,6 +137,7 @@ pub(crate) fn read_mapping(
         .filter_map(|parser| read_url_parser(parser, reader, selectors))
         .collect();
     let fields = read_fields(&object, reader, selectors);
+    let rows = read_rows(&object, reader, selectors);
     let match_fields = read_match(&object, &fields, reader);
     let mapping = Mapping {
         name: name?,
@@ -141,6 +148,7 @@ pub(crate) fn read_mapping(
         match_fields,
         url_parsers,
         fields,
+        rows,
     };
     Some((mapping, url_patterns))
 }
@@ -174,7 +182,7 @@ fn read_match(object: &Object<'_>, fields: &[Field], reader: &mut Reader<'_>) ->
     names
 }
 
-fn read_name(
+pub(crate) fn read_name(
     object: &Object<'_>,
     is_right: fn(&str) -> bool,
     form: &str,
@@ -196,7 +204,7 @@ fn read_name(
     Some(name.to_owned())
 }
 
-fn is_field_name(name: &str) -> bool {
+pub(crate) fn is_field_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name
             .chars()
@@ -302,7 +310,32 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
         let path = format!("{}.continues", at.path);
         reader.fault(&path, "only a list goes over several pages: set `multiple`");
     }
-    let alternatives = match (object.get("processors"), object.get("alternatives")) {
+    let keep_empty = reader.boolean_of(&object, "keep_empty").unwrap_or(false);
+    if keep_empty && !multiple {
+        let path = format!("{}.keep_empty", at.path);
+        reader.fault(
+            &path,
+            "only in a list are there places to keep: set `multiple`",
+        );
+    }
+    let alternatives = read_chains(at, &object, reader, selectors);
+    Some(Field {
+        name: name?,
+        multiple,
+        continues,
+        keep_empty,
+        alternatives,
+    })
+}
+
+/// The chains of a field.
+pub(crate) fn read_chains(
+    at: &At<'_>,
+    object: &Object<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Vec<Chain> {
+    match (object.get("processors"), object.get("alternatives")) {
         (Some(processors), None) => vec![read_chain(&processors, reader, selectors)],
         (None, Some(alternatives)) => read_alternatives(&alternatives, reader, selectors),
         _ => {
@@ -312,13 +345,7 @@ fn read_field(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -
             );
             Vec::new()
         }
-    };
-    Some(Field {
-        name: name?,
-        multiple,
-        continues,
-        alternatives,
-    })
+    }
 }
 
 fn read_alternatives(
@@ -336,7 +363,7 @@ fn read_alternatives(
         .collect()
 }
 
-fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Chain {
+pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Chain {
     let entries = reader.list(at);
     if at.value.as_array().is_some_and(Vec::is_empty) {
         reader.fault(&at.path, "there are no processors");

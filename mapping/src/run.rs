@@ -2,12 +2,16 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Instant;
+
+use webfill_document::NodeRef;
 
 use crate::item::Item;
 use crate::limits::Limits;
 use crate::page::Page;
 use crate::selectors::CompiledSelectors;
+use crate::tables::{Table, Tables};
 use crate::trace::Reading;
 
 /// One step of a chain: maps a list of values to a list.
@@ -41,6 +45,9 @@ pub(crate) struct Run<'p> {
     subject: RefCell<String>,
     /// A value was left out that can be read in two ways, or in none.
     undecided: Cell<bool>,
+    tables: RefCell<Tables<'p>>,
+    /// Values that one processor may yield.
+    most_values: Cell<usize>,
 }
 
 impl<'p> Run<'p> {
@@ -59,7 +66,22 @@ impl<'p> Run<'p> {
             warnings_left_out: Cell::new(0),
             subject: RefCell::default(),
             undecided: Cell::new(false),
+            tables: RefCell::default(),
+            most_values: Cell::new(limits.values),
         }
+    }
+
+    /// Does something in which a processor may yield more values than usual.
+    pub(crate) fn with_most_values<T>(&self, most: usize, work: impl FnOnce() -> T) -> T {
+        let usual = self.most_values.replace(most);
+        let done = work();
+        self.most_values.set(usual);
+        done
+    }
+
+    /// The table of a row.
+    pub(crate) fn table_of(&self, row: NodeRef<'p>) -> Option<Rc<Table<'p>>> {
+        self.tables.borrow_mut().of_row(row)
     }
 
     pub(crate) fn set_subject(&self, subject: String) {
@@ -119,7 +141,7 @@ impl<'p> Run<'p> {
         self.deadline
     }
 
-    pub(crate) fn text<'i>(&'i self, item: &'i Item<'p>) -> Cow<'i, str> {
+    pub(crate) fn text<'i>(&'i self, item: &'i Item<'_>) -> Cow<'i, str> {
         item.text(self.page.text())
     }
 
@@ -204,8 +226,9 @@ impl<'p> Output<'_, 'p> {
     /// Adds an item; false means that no more is wanted.
     pub(crate) fn push(&mut self, item: Item<'p>) -> bool {
         let limits = self.run.limits;
-        if self.items.len() >= limits.values {
-            self.stop(format_args!("more than {} values", limits.values));
+        let most = self.run.most_values.get();
+        if self.items.len() >= most {
+            self.stop(format_args!("more than {most} values"));
         } else if self.bytes > limits.step_bytes {
             self.stop(format_args!(
                 "more than {} bytes of values",

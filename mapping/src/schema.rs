@@ -10,6 +10,7 @@ use crate::mapping::{
 };
 use crate::reader::Key;
 use crate::request_headers::REQUEST_HEADERS;
+use crate::rows::{ORIGINS, ROW_FIELD_KEYS, ROW_KEYS};
 use crate::url_pattern::KINDS;
 
 /// The JSON Schema of a mapping file.
@@ -39,6 +40,8 @@ fn definitions() -> Value {
             _ => text("What these links are."),
         }),
         "field": field(),
+        "rows": rows(),
+        "row_field": row_field(),
         "chain": chain,
         "processor": processor(),
     })
@@ -101,6 +104,10 @@ fn mapping() -> Value {
             "items": reference("field"),
             "description": "What to extract.",
         }),
+        "rows" => json!({
+            "oneOf": [reference("rows"), {"type": "array", "items": reference("rows")}],
+            "description": "What the pages list: each row becomes a record of a dataset.",
+        }),
         "$schema" => text("For editors."),
         _ => text("What the mapping is for."),
     })
@@ -141,6 +148,11 @@ fn field() -> Value {
             "default": false,
             "description": "true: the list goes on over further pages of the mapping, to which its url_parsers lead; a record gets the values of all of them.",
         }),
+        "keep_empty" => json!({
+            "type": "boolean",
+            "default": false,
+            "description": "true: a value of the list that is empty keeps its place, as null. To read several lists side by side, `rows` are the right way.",
+        }),
         "multiple" => json!({
             "type": "boolean",
             "default": false,
@@ -156,6 +168,81 @@ fn field() -> Value {
         _ => text("What the field holds."),
     });
     schema["oneOf"] = json!([{"required": ["processors"]}, {"required": ["alternatives"]}]);
+    schema
+}
+
+fn rows() -> Value {
+    object(ROW_KEYS, |key| match key {
+        "dataset" => json!({
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200,
+            "description": "The dataset that the rows are records of.",
+        }),
+        "select" => json!({
+            "$ref": "#/$defs/chain",
+            "description": "Yields the rows: elements, the rows of a table, or JSON objects.",
+        }),
+        "fields" => json!({
+            "type": "array",
+            "minItems": 1,
+            "items": reference("row_field"),
+            "description": "What each row holds; a field that a row has no value for is null in it.",
+        }),
+        "key" => json!({
+            "type": "array",
+            "minItems": 1,
+            "items": {"type": "string", "pattern": FIELD_NAME},
+            "description": "The fields that tell one row from another: the same key is the same record.",
+        }),
+        "complete" => json!({
+            "type": "boolean",
+            "default": false,
+            "description": "true: a listing that was read to its end has all rows; those that it had before and has no more are gone.",
+        }),
+        _ => text("What these rows are."),
+    })
+}
+
+fn row_field() -> Value {
+    let mut schema = object(ROW_FIELD_KEYS, |key| match key {
+        "name" => json!({
+            "type": "string",
+            "pattern": FIELD_NAME,
+            "maxLength": 100,
+            "description": "The field's name, unique in the row.",
+        }),
+        "from" => {
+            let names =
+                ORIGINS.map(|(name, meaning)| json!({"const": name, "description": meaning}));
+            json!({"oneOf": names, "default": "row", "description": "Where the field is read."})
+        }
+        "record_field" => json!({
+            "type": "string",
+            "description": "With `from` `record`: which field of the record, if it is not called as this one; `_id` is its id.",
+        }),
+        "multiple" => json!({
+            "type": "boolean",
+            "default": false,
+            "description": "Take all values as a list, not the first alone.",
+        }),
+        "processors" => json!({
+            "$ref": "#/$defs/chain",
+            "description": "Processors; the first works on the row.",
+        }),
+        "alternatives" => json!({
+            "type": "array",
+            "minItems": 1,
+            "items": reference("chain"),
+            "description": "Several chains: the first that yields a value gives the field's.",
+        }),
+        _ => text("What the field holds."),
+    });
+    schema["oneOf"] = json!([
+        {"required": ["processors"]},
+        {"required": ["alternatives"]},
+        {"required": ["from"], "properties": {"from": {"const": "record"}, "processors": false, "alternatives": false}},
+    ]);
     schema
 }
 

@@ -154,7 +154,7 @@ fn trace_field(field: &Field, run: &Run<'_>) -> FieldTrace {
     for chain in &field.alternatives {
         let mut steps = Steps::default();
         let one = std::slice::from_ref(chain);
-        let found = field_value(field, one, run, &mut steps);
+        let found = field_value(field, one, Item::Page, run, &mut steps);
         alternatives.push(steps.0);
         if let Ok(Some((found, _))) = found {
             value = found;
@@ -180,7 +180,7 @@ fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
     run.set_subject(format!("url_parsers[{number}]"));
     let mut steps = Steps::default();
     let mut links = Links::new(run.page, run.page.base(), run.limits.links);
-    if let Ok(items) = chain.run(run, &mut steps) {
+    if let Ok(items) = chain.run(Item::Page, run, &mut steps) {
         items.iter().for_each(|item| links.add(&run.text(item)));
     }
     let links = links.finish(run);
@@ -199,7 +199,7 @@ struct Steps(Vec<StepTrace>);
 impl Watch for Steps {
     const LOOKS: bool = true;
 
-    fn step(&mut self, step: &Step, input: &[Item<'_>], output: &[Item<'_>], run: &Run<'_>) {
+    fn step<'p>(&mut self, step: &Step, input: &[Item<'p>], output: &[Item<'p>], run: &Run<'p>) {
         let output = Values::of(output, true, run);
         let mut reading = step.processor.reading(input, run);
         // The reading is of the first values only.

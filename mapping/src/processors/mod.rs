@@ -1,6 +1,7 @@
 //! The processors, in one file for each family. Each is declared by an entry of the
 //! [catalogue](crate::catalogue), which documents it.
 
+pub(crate) mod cell;
 pub(crate) mod date;
 pub(crate) mod json;
 pub(crate) mod json_ld;

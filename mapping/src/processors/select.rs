@@ -176,7 +176,7 @@ fn places<'p>(items: &[Item<'p>], run: &Run<'p>) -> Vec<NodeRef<'p>> {
 }
 
 /// The node to search from.
-fn place<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
+pub(super) fn place<'p>(item: &Item<'p>, run: &Run<'p>) -> Option<NodeRef<'p>> {
     match item {
         Item::Page => run.page.document(run).map(Document::root),
         Item::Node(node) => Some(*node),

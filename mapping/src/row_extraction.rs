@@ -1,0 +1,139 @@
+//! Reads the rows of a page: each field relative to its row.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::chain::Unwatched;
+use crate::engine::{field_value, memory_of};
+use crate::item::Item;
+use crate::mapping::Mapping;
+use crate::rows::{Origin, RowField, RowRule};
+use crate::run::{OutOfTime, Run};
+
+/// The rows that one rule of a mapping has found on a page.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Listing {
+    /// The dataset that the rows are records of.
+    pub dataset: String,
+    /// The fields that tell one row from another.
+    pub key: Vec<String>,
+    /// Fields of the rows whose values are those of the record that the page was fetched for: the row's field, and
+    /// the record's, or [`crate::RECORD_ID`].
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub from_record: Map<String, Value>,
+    /// Once all pages of the listing are read, rows that it had before and has no more are gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub complete: bool,
+    /// Rows were left out because the page has too many, or too much.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    pub rows: Vec<Row>,
+}
+
+/// One row. A field without a value is null.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Which element of the page it is, counted from 0; those without any value are counted as well.
+    pub position: usize,
+    #[serde(flatten)]
+    pub fields: Map<String, Value>,
+}
+
+/// All listings of a page, in the order of the mapping's rules.
+pub(crate) fn listings(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<Listing>, OutOfTime> {
+    let mut bytes = 0;
+    let rules = mapping.rows.iter();
+    rules.map(|rule| listing(rule, run, &mut bytes)).collect()
+}
+
+fn listing(rule: &RowRule, run: &Run<'_>, bytes: &mut usize) -> Result<Listing, OutOfTime> {
+    run.set_subject(format!("rows of {}", rule.dataset));
+    let mut listing = Listing {
+        dataset: rule.dataset.clone(),
+        key: rule.key.clone(),
+        from_record: from_record(rule),
+        complete: rule.is_complete,
+        ..Listing::default()
+    };
+    let elements = run.with_most_values(run.limits.rows, || {
+        rule.select.run(Item::Page, run, &mut Unwatched)
+    })?;
+    listing.cut = elements.len() >= run.limits.rows;
+    let mut of_page = HashMap::new();
+    for (position, element) in elements.into_iter().enumerate() {
+        run.check_time()?;
+        let mut fields = Map::new();
+        let mut row_bytes = 0;
+        for one in &rule.fields {
+            let value = row_value(one, &element, &mut of_page, run)?;
+            row_bytes += memory_of(&value);
+            fields.insert(one.field.name.clone(), value);
+        }
+        // What the page as a whole says does not make a row of an empty element, such as a separator.
+        if !rule
+            .fields
+            .iter()
+            .any(|one| one.origin == Origin::Row && !fields[&one.field.name].is_null())
+        {
+            continue;
+        }
+        if row_bytes > run.limits.row_bytes {
+            run.warn(format_args!(
+                "row {position} has more than {} bytes and was left out",
+                run.limits.row_bytes
+            ));
+            listing.cut = true;
+            continue;
+        }
+        *bytes += row_bytes;
+        if *bytes > run.limits.fields_bytes {
+            run.warn("the page's rows are too long together, the rest was dropped");
+            listing.cut = true;
+            break;
+        }
+        listing.rows.push(Row { position, fields });
+    }
+    Ok(listing)
+}
+
+fn from_record(rule: &RowRule) -> Map<String, Value> {
+    let named = rule.fields.iter().filter_map(|one| match &one.origin {
+        Origin::Record(field) => Some((one.field.name.clone(), field.clone().into())),
+        Origin::Row | Origin::Page | Origin::Url => None,
+    });
+    named.collect()
+}
+
+/// What the page as a whole says is read once for all of its rows.
+fn row_value<'r, 'p>(
+    one: &'r RowField,
+    row: &Item<'p>,
+    of_page: &mut HashMap<&'r str, Value>,
+    run: &Run<'p>,
+) -> Result<Value, OutOfTime> {
+    let read = |start: Item<'p>| -> Result<Value, OutOfTime> {
+        let found = field_value(
+            &one.field,
+            &one.field.alternatives,
+            start,
+            run,
+            &mut Unwatched,
+        )?;
+        Ok(found.map_or(Value::Null, |(value, _)| value))
+    };
+    let start = match one.origin {
+        Origin::Row => return read(row.clone()),
+        Origin::Record(_) => return Ok(Value::Null),
+        Origin::Page => Item::Page,
+        Origin::Url => Item::Text(run.page.url().as_str().into()),
+    };
+    let name = one.field.name.as_str();
+    if let Some(known) = of_page.get(name) {
+        return Ok(known.clone());
+    }
+    let value = read(start)?;
+    of_page.insert(name, value.clone());
+    Ok(value)
+}

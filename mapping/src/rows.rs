@@ -1,0 +1,228 @@
+//! Rows: what a mapping makes of a page that lists many things, such as a table, search results, reviews, or the
+//! answer of an API.
+
+use crate::fault::quoted;
+use crate::mapping::{
+    Chain, FIELD_NAME, Field, is_field_name, optional, read_chain, read_chains, read_name, required,
+};
+use crate::reader::{At, Key, Object, Reader};
+use crate::selectors::Selectors;
+
+/// Which parts of a page are rows, and what each of them holds.
+pub(crate) struct RowRule {
+    /// The dataset that the rows are records of.
+    pub(crate) dataset: String,
+    /// Yields one element, text or JSON object for each row.
+    pub(crate) select: Chain,
+    pub(crate) fields: Vec<RowField>,
+    /// The fields that tell one row from another, wherever they are listed.
+    pub(crate) key: Vec<String>,
+    /// A listing that was read to its end has all rows: those that it had before are gone.
+    pub(crate) is_complete: bool,
+}
+
+/// One field of a row.
+pub(crate) struct RowField {
+    pub(crate) origin: Origin,
+    pub(crate) field: Field,
+}
+
+/// Where a row's field is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Row,
+    Page,
+    /// The page's URL.
+    Url,
+    /// This field of the record that the page was fetched for, or [its id](RECORD_ID).
+    Record(String),
+}
+
+/// The name by which a row's field asks for the id of the page's record.
+pub const RECORD_ID: &str = "_id";
+
+/// The names of [`Origin`]s in mapping files.
+pub(crate) const ORIGINS: [(&str, &str); 4] = [
+    ("row", "the row"),
+    ("page", "the whole page"),
+    ("url", "the page's URL"),
+    ("record", "the record that the page was fetched for"),
+];
+
+pub(crate) const ROW_KEYS: &[Key] = &[
+    optional("description"),
+    required("dataset"),
+    required("select"),
+    required("fields"),
+    required("key"),
+    optional("complete"),
+];
+pub(crate) const ROW_FIELD_KEYS: &[Key] = &[
+    required("name"),
+    optional("description"),
+    optional("from"),
+    optional("record_field"),
+    optional("multiple"),
+    optional("processors"),
+    optional("alternatives"),
+];
+
+/// The rows of a mapping: a list of rules, or a single one.
+pub(crate) fn read_rows(
+    object: &Object<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Vec<RowRule> {
+    let Some(at) = object.get("rows") else {
+        return Vec::new();
+    };
+    let entries = match at.value.is_object() {
+        true => vec![at],
+        false => reader.list(&at),
+    };
+    entries
+        .iter()
+        .filter_map(|entry| read_rule(entry, reader, selectors))
+        .collect()
+}
+
+fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) -> Option<RowRule> {
+    let object = reader.object(at, ROW_KEYS)?;
+    reader.text_of(&object, "description");
+    let dataset = read_dataset(&object, reader);
+    let is_complete = reader.boolean_of(&object, "complete").unwrap_or(false);
+    let select = object
+        .get("select")
+        .map(|chain| read_chain(&chain, reader, selectors));
+    let mut fields: Vec<RowField> = Vec::new();
+    for at in reader.list_of(&object, "fields") {
+        let Some(field) = read_row_field(&at, reader, selectors) else {
+            continue;
+        };
+        if fields
+            .iter()
+            .any(|known| known.field.name == field.field.name)
+        {
+            let message = format!(
+                "another field is called {} already",
+                quoted(&field.field.name)
+            );
+            reader.fault(&format!("{}.name", at.path), message);
+        }
+        fields.push(field);
+    }
+    let key = read_key(&object, &fields, reader);
+    Some(RowRule {
+        dataset: dataset?,
+        select: select?,
+        fields,
+        key,
+        is_complete,
+    })
+}
+
+fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> {
+    let at = object.get("dataset")?;
+    let name = reader.text(&at)?;
+    let is_right = (1..=MAX_DATASET_BYTES).contains(&name.len())
+        && !name.contains(|c: char| c == '/' || c.is_control());
+    if !is_right {
+        let message = format!(
+            "bad dataset {}: it has 1 to {MAX_DATASET_BYTES} bytes, no `/` and no control characters",
+            quoted(name)
+        );
+        reader.fault(&at.path, message);
+    }
+    Some(name.to_owned())
+}
+
+/// As the store's.
+const MAX_DATASET_BYTES: usize = 200;
+
+fn read_key(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -> Vec<String> {
+    let mut key: Vec<String> = Vec::new();
+    let Some(at) = object.get("key") else {
+        return key;
+    };
+    let names = reader.list(&at);
+    if at.value.as_array().is_some_and(Vec::is_empty) {
+        let why = "without a key no row is known again: name the fields that tell one from another";
+        reader.fault(&at.path, why);
+    }
+    for at in names {
+        let Some(name) = reader.text(&at) else {
+            continue;
+        };
+        match fields.iter().find(|one| one.field.name == name) {
+            Some(one) if one.field.multiple => {
+                reader.fault(&at.path, "a list cannot be part of a key");
+            }
+            Some(_) => key.push(name.to_owned()),
+            None => {
+                let why = format!("the rows have no field {}", quoted(name));
+                reader.fault(&at.path, why);
+            }
+        }
+    }
+    key
+}
+
+fn read_row_field(
+    at: &At<'_>,
+    reader: &mut Reader<'_>,
+    selectors: &mut Selectors,
+) -> Option<RowField> {
+    let object = reader.object(at, ROW_FIELD_KEYS)?;
+    let name = read_name(&object, is_field_name, FIELD_NAME, reader);
+    reader.text_of(&object, "description");
+    let from = read_origin(&object, reader);
+    let multiple = reader.boolean_of(&object, "multiple").unwrap_or(false);
+    let of_record = reader.text_of(&object, "record_field").map(str::to_owned);
+    if of_record.is_some() && from != "record" {
+        let why =
+            "only a field that is taken from the record names one of it: set `from` to `record`";
+        reader.fault(&format!("{}.record_field", at.path), why);
+    }
+    let has_chains = object.get("processors").is_some() || object.get("alternatives").is_some();
+    let alternatives = match from {
+        "record" if has_chains => {
+            reader.fault(
+                &at.path,
+                "the record's value is taken as it is: leave the processors out",
+            );
+            Vec::new()
+        }
+        "record" => Vec::new(),
+        _ => read_chains(at, &object, reader, selectors),
+    };
+    let name = name?;
+    let origin = match from {
+        "page" => Origin::Page,
+        "url" => Origin::Url,
+        "record" => Origin::Record(of_record.unwrap_or_else(|| name.clone())),
+        _ => Origin::Row,
+    };
+    let field = Field {
+        name,
+        multiple,
+        continues: false,
+        keep_empty: false,
+        alternatives,
+    };
+    Some(RowField { origin, field })
+}
+
+fn read_origin<'v>(object: &Object<'v>, reader: &mut Reader<'_>) -> &'v str {
+    let Some(at) = object.get("from") else {
+        return "row";
+    };
+    let Some(name) = reader.text(&at) else {
+        return "row";
+    };
+    if !ORIGINS.iter().any(|(known, _)| *known == name) {
+        let names: Vec<String> = ORIGINS.iter().map(|(name, _)| quoted(name)).collect();
+        let message = format!("{} is none of {}", quoted(name), names.join(", "));
+        reader.fault(&at.path, message);
+    }
+    name
+}

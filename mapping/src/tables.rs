@@ -1,0 +1,252 @@
+//! Tables of a page as people see them: which cell stands in which column, below which header.
+//!
+//! After the HTML Standard, 4.9.12 ("Processing model" of tables), for what is found there: cells that span rows and
+//! columns are in each of them.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use webfill_document::NodeRef;
+
+/// Columns that a table may have, and cells that it may have together; HTML allows no wider cell.
+const MOST_COLUMNS: usize = 1_000;
+const MOST_CELLS: usize = 2_000_000;
+/// A cell spans at most as many rows.
+const MOST_ROWS_SPANNED: usize = 65_534;
+
+/// A table's cells by row and column.
+pub(crate) struct Table<'p> {
+    /// By the row's position in its document: the cell of each column.
+    rows: HashMap<usize, Vec<Option<NodeRef<'p>>>>,
+    /// The texts above each column, in their normal form; those of a higher row come first.
+    headers: Vec<Vec<String>>,
+    /// The positions of the rows that hold them.
+    head: HashSet<usize>,
+}
+
+/// The tables that were looked at already.
+#[derive(Default)]
+pub(crate) struct Tables<'p> {
+    known: HashMap<(usize, usize), Rc<Table<'p>>>,
+}
+
+impl<'p> Tables<'p> {
+    /// The table of a row, which is a `tr`.
+    pub(crate) fn of_row(&mut self, row: NodeRef<'p>) -> Option<Rc<Table<'p>>> {
+        let table = table_of(row)?;
+        let place = (
+            std::ptr::from_ref(table.document()).addr(),
+            table.position(),
+        );
+        let known = self.known.entry(place);
+        Some(Rc::clone(
+            known.or_insert_with(|| Rc::new(Table::read(table))),
+        ))
+    }
+}
+
+impl<'p> Table<'p> {
+    fn read(table: NodeRef<'p>) -> Table<'p> {
+        let mut read = Table {
+            rows: HashMap::new(),
+            headers: Vec::new(),
+            head: HashSet::new(),
+        };
+        let mut cells_left = MOST_CELLS;
+        let mut is_head = true;
+        for group in groups(table) {
+            let mut spans: Vec<Option<(NodeRef<'p>, usize)>> = Vec::new();
+            for &row in &group.rows {
+                let cells = cells_of(row, &mut spans);
+                cells_left = cells_left.saturating_sub(cells.len().max(1));
+                if cells_left == 0 {
+                    return read;
+                }
+                is_head = is_head && (group.is_head || is_of_headers(&cells));
+                if is_head {
+                    read.add_headers(&cells);
+                    read.head.insert(row.position());
+                }
+                read.rows.insert(row.position(), cells);
+            }
+        }
+        read
+    }
+
+    fn add_headers(&mut self, cells: &[Option<NodeRef<'p>>]) {
+        if self.headers.len() < cells.len() {
+            self.headers.resize(cells.len(), Vec::new());
+        }
+        for (texts, cell) in self.headers.iter_mut().zip(cells) {
+            let text = cell.map(|cell| webfill_values::folded_form(cell.text()));
+            // A cell that spans rows is above its column once.
+            texts.extend(text.filter(|text| !text.is_empty() && texts.last() != Some(text)));
+        }
+    }
+
+    /// The cells of a row in the columns below a header, whose text is in its folded form.
+    pub(crate) fn below(&self, row: NodeRef<'p>, header: &str) -> Vec<NodeRef<'p>> {
+        let columns = self.headers.iter().enumerate();
+        let named = columns.filter(|(_, texts)| is_named(texts, header));
+        let mut cells: Vec<NodeRef<'p>> = Vec::new();
+        for (column, _) in named {
+            let cell = self.cell(row, column);
+            cells.extend(cell.filter(|cell| cells.last() != Some(cell)));
+        }
+        cells
+    }
+
+    /// The cell of a row in a column, counted from 0.
+    pub(crate) fn cell(&self, row: NodeRef<'p>, column: usize) -> Option<NodeRef<'p>> {
+        *self.rows.get(&row.position())?.get(column)?
+    }
+
+    /// Whether any column is below this header.
+    pub(crate) fn has(&self, header: &str) -> bool {
+        self.headers.iter().any(|texts| is_named(texts, header))
+    }
+
+    /// Whether the row is of the table's head, and so none of its rows of values.
+    pub(crate) fn is_header(&self, row: NodeRef<'p>) -> bool {
+        self.head.contains(&row.position())
+    }
+
+    /// The names of the columns, for people.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let named = self.headers.iter().filter(|texts| !texts.is_empty());
+        named.map(|texts| texts.join(" ")).collect()
+    }
+}
+
+/// A column is named by one of the cells above it, or by all of them.
+fn is_named(texts: &[String], header: &str) -> bool {
+    texts.iter().any(|text| text == header) || texts.len() > 1 && texts.join(" ") == header
+}
+
+fn table_of(row: NodeRef<'_>) -> Option<NodeRef<'_>> {
+    if row.tag() != Some("tr") {
+        return None;
+    }
+    let parent = row.parent()?;
+    match parent.tag() {
+        Some("table") => Some(parent),
+        Some("thead" | "tbody" | "tfoot") => {
+            parent.parent().filter(|table| table.tag() == Some("table"))
+        }
+        _ => None,
+    }
+}
+
+/// Rows that cells may span: those of a `thead`, `tbody` or `tfoot`, or those between.
+struct Group<'p> {
+    is_head: bool,
+    rows: Vec<NodeRef<'p>>,
+}
+
+fn groups(table: NodeRef<'_>) -> Vec<Group<'_>> {
+    let rows_in = |node: NodeRef<'_>| node.tag() == Some("tr");
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut is_open = false;
+    for child in table.children() {
+        match child.tag() {
+            Some("tr") if is_open => {
+                if let Some(group) = groups.last_mut() {
+                    group.rows.push(child);
+                }
+            }
+            Some("tr") => {
+                groups.push(Group {
+                    is_head: false,
+                    rows: vec![child],
+                });
+                is_open = true;
+            }
+            Some(tag @ ("thead" | "tbody" | "tfoot")) => {
+                groups.push(Group {
+                    is_head: tag == "thead",
+                    rows: child.children().filter(|node| rows_in(*node)).collect(),
+                });
+                is_open = false;
+            }
+            _ => {}
+        }
+    }
+    groups
+}
+
+fn is_of_headers(cells: &[Option<NodeRef<'_>>]) -> bool {
+    let mut cells = cells.iter().flatten().peekable();
+    cells.peek().is_some() && cells.all(|cell| cell.tag() == Some("th"))
+}
+
+/// The cells of a row by column; `spans` are those of the rows above it that go on.
+fn cells_of<'p>(
+    row: NodeRef<'p>,
+    spans: &mut Vec<Option<(NodeRef<'p>, usize)>>,
+) -> Vec<Option<NodeRef<'p>>> {
+    let mut cells: Vec<Option<NodeRef<'p>>> = Vec::new();
+    let mut own = row
+        .children()
+        .filter(|node| matches!(node.tag(), Some("td" | "th")));
+    let mut column = 0;
+    loop {
+        // What goes on from above has its place already.
+        while let Some(Some((cell, left))) = spans.get_mut(column) {
+            put(&mut cells, column, *cell);
+            *left -= 1;
+            if *left == 0 {
+                spans[column] = None;
+            }
+            column += 1;
+        }
+        let Some(cell) = own.next() else {
+            break;
+        };
+        let width = number(cell, "colspan").clamp(1, MOST_COLUMNS);
+        let height = match number(cell, "rowspan") {
+            // To the end of the group.
+            0 if cell.attribute("rowspan").is_some() => MOST_ROWS_SPANNED,
+            height => height.clamp(1, MOST_ROWS_SPANNED),
+        };
+        for _ in 0..width {
+            if column >= MOST_COLUMNS {
+                return cells;
+            }
+            put(&mut cells, column, cell);
+            if spans.len() <= column {
+                spans.resize(column + 1, None);
+            }
+            spans[column] = (height > 1).then_some((cell, height - 1));
+            column += 1;
+        }
+    }
+
+    for (column, span) in spans.iter_mut().enumerate().skip(column) {
+        if let Some((cell, left)) = span {
+            put(&mut cells, column, *cell);
+            *left -= 1;
+            if *left == 0 {
+                *span = None;
+            }
+        }
+    }
+    cells
+}
+
+fn put<'p>(cells: &mut Vec<Option<NodeRef<'p>>>, column: usize, cell: NodeRef<'p>) {
+    if cells.len() <= column {
+        cells.resize(column + 1, None);
+    }
+    cells[column] = Some(cell);
+}
+
+/// The number that an attribute begins with, after HTML's rules; 0 if there is none.
+fn number(cell: NodeRef<'_>, attribute: &str) -> usize {
+    let text = cell.attribute(attribute).unwrap_or_default().trim_start();
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    match digits {
+        0 => 0,
+        _ => text[..digits].parse().unwrap_or(usize::MAX),
+    }
+}

@@ -1,0 +1,325 @@
+//! Rows of pages: each field is of its row, whatever others lack.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use webfill_mapping::{
+    Engine, Extraction, Limits, Listing, MappingSet, PageInput, PageKind, Source, Wants,
+};
+use webfill_urls::Url;
+
+const URL: &str = "https://ratings.example/users/7?page=2";
+
+fn load(rows: &Value) -> Result<MappingSet, String> {
+    let mapping = json!({
+        "name": "ratings",
+        "url_patterns": [{"type": "host", "pattern": "ratings.example"}],
+        "rows": rows,
+    });
+    let source = Source {
+        name: "ratings.json".into(),
+        text: mapping.to_string(),
+    };
+    MappingSet::from_sources(vec![source]).map_err(|errors| errors.to_string())
+}
+
+fn extract_within(rows: &Value, kind: PageKind, text: &str, limits: Limits) -> Extraction {
+    let engine = Engine::new(Arc::new(load(rows).unwrap()), limits);
+    let url = Url::parse(URL).unwrap();
+    let page = PageInput {
+        url: &url,
+        kind,
+        text,
+    };
+    engine.extract(page, Wants::default()).unwrap()
+}
+
+fn listing(rows: &Value, kind: PageKind, text: &str) -> Listing {
+    let mut found = extract_within(rows, kind, text, Limits::default());
+    assert_eq!(found.warnings, Vec::<String>::new());
+    found.listings.remove(0)
+}
+
+/// The rows as JSON, without their positions.
+fn values(listing: &Listing) -> Vec<Value> {
+    let rows = listing.rows.iter();
+    rows.map(|row| Value::Object(row.fields.clone())).collect()
+}
+
+fn css(selector: &str) -> Value {
+    json!([{"type": "css", "parameters": {"selector": selector}}])
+}
+
+fn cell(header: &str) -> Value {
+    json!([{"type": "cell", "parameters": {"header": header}}])
+}
+
+fn number(mut chain: Value) -> Value {
+    chain
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"type": "number"}));
+    chain
+}
+
+#[test]
+fn what_a_row_lacks_is_null_in_it_and_shifts_nothing() {
+    let rows = json!({
+        "dataset": "ratings",
+        "select": css("li.rating"),
+        "fields": [
+            {"name": "item", "processors": css("a::attr(href)")},
+            {"name": "stars", "processors": number(css(".stars"))},
+        ],
+        "key": ["item"],
+    });
+    let page = r#"<ul><li class=rating><a href=/1>A</a><b class=stars>1</b>
+        <li class=rating><a href=/2>B</a><b class=stars> </b>
+        <li class=rating><a href=/3>C</a>
+        <li class=rating><b class=stars>3</b>
+        <li class=rating> - <li class=advert><a href=/9>Buy</a>
+        <li class=rating><a href=/4>D</a><b class=stars>4</b></ul>"#;
+    let found = listing(&rows, PageKind::Html, page);
+    assert_eq!(
+        values(&found),
+        [
+            json!({"item": "/1", "stars": 1}),
+            json!({"item": "/2", "stars": null}),
+            json!({"item": "/3", "stars": null}),
+            json!({"item": null, "stars": 3}),
+            json!({"item": "/4", "stars": 4}),
+        ]
+    );
+    let positions: Vec<usize> = found.rows.iter().map(|row| row.position).collect();
+    assert_eq!(positions, [0, 1, 2, 3, 5], "an empty element is no row");
+    assert_eq!(
+        (found.dataset.as_str(), found.complete, found.cut),
+        ("ratings", false, false)
+    );
+    assert_eq!(found.key, ["item"]);
+}
+
+#[test]
+fn fields_come_from_the_page_its_url_and_its_record_as_well() {
+    let rows = json!([{
+        "dataset": "ratings",
+        "complete": true,
+        "select": css("li"),
+        "fields": [
+            {"name": "item", "processors": css("a")},
+            {"name": "name", "from": "page", "processors": css("h1")},
+            {"name": "user", "from": "url", "processors": [
+                {"type": "regex", "parameters": {"pattern": "/users/(\\d+)", "group": 1}},
+            ]},
+            {"name": "owner", "from": "record", "record_field": "_id"},
+            {"name": "city", "from": "record"},
+        ],
+        "key": ["owner", "item"],
+    }]);
+    let found = listing(
+        &rows,
+        PageKind::Html,
+        "<h1>Ada</h1><ul><li><a>A</a><li><a>B</a></ul>",
+    );
+    let row =
+        |item: &str| json!({"item": item, "name": "Ada", "user": "7", "owner": null, "city": null});
+    assert_eq!(values(&found), [row("A"), row("B")]);
+    assert!(found.complete);
+    let from_record = Value::Object(found.from_record);
+    assert_eq!(from_record, json!({"owner": "_id", "city": "city"}));
+}
+
+#[test]
+fn cells_are_found_below_their_headers() {
+    let tables: [(&str, &str, [&[&str]; 2]); 9] = [
+        (
+            "plain",
+            "<table><tr><th>Title<th>Score<tr><td>A<td>1<tr><td>B<td><tr><td>C<td>3</table>",
+            [&["A", "B", "C"], &["1", "", "3"]],
+        ),
+        (
+            "the other way round, with more columns",
+            "<table><thead><tr><th>Rank<th>Score<th>Title</thead><tr><td>1<td>9<td>A</table>",
+            [&["A"], &["9"]],
+        ),
+        (
+            "headers in other spellings",
+            "<table><tr><th> TITLE\n <th>\u{a0}score<tr><td>A<td>1</table>",
+            [&["A"], &["1"]],
+        ),
+        (
+            "a cell for several rows",
+            "<table><tr><th>Title<th>Score<tr><td rowspan=2>A<td>1<tr><td>2<tr><td>B<td>3</table>",
+            [&["A", "A", "B"], &["1", "2", "3"]],
+        ),
+        (
+            "a cell to the end of its group",
+            "<table><tr><th>Title<th>Score<tbody><tr><td rowspan=0>A<td>1<tr><td>2<tbody><tr><td>B<td>3</table>",
+            [&["A", "A", "B"], &["1", "2", "3"]],
+        ),
+        (
+            "a cell for several columns",
+            "<table><tr><th>Rank<th>Title<th>Score<tr><td colspan=2>A<td>1</table>",
+            [&["A"], &["1"]],
+        ),
+        (
+            "headers in two rows",
+            "<table><thead><tr><th rowspan=2>Title<th colspan=2>Reader<tr><th>Name<th>Score</thead><tr><td>A<td>Ada<td>1</table>",
+            [&["A"], &["1"]],
+        ),
+        (
+            "headers at the side as well",
+            "<table><tr><th>Title<th>Score<tr><th scope=row>A<td>1<tr><th scope=row>B<td>2</table>",
+            [&["A", "B"], &["1", "2"]],
+        ),
+        (
+            "a table in a cell",
+            "<table><tr><th>Title<th>Score<tr><td>A<td>1<table><tr><th>Title<th>Score<tr><td>X<td>7</table></table>",
+            [&["A", "X"], &["1TitleScoreX7", "7"]],
+        ),
+    ];
+    for (what, page, [titles, scores]) in tables {
+        let rows = json!({
+            "dataset": "d",
+            "select": css("tr"),
+            "fields": [
+                {"name": "title", "processors": cell("Title")},
+                {"name": "score", "processors": cell("score")},
+            ],
+            "key": ["title"],
+        });
+        let found = listing(&rows, PageKind::Html, page);
+        let column = |name: &str| -> Vec<String> {
+            let of = |row: &webfill_mapping::Row| {
+                row.fields[name].as_str().unwrap_or_default().to_owned()
+            };
+            found.rows.iter().map(of).collect()
+        };
+        assert_eq!(column("title"), titles, "{what}");
+        assert_eq!(column("score"), scores, "{what}");
+    }
+}
+
+#[test]
+fn objects_of_json_are_rows() {
+    let path =
+        |expression: &str| json!([{"type": "jsonpath", "parameters": {"expression": expression}}]);
+    let rows = json!({
+        "dataset": "d",
+        "select": path("$.ratings[*]"),
+        "fields": [
+            {"name": "item", "processors": path("$.item.id")},
+            {"name": "stars", "processors": path("$.stars")},
+            {"name": "total", "from": "page", "processors": path("$.total")},
+        ],
+        "key": ["item"],
+    });
+    let page = r#"{"total": 3, "ratings": [{"item": {"id": "a"}, "stars": 1}, {"item": {"id": "b"}, "stars": null},
+        {"item": {"id": "c"}, "stars": 3.5}]}"#;
+    let wanted = [
+        json!({"item": "a", "stars": 1, "total": 3}),
+        json!({"item": "b", "stars": null, "total": 3}),
+        json!({"item": "c", "stars": 3.5, "total": 3}),
+    ];
+    assert_eq!(values(&listing(&rows, PageKind::Json, page)), wanted);
+    let html = format!(r#"<script type="application/json">{page}</script>"#);
+    assert_eq!(values(&listing(&rows, PageKind::Html, &html)), wanted);
+}
+
+#[test]
+fn too_many_rows_and_too_long_ones_are_cut_and_said() {
+    let rows = json!({
+        "dataset": "d",
+        "select": css("li"),
+        "fields": [{"name": "item", "processors": css("a")}],
+        "key": ["item"],
+    });
+    let page = format!(
+        "<li><a>1</a><li><a>{}</a><li><a>3</a><li><a>4</a>",
+        "x".repeat(2_000)
+    );
+    let few = Limits {
+        rows: 3,
+        row_bytes: 1_000,
+        ..Limits::default()
+    };
+    let found = extract_within(&rows, PageKind::Html, &page, few);
+    assert!(found.listings[0].cut);
+    assert_eq!(
+        values(&found.listings[0]),
+        [json!({"item": "1"}), json!({"item": "3"})]
+    );
+    assert_eq!(
+        found.warnings,
+        [
+            "rows of d: more than 3 values, the rest was dropped",
+            "rows of d: row 1 has more than 1000 bytes and was left out",
+        ]
+    );
+}
+
+#[test]
+fn empty_values_keep_their_places_in_a_list_that_asks_for_it() {
+    let mapping = |keep: bool| {
+        let text = json!({
+            "name": "ratings",
+            "url_patterns": [{"type": "host", "pattern": "ratings.example"}],
+            "fields": [{"name": "stars", "multiple": true, "keep_empty": keep, "processors": number(css("td"))}],
+        });
+        let source = Source {
+            name: "r.json".into(),
+            text: text.to_string(),
+        };
+        let set = MappingSet::from_sources(vec![source]).unwrap();
+        let url = Url::parse(URL).unwrap();
+        let page = PageInput {
+            url: &url,
+            kind: PageKind::Html,
+            text: "<table><tr><td>1<td> <td>none<td>4</table>",
+        };
+        let engine = Engine::new(Arc::new(set), Limits::default());
+        engine.extract(page, Wants::default()).unwrap().fields["stars"].clone()
+    };
+    assert_eq!(mapping(false), json!([1, 4]));
+    assert_eq!(mapping(true), json!([1, null, null, 4]));
+}
+
+#[test]
+fn mistakes_are_named_with_their_place() {
+    let right = json!({
+        "dataset": "d",
+        "select": css("li"),
+        "fields": [{"name": "item", "processors": css("a")}, {"name": "tags", "multiple": true, "processors": css("b")}],
+        "key": ["item"],
+    });
+    assert!(load(&right).is_ok());
+    let mistakes: [(&str, Value, &str); 11] = [
+        ("/key", json!([]), "without a key"),
+        ("/key", json!(["itm"]), "no field"),
+        ("/key", json!(["tags"]), "a list cannot"),
+        ("/dataset", json!("a/b"), "no `/`"),
+        ("/dataset", json!(""), "1 to 200 bytes"),
+        ("/select", json!([]), "there are no processors"),
+        ("/fields/0/from", json!("there"), "is none of"),
+        (
+            "/fields/0/from",
+            json!("record"),
+            "leave the processors out",
+        ),
+        ("/fields/0/name", json!("tags"), "already"),
+        (
+            "/fields/0/record_field",
+            json!("x"),
+            "set `from` to `record`",
+        ),
+        ("/complete", json!("yes"), "true or false"),
+    ];
+    for (place, value, says) in mistakes {
+        let mut wrong = right.clone();
+        let (parent, name) = place.rsplit_once('/').unwrap();
+        wrong.pointer_mut(parent).unwrap()[name] = value;
+        let error = load(&wrong).err().expect(place);
+        assert!(error.contains(says), "{place}: {error}");
+        assert!(error.contains("rows"), "{place}: {error}");
+    }
+}
