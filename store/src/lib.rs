@@ -23,6 +23,7 @@ mod dataset_name;
 mod error;
 mod field_counts;
 mod health;
+mod listing;
 mod mongodb;
 mod page;
 mod record;
@@ -59,6 +60,7 @@ pub use dataset_name::{DatasetName, UNNAMED_DATASET, record_key};
 pub use error::StoreError;
 pub use field_counts::{FieldCounts, MappingCounts};
 pub use health::HealthState;
+pub use listing::{ListedRow, Listing};
 pub use mongodb::{
     DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,
 };

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use webfill_wire::{Delivery, FailedAttempt, Outcome};
 
 use crate::crawl::CrawlId;
+use crate::listing::Listing;
 use crate::sample::SampleText;
 use crate::validators::Validators;
 
@@ -41,6 +42,8 @@ pub struct Page {
     /// it is of, from 1; 0 for a field without a value, because what the page says can be read in two ways. Stored
     /// only if there are any.
     pub alternatives: Map<String, Value>,
+    /// The rows that it lists. They are stored as records, not with the page.
+    pub listings: Vec<Listing>,
     /// The discovered links.
     pub links: Vec<String>,
     pub content_type: Option<String>,
@@ -94,6 +97,7 @@ impl Page {
             template: None,
             fields: Map::new(),
             alternatives: Map::new(),
+            listings: Vec::new(),
             links: Vec::new(),
             content_type: None,
             bytes: 0,

@@ -32,6 +32,7 @@ mod gathered;
 mod identity;
 mod input;
 mod reread;
+mod row;
 mod spelling;
 mod taking_back;
 mod urls;
@@ -43,6 +44,7 @@ use identity::{Doubt, evidence_in, worth};
 pub(crate) use filling::{FillRules, Leads, PageValues};
 pub(crate) use identity::{doubts_of, tell_doubts};
 pub(crate) use input::Entry;
+pub(crate) use row::RowValues;
 
 /// No record id is longer than this.
 pub const MAX_RECORD_ID_BYTES: usize = 1024;
@@ -128,6 +130,8 @@ pub(crate) struct StoredRecord {
     /// `pages`: URL to `{why, mapping, at}`, of those that have not filled the record; `forks`: mappings to several
     /// pages of which its pages lead.
     pub(crate) doubts: Map<String, Value>,
+    /// Of a row of a page: where it was seen last, `{url, position, mapping, mapping_version, parent, at}`.
+    pub(crate) row: Option<Value>,
 }
 
 impl StoredRecord {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use webfill_wire::Outcome;
 
+use crate::listing::Listing;
 use crate::record::{Leads, PageValues};
 use crate::timestamp::iso_time;
 
@@ -27,6 +28,8 @@ pub struct Reread {
     pub fields: Map<String, Value>,
     /// See [`crate::Page::alternatives`].
     pub alternatives: Map<String, Value>,
+    /// See [`crate::Page::listings`].
+    pub listings: Vec<Listing>,
     /// The keys of the records that are kept with the page.
     pub records: Vec<String>,
     /// The page's discovered links, and how many have led to it: those of its fetch.

@@ -32,6 +32,7 @@ use crate::task_result::TaskResult;
 use self::repeats::Repeats;
 
 mod listed;
+mod listings;
 mod repeats;
 mod sent_on;
 
@@ -405,6 +406,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
     result.template = extraction.template;
     result.fields = extraction.fields;
     result.alternatives = extraction.alternatives;
+    result.listings = listings::to_store(extraction.listings);
     result.links = match result.crawl.follow {
         Follow::Mapped => extraction.links,
         Follow::All => extraction.all_links,

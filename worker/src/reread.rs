@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use webfill_mapping::{Engine, Limits, MappingSet};
+use webfill_store::Listing;
 use webfill_wire::{AddressBounds, CrawlSettings, Delivery, Follow, Lane, Outcome, Task};
 
 use crate::config::WorkerConfig;
@@ -43,6 +44,8 @@ pub struct PageRead {
     pub fields: Map<String, Value>,
     /// See [`webfill_store::Page::alternatives`].
     pub alternatives: Map<String, Value>,
+    /// See [`webfill_store::Page::listings`].
+    pub listings: Vec<Listing>,
 }
 
 /// See the module. A thread that reads pages must have a stack of [`PageReader::STACK_BYTES`].
@@ -108,6 +111,7 @@ impl PageReader {
             template: read.template,
             fields: read.fields,
             alternatives: read.alternatives,
+            listings: read.listings,
         }
     }
 
@@ -153,6 +157,7 @@ fn unread(reason: &str) -> PageRead {
         template: None,
         fields: Map::new(),
         alternatives: Map::new(),
+        listings: Vec::new(),
     }
 }
 

@@ -172,6 +172,7 @@ impl Saver {
         result.error = Some(refusal.to_string());
         result.fields.clear();
         result.alternatives.clear();
+        result.listings.clear();
         result.links.clear();
         let mut answers = self.save_all(std::slice::from_ref(result)).await?;
         Ok(answers.pop().and_then(Result::ok).unwrap_or_default())
@@ -195,6 +196,7 @@ impl Saver {
             sample: result.sample.clone(),
             fields: result.fields.clone(),
             alternatives: result.alternatives.clone(),
+            listings: result.listings.clone(),
             links: result.links.clone(),
             content_type: result.content_type.clone(),
             bytes: result.stored_bytes.unwrap_or(result.body_bytes),
@@ -255,6 +257,7 @@ fn log_result(result: &TaskResult) {
         error = result.error.as_deref(),
         mapping = result.mapping.as_deref(),
         fields = result.fields.len(),
+        rows = result.rows(),
         links = result.links.len(),
         body_bytes = result.body_bytes,
         elapsed_ms = result.elapsed.as_millis() as u64,

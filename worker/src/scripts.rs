@@ -228,6 +228,7 @@ pub fn unread_kind(
     let index = mappings.by_name(name);
     let fields = index.map_or(0, |index| mappings.fields_of(index).len());
     let lacks_all = match fields {
+        _ if result.rows() > 0 => false,
         0 => result.links.is_empty(),
         _ => result.fields.is_empty(),
     };

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
 use webfill_startup::log::task_span;
-use webfill_store::{SampleText, Validators};
+use webfill_store::{Listing, SampleText, Validators};
 use webfill_wire::{
     Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone, evidence_of_likeness, with_unmatched,
 };
@@ -45,6 +45,7 @@ pub struct TaskResult {
     pub fields: Map<String, Value>,
     /// See [`webfill_store::Page::alternatives`].
     pub alternatives: Map<String, Value>,
+    pub listings: Vec<Listing>,
     pub links: Vec<String>,
     /// Sitemaps, and the pages that a sitemap lists. They are told to the dispatcher, and not stored.
     pub listed: Vec<(LinkKind, String)>,
@@ -100,6 +101,7 @@ impl TaskResult {
             sample: None,
             fields: Map::new(),
             alternatives: Map::new(),
+            listings: Vec::new(),
             links: Vec::new(),
             listed: Vec::new(),
             headers: None,
@@ -177,7 +179,7 @@ impl TaskResult {
         let listed = self.listed.iter().map(|(_, link)| link);
         let links = self.links.iter().chain(listed);
         let links = links.map(|link| PER_VALUE + link.len());
-        let fields = memory_of_object(&self.fields);
+        let fields = memory_of_object(&self.fields) + self.memory_of_rows();
         let headers = self.headers.as_ref().map_or(0, memory_of_object);
         let body = self.body.as_ref().map_or(0, |body| body.len());
         let sample = self.sample.as_ref().map_or(0, |sample| sample.text.len());
@@ -185,6 +187,17 @@ impl TaskResult {
         let look = self.look.as_ref().map_or(0, Vec::len);
         let kept = self.kept_body.as_ref().map_or(0, |kept| kept.body.len());
         COPIES * (links.sum::<usize>() + fields + headers + document + body + sample + look + kept)
+    }
+
+    /// How many rows the page lists.
+    pub fn rows(&self) -> usize {
+        self.listings.iter().map(|listing| listing.rows.len()).sum()
+    }
+
+    fn memory_of_rows(&self) -> usize {
+        let rows = self.listings.iter().flat_map(|listing| &listing.rows);
+        rows.map(|row| PER_VALUE + memory_of_object(&row.fields))
+            .sum()
     }
 
     /// The message to the dispatcher. `resolved` names the records that are complete now. If all

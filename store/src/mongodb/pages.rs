@@ -14,6 +14,7 @@ use super::records;
 use super::samples;
 use super::value::{self, binary, bson, document, or_null, texts};
 use crate::error::StoreError;
+use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, PageValues, RecordState};
 use crate::sample::Sample;
@@ -28,7 +29,13 @@ pub(super) async fn save(
     saves: &[Save],
     rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
+    // Before their pages: where a page is stored, all of its rows are.
+    let with_rows: Vec<RowPage<'_>> = saves.iter().map(RowPage::from).collect();
+    let refused_rows = records::put_rows(db, &with_rows, rules).await?;
     let mut kept = upsert_pages(db, saves).await?;
+    for (entry, reason) in refused_rows {
+        kept[entry] = Err(refusal(&saves[entry], reason));
+    }
     let leads: Vec<Leads> = saves
         .iter()
         .map(|Save { page, records }| match records.is_empty() {

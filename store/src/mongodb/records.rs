@@ -9,6 +9,7 @@
 //! a new primary is elected.
 
 mod filling;
+mod rows;
 mod taking_back;
 
 use std::collections::{HashMap, HashSet};
@@ -30,6 +31,7 @@ use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
 pub(super) use filling::{fill, fill_again, foresee};
+pub(super) use rows::put_rows;
 pub(super) use taking_back::{TakeBackRequest, take_back};
 
 /// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
@@ -300,6 +302,7 @@ impl RecordDocument {
             Some(Value::Object(given)) => Some(given),
             _ => None,
         };
+        let row = members.remove("row").filter(|row| row.is_object());
         let list = |name: &str| members.get(name).and_then(Value::as_array).cloned();
         let missing = list("missing").unwrap_or_default();
         let resolved_at = members.get("resolved_at").and_then(Value::as_str);
@@ -313,6 +316,7 @@ impl RecordDocument {
                 urls: texts_of(list("urls").unwrap_or_default()),
                 resolved_at: resolved_at.map(str::to_owned),
                 given,
+                row,
                 ..record
             },
             version: members.get("version").and_then(Value::as_i64),
@@ -433,6 +437,9 @@ impl RecordDocument {
         };
         if let Some(given) = &record.given {
             content.append(cstr!("given"), rawdoc! {"$literal": document(given)?});
+        }
+        if let Some(row) = &record.row {
+            content.append(cstr!("row"), rawdoc! {"$literal": dated_source(row)?});
         }
         if !self.positions.is_empty() {
             let positions = value::bson(&Value::Array(self.positions.clone()))?;

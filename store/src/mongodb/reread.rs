@@ -12,6 +12,7 @@ use super::pages::{alternatives, date};
 use super::records;
 use super::value::{document, or_null};
 use crate::error::StoreError;
+use crate::listing::RowPage;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{FillRules, Leads};
 use crate::reread::{Reread, RereadAnswer};
@@ -65,6 +66,7 @@ pub(super) async fn put(
         Some(trial) => records::foresee(db, &requests, rules, trial).await?,
         None => {
             enter(db, &unlogged).await?;
+            put_rows(db, rereads, &mut answers, rules).await?;
             records::fill_again(db, &requests, rules).await?
         }
     };
@@ -78,6 +80,33 @@ pub(super) async fn put(
         }
     }
     Ok(answers)
+}
+
+/// Takes the rows of the pages that are still of the fetch that was read.
+async fn put_rows(
+    db: &Db,
+    rereads: &[Reread],
+    answers: &mut Answers,
+    rules: &FillRules,
+) -> Result<(), Fault> {
+    let is_there = |(_, answer): &(usize, &Result<RereadAnswer, StoreError>)| {
+        answer.as_ref().is_ok_and(|answer| !answer.is_overtaken)
+    };
+    let there: Vec<usize> = answers
+        .iter()
+        .enumerate()
+        .filter(is_there)
+        .map(|(entry, _)| entry)
+        .collect();
+    let pages: Vec<RowPage<'_>> = there
+        .iter()
+        .map(|entry| (&rereads[*entry]).into())
+        .collect();
+    for (page, reason) in records::put_rows(db, &pages, rules).await? {
+        let entry = there[page];
+        answers[entry] = Err(refusal(&rereads[entry], reason));
+    }
+    Ok(())
 }
 
 /// Enters marked pages into the log, and takes these marks off.

@@ -34,7 +34,8 @@ ORDER BY rowid";
 
 /// The position is the first column, as [`row_object`] expects.
 pub(super) const RECORD_COLUMNS: &str = "
-SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls, doubts
+SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls, doubts,
+       row
 FROM records";
 
 const RECORDS: &str = "
@@ -44,7 +45,7 @@ WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NUL
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 14] = [
+const JSON_COLUMNS: [&str; 15] = [
     "doubts",
     "alternatives",
     "records",
@@ -59,6 +60,7 @@ const JSON_COLUMNS: [&str; 14] = [
     "headers",
     "document",
     "urls",
+    "row",
 ];
 
 type Step = Result<Vec<Value>, StoreError>;
@@ -150,6 +152,8 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
                 *bytes += blob.len();
                 Value::String(BASE64.encode(blob))
             }
+            // Most records are none.
+            _ if name == "row" => continue,
             _ => Value::Null,
         };
         object.insert(name.to_owned(), value);

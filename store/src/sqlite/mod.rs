@@ -28,6 +28,7 @@ mod records;
 mod reread;
 mod reservations;
 mod retention;
+mod rows;
 mod samples;
 mod schema;
 mod scratch;

@@ -6,6 +6,7 @@ use webfill_wire::FailedAttempt;
 
 use super::fault::Fault;
 use super::records::{self, from_json, to_json};
+use super::rows;
 use super::samples;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, PageValues, RecordState};
@@ -74,6 +75,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
             RecordState::Open => saved.open.push(record.clone()),
         }
     }
+    rows::put(conn, &save.into(), rules)?;
     Ok(saved)
 }
 

@@ -9,19 +9,22 @@ use super::fault::Fault;
 use super::source_documents;
 use crate::dataset_name::parts_of_key;
 use crate::page::MAX_ENTRY_BYTES;
-use crate::record::{Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, StoredRecord};
+use crate::record::{
+    Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, RowValues, StoredRecord,
+};
 use crate::reread::FieldChange;
 use crate::site_clock::clamped;
 use crate::source_document::{DatasetRecord, RecordPut};
 
 const UPSERT: &str = "
 INSERT INTO records (_id, dataset, record_id, fields, sources, missing, resolved_at, candidates,
-    history, urls, given, written, doubts)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+    history, urls, given, written, doubts, row)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
 ON CONFLICT (_id) DO UPDATE SET fields = excluded.fields, sources = excluded.sources,
     missing = excluded.missing, resolved_at = excluded.resolved_at,
     candidates = excluded.candidates, history = excluded.history, urls = excluded.urls,
-    given = excluded.given, written = excluded.written, doubts = excluded.doubts";
+    given = excluded.given, written = excluded.written, doubts = excluded.doubts,
+    row = excluded.row";
 
 /// How errors name a record.
 pub(super) fn describe_record(input: &DatasetRecord) -> String {
@@ -95,6 +98,29 @@ pub(super) fn fill(
     Ok(stored.need())
 }
 
+/// Takes the values of a row into its record.
+pub(super) fn take_row(
+    conn: &Connection,
+    key: &str,
+    row: &RowValues<'_>,
+    rules: &FillRules,
+) -> Result<(), Fault> {
+    let known = load(conn, key)?;
+    let before = known.as_ref().map(StoredRecord::state);
+    let mut stored = known.unwrap_or_default();
+    if !stored.take_row(row, rules) {
+        return Ok(());
+    }
+    keep(conn, key, &stored)?;
+    if let Some(before) = before {
+        source_documents::mark_unwritten(conn, key)?;
+        if stored.state() != before {
+            count_change(conn, key, stored.state())?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether one of these records names this URL as its own.
 pub(super) fn is_named(conn: &Connection, keys: &[String], url: &str) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM records, json_each(urls) AS own WHERE _id = ?1 AND own.value = ?2";
@@ -153,7 +179,7 @@ pub(super) fn fill_again(
 
 pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>, Fault> {
     let sql = "SELECT fields, sources, missing, resolved_at, candidates, history, urls, given,
-        written, doubts FROM records WHERE _id = ?1";
+        written, doubts, row FROM records WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([key])?;
     let Some(row) = rows.next()? else {
@@ -173,6 +199,10 @@ pub(super) fn load(conn: &Connection, key: &str) -> Result<Option<StoredRecord>,
         },
         written: from_json(row, 8)?,
         doubts: from_json(row, 9)?,
+        row: match row.get_ref(10)? {
+            ValueRef::Null => None,
+            _ => Some(from_json(row, 10)?),
+        },
     }))
 }
 
@@ -187,6 +217,7 @@ pub(super) struct Columns {
     given: Option<String>,
     written: String,
     doubts: String,
+    row: Option<String>,
 }
 
 impl Columns {
@@ -201,6 +232,7 @@ impl Columns {
             given: record.given.as_ref().map(to_json).transpose()?,
             written: to_json(&record.written)?,
             doubts: to_json(&record.doubts)?,
+            row: record.row.as_ref().map(to_json).transpose()?,
         };
         let parts = [
             &columns.fields,
@@ -212,8 +244,9 @@ impl Columns {
             &columns.written,
             &columns.doubts,
         ];
-        let given_bytes = columns.given.as_ref().map_or(0, String::len);
-        let bytes: usize = parts.iter().map(|part| part.len()).sum::<usize>() + given_bytes;
+        let optional = [&columns.given, &columns.row].into_iter().flatten();
+        let parts = parts.into_iter().chain(optional);
+        let bytes: usize = parts.map(String::len).sum();
         if bytes > MAX_ENTRY_BYTES {
             return Err(Fault::InvalidEntry(format!(
                 "record {key:.80} would take {bytes} bytes, more than the {MAX_ENTRY_BYTES} of a record"
@@ -240,6 +273,7 @@ fn keep(conn: &Connection, key: &str, record: &StoredRecord) -> Result<(), Fault
         columns.given,
         columns.written,
         columns.doubts,
+        columns.row,
     ])?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::fault::Fault;
 use super::pages::alternatives_to_json;
 use super::records::{self, to_json};
+use super::rows;
 use super::trial::Trial;
 use crate::record::FillRules;
 use crate::reread::{Reread, RereadAnswer};
@@ -46,6 +47,7 @@ pub(super) fn write(
         let changes = records::fill_again(conn, record, &values, rules)?;
         answer.add(record, changes);
     }
+    rows::put(conn, &reread.into(), rules)?;
     Ok(answer)
 }
 

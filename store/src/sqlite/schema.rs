@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use self::since_8::{ACCEPTED_PACE, ALTERNATIVES, CHANGES, URLS, USERS_VALUES, VALIDATORS};
+use self::since_8::{ACCEPTED_PACE, ALTERNATIVES, CHANGES, ROWS, URLS, USERS_VALUES, VALIDATORS};
 use super::connection::{BUSY_FOR, Db};
 use super::fault::{Fault, store_error, store_name};
 use crate::error::StoreError;
@@ -16,7 +16,7 @@ use crate::uri::OpenMode;
 /// Marks the file as webfill's ("wbfl"), which distinguishes it from other programs' databases.
 const APPLICATION_ID: i32 = 0x7762_666c;
 /// Raised when the tables change.
-const SCHEMA_VERSION: i32 = 12;
+const SCHEMA_VERSION: i32 = 13;
 
 /// The column `_id` is the key, as in MongoDB. Large columns come last, so that reading the others
 /// does not have to skip them.
@@ -371,6 +371,7 @@ fn create_tables(conn: &Connection) -> Result<(), Fault> {
             URLS,
             ACCEPTED_PACE,
             USERS_VALUES,
+            ROWS,
         ] {
             conn.execute_batch(tables)?;
         }
@@ -423,7 +424,10 @@ fn upgrade(conn: &Connection) -> Result<(), Fault> {
         if version < 11 {
             conn.execute_batch(ACCEPTED_PACE)?;
         }
-        conn.execute_batch(USERS_VALUES)?;
+        if version < 12 {
+            conn.execute_batch(USERS_VALUES)?;
+        }
+        conn.execute_batch(ROWS)?;
         conn.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     }
     Ok(())

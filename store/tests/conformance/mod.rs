@@ -20,6 +20,7 @@ pub(crate) mod listing;
 pub(crate) mod lists;
 pub(crate) mod rereading;
 pub(crate) mod reserving;
+pub(crate) mod rows;
 pub(crate) mod samples;
 pub(crate) mod saving;
 pub(crate) mod sharing;
@@ -113,6 +114,10 @@ macro_rules! conformance_tests {
             health: of_two_that_judge_one_comes_too_late,
             health: what_the_user_gave_is_told_and_what_pages_filled_is_not,
             health: pages_that_a_mapping_has_read_are_told_with_what_they_are_judged_by,
+            rows: rows_become_records_with_their_place,
+            rows: rows_of_a_page_for_several_records_belong_to_none,
+            rows: a_row_that_is_seen_again_is_the_same_record,
+            rows: two_clients_store_the_same_rows_once,
             samples: the_last_page_in_its_place_is_kept_with_its_text,
             samples: samples_go_by_age_and_by_bytes_and_those_of_alarms_last,
             bodies: the_body_of_the_later_delivery_is_kept,

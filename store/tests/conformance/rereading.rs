@@ -43,6 +43,7 @@ fn reread(fields: Value, records: &[&str]) -> Reread {
         template: None,
         fields: page.fields,
         alternatives: object(json!({"city": 3})),
+        listings: Vec::new(),
         records: records.iter().map(|id| key(id)).collect(),
         links: page.links,
         depth: page.depth,

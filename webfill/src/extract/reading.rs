@@ -227,6 +227,7 @@ impl StoredPage {
             template: read.template,
             fields: read.fields,
             alternatives: read.alternatives,
+            listings: read.listings,
             records: self.records,
             links: self.links,
             depth: self.depth,

@@ -82,6 +82,7 @@ fn end_as_redirect(result: &mut TaskResult, target: Url) {
     result.redirect = Some(target.into());
     result.fields.clear();
     result.alternatives.clear();
+    result.listings.clear();
     result.mapping = None;
     result.mapping_version = None;
     result.template = None;

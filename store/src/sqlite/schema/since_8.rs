@@ -1,4 +1,4 @@
-//! What versions 8 to 10 added.
+//! What versions since 8 added.
 
 /// With which pages can be asked for conditionally.
 pub(super) const VALIDATORS: &str = "
@@ -60,4 +60,9 @@ pub(super) const USERS_VALUES: &str = "
 ALTER TABLE records ADD COLUMN given TEXT; -- {name: {value, corrects, users}}; NULL: not known
 ALTER TABLE records ADD COLUMN written TEXT NOT NULL DEFAULT '{}'; -- {name: [value]}
 ALTER TABLE records ADD COLUMN doubts TEXT NOT NULL DEFAULT '{}'; -- {pages: {url: {why, mapping, at}}, forks: [mapping]}
+";
+
+/// What version 13 added: records that are rows of pages.
+pub(super) const ROWS: &str = "
+ALTER TABLE records ADD COLUMN row TEXT; -- where it was seen last, {url, position, mapping, mapping_version, parent, at}
 ";

@@ -1,0 +1,220 @@
+//! What a page lists: rows that become records.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::dataset_name::{DatasetName, parts_of_key, record_key};
+use crate::record::{MAX_RECORD_ID_BYTES, StoredRecord};
+use crate::reread::Reread;
+use crate::store::Save;
+
+/// The rows that a page lists, to become records of a dataset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    pub dataset: DatasetName,
+    /// The fields whose values make the id of a row's record.
+    pub key: Vec<String>,
+    /// Fields whose values are those of the record that the page was fetched for: the row's field, and the record's,
+    /// or `_id`.
+    pub from_record: Vec<(String, String)>,
+    pub rows: Vec<ListedRow>,
+}
+
+/// One row of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedRow {
+    /// Which of the page's rows it is, counted from 0.
+    pub position: u64,
+    /// A field without a value is null.
+    pub fields: Map<String, Value>,
+}
+
+/// The name by which a row's field asks for the id of the page's record.
+const RECORD_ID: &str = "_id";
+
+/// A page with rows, fetched or read again.
+pub(crate) struct RowPage<'a> {
+    pub(crate) listings: &'a [Listing],
+    /// The keys of the records that it was fetched for.
+    pub(crate) records: &'a [String],
+    pub(crate) url: &'a str,
+    pub(crate) mapping: Option<&'a str>,
+    pub(crate) mapping_version: Option<&'a str>,
+    pub(crate) started_at_ms: i64,
+}
+
+impl<'a> From<&'a Save> for RowPage<'a> {
+    fn from(save: &'a Save) -> RowPage<'a> {
+        RowPage {
+            listings: &save.page.listings,
+            records: &save.records,
+            url: &save.page.url,
+            mapping: save.page.mapping.as_deref(),
+            mapping_version: save.page.mapping_version.as_deref(),
+            started_at_ms: save.page.started_at_ms,
+        }
+    }
+}
+
+impl<'a> From<&'a Reread> for RowPage<'a> {
+    fn from(reread: &'a Reread) -> RowPage<'a> {
+        RowPage {
+            listings: &reread.listings,
+            records: &reread.records,
+            url: &reread.url,
+            mapping: reread.mapping.as_deref(),
+            mapping_version: reread.mapping_version.as_deref(),
+            started_at_ms: reread.started_at_ms,
+        }
+    }
+}
+
+/// A row with the key of its record, and all that it takes from the record that its page was fetched for.
+pub(crate) struct KeyedRow {
+    pub(crate) key: String,
+    pub(crate) position: u64,
+    pub(crate) fields: Map<String, Value>,
+}
+
+impl Listing {
+    /// Whether rows take more than the id from the record that the page was fetched for.
+    pub(crate) fn needs_record(&self) -> bool {
+        self.from_record.iter().any(|(_, field)| field != RECORD_ID)
+    }
+
+    /// The rows that have a key. Of several with one key the first is taken. `records` are those that the page was
+    /// fetched for, with their keys.
+    pub(crate) fn keyed(&self, records: &[(String, Option<StoredRecord>)]) -> Vec<KeyedRow> {
+        let named = self.from_record.iter();
+        let of_record: Vec<(&String, Value)> = named
+            .map(|(name, field)| (name, common_value(records, field)))
+            .collect();
+        let mut seen = HashSet::new();
+        let mut keyed = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let mut fields = row.fields.clone();
+            for (name, value) in &of_record {
+                fields.insert((*name).clone(), value.clone());
+            }
+            let Some(id) = row_id(&self.key, &fields) else {
+                continue;
+            };
+            if seen.insert(id.clone()) {
+                keyed.push(KeyedRow {
+                    key: record_key(&self.dataset, &id),
+                    position: row.position,
+                    fields,
+                });
+            }
+        }
+        keyed
+    }
+}
+
+/// A value that all of these records have; null if they differ: then nobody knows whose the rows are.
+fn common_value(records: &[(String, Option<StoredRecord>)], field: &str) -> Value {
+    let mut values = records.iter().map(|(key, stored)| match field {
+        RECORD_ID => Value::from(parts_of_key(key).1),
+        _ => {
+            let stored = stored.as_ref();
+            let value = stored.and_then(|stored| stored.fields.get(field));
+            value.cloned().unwrap_or_default()
+        }
+    });
+    let first = values.next().unwrap_or_default();
+    match values.all(|other| other == first) {
+        true => first,
+        false => Value::Null,
+    }
+}
+
+/// The id of the record that a row with these values in its key is; `None` if one of them is missing. The texts of
+/// the values are joined by `/`, which is escaped within them, as `%` is.
+pub(crate) fn row_id(key: &[String], fields: &Map<String, Value>) -> Option<String> {
+    let mut id = String::new();
+    for (index, name) in key.iter().enumerate() {
+        let text = match fields.get(name)? {
+            Value::String(text) => webfill_values::normal_form(text),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(bool) => bool.to_string(),
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        };
+        if text.is_empty() {
+            return None;
+        }
+        if index > 0 {
+            id.push('/');
+        }
+        match key.len() {
+            1 => id.push_str(&text),
+            _ => id.push_str(&text.replace('%', "%25").replace('/', "%2F")),
+        }
+    }
+    Some(within_bounds(id))
+}
+
+/// Of an id that is too long the beginning, with a hash of all of it.
+fn within_bounds(id: String) -> String {
+    if id.len() <= MAX_RECORD_ID_BYTES {
+        return id;
+    }
+    let hash = webfill_urls::page_hash(&id);
+    let kept = id.floor_char_boundary(MAX_RECORD_ID_BYTES - hash.len() - 1);
+    format!("{}#{hash}", &id[..kept])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn id(key: &[&str], fields: Value) -> Option<String> {
+        let key: Vec<String> = key.iter().map(|&name| name.to_owned()).collect();
+        row_id(&key, fields.as_object().unwrap())
+    }
+
+    #[test]
+    fn ids_are_readable_and_those_of_different_keys_differ() {
+        let of =
+            |user: &str, item: Value| id(&["user", "item"], json!({"user": user, "item": item}));
+        assert_eq!(of("ada", json!(7)).unwrap(), "ada/7");
+        assert_eq!(of("ada/7", json!("x")).unwrap(), "ada%2F7/x");
+        assert_ne!(of("a/b", json!("c")), of("a", json!("b/c")));
+        assert_ne!(of("a%2Fb", json!("c")), of("a/b", json!("c")));
+        assert_eq!(
+            id(&["url"], json!({"url": "https://a.example/1"})).unwrap(),
+            "https://a.example/1"
+        );
+        assert_eq!(
+            of(" ada ", json!(7)),
+            of("ada", json!("7")),
+            "in their normal form"
+        );
+    }
+
+    #[test]
+    fn without_a_value_there_is_no_id() {
+        for missing in [
+            json!(null),
+            json!(""),
+            json!("\u{a0}"),
+            json!([1]),
+            json!({}),
+        ] {
+            assert_eq!(
+                id(&["user", "item"], json!({"user": "ada", "item": missing})),
+                None
+            );
+        }
+        assert_eq!(id(&["user", "item"], json!({"user": "ada"})), None);
+    }
+
+    #[test]
+    fn long_ids_are_cut_and_still_differ() {
+        let of = |end: &str| id(&["text"], json!({"text": "ä".repeat(2_000) + end})).unwrap();
+        assert!(of("1").len() <= MAX_RECORD_ID_BYTES);
+        assert_ne!(of("1"), of("2"));
+    }
+}

@@ -1,0 +1,223 @@
+//! How a row of a page becomes a record, and what later fetches change in it.
+//!
+//! - A row is known by its key: it needs no other evidence, and pages about others do not concern it.
+//! - A value of the user stays; the page's becomes none of its candidates.
+//! - A later fetch replaces what a mapping of the same or of a lower priority has brought, wherever the row
+//!   stood then, because the rows of a listing move from page to page. What it replaces becomes history.
+//! - A value of a mapping of higher priority stays, and the row's becomes a candidate.
+//! - An empty cell replaces nothing.
+
+use serde_json::{Map, Value, json};
+
+use super::{FillRules, StoredRecord, has_value, spelling};
+use crate::listing::{KeyedRow, RowPage};
+use crate::timestamp::iso_time;
+
+/// A row, and where it stood.
+pub(crate) struct RowValues<'a> {
+    pub(crate) fields: &'a Map<String, Value>,
+    pub(crate) position: u64,
+    pub(crate) url: &'a str,
+    pub(crate) mapping: Option<&'a str>,
+    pub(crate) mapping_version: Option<&'a str>,
+    /// The key of the record that the page was fetched for.
+    pub(crate) parent: Option<&'a str>,
+    pub(crate) started_at_ms: i64,
+}
+
+impl StoredRecord {
+    /// Takes the values of a row. Returns whether anything has changed.
+    pub(crate) fn take_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> bool {
+        let at = iso_time(row.started_at_ms);
+        let is_older = |known: &Value| {
+            known["at"]
+                .as_str()
+                .is_some_and(|known| known > at.as_str())
+        };
+        if self.row.as_ref().is_some_and(is_older) {
+            return false;
+        }
+        let place = row.place(&at);
+        let mut changed = self.row.as_ref() != Some(&place);
+        self.row = Some(place);
+        let source = json!({"url": row.url, "mapping": row.mapping, "at": at});
+        for (name, value) in row.fields {
+            changed |= self.take_cell(name, value, &source, row, rules);
+        }
+        if changed {
+            self.update_resolved(row.started_at_ms);
+        }
+        changed
+    }
+
+    fn take_cell(
+        &mut self,
+        name: &str,
+        value: &Value,
+        source: &Value,
+        row: &RowValues<'_>,
+        rules: &FillRules,
+    ) -> bool {
+        let kept = self.fields.get(name).cloned().unwrap_or_default();
+        if !has_value(value) {
+            let is_new = !self.fields.contains_key(name);
+            if is_new {
+                self.fields.insert(name.to_owned(), Value::Null);
+            }
+            return is_new;
+        }
+        let former = self.sources.get(name).cloned();
+        if has_value(&kept) {
+            let Some(former) = &former else {
+                return false;
+            };
+            let is_lesser =
+                rules.order.rank(row.mapping) > rules.order.rank(former["mapping"].as_str());
+            if is_lesser && !spelling::is_one(&kept, value) {
+                return self.add_candidate(name, value, source.clone());
+            }
+            if is_lesser || former == source && spelling::is_one(&kept, value) {
+                return false;
+            }
+        }
+        if spelling::is_one(&kept, value) {
+            self.sources.insert(name.to_owned(), source.clone());
+            return true;
+        }
+        self.remember(name, kept, former, row.started_at_ms);
+        self.fields.insert(name.to_owned(), value.clone());
+        self.sources.insert(name.to_owned(), source.clone());
+        self.missing.retain(|missing| missing != name);
+        true
+    }
+}
+
+impl<'a> RowValues<'a> {
+    pub(crate) fn of(page: &RowPage<'a>, row: &'a KeyedRow) -> RowValues<'a> {
+        RowValues {
+            fields: &row.fields,
+            position: row.position,
+            url: page.url,
+            mapping: page.mapping,
+            mapping_version: page.mapping_version,
+            parent: match page.records {
+                [one] => Some(one),
+                _ => None,
+            },
+            started_at_ms: page.started_at_ms,
+        }
+    }
+
+    /// Where the row was seen last.
+    fn place(&self, at: &str) -> Value {
+        json!({
+            "url": self.url,
+            "position": self.position,
+            "mapping": self.mapping,
+            "mapping_version": self.mapping_version,
+            "parent": self.parent,
+            "at": at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::MappingOrder;
+
+    const AT_MS: i64 = 1_795_000_000_000;
+
+    fn row<'a>(fields: &'a Map<String, Value>, url: &'a str, at_ms: i64) -> RowValues<'a> {
+        RowValues {
+            fields,
+            position: 3,
+            url,
+            mapping: Some("list"),
+            mapping_version: None,
+            parent: None,
+            started_at_ms: at_ms,
+        }
+    }
+
+    fn fields(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    fn known() -> StoredRecord {
+        let mut record = StoredRecord::default();
+        let first = fields(json!({"item": "a", "stars": 4, "note": null}));
+        assert!(record.take_row(
+            &row(&first, "http://a.org/?page=1", AT_MS),
+            &FillRules::default()
+        ));
+        record
+    }
+
+    #[test]
+    fn a_new_row_is_what_it_says_with_null_for_what_it_lacks() {
+        let record = known();
+        assert_eq!(
+            Value::Object(record.fields.clone()),
+            json!({"item": "a", "stars": 4, "note": null})
+        );
+        assert_eq!(record.row.as_ref().unwrap()["position"], 3);
+        assert_eq!(record.sources["stars"]["url"], "http://a.org/?page=1");
+        assert!(!record.sources.contains_key("note") && record.missing.is_empty());
+    }
+
+    #[test]
+    fn the_same_row_again_changes_nothing_and_an_older_one_neither() {
+        let mut record = known();
+        let same = fields(json!({"item": "a", "stars": 4, "note": null}));
+        assert!(!record.take_row(
+            &row(&same, "http://a.org/?page=1", AT_MS),
+            &FillRules::default()
+        ));
+        let other = fields(json!({"item": "a", "stars": 1, "note": null}));
+        assert!(!record.take_row(
+            &row(&other, "http://a.org/?page=1", AT_MS - 1),
+            &FillRules::default()
+        ));
+        assert_eq!(record, known());
+    }
+
+    #[test]
+    fn a_later_fetch_replaces_what_the_mapping_said_wherever_the_row_stands_now() {
+        let mut record = known();
+        let later = fields(json!({"item": "a", "stars": 5, "note": "good"}));
+        assert!(record.take_row(
+            &row(&later, "http://a.org/?page=2", AT_MS + 1),
+            &FillRules::default()
+        ));
+        assert_eq!(
+            Value::Object(record.fields.clone()),
+            json!({"item": "a", "stars": 5, "note": "good"})
+        );
+        assert_eq!(record.history["stars"][0]["value"], 4);
+        let emptied = fields(json!({"item": "a", "stars": null, "note": null}));
+        record.take_row(
+            &row(&emptied, "http://a.org/?page=2", AT_MS + 2),
+            &FillRules::default(),
+        );
+        assert_eq!(record.fields["stars"], 5, "an empty cell replaces nothing");
+    }
+
+    #[test]
+    fn values_of_the_user_and_of_better_mappings_stay() {
+        let mut record = known();
+        record.fields.insert("note".into(), "mine".into());
+        let rules = FillRules {
+            order: MappingOrder(vec!["detail".into(), "list".into()]),
+            ..FillRules::default()
+        };
+        record.sources["stars"]["mapping"] = "detail".into();
+        let later = fields(json!({"item": "a", "stars": 5, "note": "theirs"}));
+        record.take_row(&row(&later, "http://a.org/?page=1", AT_MS + 1), &rules);
+        assert_eq!(
+            Value::Object(record.fields.clone()),
+            json!({"item": "a", "stars": 4, "note": "mine"})
+        );
+        assert_eq!(record.candidates["stars"][0]["value"], 5);
+    }
+}

@@ -1,0 +1,157 @@
+CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
+CREATE INDEX changes_by_time ON page_changes (at);
+CREATE INDEX robots_by_expiry ON robots (expires_at);
+CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
+CREATE INDEX versions_by_look ON versions (looked_at);
+CREATE TABLE changes (
+    store TEXT NOT NULL,
+    deleted INTEGER NOT NULL
+, cut INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE claims (
+    _id TEXT PRIMARY KEY,        -- app id, '/', crawl id
+    owner TEXT NOT NULL,         -- the process
+    folder TEXT NOT NULL,        -- its state folder
+    holder TEXT NOT NULL,        -- both in words
+    since TEXT NOT NULL,
+    beat INTEGER NOT NULL        -- counts the renewals
+) STRICT, WITHOUT ROWID;
+CREATE TABLE crawl_records (
+    record TEXT NOT NULL,
+    crawl INTEGER NOT NULL,
+    position INTEGER,            -- where in its input the crawl has read it first
+    PRIMARY KEY (record, crawl)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE crawls (
+    key INTEGER PRIMARY KEY,     -- stands for the crawl in crawl_records
+    _id TEXT NOT NULL UNIQUE,    -- app id, '/', crawl id
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    request TEXT NOT NULL,
+    state TEXT NOT NULL,
+    counts TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    finished_at TEXT,
+    records_total INTEGER NOT NULL DEFAULT 0,
+    records_resolved INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE health (
+    _id TEXT PRIMARY KEY,        -- 'mapping/', mapping; or 'cursor'
+    revision INTEGER NOT NULL,   -- counts the changes
+    writer TEXT NOT NULL,        -- the process that has changed it last
+    cursor TEXT NOT NULL,        -- up to which page it is
+    state TEXT NOT NULL          -- JSON
+) STRICT, WITHOUT ROWID;
+CREATE TABLE judged (
+    revision INTEGER NOT NULL,   -- counts the judgements
+    writer TEXT NOT NULL,        -- the process that has made the last one
+    cursor TEXT NOT NULL,
+    last_number INTEGER NOT NULL -- of the last change
+) STRICT;
+CREATE TABLE origins (
+    record TEXT NOT NULL,
+    crawl INTEGER NOT NULL,
+    collection TEXT,             -- database, '.', collection; NULL: not known
+    document TEXT NOT NULL,      -- its _id, as extended JSON
+    fields TEXT NOT NULL,        -- [name]: what may be written
+    changes INTEGER NOT NULL,    -- of the record, since it was last written
+    PRIMARY KEY (record, crawl)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE page_changes (
+    number INTEGER PRIMARY KEY,
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    page TEXT NOT NULL,          -- its _id
+    site TEXT NOT NULL,
+    kind TEXT NOT NULL,          -- new, changed, gone, back
+    at TEXT NOT NULL,            -- when the fetch began that has shown it
+    mapping TEXT,                -- whose fields were compared; NULL: the text was
+    old TEXT,                    -- JSON
+    new TEXT,                    -- JSON
+    difference TEXT NOT NULL     -- for people
+) STRICT;
+CREATE TABLE pages (
+    position INTEGER PRIMARY KEY,
+    _id TEXT NOT NULL UNIQUE,    -- app id, '/', crawl id, '/', hash of the URL
+    app_id TEXT NOT NULL,
+    crawl_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    final_url TEXT,
+    site TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    parent TEXT,
+    outcome TEXT NOT NULL,
+    status_code INTEGER,
+    mapping TEXT,
+    content_type TEXT,
+    bytes INTEGER NOT NULL,
+    content_hash TEXT,
+    started_at TEXT NOT NULL,
+    elapsed_ms INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    tries TEXT NOT NULL,         -- [{ended_at, outcome, status_code}]
+    attrs TEXT,                  -- the application's JSON
+    fields TEXT NOT NULL,        -- {name: value}
+    links TEXT NOT NULL,         -- [url]
+    headers TEXT,                -- {name: [value]}
+    body TEXT
+, epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]', document TEXT, validators TEXT, look BLOB, alternatives TEXT) STRICT;
+CREATE TABLE records (
+    _id TEXT PRIMARY KEY,        -- dataset, '/', record id
+    dataset TEXT NOT NULL,
+    record_id TEXT NOT NULL,
+    fields TEXT NOT NULL,        -- {name: value}
+    sources TEXT NOT NULL,       -- {name: {url, mapping, at}}
+    missing TEXT NOT NULL,       -- [name]
+    resolved_at TEXT,
+    candidates TEXT NOT NULL DEFAULT '{}'    -- {name: [{value, url, mapping, at}]}
+, history TEXT NOT NULL DEFAULT '{}', urls TEXT NOT NULL DEFAULT '[]', given TEXT, written TEXT NOT NULL DEFAULT '{}', doubts TEXT NOT NULL DEFAULT '{}', row TEXT) STRICT;
+CREATE TABLE robots (
+    _id TEXT PRIMARY KEY,        -- origin
+    status INTEGER,
+    fetched_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    body BLOB NOT NULL
+) STRICT;
+CREATE TABLE samples (
+    _id TEXT PRIMARY KEY,        -- mapping, '/', place
+    mapping TEXT NOT NULL,
+    alarm TEXT,                  -- when it was raised; NULL: another page may replace this one
+    page TEXT NOT NULL,          -- its _id
+    url TEXT NOT NULL,
+    at TEXT NOT NULL,
+    fields TEXT NOT NULL,        -- [name]: found on it
+    text BLOB NOT NULL           -- compressed
+) STRICT;
+CREATE TABLE site_states (
+    _id TEXT PRIMARY KEY,        -- site
+    state TEXT NOT NULL,         -- resting, given_up
+    reason TEXT NOT NULL,
+    since TEXT NOT NULL,
+    until TEXT,                  -- NULL: a person wakes it, or it was given up
+    url TEXT NOT NULL,           -- the evidence: what was requested,
+    status_code INTEGER,         -- what was answered,
+    sign TEXT NOT NULL,          -- and what was seen
+    updated_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE sites (
+    _id TEXT PRIMARY KEY,        -- site
+    last_start TEXT NOT NULL,
+    delay_ms INTEGER NOT NULL,
+    blocked_until TEXT,
+    owner TEXT,
+    answered_at TEXT,            -- when the last reservation was released
+    slot_holder TEXT,            -- the reservation: holder, start and expiry
+    slot_granted_at TEXT,
+    slot_lapses_at TEXT
+, accepted_ms INTEGER) STRICT, WITHOUT ROWID;
+CREATE TABLE versions (
+    _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
+    looked_at TEXT NOT NULL,     -- the last time
+    state BLOB NOT NULL          -- compressed JSON
+) STRICT;
+CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
+    UPDATE changes SET deleted = max(deleted, OLD.position);
+END;
