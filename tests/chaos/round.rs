@@ -173,7 +173,7 @@ impl Scene {
                 break;
             }
             match next {
-                Some(planned) if last.elapsed() > Duration::from_millis(planned.wait_ms) => {
+                Some(planned) if self.is_due(planned, last) => {
                     self.inject(*planned);
                     last = Instant::now();
                     next = plan.next();
@@ -186,6 +186,14 @@ impl Scene {
             }
         }
         self.mend(Instant::now() + Duration::from_secs(3_600));
+    }
+
+    /// Whether the time of a fault has come. A moment in a task's life is not waited for before there are tasks: on
+    /// a busy machine the processes take longer to start than such a fault has patience.
+    fn is_due(&self, planned: &Planned, last: Instant) -> bool {
+        let is_of_task = matches!(planned.fault, Fault::KillAt(_));
+        last.elapsed() > Duration::from_millis(planned.wait_ms)
+            && (!is_of_task || !self.log.visits().pages().0.is_empty())
     }
 
     /// Without faults: what failed because its site was in trouble is tried again, as users do. Nothing
