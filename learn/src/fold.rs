@@ -119,10 +119,19 @@ impl Spelling {
     }
 }
 
-/// Whether a text ends in the mark of what was cut off for want of room.
+/// Whether a text ends in the mark of what was cut off for want of room: `...`, `…`, or one of them alone in brackets.
+/// Brackets that hold more belong to the text, as in `DROP VIEW name [, ...]`.
 pub(crate) fn is_cut_off(text: &str) -> bool {
-    let text = text.trim_end_matches([']', ')', ' ']);
-    text.ends_with('\u{2026}') || text.ends_with("...")
+    let text = text.trim_end();
+    let inner = |open, close| {
+        let (_, inner) = text.strip_suffix(close)?.rsplit_once(open)?;
+        Some(inner.trim())
+    };
+    let is_mark = |inner: Option<&str>| matches!(inner, Some("..." | "\u{2026}"));
+    text.ends_with('\u{2026}')
+        || text.ends_with("...")
+        || is_mark(inner('[', ']'))
+        || is_mark(inner('(', ')'))
 }
 
 /// Character references that were left in a known value.
@@ -210,6 +219,30 @@ mod tests {
         assert!(same("25 May 2010", "2010-05-25"));
         assert!(same("2024-03-01", "1. M\u{e4}rz 2024"));
         assert!(same("2024-12-25", "25/12/2024"));
+    }
+
+    #[test]
+    fn a_mark_at_the_end_shows_what_was_cut_off_and_brackets_of_a_grammar_do_not() {
+        for text in [
+            "Lamp of brass an...",
+            "Lamp of brass \u{2026}",
+            "Lamp of brass [...]",
+            "Lamp of brass (\u{2026}) ",
+            "Lamp (of brass) [ ... ]",
+        ] {
+            assert!(is_cut_off(text), "{text}");
+        }
+        for text in [
+            "Lamp of brass",
+            "DROP VIEW name [, ...]",
+            "OPTIONS ( option 'value' [, ... ] )",
+            "pg_dump [option...]",
+            "int printf(const char *format, ...)",
+            "Lamp ... of brass",
+            "",
+        ] {
+            assert!(!is_cut_off(text), "{text}");
+        }
     }
 
     #[test]

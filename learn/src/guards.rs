@@ -66,7 +66,7 @@ fn of_whole_values(found: &Found, one: usize) -> Option<Guard> {
 }
 
 /// A text that does not end in the mark of what was cut off.
-const WHOLE: &str = r"^(?![\s\S]*(?:\.\.\.|…)[\]) ]*$)";
+const WHOLE: &str = r"^(?![\s\S]*(?:\.\.\.|…|\[\s*(?:\.\.\.|…)\s*\]|\(\s*(?:\.\.\.|…)\s*\))\s*$)";
 
 /// That of values with a common shape.
 fn of_shape(found: &Found, one: usize) -> Option<Guard> {

@@ -6,12 +6,14 @@ use serde_json::Value;
 use webfill_urls::Url;
 
 use crate::alternatives::alternatives;
+use crate::candidates::Candidate;
 use crate::evaluate::Reading;
 use crate::field::{Found, Group};
 use crate::fold::Wanted;
 use crate::guards;
 use crate::places::Places;
 use crate::score::{Label, Scores};
+use crate::survival::Anchor;
 use crate::types::{CandidateReport, Disagreement, FieldReport, LearnedMapping};
 
 /// A field below this confidence makes a draft.
@@ -22,6 +24,9 @@ const LIKELY: f64 = 0.5;
 
 /// The most that a field is trusted of which more than a quarter of the records are doubted: its mapping is a draft.
 const MOST_WHERE_DOUBTED: f64 = 0.8;
+
+/// Pages with a value that show that a name is not one of a single page.
+const READ_BY_NAME: usize = 3;
 
 /// Records from which at least a mapping is learned that is no draft.
 const ENOUGH: usize = 3;
@@ -78,15 +83,16 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
     report
 }
 
-/// The share of labels that the learner reads rightly without having them. Of one label that share cannot
-/// be known: on how many pages something is read stands for it, and how far another kind of anchor agrees.
+/// The share of labels that the learner reads rightly without having them, of a list as F1. Of one label that share
+/// cannot be known: on how many pages something is read stands for it, and how far another kind of anchor agrees.
 fn confidence(found: &Found, best: usize) -> f64 {
-    let known: Vec<f64> = found
-        .left_out
-        .iter()
-        .copied()
-        .filter(|credit| !credit.is_nan())
-        .collect();
+    // The credit of a list is what is read and known of all that is either; F1 weighs both alike.
+    let share = |credit: f64| match found.multiple {
+        true => 2.0 * credit / (1.0 + credit),
+        false => credit,
+    };
+    let known = found.left_out.iter().filter(|credit| !credit.is_nan());
+    let known: Vec<f64> = known.map(|&credit| share(credit)).collect();
     if known.len() > 1 {
         let share = known.iter().sum::<f64>() / known.len() as f64;
         let is_doubtful = found.doubted.len() * 3 > known.len();
@@ -112,8 +118,41 @@ fn confidence(found: &Found, best: usize) -> f64 {
     };
     let is_filled = |reading: &&Reading| !reading.values.is_empty();
     let filled = found.readings[best].iter().filter(is_filled).count();
+    let filled = match is_named(&found.candidates[best]) && filled >= READ_BY_NAME {
+        true => pages,
+        false => filled,
+    };
     let agreement = other.map_or(0.0, |&other| alike(other));
     rounded((0.5 * filled as f64 + 0.3 * agreement) / pages as f64)
+}
+
+/// Whether a chain finds the value by its name alone, such as a label or an attribute: a page that lacks the name lacks
+/// the field, and speaks as little against the chain as for it.
+fn is_named(candidate: &Candidate) -> bool {
+    let is_unnamed_pattern = |processor: &Value| {
+        let pattern = processor["parameters"]["pattern"].as_str();
+        processor["type"] == "regex" && !pattern.is_some_and(has_word)
+    };
+    candidate.anchor != Anchor::Path
+        && !candidate.counts_positions()
+        && !candidate.processors.iter().any(is_unnamed_pattern)
+}
+
+/// Whether a pattern holds on to a word, and not to marks or positions alone.
+fn has_word(pattern: &str) -> bool {
+    let mut letters = 0;
+    let mut is_escaped = false;
+    for c in pattern.chars() {
+        letters = match c.is_alphabetic() && !is_escaped {
+            true => letters + 1,
+            false => 0,
+        };
+        is_escaped = c == '\\' && !is_escaped;
+        if letters == 2 {
+            return true;
+        }
+    }
+    false
 }
 
 fn rounded(share: f64) -> f64 {

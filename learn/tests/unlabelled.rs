@@ -146,3 +146,58 @@ fn no_filter_is_tighter_than_what_other_pages_show() {
         assert!(misread.is_empty(), "{kind}: {misread:?} {learned:?}");
     }
 }
+
+/// What ends in the dots of a grammar is whole, and the place that has it is read.
+#[test]
+fn texts_that_end_in_the_dots_of_a_grammar_are_whole() {
+    let synopsis = |number: usize| match number % 3 {
+        0 => format!("DROP KIND{number} name [, ...]"),
+        1 => format!("ALTER KIND{number} name ( option 'value' [, ... ] )"),
+        _ => format!("kind{number} [option...]"),
+    };
+    // Known are those without dots.
+    let truth = |number: usize| match number < KNOWN {
+        true => format!("SHOW KIND{number}"),
+        false => synopsis(number),
+    };
+    let html = |number: usize| {
+        format!(
+            "<h1>KIND{number}</h1><pre class=synopsis>{}</pre><p>It does {number}.</p>",
+            truth(number)
+        )
+    };
+    let (misread, learned) = misread(&pages(html, truth), truth);
+    assert!(misread.is_empty(), "{misread:?} {learned:?}");
+}
+
+/// Of one known record, a page that lacks the name of the field says nothing against the chain.
+#[test]
+fn one_known_record_suffices_for_a_named_field_that_many_pages_lack() {
+    let colours = ["white", "olive", "dark blue", "red", "black"];
+    let colour = |number: usize| colours[number % 5].to_owned() + &"!".repeat(number / 5);
+    let has_it = |number: usize| number == 0 || number % 3 == 1;
+    let pages: Vec<Page> = (0..12)
+        .map(|number| {
+            let mut rows = format!("<tr><th>Weight</th><td>{} kg</td></tr>", number + 3);
+            if has_it(number) {
+                rows += &format!("<tr><th>Colour</th><td>{}</td></tr>", colour(number));
+            }
+            rows += &format!("<tr><th>Maker</th><td>Maker {number}</td></tr>");
+            let html = format!("<h1>Lamp {number}</h1><table>{rows}</table>");
+            let value = colour(number);
+            let known: &[(&str, &[&str])] = match number {
+                0 => &[("field", &[&value])],
+                _ => &[],
+            };
+            page(&format!("item/{number}"), html, known)
+        })
+        .collect();
+    let learned = learn(&pages, &[], &task()).unwrap();
+    let mapping = &learned.mappings[0];
+    for (number, page) in pages.iter().enumerate() {
+        let expected = has_it(number).then(|| Value::from(colour(number)));
+        let value = read(&mapping.mapping, page).remove("field");
+        assert_eq!(value, expected, "{number}: {:?}", mapping.fields);
+    }
+    assert!(mapping.draft, "one record makes a draft");
+}
