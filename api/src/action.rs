@@ -3,7 +3,7 @@
 //! of all, `why` one URL, `watch_...` the watches ([`WatchAction`]). The
 //! names of the first four are Scrapy Cluster's.
 
-use webfill_wire::{CrawlKey, Outcome};
+use webfill_wire::{CrawlKey, Lane, Outcome};
 
 use crate::spider::Spider;
 use crate::watch::WatchAction;
@@ -100,6 +100,8 @@ pub struct SiteAction {
     pub block_until_ms: Option<Option<i64>>,
     /// At most this many further pages, over all crawls.
     pub limit: Option<Option<u64>>,
+    /// The lane of its pages in crawls of the lane `http`; `Some(None)`: it follows the page, as without a rule.
+    pub lane: Option<Option<Lane>>,
     /// Removes all rules, and what was learned about the site.
     pub forget: bool,
     /// Ends the site's rest now.
@@ -136,6 +138,7 @@ impl SiteAction {
             self.delay_ms.is_some(),
             self.block_until_ms.is_some(),
             self.limit.is_some(),
+            self.lane.is_some(),
             self.forget,
             self.wake,
         ];

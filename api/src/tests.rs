@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use webfill_wire::Outcome;
+use webfill_wire::{Lane, Outcome};
 
 use super::crawl_request::KEYS;
 use super::*;
@@ -230,13 +230,16 @@ fn actions_are_read_by_their_names() {
         site: Some("a.org".into()),
     };
     assert_eq!(read_action(retry), Action::Retry(expected));
-    let site = read_action(json!({"action": "site", "site": "a.org", "delay": 2.5, "limit": null}));
+    let site = read_action(json!({
+        "action": "site", "site": "a.org", "delay": 2.5, "limit": null, "lane": "browser",
+    }));
     let expected = SiteAction {
         site: "a.org".into(),
         uuid: None,
         delay_ms: Some(Some(2_500)),
         block_until_ms: None,
         limit: Some(None),
+        lane: Some(Some(Lane::Browser)),
         forget: false,
         wake: false,
     };

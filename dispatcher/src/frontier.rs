@@ -114,6 +114,7 @@ pub(crate) use self::error::if_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
 pub use self::file_alone::{applications_in_file, tasks_in_file};
 pub use self::forgiving::Standing;
+pub use self::lanes::SiteLane;
 pub use self::on_demand::{AppTally, FrontierTally, MOST_WAITING_COUNTED, PendingCrawl};
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
@@ -251,6 +252,7 @@ impl Frontier {
         let doubts = Doubts::open(&db).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;
         let scripted = scripts::load(&db).map_err(fault)?;
+        let lanes_set = rules::load_lanes(&db).map_err(fault)?;
         let limited_applications =
             LimitedApplications::open(&db, config.applications, now_ms).map_err(fault)?;
         let last_turn = recovery::last_turn(&db).map_err(fault)?;
@@ -276,7 +278,7 @@ impl Frontier {
             holding,
             limited_applications,
             app_tallies: AppTallies::default(),
-            lanes: Lanes::of(&scripted),
+            lanes: Lanes::of(&scripted, lanes_set),
             scripted,
             unfit_mappings: UnfitMappings::new(),
             last_turn,

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use webfill_wire::Lane;
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Credit, Feature, RecallScope, ReturnCause, SupervisorOutcomes,
-    SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
+    CrawlKey, CrawlSettings, Credit, Feature, RecallScope, ReturnCause, SiteScripts,
+    SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
 };
 use webfill_worker::MOST_LOOK_UPS;
 
@@ -64,6 +64,8 @@ pub struct Supervisor {
     crawls: HashMap<CrawlKey, (CrawlSettings, Vec<Feature>)>,
     /// Of crawls whose settings are about to arrive.
     features: HashMap<CrawlKey, Vec<Feature>>,
+    /// Of sites whose tasks are about to go to their worker: they come again with each hand-out.
+    site_scripts: HashMap<String, SiteScripts>,
     mappings: Mappings,
     /// Outcomes that the next [`Supervisor::report`] sends to the dispatcher.
     outcomes: SupervisorOutcomes,
@@ -89,6 +91,7 @@ impl Supervisor {
             queue: Queue::new(terms.limit, most_uncounted(&terms)),
             crawls: HashMap::new(),
             features: HashMap::new(),
+            site_scripts: HashMap::new(),
             mappings: Mappings::default(),
             outcomes: no_outcomes(&terms.id),
             unacknowledged: UnacknowledgedOutcomes::default(),

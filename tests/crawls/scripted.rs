@@ -363,3 +363,62 @@ fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {
     );
     assert_eq!(values as usize, 20 * PEOPLE * 2);
 }
+
+/// `webfill site` over the state folder of a crawl on this machine, between its runs.
+#[needs(chromium)]
+#[test]
+fn a_lane_that_is_set_for_a_site_holds_for_the_next_run() {
+    let web = Web::start();
+    let made = web.site("made.example");
+    serve_application(&made, 4);
+    let work = Workplace::new();
+    let run = |n: usize| {
+        crawl(&work, &web)
+            .args(["--depth", "0", &made.url(&format!("/people/{n}"))])
+            .finish()
+            .expect(0);
+        let page = &work.stored().pages()[&made.url(&format!("/people/{n}"))];
+        !page.fields.is_empty()
+    };
+    let set = |lane: &str| {
+        let site = Run::new(["site", "made.example", "--json", "--lane", lane, "--state"]);
+        let site = site.arg(work.path("state")).finish().expect(0);
+        let answer: Value = serde_json::from_str(&site.stdout).unwrap();
+        assert_eq!(answer["lane"], lane, "{answer}");
+    };
+    assert!(run(1), "an unread page is rendered");
+    let before = rendered(&made);
+    set("http");
+    assert!(!run(2), "none of its pages is rendered");
+    assert_eq!(rendered(&made), before);
+    set("browser");
+    assert!(run(3), "each of its pages is");
+    set("auto");
+    assert!(run(4), "it is known that scripts fill them");
+}
+
+#[needs(chromium)]
+#[test]
+fn a_run_that_is_resumed_renders_no_new_sample() {
+    let web = Web::start();
+    let empty = web.site("empty.example");
+    empty.otherwise(|request| match request.path.as_str() {
+        "/app.js" => document("text/javascript", "1")
+            .header("cache-control", "no-store")
+            .into(),
+        _ => html(SHELL).into(),
+    });
+    let work = Workplace::new();
+    let run = |pages: std::ops::Range<usize>| {
+        let urls: Vec<String> = pages.map(|n| empty.url(&format!("/people/{n}"))).collect();
+        crawl(&work, &web)
+            .args(["--depth", "0"])
+            .args(&urls)
+            .finish()
+            .expect(0);
+        rendered(&empty)
+    };
+    assert_eq!(run(0..1), 1);
+    assert_eq!(run(1..6), 3, "the sample of three continues");
+    assert_eq!(run(6..9), 3, "and is over");
+}

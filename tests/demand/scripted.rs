@@ -137,3 +137,101 @@ fn pages_wait_for_no_browser_that_has_left() {
     }
     made.visits().assert_polite(DELAY);
 }
+
+/// The requests of a site's script.
+fn scripts_of(site: &Site) -> usize {
+    site.visits().of_path("/app.js").len()
+}
+
+#[needs(chromium)]
+#[test]
+fn a_lane_that_is_set_for_a_site_holds_and_is_shown_and_taken_back() {
+    let mut fleet = Fleet::start();
+    fleet.add_supervisor_with("two", &BROWSER);
+    let made = fleet.web.site("made.example");
+    serve_application(&made, 6);
+    let crawl = |crawl: &str, n: usize| {
+        let url = made.url(&format!("/{n}"));
+        fleet.feed(&[request(&url, crawl)]);
+        fleet.wait_until_done(crawl);
+        fleet.work.stored().pages()[&url]
+            .fields
+            .get("title")
+            .is_some()
+    };
+    let set = |lane: &str| fleet.json(&["site", "made.example", "--lane", lane])["lane"].clone();
+    assert_eq!(set("http"), "http");
+    assert!(!crawl("http", 0), "none of its pages is rendered");
+    assert_eq!(scripts_of(&made), 0);
+    assert_eq!(set("browser"), "browser");
+    assert!(crawl("browser", 1), "each of its pages is");
+    assert_eq!(set("auto"), "auto");
+    assert!(crawl("auto", 2), "an unread one is");
+    assert_eq!(set("http"), "http");
+    assert!(!crawl("again", 3), "a rule goes before what was found out");
+    fleet.run(&["site", "made.example", "--forget"]).expect(0);
+    let site = fleet.json(&["site", "made.example"]);
+    assert_eq!(site["lane"], "auto", "{site}");
+    assert!(
+        crawl("forgotten", 4),
+        "no worker keeps a rule that was dropped"
+    );
+    made.visits().assert_polite(DELAY);
+}
+
+#[needs(chromium)]
+#[test]
+fn a_lane_that_is_set_is_kept_over_a_restart_and_refused_if_it_is_none() {
+    let mut fleet = Fleet::start();
+    fleet.json(&["site", "a.example", "--lane", "browser"]);
+    fleet.restart();
+    assert_eq!(fleet.json(&["site", "a.example"])["lane"], "browser");
+    fleet.run(&["site", "a.example", "--lane", "tor"]).expect(2);
+}
+
+#[needs(chromium)]
+#[test]
+fn a_restart_of_the_fleet_renders_no_new_sample() {
+    let mut fleet = Fleet::dispatcher_only(&[]);
+    fleet.add_supervisor_with("two", &BROWSER);
+    let empty = fleet.web.site("empty.example");
+    // Its script brings nothing.
+    let shell = "<body><div id=root></div><script src=/app.js></script></body>";
+    empty.otherwise(move |request| match request.path.as_str() {
+        "/app.js" => document("text/javascript", "1")
+            .header("cache-control", "no-store")
+            .into(),
+        _ => document("text/html", shell).into(),
+    });
+    let feed = |fleet: &Fleet, crawl: &str, pages: std::ops::Range<usize>| {
+        let requests = pages.map(|n| request(&empty.url(&format!("/{n}")), crawl));
+        fleet.feed(&requests.collect::<Vec<_>>());
+        fleet.wait_until_done(crawl);
+    };
+    feed(&fleet, "first", 0..1);
+    assert_eq!(scripts_of(&empty), 1);
+    let known = fleet.json(&["site", "empty.example"])["scripts"][0].clone();
+    assert_eq!(
+        (&known["finding"], &known["tries"]),
+        (&json!("tried"), &json!(1))
+    );
+    fleet.kill_all();
+    fleet.start_dispatcher();
+    fleet.add_supervisor_with("three", &BROWSER);
+    feed(&fleet, "second", 1..8);
+    assert_eq!(
+        scripts_of(&empty),
+        3,
+        "the sample of three goes on where it was"
+    );
+    fleet.drain_supervisor("three");
+    fleet.add_supervisor_with("four", &BROWSER);
+    feed(&fleet, "third", 8..12);
+    assert_eq!(scripts_of(&empty), 3, "it is known");
+    let known = fleet.json(&["site", "empty.example"])["scripts"][0].clone();
+    assert_eq!(
+        (&known["finding"], &known["tries"]),
+        (&json!("empty"), &json!(3))
+    );
+    empty.visits().assert_polite(DELAY);
+}

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The newest version of messages that this build speaks. Raise it with every new message.
-pub const WIRE_VERSION: u8 = 9;
+pub const WIRE_VERSION: u8 = 10;
 
 /// The oldest version that this build speaks.
 pub const OLDEST_VERSION: u8 = 6;
@@ -120,9 +120,9 @@ mod tests {
     fn who_is_to_be_upgraded_is_told() {
         let told = |found| CodecError::Version { found }.to_string();
         assert!(
-            told(5).ends_with("speaks 6 to 9: upgrade webfill at the sender, it is the older one")
+            told(5).ends_with("speaks 6 to 10: upgrade webfill at the sender, it is the older one")
         );
-        assert!(told(10).ends_with("upgrade webfill here, it is the older one"));
+        assert!(told(11).ends_with("upgrade webfill here, it is the older one"));
     }
 
     #[test]
@@ -135,8 +135,8 @@ mod tests {
     fn frames_that_cannot_be_read_are_errors() {
         assert_eq!(decode::<Task>(&[]), Err(CodecError::Empty));
         assert_eq!(
-            decode::<Task>(&[10, 1, 2]),
-            Err(CodecError::Version { found: 10 })
+            decode::<Task>(&[11, 1, 2]),
+            Err(CodecError::Version { found: 11 })
         );
         let mut frame = encode(&task("https://example.com/"));
         frame.push(0);

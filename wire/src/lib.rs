@@ -38,6 +38,6 @@ pub use message::*;
 pub use refusal_log::RefusalLog;
 pub use repeats::{evidence_of_repetition, is_repetition};
 pub use report::{REPORTS_SINCE, SupervisorReport};
-pub use scripts::{Finding, ScriptsReport};
+pub use scripts::{Finding, KnownKind, SITE_SCRIPTS_SINCE, ScriptsReport, SiteScripts};
 pub use unmatched::{is_unmatched, with_unmatched};
 pub use vocabulary::{Follow, Lane, Outcome, Reason, RestReason};

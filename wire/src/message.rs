@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::report::SupervisorReport;
+use crate::scripts::SiteScripts;
 use crate::vocabulary::{Follow, Lane, Outcome};
 
 /// Identifies a crawl within one dispatcher. A short number, because every task carries it.
@@ -384,6 +385,13 @@ pub enum DispatcherToSupervisor {
         crawl: CrawlKey,
         features: Vec<Feature>,
     },
+    /// What is known of the scripts of a site's pages. Sent before tasks of the site, unless nothing is known.
+    /// Numbered like tasks. Since version 10.
+    SiteScripts {
+        session: u64,
+        number: u64,
+        scripts: SiteScripts,
+    },
 }
 
 /// From a supervisor to the dispatcher, on the outcomes socket.
@@ -429,6 +437,8 @@ pub enum SupervisorToWorker {
         crawl: CrawlKey,
         features: Vec<Feature>,
     },
+    /// What is known of the scripts of a site's pages. Sent before tasks of the site. Since version 10.
+    SiteScripts(SiteScripts),
 }
 
 /// From a worker to its supervisor.

@@ -4,8 +4,10 @@
 //! It travels as the evidence of an outcome `ok`, which has none else: in [`Evidence::sign`], as words with tabs
 //! between them. Who knows nothing of it takes no notice.
 
+use serde::{Deserialize, Serialize};
+
 use crate::unmatched::without_mark;
-use crate::{Evidence, Outcome, TaskDone};
+use crate::{Evidence, Lane, Outcome, TaskDone};
 
 const MARK: &str = "scripts";
 const SHELL: &str = "shell";
@@ -25,8 +27,30 @@ pub struct ScriptsReport {
     pub seen: String,
 }
 
+/// The version of messages from which on workers are told what is known of a site's scripts.
+pub const SITE_SCRIPTS_SINCE: u8 = 10;
+
+/// What is known of the scripts of a site's pages, and what was set for it: for the worker that gets its tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteScripts {
+    pub site: String,
+    /// The lane of its pages in crawls of the lane `http`; `None`: it follows the page.
+    pub lane: Option<Lane>,
+    pub kinds: Vec<KnownKind>,
+}
+
+/// A kind of pages of which some were rendered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownKind {
+    pub mapping: String,
+    pub layout: String,
+    pub finding: Finding,
+    /// How many of its pages were rendered in vain, as far as that was reported.
+    pub tries: u32,
+}
+
 /// What is known of a kind of pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Finding {
     /// The page says nothing without its scripts, and the worker that has fetched it has no browser.
     Wanted,
@@ -34,10 +58,20 @@ pub enum Finding {
     Filled,
     /// Nor do they say anything in a browser.
     Empty,
+    /// One more of them was rendered in vain, and more are to be tried.
+    Tried,
 }
 
 impl Finding {
-    const ALL: [Finding; 3] = [Finding::Wanted, Finding::Filled, Finding::Empty];
+    /// The layout of pages that are always to be rendered, because a mapping or a setting wants that.
+    pub const SET: &str = "set";
+
+    const ALL: [Finding; 4] = [
+        Finding::Wanted,
+        Finding::Filled,
+        Finding::Empty,
+        Finding::Tried,
+    ];
 
     /// The stable name.
     pub fn as_str(self) -> &'static str {
@@ -45,6 +79,7 @@ impl Finding {
             Finding::Wanted => "wanted",
             Finding::Filled => "filled",
             Finding::Empty => "empty",
+            Finding::Tried => "tried",
         }
     }
 

@@ -184,6 +184,11 @@ fn freeze_dispatcher_messages(mut frozen: Frozen) -> Frozen {
             crawl: 167,
             features: features(),
         },
+        DispatcherToSupervisor::SiteScripts { .. } => DispatcherToSupervisor::SiteScripts {
+            session: 169,
+            number: 170,
+            scripts: site_scripts(),
+        },
     });
     frozen
 }
@@ -207,6 +212,7 @@ fn freeze_worker_messages(mut frozen: Frozen) -> Frozen {
             crawl: 168,
             features: features(),
         },
+        SupervisorToWorker::SiteScripts(_) => SupervisorToWorker::SiteScripts(site_scripts()),
     });
     let from_worker = WorkerToSupervisor {
         worker_index: 161,

@@ -6,14 +6,15 @@
 //! pages of the kind are rendered from then on, for as long as a good part of them gains by it; if it fills none,
 //! they are kept as they came. A page that says something as its server sends it is never rendered.
 //!
-//! All is in memory, and bounded; after a restart a worker tries again. What it finds out is reported with the
-//! outcome of the page ([`ScriptsReport`]), and kept by the dispatcher.
+//! All is in memory, and bounded. What a worker finds out is reported with the outcome of the page
+//! ([`ScriptsReport`]) and kept by the dispatcher, which names it with the next tasks of the site ([`SiteScripts`]): so a
+//! restart of the worker begins no new sample, and a site's rule that was set at the dispatcher arrives.
 
 use std::collections::HashMap;
 
 use webfill_health::is_similar;
 use webfill_mapping::{MappingSet, PageLane};
-use webfill_wire::{Evidence, Finding, Lane, ScriptsReport};
+use webfill_wire::{Evidence, Finding, KnownKind, Lane, ScriptsReport, SiteScripts};
 
 use crate::browser::BrowserConfig;
 use crate::memory::Share;
@@ -77,6 +78,8 @@ pub struct ScriptedPages {
     auto: bool,
     sites: Vec<String>,
     not_sites: Vec<String>,
+    /// The lanes of sites that were set at the dispatcher; they go before the settings.
+    rules: HashMap<String, Lane>,
     known: HashMap<String, Vec<Tried>>,
     /// By mapping: how many pages that are no shells were rendered in vain, one after another.
     unfit: HashMap<String, u32>,
@@ -93,6 +96,24 @@ struct Tried {
 }
 
 impl Tried {
+    /// Of a kind that was tried before this process was started, or by another.
+    fn of_known(known: KnownKind) -> Option<Tried> {
+        let (rendered, filled) = match known.finding {
+            Finding::Filled => (1, 1),
+            Finding::Empty => (known.tries.max(SAMPLE), 0),
+            Finding::Tried | Finding::Wanted => (known.tries, 0),
+        };
+        let kind = PageKind {
+            mapping: known.mapping,
+            layout: known.layout,
+        };
+        (rendered > 0).then_some(Tried {
+            kind,
+            rendered,
+            filled,
+        })
+    }
+
     fn is_open(&self) -> bool {
         self.rendered < SAMPLE || self.filled.saturating_mul(ONE_IN) >= self.rendered
     }
@@ -104,6 +125,7 @@ impl ScriptedPages {
             auto: config.auto,
             sites: config.sites.clone(),
             not_sites: config.not_sites.clone(),
+            rules: HashMap::new(),
             known: HashMap::new(),
             unfit: HashMap::new(),
             broken: None,
@@ -116,10 +138,39 @@ impl ScriptedPages {
         match (mapping, crawl) {
             (Some(PageLane::Http), _) => Rendering::Never,
             (Some(PageLane::Browser), _) | (None, Lane::Browser) => Rendering::Always,
+            _ if self.rules.get(site) == Some(&Lane::Http) => Rendering::Never,
+            _ if self.rules.get(site) == Some(&Lane::Browser) => Rendering::Always,
             _ if names(&self.not_sites) => Rendering::Never,
             _ if names(&self.sites) => Rendering::Always,
             _ if self.auto => Rendering::IfUnread,
             _ => Rendering::Never,
+        }
+    }
+
+    /// Takes what the dispatcher knows of a site. What was found out here is newer.
+    pub fn learn(&mut self, told: SiteScripts) {
+        let SiteScripts { site, lane, kinds } = told;
+        match lane {
+            Some(lane) => self.rules.insert(site.clone(), lane),
+            None => self.rules.remove(&site),
+        };
+        let kinds: Vec<Tried> = kinds.into_iter().filter_map(Tried::of_known).collect();
+        if kinds.is_empty() || self.known.contains_key(&site) {
+            return;
+        }
+        self.make_room_for(&site);
+        self.known.insert(site, kinds);
+    }
+
+    /// Forgets what was found out about a site, and its rule.
+    pub fn forget(&mut self, site: &str) {
+        self.known.remove(site);
+        self.rules.remove(site);
+    }
+
+    fn make_room_for(&mut self, site: &str) {
+        if self.known.len() >= MOST_SITES && !self.known.contains_key(site) {
+            self.known.clear();
         }
     }
 
@@ -175,9 +226,7 @@ impl ScriptedPages {
                 unfit.saturating_add(1)
             };
         }
-        if self.known.len() >= MOST_SITES && !self.known.contains_key(site) {
-            self.known.clear();
-        }
+        self.make_room_for(site);
         let kinds = self.known.entry(site.to_owned()).or_default();
         let known = kinds.iter().position(|tried| is_same(&tried.kind, kind));
         let index = known.unwrap_or_else(|| {
@@ -194,6 +243,7 @@ impl ScriptedPages {
         match is_filled {
             true if tried.filled == 1 => Some(Finding::Filled),
             false if !tried.is_open() => Some(Finding::Empty),
+            false if tried.filled == 0 => Some(Finding::Tried),
             _ => None,
         }
     }
@@ -341,7 +391,11 @@ mod tests {
         for n in 1..=SAMPLE {
             assert!(pages.may_try("a.example", &one, true));
             let known = pages.note("a.example", &one, true, false);
-            assert_eq!(known, (n == SAMPLE).then_some(Finding::Empty));
+            let expected = match n {
+                SAMPLE => Finding::Empty,
+                _ => Finding::Tried,
+            };
+            assert_eq!(known, Some(expected));
         }
         assert!(!pages.may_try("a.example", &one, true));
         assert!(pages.may_try("a.example", &kind("#other"), true));
@@ -365,6 +419,68 @@ mod tests {
         }
         assert_eq!(wasted, 2 * (ONE_IN - 1) + 1);
         assert!(!pages.has_filled("a.example"));
+    }
+
+    fn told(finding: Finding, tries: u32) -> SiteScripts {
+        let PageKind { mapping, layout } = kind("#app");
+        let kinds = vec![KnownKind {
+            mapping,
+            layout,
+            finding,
+            tries,
+        }];
+        SiteScripts {
+            site: "a.example".into(),
+            lane: None,
+            kinds,
+        }
+    }
+
+    #[test]
+    fn what_was_known_before_a_restart_begins_no_new_sample() {
+        let one = kind("#app");
+        for (finding, tries, left) in [
+            (Finding::Empty, 3, 0),
+            (Finding::Tried, 2, 1),
+            (Finding::Wanted, 0, SAMPLE),
+        ] {
+            let mut pages = pages(BrowserConfig::default());
+            pages.learn(told(finding, tries));
+            let mut rendered = 0;
+            while pages.may_try("a.example", &one, true) {
+                rendered += 1;
+                pages.note("a.example", &one, true, false);
+            }
+            assert_eq!(rendered, left, "{finding:?}");
+        }
+        let mut pages = pages(BrowserConfig::default());
+        pages.learn(told(Finding::Filled, 0));
+        assert!(pages.has_filled("a.example") && pages.fills("a.example", &one));
+        pages.learn(told(Finding::Empty, 3));
+        assert!(pages.has_filled("a.example"), "what it knows is newer");
+        pages.forget("a.example");
+        assert!(!pages.knows("a.example", &one));
+    }
+
+    #[test]
+    fn a_rule_of_the_dispatcher_goes_before_the_settings_of_the_worker() {
+        let config = BrowserConfig {
+            sites: vec!["a.example".into()],
+            ..BrowserConfig::default()
+        };
+        let mut pages = pages(config);
+        let mut told = told(Finding::Wanted, 0);
+        for (lane, expected) in [
+            (Some(Lane::Http), Rendering::Never),
+            (None, Rendering::Always),
+            (Some(Lane::Browser), Rendering::Always),
+        ] {
+            told.lane = lane;
+            pages.learn(told.clone());
+            assert_eq!(pages.rendering(Lane::Http, None, "a.example"), expected);
+            let of_mapping = pages.rendering(Lane::Http, Some(PageLane::Http), "a.example");
+            assert_eq!(of_mapping, Rendering::Never);
+        }
     }
 
     #[test]

@@ -138,6 +138,12 @@ pub(super) const SITE_KEYS: &[Key] = &[
         meaning: "At most this many further pages, over all crawls.",
     },
     Key {
+        name: "lane",
+        required: false,
+        rule: Rule::Word(&["http", "browser", "auto"]),
+        meaning: "Where its pages are fetched in crawls of the lane `http`; `auto`: as each page needs it.",
+    },
+    Key {
         name: "forget",
         required: false,
         rule: Rule::Flag,

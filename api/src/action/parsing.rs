@@ -145,6 +145,8 @@ fn site(request: &Value) -> Result<SiteAction, Refusal> {
         delay_ms: millis("delay").map(|delay| delay.map(|ms| ms.ceil() as u32)),
         block_until_ms: millis("block_until").map(|until| until.map(|ms| ms.ceil() as i64)),
         limit: request.get("limit").map(Value::as_u64),
+        // `auto` is the name of no lane.
+        lane: text(request, "lane").map(|lane| lane.parse().ok()),
         forget: request.get("forget") == Some(&Value::Bool(true)),
         wake: request.get("wake") == Some(&Value::Bool(true)),
     })

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use webfill_startup::journey::{self, JOURNEY};
-use webfill_wire::{CrawlKey, DispatcherToSupervisor, FEATURES_SINCE, Task};
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, FEATURES_SINCE, SITE_SCRIPTS_SINCE, Task};
 
 use super::Core;
 use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
@@ -256,6 +256,7 @@ impl Core {
         if self.dispatch.forget_crawls_if_too_many(&grant.supervisor) {
             self.send_to_supervisor(&peer, DispatcherToSupervisor::ForgetCrawls { session });
         }
+        self.send_scripts(grant, &site);
         let mut crawls = Vec::new();
         let mut tasks = Vec::with_capacity(leased.len());
         for task in leased {
@@ -313,6 +314,27 @@ impl Core {
             );
         }
         Ok(())
+    }
+
+    /// Sends a supervisor what is known of the scripts of a site's pages, if anything is. One of an older version
+    /// finds it out by itself, and follows its own settings.
+    fn send_scripts(&mut self, grant: &Grant, site: &str) {
+        let Some(scripts) = self.frontier.scripts_for_worker(grant.site, site) else {
+            return;
+        };
+        let peer = self.dispatch.peer(&grant.supervisor);
+        if peer.is_none_or(|(peer, _)| peer.version < SITE_SCRIPTS_SINCE) {
+            return;
+        }
+        let Some((peer, session, number)) = self.dispatch.address(&grant.supervisor) else {
+            return;
+        };
+        let message = DispatcherToSupervisor::SiteScripts {
+            session,
+            number,
+            scripts,
+        };
+        self.send_to_supervisor(&peer, message);
     }
 
     /// Tells a supervisor what a crawl asks of its workers, if it asks for something. One of an older

@@ -22,21 +22,60 @@ pub(super) struct Lanes {
     browsers: bool,
     /// Crawls that were held back because none is.
     waiting: BTreeSet<CrawlKey>,
-    /// Sites with pages that want a browser, whatever their crawl's lane (see [`scripts`](super::scripts)).
+    /// Sites whose pages go to a browser, whatever their crawl's lane (see [`scripts`](super::scripts)).
     scripted: BTreeSet<SiteId>,
+    /// What was set by hand.
+    rules: HashMap<SiteId, SiteLane>,
+}
+
+/// The lane that was set for a site's pages in crawls of the lane `http`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiteLane {
+    /// It follows the page, as if nothing had been set. It is kept, because workers may still hold an earlier rule.
+    Auto,
+    Fixed(Lane),
+}
+
+impl SiteLane {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SiteLane::Auto => "auto",
+            SiteLane::Fixed(lane) => lane.as_str(),
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<SiteLane> {
+        match name {
+            "auto" => Some(SiteLane::Auto),
+            _ => name.parse().ok().map(SiteLane::Fixed),
+        }
+    }
+
+    /// The lane, if it does not follow the page.
+    pub(super) fn fixed(self) -> Option<Lane> {
+        match self {
+            SiteLane::Auto => None,
+            SiteLane::Fixed(lane) => Some(lane),
+        }
+    }
 }
 
 impl Lanes {
-    /// After a start, with the sites of which something is known.
-    pub(super) fn of(scripted: &ScriptedSites) -> Lanes {
-        let wanting = scripted.iter().filter(|(_, kinds)| want_browser(kinds));
+    /// After a start.
+    pub(super) fn of(known: &ScriptedSites, rules: HashMap<SiteId, SiteLane>) -> Lanes {
+        let sites = known.keys().chain(rules.keys()).copied();
+        let wants = |site: &SiteId| {
+            let kinds = known.get(site).map_or(&[][..], Vec::as_slice);
+            want_browser(rules.get(site).copied(), kinds)
+        };
         Lanes {
-            scripted: wanting.map(|(site, _)| *site).collect(),
+            scripted: sites.filter(wants).collect(),
+            rules,
             ..Lanes::default()
         }
     }
 
-    /// Sets whether pages of a site want a browser. Returns whether that was unknown.
+    /// Sets whether a site's pages go to a browser. Returns whether that is new.
     pub(super) fn set_scripted(&mut self, site: SiteId, is_scripted: bool) -> bool {
         match is_scripted {
             true => self.scripted.insert(site),
@@ -46,10 +85,22 @@ impl Lanes {
 
     /// The lane that tasks of a crawl need at a site. Only a crawl waits for a lane that nobody serves, no page.
     pub(super) fn at(&self, site: SiteId, of_crawl: Lane) -> Lane {
-        match self.browsers && self.scripted.contains(&site) {
+        match self.browsers && self.is_scripted(site) {
             true => Lane::Browser,
             false => of_crawl,
         }
+    }
+
+    pub(super) fn is_scripted(&self, site: SiteId) -> bool {
+        self.scripted.contains(&site)
+    }
+
+    pub(super) fn rule(&self, site: SiteId) -> Option<SiteLane> {
+        self.rules.get(&site).copied()
+    }
+
+    pub(super) fn set_rule(&mut self, site: SiteId, rule: SiteLane) {
+        self.rules.insert(site, rule);
     }
 
     pub(super) fn has_browsers(&self) -> bool {

@@ -1,11 +1,26 @@
-//! Rules of sites, set by hand: delay, `block_until`, page limit. They are stored with the site and
+//! Rules of sites, set by hand: delay, `block_until`, page limit, lane. They are stored with the site and
 //! hold after a restart. Of a limit, what is left is counted down; the number that was set is kept beside it, for
 //! people.
 
-use rusqlite::{OptionalExtension, Result, params};
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::answers::{SiteDue, SiteId, SiteRule};
+use super::lanes::SiteLane;
 use super::{Frontier, FrontierError, sites};
+
+/// The lanes that were set for sites.
+pub(super) fn load_lanes(db: &Connection) -> Result<HashMap<SiteId, SiteLane>> {
+    let mut select = db.prepare("SELECT site, lane FROM site_rules WHERE lane NOT NULL")?;
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut lanes = HashMap::new();
+    for row in rows {
+        let (site, name): (SiteId, String) = row?;
+        lanes.extend(SiteLane::of_name(&name).map(|lane| (site, lane)));
+    }
+    Ok(lanes)
+}
 
 impl Frontier {
     /// A site's rule, by its name; `None` if the site is unknown.
@@ -52,8 +67,11 @@ impl Frontier {
             drop(update);
             frontier.forget_rest(site)?;
             frontier.forget_scripts(site)?;
-            let sql = "DELETE FROM site_rules WHERE site = ?1";
+            let sql = "UPDATE site_rules SET most_pages = NULL WHERE site = ?1";
             frontier.db.execute(sql, [site])?;
+            if frontier.lanes.rule(site).is_some() {
+                frontier.keep_lane(site, SiteLane::Auto)?;
+            }
             frontier.keep_rule(site, &SiteRule::default())
         })
     }
@@ -86,6 +104,40 @@ impl Frontier {
                 .execute(params![site, most])?;
             Ok(())
         })
+    }
+
+    /// The lane that was set for a site, by its name.
+    pub fn site_lane(&mut self, name: &str) -> std::result::Result<SiteLane, FrontierError> {
+        self.guarded("read a site's lane", |frontier| {
+            let sql = "SELECT id FROM sites WHERE name = ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let site: Option<SiteId> = select.query_row([name], |row| row.get(0)).optional()?;
+            let rule = site.and_then(|site| frontier.lanes.rule(site));
+            Ok(rule.unwrap_or(SiteLane::Auto))
+        })
+    }
+
+    /// Sets the lane of a site. An unknown site is created. Its tasks go to supervisors of that lane from now on.
+    pub fn set_site_lane(
+        &mut self,
+        name: &str,
+        lane: SiteLane,
+    ) -> std::result::Result<(), FrontierError> {
+        self.guarded("set a site's lane", |frontier| {
+            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
+            frontier.keep_lane(site, lane)
+        })
+    }
+
+    fn keep_lane(&mut self, site: SiteId, lane: SiteLane) -> Result<()> {
+        let sql = "INSERT INTO site_rules (site, lane) VALUES (?1, ?2)
+                   ON CONFLICT (site) DO UPDATE SET lane = excluded.lane";
+        let values = params![site, lane.as_str()];
+        self.db.prepare_cached(sql)?.execute(values)?;
+        self.lanes.set_rule(site, lane);
+        self.choose_lane(site);
+        self.holding.changed_sites.push(site);
+        Ok(())
     }
 
     fn keep_rule(&mut self, site: SiteId, rule: &SiteRule) -> Result<()> {

@@ -12,10 +12,11 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use webfill_health::is_similar;
-use webfill_wire::{CrawlKey, Finding, ScriptsReport, TaskDone};
+use webfill_wire::{CrawlKey, Finding, KnownKind, Lane, ScriptsReport, SiteScripts, TaskDone};
 
 use super::answers::SiteId;
 use super::give_back::HeldTask;
+use super::lanes::SiteLane;
 use super::{Frontier, FrontierError};
 
 /// What the names of the rows begin with; the site's id follows.
@@ -46,6 +47,9 @@ pub(super) struct ScriptedKind {
     is_shell: bool,
     /// How many pages wanted a browser where there was none.
     pages: u64,
+    /// How many pages of the sample were rendered in vain.
+    #[serde(default)]
+    tries: u32,
     /// The page that was reported last, what was seen of it, when, and in which crawl.
     url: String,
     seen: String,
@@ -81,6 +85,14 @@ impl ScriptedKind {
         self.finding == finding.as_str()
     }
 
+    fn may_gain(&self) -> bool {
+        match self.is(Finding::Tried) {
+            // If none was handed on, a worker of the lane `http` has a browser, and tries them itself.
+            true => self.pages > 0,
+            false => !self.is(Finding::Empty),
+        }
+    }
+
     fn is_of(&self, report: &ScriptsReport) -> bool {
         self.mapping == report.mapping && is_similar(&self.layout, &report.layout)
     }
@@ -91,6 +103,7 @@ impl ScriptedKind {
             "finding": self.finding,
             "mapping": (!self.mapping.is_empty()).then_some(&self.mapping),
             "pages": self.pages,
+            "tries": self.tries,
             "url": self.url,
             "seen": self.seen,
             "at": self.at_ms as f64 / 1_000.0,
@@ -119,7 +132,8 @@ impl Frontier {
         self.store_scripts(task.site)?;
         let wall_ms = self.wall_ms(now_ms);
         let is_over = self.known_crawl(task.crawl)?.ending(wall_ms).is_some();
-        Ok(found.finding == Finding::Wanted && self.lanes.has_browsers() && !is_over)
+        let has_browser = self.lanes.has_browsers() && self.lanes.is_scripted(task.site);
+        Ok(found.finding == Finding::Wanted && has_browser && !is_over)
     }
 
     /// False if nothing was learned: the kind is known to gain nothing, or there are too many.
@@ -149,6 +163,7 @@ impl Frontier {
                     finding: Finding::Wanted.as_str().to_owned(),
                     is_shell: found.is_shell,
                     pages: 0,
+                    tries: 0,
                     url: String::new(),
                     seen: String::new(),
                     at_ms: 0,
@@ -170,9 +185,18 @@ impl Frontier {
             };
         }
         kind.pages += u64::from(is_wanted);
+        let is_vain = match found.finding {
+            Finding::Tried => true,
+            // The last of a sample; or it was not tried, as others like it were in vain.
+            Finding::Empty => kind.is(Finding::Tried),
+            _ => false,
+        };
+        kind.tries = kind.tries.saturating_add(u32::from(is_vain));
         (kind.at_ms, kind.crawl) = (now_ms, task.crawl);
-        // That a browser is lacking says less than what one has shown.
-        if !is_wanted || kind.is(Finding::Wanted) {
+        // That a browser is missing, or has shown nothing so far, says less than what one has shown.
+        let is_shown = matches!(found.finding, Finding::Filled | Finding::Empty);
+        let is_open = kind.is(Finding::Wanted) || (kind.is(Finding::Tried) && !is_wanted);
+        if is_shown || is_open {
             found.finding.as_str().clone_into(&mut kind.finding);
             (kind.url, kind.seen) = (cut(url), cut(&found.seen));
         }
@@ -181,16 +205,22 @@ impl Frontier {
 
     fn store_scripts(&mut self, site: SiteId) -> Result<()> {
         let kinds = self.scripted.get(&site).map_or(&[][..], Vec::as_slice);
-        let needs_browser = want_browser(kinds);
         // A list of plain texts and numbers is always JSON.
         let value = serde_json::to_string(kinds).unwrap_or_default();
         let sql = "INSERT OR REPLACE INTO meta VALUES (?1, ?2)";
         let name = format!("{PREFIX}{}", site.0);
         self.db.prepare_cached(sql)?.execute(params![name, value])?;
-        if self.lanes.set_scripted(site, needs_browser) {
+        self.choose_lane(site);
+        Ok(())
+    }
+
+    /// Decides whether a site's pages go to a browser, after what decides that has changed.
+    pub(super) fn choose_lane(&mut self, site: SiteId) {
+        let kinds = self.scripted.get(&site).map_or(&[][..], Vec::as_slice);
+        let wants = want_browser(self.lanes.rule(site), kinds);
+        if self.lanes.set_scripted(site, wants) {
             self.holding.changed_sites.push(site);
         }
-        Ok(())
     }
 
     /// Forgets what is known of a site's scripts.
@@ -201,8 +231,28 @@ impl Frontier {
         let name = format!("{PREFIX}{}", site.0);
         let sql = "DELETE FROM meta WHERE name = ?1";
         self.db.prepare_cached(sql)?.execute([name])?;
-        self.lanes.set_scripted(site, false);
+        self.choose_lane(site);
         Ok(())
+    }
+
+    /// What the worker that gets a site's tasks needs to know; `None` if nothing is known.
+    pub fn scripts_for_worker(&self, site: SiteId, name: &str) -> Option<SiteScripts> {
+        let rule = self.lanes.rule(site);
+        let kinds = self.scripted.get(&site).map_or(&[][..], Vec::as_slice);
+        let known = |kind: &ScriptedKind| {
+            Some(KnownKind {
+                mapping: kind.mapping.clone(),
+                layout: kind.layout.clone(),
+                finding: Finding::of_name(&kind.finding)?,
+                tries: kind.tries,
+            })
+        };
+        let is_known = rule.is_some() || !kinds.is_empty();
+        is_known.then(|| SiteScripts {
+            site: name.to_owned(),
+            lane: rule.and_then(SiteLane::fixed),
+            kinds: kinds.iter().filter_map(known).collect(),
+        })
     }
 
     /// What is known of the scripts of a site's pages, by the site's name.
@@ -253,9 +303,14 @@ impl Frontier {
     }
 }
 
-/// Whether a browser helps some of the kinds, as far as is known.
-pub(super) fn want_browser(kinds: &[ScriptedKind]) -> bool {
-    kinds.iter().any(|kind| !kind.is(Finding::Empty))
+/// Whether a site's pages go to a browser: by its rule, else if one helps some of its kinds as far as is known. With
+/// the rule `http`, only pages whose mapping wants a browser do.
+pub(super) fn want_browser(rule: Option<SiteLane>, kinds: &[ScriptedKind]) -> bool {
+    match rule.and_then(SiteLane::fixed) {
+        Some(Lane::Browser) => true,
+        Some(Lane::Http) => kinds.iter().any(|kind| kind.layout == Finding::SET),
+        None => kinds.iter().any(ScriptedKind::may_gain),
+    }
 }
 
 fn cut(text: &str) -> String {

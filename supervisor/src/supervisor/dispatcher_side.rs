@@ -182,6 +182,15 @@ impl Supervisor {
                     self.features.insert(crawl, features);
                 }
             }
+            DispatcherToSupervisor::SiteScripts {
+                session,
+                number,
+                scripts,
+            } => {
+                if self.session.accept(session, number) {
+                    self.site_scripts.insert(scripts.site.clone(), scripts);
+                }
+            }
         }
     }
 
@@ -270,6 +279,10 @@ impl Supervisor {
         let waiting = self.workers.iter().flat_map(|worker| &worker.waiting);
         let needed: HashSet<CrawlKey> = waiting.map(|task| task.crawl).collect();
         self.crawls.retain(|key, _| needed.contains(key));
+        let waiting = self.workers.iter().flat_map(|worker| &worker.waiting);
+        let sites: HashSet<&str> = waiting.map(|task| &*task.site).collect();
+        self.site_scripts
+            .retain(|site, _| sites.contains(site.as_str()));
         for worker in &mut self.workers {
             worker.crawls.clear();
         }

@@ -36,6 +36,10 @@ impl Supervisor {
                 }
                 self.send_to_worker(worker_index, SupervisorToWorker::Crawl(settings));
             }
+            if let Some(scripts) = self.site_scripts.remove(&task.site) {
+                let message = SupervisorToWorker::SiteScripts(scripts);
+                self.send_to_worker(worker_index, message);
+            }
         }
         self.send_to_worker(worker_index, SupervisorToWorker::Tasks(tasks));
     }

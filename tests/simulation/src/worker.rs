@@ -171,6 +171,7 @@ impl Worker {
             SupervisorToWorker::Mappings(_)
             | SupervisorToWorker::Crawl(_)
             | SupervisorToWorker::Features { .. }
+            | SupervisorToWorker::SiteScripts(_)
             | SupervisorToWorker::ForgetCrawls => {}
             SupervisorToWorker::LeaseUntil { boot_ms } => self.permits.extend_lease(boot_ms),
             SupervisorToWorker::Inherited { sites } => {

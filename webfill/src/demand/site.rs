@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use webfill_startup::{ExitStatus, Fault};
 
@@ -30,13 +30,16 @@ pub struct SiteOptions {
     /// So many further pages over all crawls, or `none`; then its queue waits
     #[arg(long, value_name = "N")]
     pub limit: Option<String>,
+    /// Fetch its pages with a browser, without one, or as each page needs it (`auto`); a mapping's `lane` wins
+    #[arg(long, value_name = "LANE")]
+    pub lane: Option<SiteLane>,
     /// Drop what was set and what was learned of the site, but the time of its last request
     #[arg(long)]
     pub forget: bool,
     /// End its rest now: one task goes first, and if it fails, the site rests again
     #[arg(long)]
     pub wake: bool,
-    /// The state folder of a `webfill crawl` instead of a dispatcher; where none is running, a site can be woken
+    /// The state folder of a `webfill crawl` instead of a dispatcher; where none is running, --wake and --lane hold
     /// for the next one
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
     pub state: Option<PathBuf>,
@@ -45,6 +48,24 @@ pub struct SiteOptions {
     /// The dispatcher's answer as it is
     #[arg(long)]
     pub json: bool,
+}
+
+/// Where the pages of a site are fetched.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum SiteLane {
+    Http,
+    Browser,
+    Auto,
+}
+
+impl SiteLane {
+    fn as_str(self) -> &'static str {
+        match self {
+            SiteLane::Http => "http",
+            SiteLane::Browser => "browser",
+            SiteLane::Auto => "auto",
+        }
+    }
 }
 
 pub fn site(options: SiteOptions) -> Result<ExitStatus, Fault> {
@@ -77,6 +98,9 @@ fn action(options: &SiteOptions) -> Result<Value, String> {
                 .map(Value::from)
                 .map_err(|_| "not a whole number".into())
         })?;
+    }
+    if let Some(lane) = options.lane {
+        action["lane"] = lane.as_str().into();
     }
     if options.forget {
         action["forget"] = true.into();

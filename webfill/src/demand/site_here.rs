@@ -6,22 +6,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 use webfill_dispatcher::Endpoints;
-use webfill_dispatcher::frontier::{Frontier, FrontierConfig};
+use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError, SiteLane};
 use webfill_startup::Fault;
 use webfill_startup::state::{StateFolder, socket_folder};
 
 use super::connection::Connection;
 use crate::backup::require_frontier;
 
-/// What a site can be told without a dispatcher.
-const WITHOUT_DISPATCHER: [&str; 3] = ["action", "site", "wake"];
+/// What can be set without a dispatcher.
+const WITHOUT_DISPATCHER: [&str; 4] = ["action", "site", "wake", "lane"];
 
 pub(super) fn act(state: &Path, action: &Value) -> Result<Value, Fault> {
     require_frontier(state)?;
     // Each of its two processes has a lock: with both nobody is at the file.
     let locks = ["crawl", "dispatcher"].map(|role| StateFolder::open(state, role));
     match locks {
-        [Ok(folder), Ok(_dispatcher)] => wake_in_file(&folder, action),
+        [Ok(folder), Ok(_dispatcher)] => act_in_file(&folder, action),
         _ => {
             let folder = state.canonicalize().map_err(Fault::usage)?;
             let control = Endpoints::ipc(&socket_folder(&folder)?).control;
@@ -30,12 +30,14 @@ pub(super) fn act(state: &Path, action: &Value) -> Result<Value, Fault> {
     }
 }
 
-fn wake_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
+fn act_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
     let asked = action.as_object().map(Map::keys).into_iter().flatten();
     let mut other = asked.filter(|key| !WITHOUT_DISPATCHER.contains(&key.as_str()));
-    if other.next().is_some() || action["wake"] != true {
+    let lane = action["lane"].as_str().and_then(SiteLane::of_name);
+    let wakes = action["wake"] == true;
+    if other.next().is_some() || !(wakes || lane.is_some()) {
         return Err(Fault::error(format!(
-            "no crawl is running in {}: without one a site can only be woken (--wake)",
+            "no crawl is running in {}: without one you can only wake a site (--wake) and set its lane (--lane)",
             folder.path().display()
         )));
     }
@@ -52,10 +54,28 @@ fn wake_in_file(folder: &StateFolder, action: &Value) -> Result<Value, Fault> {
             folder.path().display()
         )));
     };
-    let woken = frontier.wake_site(site, now_ms);
-    woken
-        .and_then(|()| frontier.commit())
-        .map_err(Fault::error)?;
-    let next = "the next crawl with this --state requests one of its pages first";
-    Ok(json!({"action": "site", "site": site, "queued": known.queued, "woken": next}))
+    change(&mut frontier, site, wakes.then_some(now_ms), lane).map_err(Fault::error)?;
+    let mut answer = json!({"action": "site", "site": site, "queued": known.queued});
+    if wakes {
+        answer["woken"] = "the next crawl with this --state requests one of its pages first".into();
+    }
+    if let Some(lane) = lane {
+        answer["lane"] = lane.as_str().into();
+    }
+    Ok(answer)
+}
+
+fn change(
+    frontier: &mut Frontier,
+    site: &str,
+    wake_at_ms: Option<i64>,
+    lane: Option<SiteLane>,
+) -> Result<(), FrontierError> {
+    if let Some(now_ms) = wake_at_ms {
+        frontier.wake_site(site, now_ms)?;
+    }
+    if let Some(lane) = lane {
+        frontier.set_site_lane(site, lane)?;
+    }
+    frontier.commit()
 }

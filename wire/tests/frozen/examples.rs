@@ -4,9 +4,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use webfill_wire::{
-    AddressBounds, CrawlSettings, Credit, Delivery, Evidence, FailedAttempt, Feature, Follow,
-    Hello, Lane, MappingSource, Outcome, RecallScope, ReturnCause, SiteClock, SupervisorHeartbeat,
-    SupervisorReport, Task, TaskDone, TaskReturned,
+    AddressBounds, CrawlSettings, Credit, Delivery, Evidence, FailedAttempt, Feature, Finding,
+    Follow, Hello, KnownKind, Lane, MappingSource, Outcome, RecallScope, ReturnCause, SiteClock,
+    SiteScripts, SupervisorHeartbeat, SupervisorReport, Task, TaskDone, TaskReturned,
 };
 
 pub fn features() -> Vec<Feature> {
@@ -16,6 +16,27 @@ pub fn features() -> Vec<Feature> {
         Feature::Sitemaps,
         Feature::KeepBodies,
     ]
+}
+
+pub fn site_scripts() -> SiteScripts {
+    let kind = |finding| KnownKind {
+        mapping: "shop".into(),
+        layout: "#root".into(),
+        finding,
+        tries: 171,
+    };
+    SiteScripts {
+        site: "example.net".into(),
+        lane: Some(Lane::Browser),
+        kinds: [
+            Finding::Wanted,
+            Finding::Filled,
+            Finding::Empty,
+            Finding::Tried,
+        ]
+        .map(kind)
+        .to_vec(),
+    }
 }
 
 pub fn crawl() -> CrawlSettings {

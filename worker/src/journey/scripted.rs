@@ -49,7 +49,7 @@ impl Journey {
         if is_rendered_in_browser(page) {
             let kind = PageKind {
                 mapping: String::new(),
-                layout: String::from("set"),
+                layout: String::from(Finding::SET),
             };
             let seen = "a mapping or a setting wants a browser for it";
             scripts::report(&mut page.result, Finding::Wanted, (&kind, true), seen);

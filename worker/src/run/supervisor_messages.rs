@@ -45,6 +45,9 @@ impl Worker {
             Ok(SupervisorToWorker::Features { crawl, features }) => {
                 self.features.insert(crawl, features);
             }
+            Ok(SupervisorToWorker::SiteScripts(scripts)) => {
+                self.journey.scripted_pages.borrow_mut().learn(scripts);
+            }
             Ok(SupervisorToWorker::Crawl(crawl)) => self.learn_crawl(crawl),
             Ok(SupervisorToWorker::ForgetCrawls) => self.forget_crawls(),
             Ok(SupervisorToWorker::Tasks(tasks)) => {
@@ -61,6 +64,7 @@ impl Worker {
                 if let Some(site) = scope.site.as_deref().filter(|_| scope.forget) {
                     self.journey.sites.borrow_mut().forget_back_off(site);
                     self.journey.resolver.forget_failures(site);
+                    self.journey.scripted_pages.borrow_mut().forget(site);
                 }
                 self.reporter.returned(self.take_back_queued(&scope));
                 self.confirm(recall, scope);

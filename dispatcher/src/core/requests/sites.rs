@@ -1,6 +1,6 @@
 //! Site rules set by hand: the delay between two requests, no request before a time
-//! (`block_until`), at most N further pages (`limit`). A rule is stored before it takes effect.
-//! Once it is answered it holds on all supervisors: tasks of the site that had not started were
+//! (`block_until`), at most N further pages (`limit`), the lane of its pages (`lane`). A rule is stored before it
+//! takes effect. Once it is answered it holds on all supervisors: tasks of the site that had not started were
 //! recalled. The answer waits for supervisors that do not respond until their leases are over; on
 //! the others the rule holds within milliseconds.
 
@@ -12,7 +12,7 @@ use webfill_wire::RecallScope;
 use super::waiting::AnswerKind;
 use super::{Reply, limits};
 use crate::core::Core;
-use crate::frontier::{FrontierError, SiteReport};
+use crate::frontier::{FrontierError, SiteLane, SiteReport};
 use crate::outgoing::Client;
 use crate::site_state::{Phase, until_seconds};
 
@@ -45,6 +45,10 @@ impl Core {
         if let Some(most) = action.limit {
             self.frontier.set_most_pages(&action.site, most)?;
         }
+        if let Some(lane) = action.lane {
+            let lane = lane.map_or(SiteLane::Auto, SiteLane::Fixed);
+            self.frontier.set_site_lane(&action.site, lane)?;
+        }
         if action.wake {
             self.frontier.wake_site(&action.site, now_ms)?;
         }
@@ -71,6 +75,7 @@ impl Core {
             "delay": rule.delay_ms.map(|ms| f64::from(ms) / 1_000.0),
             "block_until": rule.block_until_ms.map(|ms| ms as f64 / 1_000.0),
             "limit": rule.pages_left,
+            "lane": self.frontier.site_lane(&action.site)?.as_str(),
         });
         let most = self.frontier.most_pages(&action.site)?;
         if let Some(limit) = limits::of_site(&action.site, rule.pages_left, most) {

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// What may be walked as a whole: it is small, or all of it is wanted.
-const SMALL: [&str; 14] = [
+const SMALL: [&str; 15] = [
     "CONSTANT ROW",
     "crawls",
     "doubtful_pages",
@@ -19,6 +19,7 @@ const SMALL: [&str; 14] = [
     "json_each",
     "notices",
     "seen_runs",
+    "site_rules",
     "site_states",
     "supervisors",
     "taken_back",

@@ -3,6 +3,7 @@
 use webfill_wire::{Finding, ScriptsReport};
 
 use super::*;
+use crate::frontier::SiteLane;
 
 fn finding(task: &Leased, finding: Finding, layout: &str) -> TaskDone {
     let found = ScriptsReport {
@@ -153,4 +154,85 @@ fn a_mapping_that_fits_no_page_is_not_handed_on_at_every_site() {
     let task = lease(&mut fixture, Lane::Http).tasks.remove(0);
     let wanted = finding(&task, Finding::Wanted, "#app");
     assert_eq!(complete(&mut fixture, &wanted), Completion::HandedOn);
+}
+
+fn lane_of(fixture: &mut Fixture) -> Lane {
+    fixture.frontier.take_changed_sites().unwrap();
+    let site = fixture.frontier.next_sites(i64::MAX, 10).unwrap().remove(0);
+    let turn = fixture.frontier.site(site.id).unwrap().unwrap().next;
+    fixture.frontier.return_site(site.id, &site.clock).unwrap();
+    turn.map(|turn| turn.lane).unwrap()
+}
+
+fn set_lane(fixture: &mut Fixture, lane: SiteLane) {
+    fixture.frontier.set_site_lane("a.org", lane).unwrap();
+}
+
+#[test]
+fn the_lane_set_for_a_site_wins_over_what_is_known_of_it_and_survives_a_restart() {
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    assert_eq!(lane_of(&mut fixture), Lane::Http);
+    set_lane(&mut fixture, SiteLane::Fixed(Lane::Browser));
+    assert_eq!(lane_of(&mut fixture), Lane::Browser);
+    fixture.frontier.set_browsers(false);
+    assert_eq!(lane_of(&mut fixture), Lane::Http, "nothing waits for one");
+    fixture.frontier.set_browsers(true);
+    set_lane(&mut fixture, SiteLane::Auto);
+    assert_eq!(lane_of(&mut fixture), Lane::Http);
+    let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    complete(&mut fixture, &finding(&first, Finding::Filled, "#app"));
+    assert_eq!(lane_of(&mut fixture), Lane::Browser);
+    set_lane(&mut fixture, SiteLane::Fixed(Lane::Http));
+    assert_eq!(lane_of(&mut fixture), Lane::Http);
+    fixture.frontier.commit().unwrap();
+    drop(fixture.frontier);
+    fixture.frontier = Frontier::open(fixture.dir.path(), FrontierConfig::default(), 0).unwrap();
+    fixture.frontier.set_browsers(true);
+    assert_eq!(lane_of(&mut fixture), Lane::Http);
+    let id = fixture.frontier.next_sites(i64::MAX, 10).unwrap()[0].id;
+    let scripts = fixture.frontier.scripts_for_worker(id, "a.org").unwrap();
+    assert_eq!((scripts.lane, scripts.kinds.len()), (Some(Lane::Http), 1));
+    fixture.frontier.forget_site("a.org", 1_000).unwrap();
+    let scripts = fixture.frontier.scripts_for_worker(id, "a.org").unwrap();
+    assert_eq!((scripts.lane, scripts.kinds.len()), (None, 0));
+}
+
+#[test]
+fn at_a_site_without_browser_only_pages_whose_mapping_wants_one_are_handed_on() {
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    set_lane(&mut fixture, SiteLane::Fixed(Lane::Http));
+    // A worker of an earlier release does not know the rule.
+    let first = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let wanted = finding(&first, Finding::Wanted, "#app");
+    assert!(matches!(
+        complete(&mut fixture, &wanted),
+        Completion::Counted(_)
+    ));
+    let second = lease(&mut fixture, Lane::Http).tasks.remove(0);
+    let wanted = finding(&second, Finding::Wanted, Finding::SET);
+    assert_eq!(complete(&mut fixture, &wanted), Completion::HandedOn);
+    let again = lease(&mut fixture, Lane::Browser).tasks.remove(0);
+    assert_eq!(again.url, second.url);
+}
+
+#[test]
+fn what_was_rendered_in_vain_is_counted_and_wants_no_browser() {
+    let mut fixture = fixture();
+    fixture.frontier.set_browsers(true);
+    fixture.feed(&["http://a.org/1", "http://a.org/2", "http://a.org/3"]);
+    for (found, tries) in [
+        (Finding::Tried, 1),
+        (Finding::Tried, 2),
+        (Finding::Empty, 3),
+    ] {
+        let task = lease(&mut fixture, Lane::Http).tasks.remove(0);
+        complete(&mut fixture, &finding(&task, found, "#app"));
+        let known = fixture.frontier.scripts_of("a.org").unwrap();
+        assert_eq!(known[0]["finding"], found.as_str());
+        assert_eq!(known[0]["tries"], tries);
+    }
 }

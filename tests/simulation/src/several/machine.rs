@@ -128,6 +128,7 @@ impl Worker {
             }
             SupervisorToWorker::Mappings(_)
             | SupervisorToWorker::Features { .. }
+            | SupervisorToWorker::SiteScripts(_)
             | SupervisorToWorker::ForgetCrawls
             | SupervisorToWorker::Inherited { .. }
             | SupervisorToWorker::Drain => {}
