@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::Value;
+use webfill_values::exact_json_text;
 
 use crate::crawl_request::{CrawlRequest, RequestParser};
 use crate::json;
@@ -148,7 +149,8 @@ pub(crate) fn parse_list(text: &[u8], now_ms: i64) -> Result<Batch, Refusal> {
         },
         refusal: None,
     };
-    let mut reader = serde_json::Deserializer::from_str(text);
+    let exact = exact_json_text(text);
+    let mut reader = serde_json::Deserializer::from_str(&exact);
     let read = reader
         .deserialize_seq(&mut list)
         .and_then(|()| reader.end());

@@ -1,14 +1,15 @@
 //! Bytes to JSON, with refusals that fit the text: a message, or one line of many.
 
 use serde_json::Value;
+use webfill_values::exact_json;
 
 use crate::crawl_request::NOT_AN_OBJECT;
 use crate::refusal::Refusal;
 
-/// Parses a text as one JSON value.
+/// Parses a text as one JSON value. A number that would lose digits becomes a text of its digits.
 pub fn parse(text: &[u8]) -> Result<Value, Refusal> {
     let text = utf8(text)?;
-    serde_json::from_str(text).map_err(|error| invalid_json(text, &error))
+    exact_json(text).map_err(|error| invalid_json(text, &error))
 }
 
 /// Parses a line that holds one crawl request or one record. The object's keys are not judged yet.

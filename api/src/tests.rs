@@ -193,6 +193,32 @@ fn each_request_has_its_own_attributes() {
 }
 
 #[test]
+fn no_number_of_attrs_loses_digits() {
+    for (number, kept) in [
+        ("9007199254740993", "9007199254740993"),
+        ("18446744073709551616", "\"18446744073709551616\""),
+        ("-9223372036854775809", "\"-9223372036854775809\""),
+        ("12345678901234567.89", "\"12345678901234567.89\""),
+        ("0.30000000000000004", "0.30000000000000004"),
+        ("1.5", "1.5"),
+    ] {
+        let one = format!(
+            r#"{{"url": "http://a.org/", "appid": "a", "crawlid": "c", "attrs": {{"n": {number}}}}}"#
+        );
+        for text in [one.clone(), format!("[{one}, {one}]")] {
+            let Question::Feed(batch) = parse_question(text.as_bytes(), 0).unwrap() else {
+                panic!("{text}");
+            };
+            let seeds = batch.crawls.iter().flat_map(|crawl| &crawl.seeds);
+            for seed in seeds {
+                let attrs = seed.attrs.as_deref().unwrap();
+                assert_eq!(attrs, format!("{{\"n\":{kept}}}"), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn actions_are_read_by_their_names() {
     let read_action = |text: Value| match parse_question(text.to_string().as_bytes(), NOW_MS) {
         Ok(Question::Act(action)) => action,

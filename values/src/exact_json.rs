@@ -17,10 +17,14 @@ pub fn loses_digits(json: &str) -> bool {
 
 /// Reads a JSON value.
 pub fn exact_json(text: &str) -> serde_json::Result<Value> {
-    let value = serde_json::from_str(text)?;
+    serde_json::from_str(&exact_json_text(text))
+}
+
+/// The JSON text with quotation marks around the numbers that would lose digits. A text that is no JSON stays as it is.
+pub fn exact_json_text(text: &str) -> Cow<'_, str> {
     match with_long_numbers_quoted(text) {
-        Cow::Borrowed(_) => Ok(value),
-        Cow::Owned(quoted) => serde_json::from_str(&quoted),
+        Cow::Owned(quoted) if serde_json::from_str::<Value>(text).is_ok() => Cow::Owned(quoted),
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -101,7 +105,13 @@ mod tests {
         ] {
             assert_eq!(exact_json(text).unwrap(), expected, "{text}");
         }
-        for broken in ["", "{", "1e999", "12345678901234567890123x"] {
+        for broken in [
+            "",
+            "{",
+            "1e999",
+            "12345678901234567890123x",
+            "1234567890123456.7.8",
+        ] {
             assert!(exact_json(broken).is_err(), "{broken}");
         }
     }

@@ -9,7 +9,7 @@
 //! | The form by which texts are compared, indexed or hashed | [`normal_form`], [`folded_form`] |
 //! | Which number a text says, and which date it is | [`read_numbers`], [`read_dates`] |
 //! | An exact number | [`Decimal`] |
-//! | JSON without losing a digit of its numbers | [`exact_json`], [`loses_digits`] |
+//! | JSON without losing a digit of its numbers | [`exact_json`], [`exact_json_text`], [`loses_digits`] |
 
 mod blanks;
 mod date;
@@ -22,7 +22,7 @@ mod telephone;
 pub use blanks::{collapsed, is_blank, is_invisible, is_white_space, trimmed};
 pub use date::{DateOrder, DateReading, in_english, in_offsets, read_dates};
 pub use decimal::Decimal;
-pub use exact_json::{exact_json, loses_digits};
+pub use exact_json::{exact_json, exact_json_text, loses_digits};
 pub use normal::{folded_form, normal_form, same_text, same_value};
 pub use number::{NumberNotation, NumberReading, read_numbers};
 pub use telephone::telephone_digits;
