@@ -98,7 +98,7 @@ impl Evidence {
         }
         let mut readings = self.readings(written, notations, |_| true);
         if readings.len() > 1
-            && let Some(decimal) = self.decimal
+            && let Some(decimal) = self.decimal.or(written.decimal_of_currency())
         {
             readings = self.readings(written, notations, |notation| notation.decimal == decimal);
         }

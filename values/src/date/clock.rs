@@ -22,7 +22,11 @@ const BEFORE: &[&str] = &[
     "at", "um", "à", "om", "a las", "alle", "ore", "alle ore", "às", "o", "o godz", "godz", "kl",
     "t", "-", "–", ",", "@", "|",
 ];
-const BEHIND: &[&str] = &["uhr", "h", "o'clock", "hrs", "hs"];
+const BEHIND: &[&str] = &["uhr", "uur", "h", "o'clock", "hrs", "hs"];
+
+/// Words that make two numbers with a point between them a time: in front, and behind.
+const BEFORE_POINTS: &[&str] = &["um", "om", "ore", "kl", "kl.", "godz", "godz."];
+const BEHIND_POINTS: &[&str] = &["uhr", "uur"];
 
 impl fmt::Display for Clock {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,7 +134,9 @@ fn at(text: &str, begin: usize, length: usize) -> Option<(usize, Digits)> {
         second: 0,
         nanosecond: 0,
     };
-    let is_sign = rest.starts_with(':') || rest.starts_with(['h', 'H']);
+    let is_sign = rest.starts_with(':')
+        || rest.starts_with(['h', 'H'])
+        || (rest.starts_with('.') && is_with_point(&text[..begin], &rest[1..]));
     if is_sign && digit_count(&rest[1..]) == 2 {
         digits.minute = rest[1..3].parse().ok()?;
         end += 3;
@@ -157,6 +163,18 @@ fn at(text: &str, begin: usize, length: usize) -> Option<(usize, Digits)> {
     Some((end, digits))
 }
 
+/// Whether a point stands between hours and minutes, as in `um 17.30 Uhr`.
+fn is_with_point(before: &str, minutes: &str) -> bool {
+    let word_before = before.split_whitespace().next_back();
+    let word_before = word_before.unwrap_or_default().to_lowercase();
+    let behind = minutes.trim_start_matches(|c: char| c.is_ascii_digit());
+    let word_behind = behind.split_whitespace().next();
+    let word_behind = word_behind.unwrap_or_default().to_lowercase();
+    !behind.starts_with('.')
+        && (BEFORE_POINTS.contains(&word_before.as_str())
+            || BEHIND_POINTS.contains(&word_behind.as_str()))
+}
+
 fn without_word(text: &str) -> &str {
     let length = text
         .find(|c: char| !(c.is_alphabetic() || c == '\''))
@@ -167,7 +185,7 @@ fn without_word(text: &str) -> &str {
     }
 }
 
-/// Takes the zone; a comment in brackets behind an offset is passed over.
+/// Takes the zone; a comment in brackets behind it is passed over.
 fn zone(text: &str) -> Result<(Option<i32>, &str), Wrong> {
     let inner = text.trim_start_matches(['(', ' ']);
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | ':' | '\u{2212}');
@@ -184,7 +202,7 @@ fn zone(text: &str) -> Result<(Option<i32>, &str), Wrong> {
     }
     let seconds = zones::offset(&word).ok_or(Wrong)?;
     let mut rest = inner[length..].trim_start_matches([')', ' ']);
-    if is_offset && rest.starts_with('(') {
+    if rest.starts_with('(') {
         rest = rest
             .find(')')
             .map_or(rest, |end| rest[end + 1..].trim_start());

@@ -12,6 +12,8 @@ pub(super) struct Before {
     pub(super) is_undecided: bool,
     /// The number is part of a word, such as the `2` of `H2O`.
     pub(super) is_glued: bool,
+    /// A currency stands there for certain, and not three capitals of something else.
+    pub(super) has_currency: bool,
 }
 
 /// Currencies whose code in front of a hyphen makes it a minus rather than a part of a code.
@@ -19,6 +21,8 @@ const CODES: &[&str] = &[
     "USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "INR", "SEK", "NOK", "DKK",
     "PLN", "CZK", "HUF", "BRL", "MXN", "ZAR", "TRY", "RUB", "KRW",
 ];
+
+const WORDS: &[&str] = &["kr", "Kr", "Kč", "zł", "Ft", "Rs", "TL", "Euro", "euro"];
 
 fn is_hyphen(character: char) -> bool {
     matches!(character, '-' | '\u{2010}' | '\u{2011}' | '\u{2013}')
@@ -36,6 +40,17 @@ impl Before {
     /// Reads the text before a number.
     pub(super) fn of(text: &[char]) -> Before {
         let (rest, has_currency) = without_currency(text);
+        let currency: String = text[rest.len()..].iter().collect();
+        let currency = currency.trim_end();
+        let is_sign = !currency.is_empty() && currency.chars().all(is_currency_sign);
+        let is_known = [CODES, WORDS].iter().any(|list| list.contains(&currency));
+        Before {
+            has_currency: is_sign || is_known,
+            ..Before::at(rest, has_currency)
+        }
+    }
+
+    fn at(rest: &[char], has_currency: bool) -> Before {
         if let Some((sign, before)) = rest.split_last()
             && is_sign(*sign)
         {
@@ -72,13 +87,13 @@ impl Before {
             return Before {
                 is_glued: before.last().is_some_and(|last| last.is_alphanumeric()),
                 is_undecided: sign == '±' || before.last().is_some_and(|last| is_sign(*last)),
-                negative: false,
+                ..Before::default()
             };
         }
         Before {
             negative: is_hyphen(sign) || is_minus(sign),
             is_undecided: matches!(sign, '±' | '\u{2014}'),
-            is_glued: false,
+            ..Before::default()
         }
     }
 
@@ -88,7 +103,7 @@ impl Before {
         Before {
             negative: is_minus(sign),
             is_undecided: sign == '±' || (begins && sign != '+' && !is_minus(sign)),
-            is_glued: false,
+            ..Before::default()
         }
     }
 }
@@ -119,6 +134,25 @@ fn without_currency(text: &[char]) -> (&[char], bool) {
 fn word_before(text: &[char]) -> &[char] {
     let letters = text.iter().rev().take(12).take_while(|c| c.is_alphabetic());
     &text[text.len() - letters.count()..]
+}
+
+/// Whether the currency beside a number is one that is written with a point before fractions, or without any.
+pub(super) fn has_point_currency(before: &[char], after: &[char]) -> bool {
+    let is_near = |c: &&char| !is_space(**c);
+    let sign = |c: Option<&char>| c.is_some_and(|c| "£¥₹₩円원元".contains(*c));
+    let behind: Vec<char> = after.iter().filter(is_near).take(4).copied().collect();
+    let spaces = before.iter().rev().take_while(|c| is_space(**c)).count();
+    let before = &before[..before.len() - spaces.min(1)];
+    let is_code = |word: &[char]| {
+        let word: String = word.iter().collect();
+        ["GBP", "JPY", "KRW", "INR", "CNY", "Rs"].contains(&word.as_str())
+    };
+    let code_behind = &behind[..behind.len().min(3)];
+    let ends = behind.get(3).is_none_or(|c| !c.is_alphanumeric());
+    sign(before.last())
+        || sign(behind.first())
+        || is_code(word_before(before))
+        || (ends && is_code(code_behind))
 }
 
 /// Whether brackets stand around the number and all that is in the text.

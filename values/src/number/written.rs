@@ -2,7 +2,7 @@
 
 use super::NumberNotation;
 use super::marks::{DigitRun, is_fixed_space, is_mark, is_only_decimal, is_space};
-use super::signs::{Before, brackets};
+use super::signs::{Before, brackets, has_point_currency};
 use super::words::{
     Word, decimal_fraction, digit_value, is_currency_sign, raised_digit, vulgar_fraction,
     word_after,
@@ -22,6 +22,10 @@ pub(super) struct Written {
     fraction: Option<String>,
     /// It can be read in two ways, or is part of something else: a date, a time, a code.
     pub(super) is_undecided: bool,
+    /// A currency stands in front of it, so that all digits with spaces between them are one number.
+    has_currency_before: bool,
+    /// The currency beside it is one of countries where commas stand between groups only.
+    is_in_comma_groups: bool,
 }
 
 /// Brackets around a number that is all of a text.
@@ -70,8 +74,16 @@ impl Written {
         let [_, last] = &self.runs[..] else {
             return false;
         };
-        last.mark
-            .is_some_and(|mark| is_space(mark) && !is_fixed_space(mark))
+        !self.has_currency_before
+            && last
+                .mark
+                .is_some_and(|mark| is_space(mark) && !is_fixed_space(mark))
+    }
+
+    /// The decimal mark, if the currency decides it: `£1,299`, but not `£1.299`, which may be written elsewhere.
+    pub(super) fn decimal_of_currency(&self) -> Option<char> {
+        let has_comma = self.runs.iter().any(|run| run.mark == Some(','));
+        (self.is_in_comma_groups && has_comma).then_some('.')
     }
 
     pub(super) fn number(&self, negative: bool, whole: &str, fraction: &str) -> Option<Decimal> {
@@ -139,6 +151,8 @@ impl Found {
             power: 0,
             fraction: None,
             is_undecided: before.is_undecided,
+            has_currency_before: before.has_currency,
+            is_in_comma_groups: has_point_currency(&text[..begin], &text[digits_end..]),
         };
         let end = written.read_behind(text, digits_end);
         written.brackets = brackets(&text[..begin], &text[end..]);
@@ -209,6 +223,7 @@ fn continues_at_space(runs: &[DigitRun], next: &str) -> bool {
 impl Written {
     /// Reads what stands behind the digits; returns where the rest of the text begins.
     fn read_behind(&mut self, text: &[char], end: usize) -> usize {
+        let end = self.read_dash_for_fraction(text, end);
         let mut end = self.read_fraction(text, end);
         if let Some((power, behind)) = exponent(text, end).or_else(|| power_of_ten(text, end)) {
             self.power = power;
@@ -222,6 +237,23 @@ impl Written {
         }
         self.is_undecided |= self.is_part_of_more(text, end);
         end
+    }
+
+    /// `1.299,–`: the mark before the dash is that of fractions.
+    fn read_dash_for_fraction(&mut self, text: &[char], end: usize) -> usize {
+        let mark = text.get(end).copied().unwrap_or(' ');
+        let last = self.runs.last().and_then(|run| run.mark);
+        let dash = text.get(end + 1).copied().is_some_and(is_dash);
+        let is_it = dash && matches!(mark, '.' | ',') && !is_digit(text, end + 2);
+        if !is_it || last.is_none_or(|last| last == mark) {
+            return end;
+        }
+        self.runs.push(DigitRun {
+            mark: Some(mark),
+            digits: String::new(),
+        });
+        let behind = &text[end + 1..];
+        end + 1 + behind.iter().take_while(|c| is_dash(**c)).count()
     }
 
     /// `½`, ` 1/2`, `⁄2`.
@@ -286,10 +318,14 @@ impl Written {
         if raised_digit(next).is_some() && is_whole_word(text, end) {
             return true;
         }
+        if is_hexadecimal(text, end) || is_split_price(text, end) {
+            return true;
+        }
         if is_digit(text, end + 1) {
+            let is_power = next == '^';
             let is_code = leads_with_zero && (is_dash(next) || next == '/' || is_space(next));
             let is_fraction = next == '/' && is_whole && self.fraction.is_none();
-            if next == ':' || is_code || is_fraction {
+            if next == ':' || is_power || is_code || is_fraction {
                 return true;
             }
         }
@@ -298,6 +334,22 @@ impl Written {
         }
         self.power == 0 && is_range_of_more(text, end)
     }
+}
+
+/// `0x1F`.
+fn is_hexadecimal(text: &[char], end: usize) -> bool {
+    let is_zero = end > 0 && text[end - 1] == '0' && (end < 2 || !text[end - 2].is_alphanumeric());
+    let is_digit = |c: &char| c.is_ascii_hexdigit();
+    is_zero && text.get(end) == Some(&'x') && text.get(end + 1).is_some_and(is_digit)
+}
+
+/// `19 € 95`: the cents, or another number.
+fn is_split_price(text: &[char], end: usize) -> bool {
+    let [first, sign, second, cents @ ..] = &text[end..] else {
+        return false;
+    };
+    let digits = cents.iter().take_while(|c| c.is_ascii_digit()).count();
+    is_space(*first) && is_currency_sign(*sign) && is_space(*second) && digits == 2
 }
 
 /// A raised digit directly behind a number is an exponent, or the number of a note.
