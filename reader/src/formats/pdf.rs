@@ -11,7 +11,7 @@ use pdf_extract::{
 
 use super::pdf_date::to_iso;
 use super::pdf_pages::PagesOutput;
-use super::{Content, Trouble, pdf_operators, pdf_rebuild};
+use super::{Content, Trouble, pdf_filters, pdf_operators, pdf_rebuild, pdf_tree};
 use crate::report::Metadata;
 
 pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
@@ -23,6 +23,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     if pages.is_empty() {
         return Err(Trouble::broken("it has no pages"));
     }
+    pdf_filters::decode(&mut document);
     pdf_operators::expand(&mut document);
     let mut output = PagesOutput::new(max_text_bytes);
     let in_one_go = AssertUnwindSafe(|| output_doc(&document, &mut output).is_ok());
@@ -52,7 +53,11 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
 /// Of two readings of a damaged document the one with more pages.
 fn load(bytes: &[u8]) -> Result<Document, Trouble> {
     let load = |bytes: &[u8]| {
-        let load = AssertUnwindSafe(|| Document::load_mem(bytes).map_err(trouble));
+        let load = AssertUnwindSafe(|| {
+            let mut document = Document::load_mem(bytes).map_err(trouble)?;
+            pdf_tree::mend(&mut document);
+            Ok(document)
+        });
         panic::catch_unwind(load).unwrap_or_else(|_| Err(Trouble::broken("its parser panicked")))
     };
     let as_it_is = load(bytes);
@@ -91,8 +96,16 @@ fn is_whole(document: &Document) -> bool {
     let taken_away = usize::from(document.was_encrypted());
     let mut streams = document.objects.values().flat_map(Object::as_stream);
     missing.count() <= taken_away
+        && !document.objects.values().any(is_bereft)
         && streams.all(|stream| has_its_data(document, stream))
         && document.page_iter().next().is_some()
+}
+
+/// The parser takes a stream whose length is wrong for a dictionary. The one that describes an encryption has a length
+/// as well, and a version.
+fn is_bereft(object: &Object) -> bool {
+    let dictionary = object.as_dict();
+    dictionary.is_ok_and(|dictionary| dictionary.has(b"Length") && !dictionary.has(b"V"))
 }
 
 /// The parser leaves out the data of a stream whose length it cannot make out.
@@ -165,6 +178,9 @@ fn text_of(document: &Document, object: &Object) -> Option<String> {
 }
 
 #[cfg(test)]
+mod structures;
+
+#[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 
@@ -184,10 +200,11 @@ mod tests {
             let content = document.add_object(Stream::new(dictionary! {}, content.into_bytes()));
             let mut page = dictionary! {
                 "Type" => "Page", "Parent" => tree, "Contents" => content,
-                "Resources" => dictionary! { "Font" => dictionary! { "F1" => font } },
+                "MediaBox" => vec![0.into(), 0.into(), 99.into(), 99.into()],
             };
             if !broken.contains(&number) {
-                page.set("MediaBox", vec![0.into(), 0.into(), 99.into(), 99.into()]);
+                let fonts = dictionary! { "Font" => dictionary! { "F1" => font } };
+                page.set("Resources", fonts);
             }
             document.add_object(page).into()
         };

@@ -4,6 +4,7 @@
 use std::io::BufRead;
 
 use quick_xml::Reader;
+use quick_xml::escape::unescape;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
 use super::Trouble;
@@ -25,7 +26,8 @@ impl Attributes<'_> {
         let mut attributes = self.0.attributes();
         let mut readable = attributes.with_checks(false).flatten();
         let found = readable.find(|attribute| attribute.key.local_name().as_ref() == name)?;
-        Some(found.value.to_string())
+        let value = unescape(&found.value).map(|value| value.into_owned());
+        Some(value.unwrap_or_else(|_| found.value.to_string()))
     }
 }
 
@@ -80,5 +82,32 @@ fn trouble(error: quick_xml::Error) -> Trouble {
     match error {
         quick_xml::Error::Io(error) => package::trouble(std::io::Error::from(error.kind())),
         other => Trouble::broken(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_of_attributes_are_resolved() {
+        for (written, expected) in [
+            ("Tab &amp; 1", "Tab & 1"),
+            ("&lt;a&gt; &quot;b&quot; &apos;c&apos;", "<a> \"b\" 'c'"),
+            ("&#8364; &#x20ac;", "€ €"),
+            ("a & b &nosuch; &", "a & b &nosuch; &"),
+            ("", ""),
+        ] {
+            let part = format!("<t table:name=\"{written}\"/>");
+            let mut found = None;
+            read(part.as_bytes(), |token| {
+                if let Token::Begin(_, attributes) = token {
+                    found = attributes.get("name");
+                }
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(found.as_deref(), Some(expected), "{written}");
+        }
     }
 }

@@ -1,0 +1,164 @@
+//! Decodes streams whose filters the parser does not know or does not find: hexadecimal digits, run lengths,
+//! abbreviated names, names behind a reference, parameters in a list. Their text would be missing without a word.
+
+use std::cell::Cell;
+
+use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream, dictionary};
+
+/// A filter, in full, with its parameters.
+struct Filter {
+    name: Vec<u8>,
+    parameters: Option<Dictionary>,
+}
+
+/// Decodes these streams as far as possible. What is left are filters of images.
+pub(super) fn decode(document: &mut Document) {
+    let found = document.objects.iter().filter_map(|(id, object)| {
+        let stream = object.as_stream().ok()?;
+        let filters = filters_of(document, stream)?;
+        Some((*id, filters))
+    });
+    let found: Vec<(ObjectId, Vec<Filter>)> = found.collect();
+    for (id, filters) in found {
+        if let Ok(stream) = document.get_object_mut(id).and_then(Object::as_stream_mut) {
+            decode_stream(stream, &filters);
+        }
+    }
+}
+
+/// The filters of a stream that the parser would not decode as it is.
+fn filters_of(document: &Document, stream: &Stream) -> Option<Vec<Filter>> {
+    let is_image = stream.dict.get(b"Subtype").and_then(Object::as_name).ok() == Some(b"Image");
+    if is_image {
+        return None;
+    }
+    let is_plain = Cell::new(true);
+    let expect = |is_so: bool| is_plain.set(is_plain.get() && is_so);
+    let resolved = |object: &Object| {
+        expect(!matches!(object, Object::Reference(_)));
+        document.dereference(object).ok().map(|(_, it)| it.clone())
+    };
+    let names = match resolved(stream.dict.get(b"Filter").ok()?)? {
+        Object::Array(names) => names.iter().filter_map(resolved).collect(),
+        name => vec![name],
+    };
+    let parameters = match stream.dict.get(b"DecodeParms").ok().and_then(resolved) {
+        Some(Object::Array(parameters)) => {
+            expect(parameters.iter().all(|one| matches!(one, Object::Null)));
+            parameters.iter().map(resolved).collect()
+        }
+        one => vec![one],
+    };
+    let mut filters = Vec::with_capacity(names.len());
+    for (at, name) in names.iter().enumerate() {
+        let name = name.as_name().ok()?;
+        let full = in_full(name);
+        expect(full == name && !is_ours(full));
+        expect(full != b"ASCII85Decode" || !begins_with_sign(&stream.content));
+        let parameters = parameters.get(at).cloned().flatten();
+        filters.push(Filter {
+            name: full.to_vec(),
+            parameters: parameters.and_then(|one| one.as_dict().ok().cloned()),
+        });
+    }
+    (!is_plain.get()).then_some(filters)
+}
+
+/// The abbreviations of inline images, which some writers use everywhere.
+fn in_full(name: &[u8]) -> &[u8] {
+    match name {
+        b"AHx" => b"ASCIIHexDecode",
+        b"A85" => b"ASCII85Decode",
+        b"LZW" => b"LZWDecode",
+        b"Fl" => b"FlateDecode",
+        b"RL" => b"RunLengthDecode",
+        other => other,
+    }
+}
+
+fn is_ours(name: &[u8]) -> bool {
+    matches!(name, b"ASCIIHexDecode" | b"RunLengthDecode")
+}
+
+/// Some writers put `<~` before the digits of base 85, as text files have it.
+fn begins_with_sign(content: &[u8]) -> bool {
+    content.trim_ascii_start().starts_with(b"<~")
+}
+
+fn decode_stream(stream: &mut Stream, filters: &[Filter]) {
+    let mut content = std::mem::take(&mut stream.content);
+    let mut done = 0;
+    for filter in filters {
+        let Some(decoded) = decoded(&content, filter) else {
+            break;
+        };
+        content = decoded;
+        done += 1;
+    }
+    stream.set_content(content);
+    stream.dict.remove(b"Filter");
+    stream.dict.remove(b"DecodeParms");
+    let left = &filters[done..];
+    if !left.is_empty() {
+        let names = left.iter().map(|filter| Object::Name(filter.name.clone()));
+        stream.dict.set("Filter", names.collect::<Vec<Object>>());
+    }
+}
+
+fn decoded(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
+    match filter.name.as_slice() {
+        b"ASCIIHexDecode" => Some(from_hexadecimal(content)),
+        b"RunLengthDecode" => Some(from_run_lengths(content)),
+        b"ASCII85Decode" | b"FlateDecode" | b"LZWDecode" => by_parser(content, filter),
+        _ => None,
+    }
+}
+
+fn by_parser(content: &[u8], filter: &Filter) -> Option<Vec<u8>> {
+    let content = match begins_with_sign(content) && filter.name == b"ASCII85Decode" {
+        true => &content.trim_ascii_start()[2..],
+        false => content,
+    };
+    let mut dict = dictionary! { "Filter" => Object::Name(filter.name.clone()) };
+    if let Some(parameters) = &filter.parameters {
+        dict.set("DecodeParms", parameters.clone());
+    }
+    Stream::new(dict, content.to_vec())
+        .decompressed_content()
+        .ok()
+}
+
+/// Digits up to `>`; a last one alone is followed by 0.
+fn from_hexadecimal(content: &[u8]) -> Vec<u8> {
+    let digits = content.iter().take_while(|byte| **byte != b'>');
+    let digits = digits.filter_map(|byte| char::from(*byte).to_digit(16));
+    let digits: Vec<u8> = digits
+        .filter_map(|digit| u8::try_from(digit).ok())
+        .collect();
+    let byte = |pair: &[u8]| pair[0] << 4 | pair.get(1).unwrap_or(&0);
+    digits.chunks(2).map(byte).collect()
+}
+
+/// A length below 128: so many bytes and one more follow; above: the next byte 257 times less it; 128: the end.
+fn from_run_lengths(mut content: &[u8]) -> Vec<u8> {
+    let mut output = Vec::new();
+    while let [length, rest @ ..] = content {
+        let length = usize::from(*length);
+        content = match length {
+            0..128 => {
+                let (bytes, rest) = rest.split_at(rest.len().min(length + 1));
+                output.extend_from_slice(bytes);
+                rest
+            }
+            128 => return output,
+            _ => {
+                let Some((byte, rest)) = rest.split_first() else {
+                    return output;
+                };
+                output.extend(std::iter::repeat_n(*byte, 257 - length));
+                rest
+            }
+        };
+    }
+    output
+}
