@@ -5,9 +5,10 @@ use crate::document::Document;
 use crate::node::NodeRef;
 
 /// The types by which pages declare feeds.
-const FEED_TYPES: [&str; 3] = [
+const FEED_TYPES: [&str; 4] = [
     "application/rss+xml",
     "application/atom+xml",
+    "application/feed+json",
     "application/rdf+xml",
 ];
 
@@ -37,7 +38,7 @@ impl Document {
         .filter_map(|link| link.attribute("href"))
     }
 
-    /// The `href` of each feed (RSS, Atom) that the page names as its alternate.
+    /// The `href` of each feed (RSS, Atom, JSON Feed) that the page names as its alternate.
     pub fn feeds(&self) -> impl Iterator<Item = &str> {
         let links = self.elements_by_tag("link");
         links.filter_map(|link| {

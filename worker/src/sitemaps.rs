@@ -1,5 +1,5 @@
 //! Sitemaps: files that list the URLs of pages for crawlers. By the protocol (sitemaps.org) these are
-//! sitemaps and sitemap indexes in XML, texts with a URL in each line, and feeds (RSS, Atom), each perhaps
+//! sitemaps and sitemap indexes in XML, texts with a URL in each line, and feeds (RSS, Atom, JSON Feed), each perhaps
 //! compressed by gzip.
 //!
 //! A sitemap is recognised by its content, whatever its name and its `Content-Type` say. In a text that
@@ -18,6 +18,7 @@ use crate::charset::{self, Kind};
 use crate::crawl::Crawl;
 use crate::robots::is_robots_txt;
 
+mod json_feed;
 mod lines;
 mod xml;
 
@@ -49,6 +50,7 @@ pub struct Sitemap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Xml,
+    JsonFeed,
     Lines,
 }
 
@@ -107,6 +109,7 @@ pub fn read(
     let mut found = Found::new(url);
     match form_of(&text, is_named)? {
         Form::Xml => xml::read(&text, &mut found),
+        Form::JsonFeed => json_feed::read(&text, &mut found),
         Form::Lines => lines::read(&text, &mut found),
     }
     if is_cut && found.sitemap.cut.is_none() {
@@ -119,6 +122,9 @@ fn form_of(text: &str, is_named: bool) -> Option<Form> {
     let beginning = &text[..text.floor_char_boundary(BEGINNING_BYTES)];
     if xml::is_sitemap(beginning) {
         return Some(Form::Xml);
+    }
+    if json_feed::is_sitemap(beginning) {
+        return Some(Form::JsonFeed);
     }
     let is_whole = beginning.len() == text.len() && text.len() < BEGINNING_BYTES;
     lines::is_sitemap(beginning, is_whole, is_named).then_some(Form::Lines)
