@@ -42,6 +42,7 @@ mod json_query;
 mod json_text;
 mod limits;
 mod link_scan;
+mod linked_data;
 mod manual;
 mod mapping;
 mod page;

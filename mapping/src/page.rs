@@ -12,6 +12,7 @@ use webfill_urls::{Encoding, Url, UrlRefusal, canonical, canonical_on_page, with
 use crate::extraction::{Metadatum, PageInput, PageKind};
 use crate::json_query;
 use crate::limits::Limits;
+use crate::linked_data;
 use crate::run::Run;
 
 /// A page and its parsed parts.
@@ -177,10 +178,12 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// The JSON-LD of an HTML page; a JSON page as a whole.
+    /// The JSON-LD of an HTML page; a JSON page as a whole. In its plain form.
     pub(crate) fn json_ld(&self, run: &Run<'_>) -> &[Value] {
-        self.json_ld
-            .get_or_init(|| self.parse_json(run, |media_type| media_type == "application/ld+json"))
+        self.json_ld.get_or_init(|| {
+            let values = self.parse_json(run, |media_type| media_type == "application/ld+json");
+            values.into_iter().map(linked_data::plain).collect()
+        })
     }
 
     fn parse_json(&self, run: &Run<'_>, wanted: impl Fn(&str) -> bool) -> Vec<Value> {
