@@ -44,12 +44,22 @@ const LEFT_OUT: [&str; 15] = [
 const LEFT_OUT_ROLES: [&str; 5] = ["navigation", "dialog", "alertdialog", "search", "menu"];
 
 /// A piece of a page's text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Where it stands: the names, ids and classes of the elements around it.
     pub place: u32,
     /// In its normal form, ready for comparing.
     pub text: String,
+    /// Blocks of one number stand together, such as the cells of a row, see [`rows`](crate::rows); 0: it stands alone.
+    #[serde(default, rename = "r", skip_serializing_if = "is_zero")]
+    pub(crate) row: u32,
+    /// The place of the item in an ordered list, from 1.
+    #[serde(default, rename = "k", skip_serializing_if = "is_zero")]
+    pub(crate) rank: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The blocks of a tree.
@@ -86,6 +96,16 @@ pub(crate) fn of_json(text: &str) -> Vec<Block> {
     blocks.kept()
 }
 
+/// What is known of the elements before one, below the same one.
+#[derive(Default)]
+struct Siblings {
+    is_ordered: bool,
+    rank: u32,
+    is_behind_term: bool,
+    /// The row of the definition that is being read.
+    definition: u32,
+}
+
 /// What is read of a page. It is bounded while it grows: JSON may say much more than its bytes.
 #[derive(Default)]
 struct Blocks {
@@ -96,10 +116,17 @@ struct Blocks {
     rest: Option<u64>,
     /// The text of the block that is being read.
     open: String,
+    /// Rows so far, and the row and the rank of what is being read.
+    rows: u32,
+    within: (u32, u32),
 }
 
 impl Blocks {
     fn walk(&mut self, node: NodeRef<'_>, place: u32, depth: usize) {
+        let mut siblings = Siblings {
+            is_ordered: node.tag() == Some("ol"),
+            ..Siblings::default()
+        };
         for child in node.children() {
             if child.is_text() {
                 self.open.push_str(child.text());
@@ -119,8 +146,40 @@ impl Blocks {
             }
             self.end(place);
             let inner = place_of(child, tag, place);
+            let within = self.row_of(tag, &mut siblings);
+            let around = std::mem::replace(&mut self.within, within);
             self.walk(child, inner, depth + 1);
             self.end(inner);
+            self.within = around;
+        }
+    }
+
+    /// The row and the rank of an element.
+    fn row_of(&mut self, tag: &str, siblings: &mut Siblings) -> (u32, u32) {
+        let is_new = match tag {
+            "tr" => true,
+            "li" => siblings.is_ordered,
+            "dt" => !std::mem::replace(&mut siblings.is_behind_term, true),
+            "dd" => {
+                siblings.is_behind_term = false;
+                false
+            }
+            _ => false,
+        };
+        self.rows += u32::from(is_new);
+        match tag {
+            "tr" => (self.rows, 0),
+            "li" if is_new => {
+                siblings.rank += 1;
+                (self.rows, siblings.rank)
+            }
+            "dt" | "dd" => {
+                if is_new {
+                    siblings.definition = self.rows;
+                }
+                (siblings.definition, 0)
+            }
+            _ => self.within,
         }
     }
 
@@ -169,7 +228,13 @@ impl Blocks {
         let fits = self.bytes <= MOST_TEXT_BYTES && self.blocks.len() < MOST_BLOCKS;
         if fits && self.rest.is_none() {
             let text = text.to_owned();
-            self.blocks.push(Block { place, text });
+            let (row, rank) = self.within;
+            self.blocks.push(Block {
+                place,
+                text,
+                row,
+                rank,
+            });
             return;
         }
         let before = self.rest.unwrap_or_default();
@@ -183,7 +248,10 @@ impl Blocks {
     fn kept(mut self) -> Vec<Block> {
         if let Some(rest) = self.rest {
             let text = format!("(the rest of the page, {rest:016x})");
-            self.blocks.push(Block { place: 0, text });
+            self.blocks.push(Block {
+                text,
+                ..Block::default()
+            });
         }
         self.blocks
     }

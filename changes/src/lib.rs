@@ -16,6 +16,7 @@ mod fields;
 mod look;
 mod masks;
 mod page;
+mod rows;
 mod seen;
 mod site;
 mod template;

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use regex::{Captures, Regex};
+use webfill_values::{date_names, month_named};
 
 /// A date counts as the day of the fetch if it is that day in one of these time zones, in hours from UTC. Zones
 /// farther east would also match tomorrow's date, which may be content.
@@ -26,23 +27,34 @@ static RELATIVE: LazyLock<Regex> = LazyLock::new(|| {
     const ITALIAN: &str = r"(?:second[oi]|minut[oi]|or[ae]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi])";
     const DUTCH: &str =
         r"(?:seconden?|minuten?|minuut|uur|uren|dag(?:en)?|we(?:ek|ken)|maand(?:en)?|jaar)";
+    const POLISH: &str = r"(?:sekund[ęy]?|minut[ęy]?|godzin[ęy]?|dni|dzień|tydzień|tygodni[ea]?|tyg\.?|miesiąc[e]?|miesięcy|rok|lata?)";
+    const EAST_ASIAN: &str =
+        r"(?:秒|分钟|分鐘|分|時間|小时|小時|日|天|か月|ヶ月|个月|個月|週間|周|週|年)";
+    const DAYS: &str = "yesterday|today|gestern|heute|vorgestern|aujourd['’]hui|ayer|hoy|ieri|oggi|ontem|hoje|gisteren|vandaag|wczoraj|dzisiaj|dziś";
     compiled(&format!(
-        r"(?i)\b(?:(?:about |almost |over )?{NUMBER} ?{UNIT}(?: and {NUMBER} ?{UNIT})? ago|vor {NUMBER} {GERMAN}|(?:il y a|hace|há) {NUMBER} {ROMANCE}|{NUMBER} {ITALIAN} fa|{NUMBER} {DUTCH} geleden|just now|moments ago|gerade eben|yesterday|today|gestern|heute|vorgestern)\b"
+        r"(?i)\b(?:(?:about |almost |over )?{NUMBER} ?{UNIT}(?: and {NUMBER} ?{UNIT})? ago|vor {NUMBER} {GERMAN}|(?:il y a|hace|há) {NUMBER} {ROMANCE}|{NUMBER} {ITALIAN} fa|{NUMBER} {DUTCH} geleden|(?:{NUMBER} )?{POLISH} temu|just now|moments ago|gerade eben|{DAYS})\b|\d+ ?{EAST_ASIAN}前"
     ))
 });
 
-const MONTHS: [&str; 12] = [
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-];
-
-/// A date with day and month, mostly with the year, and with the name of the day before it.
+/// A date with day and month, mostly with the year, and with the name of the day before it; in the languages whose names
+/// the crate `values` knows.
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
-    const DAY: &str = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun|mo|di|mi|do|fr|sa|so|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)(?:day)?[.,]* (?:den )?)?";
-    const NAME: &str = r"(?:jan(?:uary|uar)?|feb(?:ruary|ruar)?|mar(?:ch)?|märz?|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)";
+    let day = format!(
+        "(?:(?:{}|tues|weds|thurs)[.,]* (?:den |dnia )?)?",
+        any_of(date_names(false))
+    );
+    let name = any_of(date_names(true).chain(["sept"]));
     compiled(&format!(
-        r"(?i)\b{DAY}(?:(?P<y1>\d{{4}})[-/.](?P<m1>\d{{1,2}})[-/.](?P<d1>\d{{1,2}})(?P<t>T)?|(?P<a>\d{{1,2}})[./-](?P<b>\d{{1,2}})[./-](?P<y2>\d{{4}})|(?P<d3>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?(?P<n3>{NAME})\b\.?(?:,? (?P<y3>\d{{4}}))?|(?P<n4>{NAME})\b\.? (?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y4>\d{{4}}))?)"
+        r"(?i)\b{day}(?:(?P<y1>\d{{4}})[-/.](?P<m1>\d{{1,2}})[-/.](?P<d1>\d{{1,2}})(?P<t>T)?|(?P<a>\d{{1,2}})[./-](?P<b>\d{{1,2}})[./-](?P<y2>\d{{4}})|(?P<y5>\d{{4}})年(?P<m5>\d{{1,2}})月(?P<d5>\d{{1,2}})日|(?P<d3>\d{{1,2}})(?:st|nd|rd|th|er|º|\.)? (?:of |de )?(?P<n3>{name})\b\.?(?:,?(?: de| del)? (?P<y3>\d{{4}}))?|(?P<n4>{name})\b\.? (?P<d4>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y4>\d{{4}}))?)"
     ))
 });
+
+/// One of these names, the longest that fits.
+fn any_of(names: impl Iterator<Item = &'static str>) -> String {
+    let mut names: Vec<String> = names.map(regex::escape).collect();
+    names.sort_by_key(|name| (std::cmp::Reverse(name.len()), name.clone()));
+    format!("(?:{})", names.join("|"))
+}
 
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
@@ -177,24 +189,18 @@ pub(crate) fn clock_step_ms(text: &str, at_ms: i64) -> Option<i64> {
 /// What a date may say: day and month, or month and day.
 fn dates(found: &Captures<'_>, this_year: i16) -> [Option<Date>; 2] {
     let number = |name: &str| found.name(name)?.as_str().parse::<i16>().ok();
-    let month = |name: &str| {
-        let name: String = found.name(name)?.as_str().chars().take(3).collect();
-        let name = name.to_lowercase();
-        let english = match &*name {
-            "mär" => "mar",
-            "mai" => "may",
-            "okt" => "oct",
-            "dez" => "dec",
-            other => other,
-        };
-        let place = MONTHS.iter().position(|month| *month == english)?;
-        i16::try_from(place + 1).ok()
+    let month = |name: &str| match found.name(name)?.as_str() {
+        name if name.eq_ignore_ascii_case("sept") => Some(9),
+        name => month_named(name).map(i16::from),
     };
     let date = |year: i16, month: Option<i16>, day: Option<i16>| {
         Date::new(year, month?.try_into().ok()?, day?.try_into().ok()?).ok()
     };
     if let Some(year) = number("y1") {
         return [date(year, number("m1"), number("d1")), None];
+    }
+    if let Some(year) = number("y5") {
+        return [date(year, number("m5"), number("d5")), None];
     }
     if let Some(year) = number("y2") {
         let (one, other) = (number("a"), number("b"));
@@ -246,6 +252,13 @@ mod tests {
             ("vor 5 Minuten", "vor einer Stunde"),
             ("il y a 3 jours", "il y a 2 heures"),
             ("Updated today", "Updated yesterday"),
+            ("hace 5 horas", "hace 2 días"),
+            ("5 ore fa", "2 giorni fa"),
+            ("há 5 horas", "há 2 dias"),
+            ("5 uur geleden", "2 dagen geleden"),
+            ("5 godzin temu", "godzinę temu"),
+            ("5時間前", "2日前"),
+            ("5小时前", "2天前"),
         ] {
             assert_eq!(relative_masked(one), relative_masked(next), "{one}");
         }
@@ -264,6 +277,22 @@ mod tests {
             ("2026-11-23T", "2026-11-24T"),
             ("Mon 23 November", "Tue 24 November"),
             ("on 11/23/2026", "on 11/24/2026"),
+            ("lundi 23 novembre 2026", "mardi 24 novembre 2026"),
+            (
+                "lunes, 23 de noviembre de 2026",
+                "martes, 24 de noviembre de 2026",
+            ),
+            ("lunedì 23 novembre 2026", "martedì 24 novembre 2026"),
+            (
+                "segunda-feira, 23 de novembro de 2026",
+                "terça-feira, 24 de novembro de 2026",
+            ),
+            ("maandag 23 november 2026", "dinsdag 24 november 2026"),
+            (
+                "poniedziałek, 23 listopada 2026",
+                "wtorek, 24 listopada 2026",
+            ),
+            ("2026年11月23日", "2026年11月24日"),
         ] {
             let masked = with_today_masked(one, today);
             assert!(masked.is_some(), "{one}");

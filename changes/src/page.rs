@@ -14,7 +14,7 @@ use crate::look::Verdict;
 use crate::seen::{self, Broken, Seen};
 use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
-use crate::{difference, fields, times};
+use crate::{difference, fields, rows, times};
 
 /// Versions that are kept.
 const MOST_VERSIONS: usize = 5;
@@ -143,6 +143,12 @@ impl Version {
     }
 }
 
+/// Whether neither blocks differ, nor what stands together with what.
+fn is_same(old: Side<'_>, new: Side<'_>, masks: &[&Unsteady]) -> bool {
+    compare(old, new, masks).is_empty()
+        && rows::moved(old.blocks, new.blocks, masks).gone.is_empty()
+}
+
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageVersions {
@@ -264,12 +270,11 @@ impl PageVersions {
     /// Text is compared with all versions: of a page that has two forms in turn, each is told once.
     fn judge_blocks(&mut self, last: usize, new: Version, site: &mut SiteBlocks) -> Judged {
         let masks = [&self.unsteady, site.unsteady()];
-        let is_same = |version: &Version| {
+        let is_met = |version: &Version| {
             version.is_read_as(&new)
-                && (version.has_hash_of(&new)
-                    || compare(version.side(), new.side(), &masks).is_empty())
+                && (version.has_hash_of(&new) || is_same(version.side(), new.side(), &masks))
         };
-        let same = self.versions.iter().position(is_same);
+        let same = self.versions.iter().position(is_met);
         let old = self.versions[last].side();
         let mut differing = compare(old, new.side(), &masks);
         if site.note_steps(times::moved(&differing, old.at_ms, new.at_ms)) {
@@ -280,13 +285,19 @@ impl PageVersions {
         if let Some(same) = same {
             return self.seen_again(same, new);
         }
-        if differing.is_empty() {
-            return self.seen_again(last, new);
-        }
         fn texts<'b>(blocks: &[&'b Block]) -> Vec<&'b str> {
             blocks.iter().map(|block| &*block.text).collect()
         }
-        let (gone, come) = (texts(&differing.gone), texts(&differing.come));
+        let (mut gone, mut come) = (texts(&differing.gone), texts(&differing.come));
+        let moved = match differing.is_empty() {
+            true => rows::moved(old.blocks, &new.blocks, &[&self.unsteady]),
+            false => rows::Moved::default(),
+        };
+        gone.extend(moved.gone.iter().map(String::as_str));
+        come.extend(moved.come.iter().map(String::as_str));
+        if gone.is_empty() && come.is_empty() {
+            return self.seen_again(last, new);
+        }
         let judged = Judged {
             verdict: Verdict::Changed,
             old: Some(difference::told(&gone)),
@@ -318,10 +329,9 @@ impl PageVersions {
             blocks: &seen.blocks,
             at_ms,
         };
-        let is_same = |version: &Version| {
-            version.mapping.is_none() && compare(version.side(), new, &masks).is_empty()
-        };
-        !self.versions.iter().any(is_same)
+        let is_met =
+            |version: &Version| version.mapping.is_none() && is_same(version.side(), new, &masks);
+        !self.versions.iter().any(is_met)
     }
 
     /// Whether nothing but a missing page was seen: that is not worth keeping.

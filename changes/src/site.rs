@@ -29,6 +29,9 @@ const FEWEST_PAGES: u32 = 10;
 /// It must have come to, or gone from, so many pages.
 const FEWEST: u32 = 5;
 
+/// And to so many where the place has moved on all pages before.
+const FEWEST_AGAIN: u32 = 2;
+
 /// Of so many pages one may have stayed as it was.
 const ONE_OF: u32 = 10;
 
@@ -55,12 +58,12 @@ const MOST_COUNTED: usize = 1_000;
 struct Tally(u32, u32);
 
 impl Tally {
-    fn is_everywhere(self) -> bool {
-        self.0 >= FEWEST && self.1 * ONE_OF <= self.0
+    fn is_everywhere(self, fewest: u32) -> bool {
+        self.0 >= fewest && self.1 * ONE_OF <= self.0
     }
 
     fn is_of_single_pages(self) -> bool {
-        self.1 >= FORGOTTEN_AFTER && !self.is_everywhere()
+        self.1 >= FORGOTTEN_AFTER && !self.is_everywhere(FEWEST)
     }
 }
 
@@ -191,7 +194,9 @@ impl SiteBlocks {
         let come = differing.come.clone();
         let mut is_of_page = |tallies: &BTreeMap<u64, Tally>, block: &Block| {
             let tally = tallies.get(&hash(&block.text));
-            if tally.is_some_and(|tally| tally.is_everywhere()) {
+            let has_moved = moved.contains(&block.place) || moving.contains_key(&block.place);
+            let fewest = if has_moved { FEWEST_AGAIN } else { FEWEST };
+            if tally.is_some_and(|tally| tally.is_everywhere(fewest)) {
                 if is_of_site_only(block.place, &come) {
                     moved.insert(block.place);
                 }

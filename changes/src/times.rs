@@ -140,6 +140,7 @@ mod tests {
             let block = |text: &str| Block {
                 place: 1,
                 text: text.to_owned(),
+                ..Block::default()
             };
             let (old, new) = (block(old), block(new));
             let differing = Difference {

@@ -6,6 +6,7 @@
 //! - a [`Template`]: a block whose fixed words stay, such as a counter of visits;
 //! - a *timed* text: a block in which only times move, as the clock does;
 //! - a *free* block, between two neighbours that stay, such as an advertisement between paragraphs;
+//! - a *shuffled* place, whose blocks are in other rows, or have other ranks;
 //! - a *whole* place, where most blocks differ at each fetch. On other pages of the site the *forms* that were seen
 //!   there mean nothing either.
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::blocks::{Block, by_place};
 use crate::hash;
 use crate::masks::{relative_masked, without_times};
+use crate::rows;
 use crate::template::Template;
 
 /// What is kept of each kind.
@@ -42,6 +44,9 @@ pub(crate) struct Unsteady {
     /// Places, and the hashes of texts that stand there in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forms: Vec<(u32, u64)>,
+    /// Places whose blocks stand together with others at each fetch, or have another rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    shuffled: Vec<u32>,
 }
 
 /// Where a free block stands: its place, and hashes of what is before and behind it there; 0 at an end.
@@ -75,6 +80,9 @@ impl Unsteady {
             };
             unsteady.learn_place(place, &of(&one), &of(&other), &mut pairs_left);
         }
+        let mut shuffled = rows::moved(first, second, &[]).places;
+        shuffled.truncate(MOST);
+        unsteady.shuffled = shuffled;
         unsteady
     }
 
@@ -198,6 +206,11 @@ impl Unsteady {
                 self.whole.push(*place);
             }
         }
+        for place in &more.shuffled {
+            if self.shuffled.len() < MOST && !self.shuffled.contains(place) {
+                self.shuffled.push(*place);
+            }
+        }
         for (place, template) in &more.templates {
             self.add_template(*place, template.clone());
         }
@@ -216,6 +229,19 @@ impl Unsteady {
 
     pub(crate) fn is_whole(&self, place: u32) -> bool {
         self.whole.contains(&place)
+    }
+
+    /// Whether a block may stand with others, or say something else, without meaning.
+    pub(crate) fn moves(&self, block: &Block) -> bool {
+        let place = block.place;
+        let is_form = || self.form(place, &relative_masked(&block.text)).is_some();
+        let has_free = || self.free.iter().any(|Between(at, ..)| *at == place);
+        self.shuffled.contains(&place) || self.is_whole(place) || has_free() || is_form()
+    }
+
+    /// Whether a text comes and goes at a place by itself, as a banner does.
+    pub(crate) fn is_form(&self, place: u32, text: &str) -> bool {
+        self.forms.contains(&(place, hash(text)))
     }
 
     pub(crate) fn free(&self) -> &[Between] {

@@ -13,7 +13,7 @@ use jiff::fmt::temporal::Pieces;
 
 use crate::normal::normal_form;
 use clock::Clock;
-pub use names::in_english;
+pub use names::{date_names, in_english, month_named};
 use parts::Parts;
 pub use zones::in_offsets;
 

@@ -20,7 +20,9 @@ mod number;
 mod telephone;
 
 pub use blanks::{collapsed, is_blank, is_invisible, is_white_space, trimmed};
-pub use date::{DateOrder, DateReading, in_english, in_offsets, read_dates};
+pub use date::{
+    DateOrder, DateReading, date_names, in_english, in_offsets, month_named, read_dates,
+};
 pub use decimal::Decimal;
 pub use exact_json::{exact_json, exact_json_text, loses_digits};
 pub use normal::{folded_form, normal_form, same_text, same_value};

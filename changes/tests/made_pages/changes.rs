@@ -171,4 +171,81 @@ pub(crate) const CHANGES: &[(&str, &str, &str)] = &[
         "<p>Tags: red, green, blue",
         "<p>Tags: red, green, blue, black",
     ),
+    (
+        "a price by one cent",
+        "<p class=price>19.99 EUR",
+        "<p class=price>19.98 EUR",
+    ),
+    (
+        "a price with a comma",
+        "<p class=price>1.249,00 €",
+        "<p class=price>1.299,00 €",
+    ),
+    (
+        "a word of availability",
+        "<p class=stock>Available",
+        "<p class=stock>Unavailable",
+    ),
+    ("how many are left", "<p>Only 3 left", "<p>Only 2 left"),
+    (
+        "when it was updated last",
+        "<p>Last updated: 3 March 2025",
+        "<p>Last updated: 9 March 2026",
+    ),
+    (
+        "a row at the end",
+        "<table class=fees><tr><th>Adults<td>8 EUR<tr><th>Students<td>5 EUR</table>",
+        "<table class=fees><tr><th>Adults<td>8 EUR<tr><th>Students<td>5 EUR<tr><th>Dogs<td>1 EUR</table>",
+    ),
+    (
+        "the order of a ranking",
+        "<ol class=ranking><li>Ada<li>Bob<li>Eve</ol>",
+        "<ol class=ranking><li>Bob<li>Ada<li>Eve</ol>",
+    ),
+    (
+        "values of two rows",
+        "<table class=hours><tr><th>Monday<td>8 to 17<tr><th>Tuesday<td>9 to 18</table>",
+        "<table class=hours><tr><th>Monday<td>9 to 18<tr><th>Tuesday<td>8 to 17</table>",
+    ),
+    (
+        "values of two definitions",
+        "<dl><dt>Height<dd>20 cm<dt>Width<dd>30 cm</dl>",
+        "<dl><dt>Height<dd>30 cm<dt>Width<dd>20 cm</dl>",
+    ),
+    (
+        "an event by one day",
+        "<p>Saturday, 5 December 2026, at 20:00",
+        "<p>Sunday, 6 December 2026, at 20:00",
+    ),
+    (
+        "a digit of a telephone",
+        "<p>Telephone +49 30 901820",
+        "<p>Telephone +49 30 901821",
+    ),
+    (
+        "a word that denies",
+        "<p>The form must be signed by hand and sent to the office by the end of the month.",
+        "<p>The form must not be signed by hand and sent to the office by the end of the month.",
+    ),
+    (
+        "an hour in German",
+        "<p>Geöffnet bis 18 Uhr",
+        "<p>Geöffnet bis 19 Uhr",
+    ),
+    (
+        "hours until it ships",
+        "<p>Ships within 24 hours",
+        "<p>Ships within 48 hours",
+    ),
+    (
+        "an age of admission",
+        "<p>Admission from 16 years",
+        "<p>Admission from 18 years",
+    ),
+    ("a licence", "<p>Licence: MIT", "<p>Licence: GPL"),
+    (
+        "vacancies",
+        "<p class=vacancies>Vacancies: 3",
+        "<p class=vacancies>Vacancies: 0",
+    ),
 ];

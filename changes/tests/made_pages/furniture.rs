@@ -315,4 +315,153 @@ pub(crate) const KINDS: &[Kind] = &[
             words(&mut fetch.of_span(10 * DAY_MS), 8)
         )
     }),
+    around("ages in ten languages", |fetch| {
+        let hours = 2 + (fetch.at_ms - crate::FIRST_MS) / HOUR_MS;
+        let (days, is_old) = (hours / 24, hours >= 48);
+        let ages: [(&str, &str); 10] = [
+            ("{} hours ago", "{} days ago"),
+            ("vor {} Stunden", "vor {} Tagen"),
+            ("il y a {} heures", "il y a {} jours"),
+            ("hace {} horas", "hace {} días"),
+            ("{} ore fa", "{} giorni fa"),
+            ("há {} horas", "há {} dias"),
+            ("{} uur geleden", "{} dagen geleden"),
+            ("{} godzin temu", "{} dni temu"),
+            ("{}時間前", "{}日前"),
+            ("{}小时前", "{}天前"),
+        ];
+        let (of_hours, of_days) = ages[fetch.page % 10];
+        let age = match is_old {
+            true => of_days.replace("{}", &days.to_string()),
+            false => of_hours.replace("{}", &hours.to_string()),
+        };
+        format!("<p class=age>{age}</p>")
+    }),
+    around("the date of the day in ten languages", |fetch| {
+        let today = fetch.clock(1).date();
+        let [year, month, day] = [
+            today.year(),
+            i16::from(today.month()),
+            i16::from(today.day()),
+        ];
+        // November and December, for the ten looks end there.
+        let named = |november: &str, december: &str| match month {
+            11 => november.to_owned(),
+            _ => december.to_owned(),
+        };
+        let text = match fetch.page % 10 {
+            0 => format!("{} {day}, {year}", named("November", "December")),
+            1 => format!("{day}. {} {year}", named("November", "Dezember")),
+            2 => format!("{day} {} {year}", named("novembre", "décembre")),
+            3 => format!("{day} de {} de {year}", named("noviembre", "diciembre")),
+            4 => format!("{day} {} {year}", named("novembre", "dicembre")),
+            5 => format!("{day} de {} de {year}", named("novembro", "dezembro")),
+            6 => format!("{day} {} {year}", named("november", "december")),
+            7 => format!("{day} {} {year}", named("listopada", "grudnia")),
+            8 => format!("{year}年{month}月{day}日"),
+            _ => format!("{year}年{month:02}月{day:02}日"),
+        };
+        format!("<p class=today>{text}</p>")
+    }),
+    around("a variant of a test", |fetch| {
+        fetch
+            .any(&[
+                "<div class=hero-a><h2>Try it for free</h2><p>No card needed.</p></div>",
+                "<div class=hero-b><h2>Start today</h2><p>Thirty days are free.</p></div>",
+            ])
+            .to_owned()
+    }),
+    around("a banner about cookies in plain elements", |fetch| {
+        fetch
+            .any(&[
+                "",
+                "<div class=cookie-banner><p>We value your privacy.</p><p>Accept all cookies or choose which.</p></div>",
+            ])
+            .to_owned()
+    }),
+    around("a testimonial with its author", |fetch| {
+        let (quote, author) = [
+            ("It works.", "Ada, Ulm"),
+            ("We saved a week.", "Bob, Bonn"),
+            ("Never without it.", "Eve, Jena"),
+            ("A good team.", "Max, Kiel"),
+        ][fetch.rng.usize(..4)];
+        format!(
+            "<figure class=quote><blockquote>{quote}</blockquote><figcaption>{author}</figcaption></figure>"
+        )
+    }),
+    around("the currency that was guessed", |fetch| {
+        let currency = fetch.any(&["EUR", "USD", "GBP", "CHF"]);
+        format!("<p class=currency>Prices in {currency}</p>")
+    }),
+    around("visitors of today, in thousands", |fetch| {
+        format!(
+            "<p class=live><b>{}.{}k</b> people visited us today</p>",
+            fetch.rng.u32(1..9),
+            fetch.rng.u32(..10)
+        )
+    }),
+    around("recommendations in any order", |fetch| {
+        let mut items = [
+            "Lamp 12 EUR",
+            "Chair 40 EUR",
+            "Desk 99 EUR",
+            "Shelf 25 EUR",
+            "Bed 300 EUR",
+        ];
+        fetch.rng.shuffle(&mut items);
+        let cards = items[..3]
+            .iter()
+            .map(|item| format!("<div class=card><p>{item}</p></div>"));
+        format!(
+            "<section class=more>{}</section>",
+            cards.collect::<String>()
+        )
+    }),
+    around("a token in the text of a form", |fetch| {
+        format!(
+            "<form><p class=token>{:016x}{:016x}</p></form>",
+            fetch.rng.u64(..),
+            fetch.rng.u64(..)
+        )
+    }),
+    between(
+        "an advertisement that is missing at times",
+        |fetch| match fetch.rng.bool() {
+            true => String::new(),
+            false => format!(
+                "<div class=sponsor><p>Sponsored: {}</p></div>",
+                words(fetch.rng, 4)
+            ),
+        },
+    ),
+    around("the address of the visitor", |fetch| {
+        format!(
+            "<p>Your IP address is 203.0.113.{}</p>",
+            fetch.rng.u32(1..255)
+        )
+    }),
+    around("the end of the session", |fetch| {
+        let ends_ms = fetch.at_ms + 20 * 60_000;
+        format!(
+            "<p>Your session ends at {}</p>",
+            fetch.clock_at(ends_ms, 0).strftime("%H:%M")
+        )
+    }),
+    around("how old the copy is", |fetch| {
+        format!(
+            "<footer>Cached copy, {} seconds old</footer>",
+            fetch.rng.u32(1..600)
+        )
+    }),
+    around("a reader's number in a queue", |fetch| {
+        format!(
+            "<p>You are number {} in the queue.</p>",
+            fetch.visits * 3 % 971
+        )
+    }),
+    around("the build of the software", |fetch| {
+        let build = fetch.of_span(5 * DAY_MS).u32(..);
+        format!("<footer><small>Build {build:08x}</small></footer>")
+    }),
 ];

@@ -38,6 +38,22 @@ pub(super) fn meaning(word: &str) -> Meaning {
     NAMES.get(lower.as_str()).copied().unwrap_or_default()
 }
 
+/// The month of a name, from 1, if it may be one.
+pub fn month_named(word: &str) -> Option<i8> {
+    meaning(word).month
+}
+
+/// The names of months, or those of days of the week, in lower case; not those of Chinese and Japanese.
+pub fn date_names(are_months: bool) -> impl Iterator<Item = &'static str> {
+    let is_wanted = move |meaning: &Meaning| match are_months {
+        true => meaning.month.is_some(),
+        false => meaning.weekday.is_some(),
+    };
+    let names = NAMES.iter().filter(move |(_, meaning)| is_wanted(meaning));
+    let names = names.map(|(name, _)| *name);
+    names.filter(|name| name.starts_with(|c: char| c < '\u{3000}'))
+}
+
 /// The names of more than one character in Chinese and Japanese, the longest first, because the twelfth month ends
 /// in the second.
 pub(super) fn of_east_asia() -> &'static [(&'static str, Meaning)] {

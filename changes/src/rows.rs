@@ -1,0 +1,212 @@
+//! What stands together on a page: the cells of a row, a term and its definition, an item of an ordered list and its
+//! rank.
+//!
+//! Blocks are compared wherever they stand, so two rows that swap their values, or two ranks, have the same blocks as
+//! before. Here such rows are compared as a whole. It is done only where the blocks say nothing, and only of rows all
+//! of whose blocks are there before and after: what else differs was compared already, or means nothing.
+
+use std::collections::BTreeMap;
+
+use crate::blocks::Block;
+use crate::unsteady::Unsteady;
+
+/// Rows with more blocks, or longer ones, are the frame of a page rather than a table.
+const MOST_BLOCKS: usize = 12;
+const MOST_BYTES: usize = 400;
+
+/// Rows that went, and rows that came, each in the order of its page.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Moved {
+    pub(crate) gone: Vec<String>,
+    pub(crate) come: Vec<String>,
+    /// Where their blocks stand.
+    pub(crate) places: Vec<u32>,
+}
+
+/// The blocks of a row.
+type Row<'b> = Vec<&'b Block>;
+
+/// The rows whose blocks stand together with others than before, but for places where that means nothing.
+pub(crate) fn moved(old: &[Block], new: &[Block], masks: &[&Unsteady]) -> Moved {
+    let is_steady = |row: &Row<'_>| {
+        let is_unsteady = |block: &&Block| masks.iter().any(|masks| masks.moves(block));
+        !row.iter().any(is_unsteady)
+    };
+    let rows = |blocks| -> Vec<Row<'_>> { rows(blocks).into_iter().filter(is_steady).collect() };
+    let (mut old, mut new) = (rows(old), rows(new));
+    let (ranked, ranked_now) = (ranked(&old), ranked(&new));
+    let is_compared = |row: &Row<'_>| {
+        let place = row[0].place;
+        row[0].rank == 0 || ranked.get(&place) == ranked_now.get(&place)
+    };
+    old.retain(is_compared);
+    new.retain(is_compared);
+    let (mut gone, mut come) = (without(&old, &new), without(&new, &old));
+    let (texts, other_texts) = (texts_of(&gone), texts_of(&come));
+    let is_among = |texts: &BTreeMap<&str, usize>, row: &Row<'_>| {
+        row.iter().all(|block| texts.contains_key(&*block.text))
+    };
+    gone.retain(|row| is_among(&other_texts, row));
+    come.retain(|row| is_among(&texts, row));
+    if texts_of(&gone) != texts_of(&come) {
+        return Moved::default();
+    }
+    let mut places: Vec<u32> = gone.iter().flatten().map(|block| block.place).collect();
+    places.sort_unstable();
+    places.dedup();
+    Moved {
+        gone: gone.iter().map(written).collect(),
+        come: come.iter().map(written).collect(),
+        places,
+    }
+}
+
+/// The texts that have a rank, by their places. If others are there, ranks shift, and the texts say so.
+fn ranked<'b>(rows: &[Row<'b>]) -> BTreeMap<u32, Vec<&'b str>> {
+    let mut ranked: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    for block in rows.iter().flatten().filter(|block| block.rank != 0) {
+        ranked.entry(block.place).or_default().push(&block.text);
+    }
+    ranked.values_mut().for_each(|texts| texts.sort_unstable());
+    ranked
+}
+
+/// Those of several blocks, or with a rank.
+fn rows(blocks: &[Block]) -> Vec<Row<'_>> {
+    let mut rows: BTreeMap<u32, Row<'_>> = BTreeMap::new();
+    for block in blocks.iter().filter(|block| block.row != 0) {
+        rows.entry(block.row).or_default().push(block);
+    }
+    let is_row = |row: &Row<'_>| {
+        let bytes: usize = row.iter().map(|block| block.text.len()).sum();
+        let says_more = row.len() > 1 || row[0].rank != 0;
+        says_more && row.len() <= MOST_BLOCKS && bytes <= MOST_BYTES
+    };
+    rows.into_values().filter(is_row).collect()
+}
+
+/// The row as people read it.
+fn written(row: &Row<'_>) -> String {
+    let texts: Vec<&str> = row.iter().map(|block| &*block.text).collect();
+    let text = texts.join(" | ");
+    match row[0].rank {
+        0 => text,
+        rank => format!("{rank}. {text}"),
+    }
+}
+
+/// The rows that the others lack.
+fn without<'b>(rows: &[Row<'b>], others: &[Row<'b>]) -> Vec<Row<'b>> {
+    let mut left: BTreeMap<String, usize> = BTreeMap::new();
+    for row in others {
+        *left.entry(written(row)).or_default() += 1;
+    }
+    let is_missing = |row: &&Row<'_>| match left.get_mut(&written(row)) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    rows.iter().filter(is_missing).cloned().collect()
+}
+
+/// How often each text stands in these rows.
+fn texts_of<'b>(rows: &[Row<'b>]) -> BTreeMap<&'b str, usize> {
+    let mut texts = BTreeMap::new();
+    for block in rows.iter().flatten() {
+        *texts.entry(&*block.text).or_default() += 1;
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use webfill_document::{Document, Limits};
+
+    use super::*;
+    use crate::blocks;
+
+    fn blocks_of(page: &str) -> Vec<Block> {
+        blocks::of_tree(&Document::parse_html(page, &Limits::default()))
+    }
+
+    #[test]
+    fn rows_that_swap_their_values_have_moved_and_rows_in_another_order_have_not() {
+        let cases = [
+            (
+                "<table><tr><th>Mo<td>8<tr><th>Tu<td>9</table>",
+                "<table><tr><th>Mo<td>9<tr><th>Tu<td>8</table>",
+                &["mo | 9", "tu | 8"][..],
+            ),
+            (
+                "<table><tr><th>Mo<td>8<tr><th>Tu<td>9</table>",
+                "<table><tr><th>Tu<td>9<tr><th>Mo<td>8</table>",
+                &[],
+            ),
+            (
+                "<dl><dt>Height<dd>20<dt>Width<dd>30</dl>",
+                "<dl><dt>Height<dd>30<dt>Width<dd>20</dl>",
+                &["height | 30", "width | 20"],
+            ),
+            (
+                "<dl><div><dt>Height<dd>20</div><div><dt>Width<dd>30</div></dl>",
+                "<dl><div><dt>Width<dd>30</div><div><dt>Height<dd>20</div></dl>",
+                &[],
+            ),
+            (
+                "<ol><li>Ada<li>Bob<li>Eve</ol>",
+                "<ol><li>Bob<li>Ada<li>Eve</ol>",
+                &["1. bob", "2. ada"],
+            ),
+            (
+                "<ul><li>Ada<li>Bob<li>Eve</ul>",
+                "<ul><li>Bob<li>Ada<li>Eve</ul>",
+                &[],
+            ),
+            // The counter of another row says nothing, and hides nothing.
+            (
+                "<table><tr><th>Mo<td>8<tr><th>Tu<td>9<tr><th>Visits<td>77</table>",
+                "<table><tr><th>Mo<td>9<tr><th>Tu<td>8<tr><th>Visits<td>78</table>",
+                &["mo | 9", "tu | 8"],
+            ),
+            // What came is told by its blocks.
+            (
+                "<ol><li>Ada<li>Bob</ol>",
+                "<ol><li>Eve<li>Ada<li>Bob</ol>",
+                &[],
+            ),
+        ];
+        for (old, new, come) in cases {
+            let moved = moved(&blocks_of(old), &blocks_of(new), &[]);
+            let come_lower: Vec<String> = moved.come.iter().map(|row| row.to_lowercase()).collect();
+            assert_eq!(come_lower, come, "{old} {new}");
+            assert_eq!(moved.gone.len(), come.len(), "{old} {new}");
+        }
+    }
+
+    #[test]
+    fn what_two_fetches_rank_differently_is_compared_without_its_ranks() {
+        let of = |order: [&str; 3]| {
+            let items: String = order.map(|item| format!("<li>{item}")).concat();
+            blocks_of(&format!("<ol class=more>{items}</ol>"))
+        };
+        let (one, other) = (of(["a", "b", "c"]), of(["b", "c", "a"]));
+        let unsteady = Unsteady::between(&one, &other);
+        let next = of(["c", "b", "a"]);
+        assert_eq!(moved(&one, &next, &[&unsteady]), Moved::default());
+    }
+
+    #[test]
+    fn a_poll_whose_figures_change_places_has_not_moved() {
+        let of = |yes: u32| {
+            let no = 100 - yes;
+            blocks_of(&format!(
+                "<table><tr><td>Yes<td>{yes} %<tr><td>No<td>{no} %</table>"
+            ))
+        };
+        let unsteady = Unsteady::between(&of(40), &of(45));
+        assert_eq!(moved(&of(34), &of(66), &[&unsteady]), Moved::default());
+        assert_eq!(moved(&of(34), &of(66), &[]).come.len(), 2);
+    }
+}
