@@ -32,6 +32,7 @@ mod kept_open;
 mod keyed_fleet;
 mod keys_command;
 mod killed;
+mod layouts;
 mod learning;
 mod links_of_browsers;
 mod lists;

@@ -1,0 +1,312 @@
+//! Layouts that lose fields, on small sites of really different pages: the alert names the fields, and comes on the nights
+//! that docs/health.md promises. A night is a run of a watch; nobody waits for a day to pass.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use serde_json::{Value, json};
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Web, page};
+use webfill_tests::wall_clock;
+use webfill_tests::workplace::Workplace;
+
+const HOST: &str = "shop.example";
+
+const DAY_S: i64 = 86_400;
+
+/// What all pages of a shop have around what they are about.
+fn around(inner: &str) -> String {
+    let menu: String = (0..12)
+        .map(|at| format!("<li><a href='#{at}'>Part {at}</a></li>"))
+        .collect();
+    format!(
+        "<html><head><title>Shop</title></head><body><header><nav><ul>{menu}</ul></nav></header>{inner}\
+         <footer><p>Imprint</p></footer></body></html>"
+    )
+}
+
+/// A page of goods: a table.
+fn goods(number: usize, has_all: bool) -> String {
+    let rows = match has_all {
+        true => format!(
+            "<tr><th>Name</th><td class=name>Thing {number}</td></tr><tr><th>Price</th><td class=price>{number}.50</td></tr>\
+             <tr><th>Code</th><td class=code>AB-{number}</td></tr>"
+        ),
+        false => format!("<tr><td><b>Thing {number}</b></td><td><i>{number}.50</i></td></tr>"),
+    };
+    around(&format!(
+        "<main><section><h2>Goods</h2><table class=facts><tbody>{rows}</tbody></table><figure><img alt=it><figcaption>It</figcaption></figure>\
+         </section></main>"
+    ))
+}
+
+/// A page of a story: an article. It has the same fields in other places.
+fn story(number: usize, has_all: bool) -> String {
+    let facts = match has_all {
+        true => format!(
+            "<dl><dt>Name</dt><dd class=name>Story {number}</dd><dt>Price</dt><dd class=price>{number}.20</dd>\
+             <dt>Code</dt><dd class=code>ST-{number}</dd></dl>"
+        ),
+        false => format!("<p>Story {number}, {number}.20</p>"),
+    };
+    around(&format!(
+        "<div class=page><article><h1>Story</h1>{facts}<blockquote><p>Once</p></blockquote><ol><li>One</li><li>Two</li></ol><pre>it</pre>\
+         <aside><h3>More</h3><span>of it</span></aside></article></div>"
+    ))
+}
+
+fn mapping() -> Value {
+    let field = |name: &str| {
+        let expression = format!("//*[@class='{name}']/text()");
+        json!({"name": name, "processors": [{"type": "xpath", "parameters": {"expression": expression}}]})
+    };
+    json!([{
+        "name": "shop",
+        "url_patterns": [{"type": "regex", "pattern": "^http://shop\\.example/\\d+$"}],
+        "fields": [field("name"), field("price"), field("code")],
+    }])
+}
+
+/// Which pages have lost their fields, once that is switched on.
+type Loses = fn(usize) -> bool;
+
+/// How a page looks, given its number and whether it has all of its fields.
+type Looks = fn(usize, bool) -> String;
+
+struct Shop {
+    web: Web,
+    work: Workplace,
+    pages: usize,
+    is_listed: bool,
+    more: Value,
+    is_after: Arc<AtomicBool>,
+    /// Nights so far: the clock of each is a day ahead of the last one's.
+    nights: AtomicI64,
+}
+
+impl Shop {
+    fn new(pages: usize, is_listed: bool, looks: Looks, loses: Loses) -> Shop {
+        let web = Web::start();
+        let site = web.site(HOST);
+        let is_after = Arc::new(AtomicBool::new(false));
+        let listing = (0..pages).fold(page("All"), |list, at| list.link(&format!("/{at}")));
+        site.serve("/list", listing);
+        let after = Arc::clone(&is_after);
+        site.otherwise(move |request| {
+            let number = request
+                .path
+                .trim_start_matches('/')
+                .parse()
+                .unwrap_or_default();
+            let has_all = !(after.load(Ordering::SeqCst) && loses(number));
+            page("").html(looks(number, has_all)).into()
+        });
+        let work = Workplace::new();
+        work.write_json("mappings/shop.json", &mapping());
+        let _ = fs::remove_file(work.path("mappings/profile.json"));
+        Shop {
+            web,
+            work,
+            pages,
+            is_listed,
+            more: json!({}),
+            is_after,
+            nights: AtomicI64::new(0),
+        }
+    }
+
+    fn night(&self) {
+        let resolve = self.web.resolve_args();
+        let resolve: Vec<&String> = resolve.iter().filter(|one| *one != "--resolve").collect();
+        let urls: Vec<String> = match self.is_listed {
+            true => vec![format!("http://{HOST}/list")],
+            false => (0..self.pages)
+                .map(|at| format!("http://{HOST}/{at}"))
+                .collect(),
+        };
+        let mut watch = json!({
+            "name": "shop",
+            "urls": urls,
+            "schedule": "0 2 * * *",
+            "notify": [{"file": "told.jsonl", "about": ["health", "blindness"]}],
+            "crawl": {
+                "store": "sqlite:store.db", "state": "state", "mappings": "mappings", "delay": 0.01, "changes": false,
+                "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "all",
+            },
+        });
+        for (name, value) in self.more.as_object().into_iter().flatten() {
+            watch[name] = value.clone();
+        }
+        let file = self.work.write_json("watch.json", &watch);
+        let run = Run::new(["watch", "run"]).arg(file);
+        let run = run.args(["--once", "--progress", "none", "--summary", "json"]);
+        let nights = self.nights.fetch_add(1, Ordering::SeqCst);
+        let ended = wall_clock::ahead_by(run, nights * DAY_S).finish();
+        ended.expect(0);
+    }
+
+    fn health(&self) -> Value {
+        let store = format!("sqlite:{}", self.work.path("store.db").display());
+        let told = Run::new(["health", "--store", &store, "--json"]).finish();
+        serde_json::from_str(&told.expect(0).stdout).unwrap()
+    }
+
+    /// Notices so far that hold this text.
+    fn told(&self, text: &str) -> usize {
+        let told = fs::read_to_string(self.work.path("told.jsonl")).unwrap_or_default();
+        told.lines().filter(|line| line.contains(text)).count()
+    }
+
+    /// The fields of the alarm that stands.
+    fn fallen(&self) -> Vec<String> {
+        let health = self.health();
+        let fields = health["mappings"][0]["alarm"]["fields"].as_array().cloned();
+        let fields = fields.into_iter().flatten();
+        let mut names: Vec<String> = fields
+            .filter_map(|one| one["field"].as_str().map(str::to_owned))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+fn by_turns(number: usize, has_all: bool) -> String {
+    match number % 2 {
+        0 => goods(number, has_all),
+        _ => story(number, has_all),
+    }
+}
+
+/// Goods that keep two of their fields hidden: only the name is left.
+fn goods_or_name(number: usize, has_all: bool) -> String {
+    match has_all {
+        true => goods(number, true),
+        false => around(&format!(
+            "<main><section><h2>Goods</h2><div class=card><b class=name>Thing {number}</b><em>{number}.50</em></div></section></main>"
+        )),
+    }
+}
+
+const ALL: &[&str] = &["code", "name", "price"];
+
+#[needs(libfaketime)]
+#[test]
+fn two_layouts_are_two_templates_and_what_the_second_lacks_is_an_alert() {
+    // The last 22 of 46 pages are stories, without fields.
+    let looks = |number: usize, _: bool| match number {
+        0..24 => goods(number, true),
+        _ => story(number, false),
+    };
+    let shop = Shop::new(46, false, looks, |_| false);
+    shop.night();
+    let health = shop.health();
+    let mapping = &health["mappings"][0];
+    let templates = mapping["templates"].as_array().unwrap();
+    let pages: Vec<&Value> = templates.iter().map(|one| &one["pages"]).collect();
+    assert_eq!(pages, [24, 22], "{templates:#?}");
+    assert_eq!(shop.fallen(), ALL, "{mapping:#}");
+    assert_eq!(shop.told("layout_changed"), 1);
+}
+
+/// Pages, whether they are behind a listing, their look, which lose their fields, which fields these are, and the night
+/// of it on which that must be reported at the latest.
+type Loss = (
+    &'static str,
+    usize,
+    bool,
+    Looks,
+    Loses,
+    &'static [&'static str],
+    usize,
+);
+
+const LOSSES: &[Loss] = &[
+    (
+        "20 pages lose two of three fields",
+        20,
+        false,
+        goods_or_name,
+        |_| true,
+        &["code", "price"],
+        1,
+    ),
+    (
+        "20 pages behind a listing",
+        20,
+        true,
+        goods_or_name,
+        |_| true,
+        &["code", "price"],
+        1,
+    ),
+    (
+        "6 pages behind a listing",
+        6,
+        true,
+        goods_or_name,
+        |_| true,
+        &["code", "price"],
+        2,
+    ),
+    (
+        "one of two layouts, 46 pages",
+        46,
+        true,
+        by_turns,
+        |number| number % 2 == 1,
+        ALL,
+        1,
+    ),
+    (
+        "one of two layouts, 20 pages",
+        20,
+        false,
+        by_turns,
+        |number| number % 2 == 0,
+        ALL,
+        1,
+    ),
+];
+
+#[needs(libfaketime)]
+#[test]
+fn a_watch_of_few_pages_reports_lost_fields_on_the_nights_that_are_promised() {
+    let mut late = Vec::new();
+    for &(name, pages, is_listed, looks, loses, fields, most) in LOSSES {
+        let shop = Shop::new(pages, is_listed, looks, loses);
+        for _ in 0..3 {
+            shop.night();
+        }
+        assert!(shop.fallen().is_empty(), "{name}: {:?}", shop.fallen());
+        shop.is_after.store(true, Ordering::SeqCst);
+        let told = (1..=most).find(|_| {
+            shop.night();
+            !shop.fallen().is_empty()
+        });
+        if told.is_none() || shop.fallen() != fields || shop.told("layout_changed") != 1 {
+            late.push(format!("{name}: night {told:?}, {:?}", shop.fallen()));
+        }
+    }
+    assert!(late.is_empty(), "{}", late.join("\n"));
+}
+
+#[needs(libfaketime)]
+#[test]
+fn with_blind_after_1_the_first_night_without_fields_is_reported() {
+    let looks = |number: usize, has_all: bool| match has_all {
+        true => goods(number, true),
+        false => story(number, false),
+    };
+    let mut shop = Shop::new(6, true, looks, |_| true);
+    shop.more = json!({"blind_after": 1});
+    for _ in 0..3 {
+        shop.night();
+    }
+    assert_eq!(shop.told("\"blind\""), 0);
+    shop.is_after.store(true, Ordering::SeqCst);
+    shop.night();
+    assert_eq!(shop.told("\"blind\""), 1, "the first night");
+}
