@@ -47,6 +47,7 @@ mod manual;
 mod mapping;
 mod page;
 mod page_text;
+mod parallel;
 mod parameters;
 mod pattern;
 mod processors;
@@ -72,14 +73,16 @@ pub use fault::{Fault, LoadErrors, nearest_first};
 pub use limits::Limits;
 pub use manual::processors_manual;
 pub use mapping::PageLane;
+pub use parallel::ParallelLists;
 pub use request_headers::request_header;
 pub use robots_directives::is_nofollow_tag;
 pub use row_extraction::{Listing, Row};
 pub use rows::RECORD_ID;
-pub use schema::schema;
+pub use schema::{case_schema, schema};
 pub use set::{MappingIndex, MappingSet};
 pub use source::Source;
 pub use trace::{
-    FieldTrace, FoundMatch, FoundNode, Reading, StepTrace, Trace, UrlParserTrace, Values,
+    FieldTrace, FoundMatch, FoundNode, Reading, RowTrace, RowsTrace, StepTrace, Trace,
+    UrlParserTrace, Values,
 };
 pub use webfill_document::Shell;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::chain::Unwatched;
 use crate::engine::{field_value, memory_of};
@@ -30,6 +30,14 @@ pub struct Listing {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
     pub rows: Vec<Row>,
+}
+
+impl Listing {
+    /// The rows as golden cases hold them, and as they are shown: `{"dataset", "rows": [{FIELD: VALUE}]}`.
+    pub fn json(&self) -> Value {
+        let rows: Vec<&Map<String, Value>> = self.rows.iter().map(|row| &row.fields).collect();
+        json!({"dataset": self.dataset, "rows": rows})
+    }
 }
 
 /// One row. A field without a value is null.

@@ -25,6 +25,54 @@ pub fn schema() -> Value {
     })
 }
 
+/// The JSON Schema of a golden case: a page's URL, and what a mapping must yield on it.
+pub fn case_schema() -> Value {
+    let link = json!({"type": "string"});
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "webfill golden case",
+        "description": "What a mapping must yield on the page beside this file. What is left out is not compared.",
+        "type": "object",
+        "properties": {
+            "$schema": text("For editors."),
+            "url": text("The page's URL."),
+            "content_type": text("The Content-Type with which the page came, if it is known."),
+            "mapping": {
+                "type": ["string", "null"],
+                "description": "The mapping that the URL belongs to; null if there is none.",
+            },
+            "fields": {
+                "type": "object",
+                "description": "The values of the fields; one without a value is left out.",
+            },
+            "rows": {
+                "type": "array",
+                "description": "The rows, for each rule of the mapping in its order.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "dataset": text("The dataset of the rule."),
+                        "rows": {
+                            "type": "array",
+                            "items": {"type": "object"},
+                            "description": "The rows in the order of the page, each with all of its fields; a missing value is null, and so is one that comes from the record of the page.",
+                        },
+                    },
+                    "required": ["dataset", "rows"],
+                    "additionalProperties": false,
+                },
+            },
+            "links": {
+                "type": "array",
+                "items": link,
+                "description": "The links that url_parsers select, absolute and canonical.",
+            },
+        },
+        "required": ["url"],
+        "additionalProperties": false,
+    })
+}
+
 fn definitions() -> Value {
     let chain = json!({
         "type": "array",

@@ -203,10 +203,25 @@ impl MappingSet {
         fields.map(|field| field.name.as_str()).collect()
     }
 
-    /// Drops everything else that the mappings extract, their links as well.
+    /// The rows of one mapping: the dataset of each rule, with the names of its fields.
+    pub fn rows_of(&self, index: MappingIndex) -> Vec<(&str, Vec<&str>)> {
+        let rules = self.mapping(index).rows.iter();
+        let named = rules.map(|rule| {
+            let fields = rule.fields.iter().map(|one| one.field.name.as_str());
+            (rule.dataset.as_str(), fields.collect())
+        });
+        named.collect()
+    }
+
+    /// Drops everything else that the mappings extract, their links as well. Rows that have a field of such a name
+    /// stay as they are, because a row is told from another by its fields.
     pub fn keep_fields(&mut self, names: &[String]) {
         for mapping in &mut self.mappings {
             mapping.fields.retain(|field| names.contains(&field.name));
+            mapping.rows.retain(|rule| {
+                let mut fields = rule.fields.iter();
+                fields.any(|one| names.contains(&one.field.name))
+            });
             mapping.url_parsers.clear();
         }
     }

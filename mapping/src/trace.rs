@@ -4,6 +4,7 @@ mod css_cures;
 mod names_there;
 mod near_miss;
 mod reading;
+mod rows;
 mod written;
 mod xpath_cures;
 
@@ -23,6 +24,7 @@ use crate::run::Run;
 use crate::set::MappingIndex;
 
 pub use reading::{FoundMatch, FoundNode, Reading};
+pub use rows::{RowTrace, RowsTrace};
 
 const SHOWN_VALUES: usize = 20;
 const SHOWN_CHARS: usize = 300;
@@ -37,6 +39,9 @@ pub struct Trace {
     /// Every mapping whose patterns match the URL; the first of them is used in a crawl.
     pub matching: Vec<String>,
     pub fields: Vec<FieldTrace>,
+    /// For each rule of rows, some of its rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<RowsTrace>,
     pub url_parsers: Vec<UrlParserTrace>,
     /// Why the end of the page was not read.
     pub truncated: Option<String>,
@@ -86,7 +91,7 @@ pub struct Values {
 impl Engine {
     /// Traces the mapping that matches the page's URL, or the named one; `None` if there is none.
     pub fn trace(&self, mapping: Option<MappingIndex>, page: PageInput<'_>) -> Option<Trace> {
-        self.trace_page(mapping, page, None)
+        self.trace_rows(mapping, page, None, &[])
     }
 
     /// The same on the text of a document.
@@ -96,14 +101,17 @@ impl Engine {
         page: PageInput<'_>,
         metadata: &[Metadatum],
     ) -> Option<Trace> {
-        self.trace_page(mapping, page, Some(metadata))
+        self.trace_rows(mapping, page, Some(metadata), &[])
     }
 
-    fn trace_page(
+    /// The same with the rows at these positions, up to [`RowsTrace::MOST_ROWS`]; without a choice the first one, and
+    /// the first that lacks a field.
+    pub fn trace_rows(
         &self,
         mapping: Option<MappingIndex>,
         page: PageInput<'_>,
         metadata: Option<&[Metadatum]>,
+        chosen: &[usize],
     ) -> Option<Trace> {
         let set = self.set();
         let url = page.url.as_str();
@@ -128,7 +136,14 @@ impl Engine {
         let fields = mapping
             .fields
             .iter()
-            .map(|field| trace_field(field, &run))
+            .map(|field| {
+                run.set_subject(format!("field {}", field.name));
+                trace_field(field, &Item::Page, "the page", &run)
+            })
+            .collect();
+        let rules = mapping.rows.iter();
+        let rows = rules
+            .map(|rule| rows::trace_rule(rule, chosen, &run))
             .collect();
         let parsers = mapping.url_parsers.iter().enumerate();
         let url_parsers = parsers
@@ -140,6 +155,7 @@ impl Engine {
             mapping: mapping.name.clone(),
             matching: matching.map(|index| set.name(index).to_owned()).collect(),
             fields,
+            rows,
             url_parsers,
             truncated: page.truncated(),
             warnings: run.into_warnings(),
@@ -147,14 +163,14 @@ impl Engine {
     }
 }
 
-fn trace_field(field: &Field, run: &Run<'_>) -> FieldTrace {
-    run.set_subject(format!("field {}", field.name));
+/// `place` names what the field is read from.
+fn trace_field<'p>(field: &Field, start: &Item<'p>, place: &str, run: &Run<'p>) -> FieldTrace {
     let mut alternatives: Vec<Vec<StepTrace>> = Vec::new();
     let mut value = Value::Null;
     for chain in &field.alternatives {
         let mut steps = Steps::default();
         let one = std::slice::from_ref(chain);
-        let found = field_value(field, one, Item::Page, run, &mut steps);
+        let found = field_value(field, one, start.clone(), run, &mut steps);
         alternatives.push(steps.0);
         if let Ok(Some((found, _))) = found {
             value = found;
@@ -164,7 +180,7 @@ fn trace_field(field: &Field, run: &Run<'_>) -> FieldTrace {
     let empty_because = match value {
         Value::Null => alternatives
             .iter()
-            .map(|steps| what_lost_it(steps))
+            .map(|steps| what_lost_it(steps, place))
             .collect(),
         _ => Vec::new(),
     };
@@ -186,7 +202,7 @@ fn trace_parser(number: usize, chain: &Chain, run: &Run<'_>) -> UrlParserTrace {
     let links = links.finish(run);
     UrlParserTrace {
         description: chain.description.clone(),
-        empty_because: links.is_empty().then(|| what_lost_it(&steps.0)),
+        empty_because: links.is_empty().then(|| what_lost_it(&steps.0, "the page")),
         links,
         steps: steps.0,
     }
@@ -246,11 +262,11 @@ fn shortened(text: &str) -> Cow<'_, str> {
 }
 
 /// The step that returned no values.
-fn what_lost_it(steps: &[StepTrace]) -> String {
+fn what_lost_it(steps: &[StepTrace], place: &str) -> String {
     for (index, step) in steps.iter().enumerate() {
         let (number, name) = (index + 1, step.processor);
         if step.output.count == 0 && index == 0 {
-            return format!("step 1, {name}, found nothing in the page");
+            return format!("step 1, {name}, found nothing in {place}");
         }
         if step.output.count == 0 {
             let values = match step.input.count {

@@ -1,4 +1,4 @@
-//! Compares `etl-mappings/schema.json`, and the table of processors in `etl-mappings/README.md`, with
+//! Compares `etl-mappings/schema.json`, `etl-mappings/golden/case.schema.json`, and the table of processors in `etl-mappings/README.md`, with
 //! what the code generates. `UPDATE_COMMITTED=1 cargo nextest run -p webfill-mapping committed`
 //! regenerates them.
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use webfill_mapping::{MappingSet, processors_manual, schema};
+use webfill_mapping::{MappingSet, case_schema, processors_manual, schema};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../etl-mappings")
@@ -33,6 +33,12 @@ fn compare(path: &Path, wanted: &str) {
 fn the_committed_schema_is_what_the_code_makes() {
     let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
     compare(&folder().join("schema.json"), &text);
+}
+
+#[test]
+fn the_committed_schema_of_golden_cases_is_what_the_code_makes() {
+    let text = serde_json::to_string_pretty(&case_schema()).unwrap() + "\n";
+    compare(&folder().join("golden/case.schema.json"), &text);
 }
 
 #[test]

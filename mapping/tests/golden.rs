@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, PageKind, Wants};
+use webfill_mapping::{
+    Engine, Limits, Listing, MappingSet, PageInput, PageKind, Wants, case_schema,
+};
 use webfill_urls::Url;
 
 fn folder() -> PathBuf {
@@ -59,12 +61,27 @@ fn found(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
     };
     let extraction = engine.extract(page, wants).unwrap();
     assert_eq!(extraction.warnings, [] as [&str; 0]);
-    json!({
+    let mut found = json!({
         "url": url,
         "mapping": extraction.mapping,
         "fields": extraction.fields,
-        "links": extraction.links,
-    })
+    });
+    if !extraction.listings.is_empty() {
+        found["rows"] = extraction.listings.iter().map(Listing::json).collect();
+    }
+    found["links"] = json!(extraction.links);
+    found
+}
+
+#[test]
+fn cases_have_only_keys_that_their_schema_knows() {
+    let schema = case_schema();
+    for path in cases() {
+        for key in read_case(&path).keys() {
+            let is_known = schema["properties"].get(key).is_some();
+            assert!(is_known, "{}: {key}", path.display());
+        }
+    }
 }
 
 #[test]

@@ -38,6 +38,7 @@ mod links_of_browsers;
 mod lists;
 mod machines;
 mod mapping_pages;
+mod mapping_rows;
 mod memory;
 mod mongodb_crawl;
 mod mongodb_datasets;

@@ -1,6 +1,7 @@
 //! `webfill mapping check | test | save | learn | repair | schema`: tools for writing mappings.
 
 mod all;
+mod case_pages;
 mod chosen;
 mod desk_hands;
 mod difference;
@@ -12,6 +13,9 @@ mod learn;
 mod listed_file;
 mod page;
 mod repair;
+mod row_difference;
+mod row_table;
+mod row_warnings;
 mod save;
 mod sources;
 mod trace_text;
@@ -20,11 +24,14 @@ mod undecided;
 mod writing;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use webfill_mapping::MappingSet;
+use serde_json::Value;
+use webfill_mapping::{Engine, Limits, MappingSet};
 use webfill_startup::{ExitStatus, Fault};
 
 pub use self::desk_hands::{DeskHands, desk_job};
+use self::row_warnings::Warning;
 use crate::cli::MappingCommand;
 use crate::demand::table::visible;
 use crate::stdout::tell;
@@ -36,8 +43,12 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
         MappingCommand::Save(options) => save::run(&options),
         MappingCommand::Learn(options) => learn::run(*options),
         MappingCommand::Repair(options) => repair::run(*options),
-        MappingCommand::Schema => {
-            tell(format_args!("{:#}", webfill_mapping::schema()))?;
+        MappingCommand::Schema { case } => {
+            let schema = match case {
+                true => webfill_mapping::case_schema(),
+                false => webfill_mapping::schema(),
+            };
+            tell(format_args!("{schema:#}"))?;
             Ok(ExitStatus::Done)
         }
     }
@@ -45,9 +56,17 @@ pub fn run(command: MappingCommand) -> Result<ExitStatus, Fault> {
 
 fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
     for path in paths {
-        let set = load(path)?;
+        let set = Arc::new(load(path)?);
+        let engine = Engine::new(Arc::clone(&set), Limits::default());
+        let pages = case_pages::read(path, &set)?;
         let mut warnings: Vec<String> = set.warnings().iter().map(ToString::to_string).collect();
-        warnings.extend(undecided::warnings(path, load(path)?)?);
+        warnings.extend(undecided::warnings(&engine, &pages));
+        let of_rows = row_warnings::warnings(&engine, &pages);
+        let warnings = warnings.into_iter().map(|text| Warning {
+            text,
+            rewrite: None,
+        });
+        let warnings: Vec<Warning> = warnings.chain(of_rows).collect();
         let verdict = verdict(warnings.len());
         let mappings = match set.len() {
             0 => "no mapping in it".to_owned(),
@@ -56,7 +75,10 @@ fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
         };
         tell(format_args!("{}: {mappings}", path.display()))?;
         for warning in warnings {
-            tell(format_args!("  {}", visible(&warning)))?;
+            tell(format_args!("  {}", visible(&warning.text)))?;
+            if let Some(rewrite) = &warning.rewrite {
+                tell_rewrite(rewrite)?;
+            }
         }
         for index in set.indexes() {
             let description = set.description(index).unwrap_or_default();
@@ -64,6 +86,16 @@ fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
         }
     }
     Ok(ExitStatus::Done)
+}
+
+/// Ready to be pasted into the mapping.
+fn tell_rewrite(rewrite: &Value) -> Result<(), Fault> {
+    let text = match rewrite.get("rows") {
+        Some(rows) => format!("\"rows\": {rows:#}"),
+        None => format!("{rewrite:#}"),
+    };
+    let mut lines = text.lines();
+    lines.try_for_each(|line| tell(format_args!("    {}", visible(line))))
 }
 
 fn verdict(warnings: usize) -> String {

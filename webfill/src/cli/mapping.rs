@@ -23,7 +23,11 @@ pub enum MappingCommand {
     /// Learn fields anew that a changed layout has broken, from values of before
     Repair(Box<MappingRepairOptions>),
     /// Print the JSON Schema of mapping files, for editors
-    Schema,
+    Schema {
+        /// That of golden cases instead
+        #[arg(long)]
+        case: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -35,7 +39,7 @@ pub struct MappingTestOptions {
     #[arg(value_name = "PAGE", required_unless_present = "all")]
     pub pages: Vec<String>,
     /// Run all golden cases of the mappings, and end with 1 if one differs
-    #[arg(long, conflicts_with_all = ["pages", "mapping", "fields", "url", "content_type", "trace"])]
+    #[arg(long, conflicts_with_all = ["pages", "mapping", "fields", "url", "content_type", "trace", "rows"])]
     pub all: bool,
     /// The mapping of this name, whatever the page's URL [default: the one for --url, else the only one]
     #[arg(long, value_name = "NAME")]
@@ -54,7 +58,10 @@ pub struct MappingTestOptions {
     /// Show what each processor reads and gives, and why a field is empty
     #[arg(long)]
     pub trace: bool,
-    /// `json`, or `text` for people [default: text for a trace or several pages on a terminal, else json]
+    /// In the trace, the row at this position, counted from 0; repeatable [default: the first, and the first that lacks a field]
+    #[arg(long = "row", value_name = "N", requires = "trace")]
+    pub rows: Vec<usize>,
+    /// `json`, or `text` for people [default: text for rows, a trace or several pages on a terminal, else json]
     #[arg(long, value_enum)]
     pub format: Option<TrialFormat>,
 }

@@ -48,7 +48,7 @@ pub(super) fn counted(count: &Value, one: &str, many: &str) -> String {
 const NOTHING: &str = "-";
 
 /// A value as the text of one cell, without control characters.
-pub(super) fn cell(value: &Value) -> String {
+pub fn cell(value: &Value) -> String {
     match value {
         Value::Null => NOTHING.into(),
         Value::Bool(true) => "yes".into(),

@@ -8,7 +8,7 @@ use webfill_startup::{ExitStatus, Fault};
 
 use super::difference::lines_that_differ;
 use super::fetching::Fetching;
-use super::golden::{Case, cases_of};
+use super::golden::{Case, Difference, cases_of};
 use super::page::Page;
 use super::save::{golden_folder, wants};
 use crate::cli::{MappingTestOptions, TrialFormat};
@@ -54,7 +54,7 @@ struct Run<'o> {
     set: Arc<MappingSet>,
     engine: Engine,
     fetching: Fetching<'o>,
-    /// `case`, and `expected` and `found`, or `error`.
+    /// `case`, and `expected`, `found` and perhaps `rows`, or `error`.
     differing: Vec<Value>,
 }
 
@@ -63,16 +63,24 @@ impl Run<'_> {
         let shown = path.display().to_string();
         match self.difference(path) {
             Ok(None) => {}
-            Ok(Some((expected, found))) => self
-                .differing
-                .push(json!({"case": shown, "expected": expected, "found": found})),
+            Ok(Some(Difference {
+                expected,
+                found,
+                rows,
+            })) => {
+                let mut differing = json!({"case": shown, "expected": expected, "found": found});
+                if !rows.is_empty() {
+                    differing["rows"] = json!(rows);
+                }
+                self.differing.push(differing);
+            }
             Err(fault) => self
                 .differing
                 .push(json!({"case": shown, "error": fault.message})),
         }
     }
 
-    fn difference(&mut self, path: std::path::PathBuf) -> Result<Option<(Value, Value)>, Fault> {
+    fn difference(&mut self, path: std::path::PathBuf) -> Result<Option<Difference>, Fault> {
         let case = Case::read(path)?;
         let page = Page::read(&case.page()?, &mut self.fetching)?;
         let Some(index) = self.set.find(case.url.as_str()) else {
@@ -97,6 +105,15 @@ impl Run<'_> {
     }
 }
 
+/// Rows are compared row by row, so that what lacks in one does not make all others differ.
+fn without_rows(result: &Value) -> Value {
+    let mut result = result.clone();
+    if let Some(members) = result.as_object_mut() {
+        members.remove("rows");
+    }
+    result
+}
+
 fn of_case(differing: &Value) -> String {
     let case = differing["case"].as_str().unwrap_or_default();
     let case = visible(case);
@@ -104,9 +121,14 @@ fn of_case(differing: &Value) -> String {
         Some(error) => visible(&format!("{case}: cannot be run: {error}")),
         None => {
             let [expected, found] =
-                ["expected", "found"].map(|name| format!("{:#}", differing[name]));
+                ["expected", "found"].map(|name| format!("{:#}", without_rows(&differing[name])));
             let lines = lines_that_differ(&expected, &found);
-            format!("{case} differs (- expected, + found):\n{lines}")
+            let of_rows = differing["rows"].as_array().into_iter().flatten();
+            let of_rows = of_rows.filter_map(Value::as_str).map(visible);
+            let head = format!("{case} differs (- expected, + found):");
+            let lines = (!lines.is_empty()).then_some(lines);
+            let lines = std::iter::once(head).chain(lines).chain(of_rows);
+            lines.collect::<Vec<_>>().join("\n")
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Which mapping is tried on a page, and which of its fields.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,6 +64,11 @@ impl Chosen {
         }
     }
 
+    pub fn has_rows(&self) -> bool {
+        let mut indexes = self.set.indexes();
+        indexes.any(|index| !self.set.rows_of(index).is_empty())
+    }
+
     /// The mapping of the only page, which must have one, and one of the fields asked for.
     pub fn for_only_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
         let file = self.file.display();
@@ -72,7 +78,8 @@ impl Chosen {
                 "{file}: no url_pattern matches {url}; leave --url out, or name the mapping by --mapping, to try it all the same"
             )));
         };
-        if !self.fields.is_empty() && self.set.fields_of(index).is_empty() {
+        let has_none = self.set.fields_of(index).is_empty() && self.set.rows_of(index).is_empty();
+        if !self.fields.is_empty() && has_none {
             let (name, fields) = (self.set.name(index), self.fields.join(", "));
             return Err(Fault::usage(format!(
                 "{file}: mapping {name}, which is for this page, does not have {fields}"
@@ -99,10 +106,19 @@ fn check_field(
     field: &str,
     file: &Path,
 ) -> Result<(), Fault> {
-    let known: Vec<&str> = match named {
+    let mut known: Vec<&str> = match named {
         Some(named) => set.fields_of(named),
         None => set.field_names().into_iter().collect(),
     };
+    let of_rows = set
+        .indexes()
+        .filter(|index| named.is_none_or(|named| named == *index));
+    known.extend(of_rows.flat_map(|index| {
+        let rows = set.rows_of(index).into_iter();
+        rows.flat_map(|(_, fields)| fields)
+    }));
+    let mut seen = HashSet::new();
+    known.retain(|name| seen.insert(*name));
     if known.contains(&field) {
         return Ok(());
     }

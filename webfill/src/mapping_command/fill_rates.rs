@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
-use webfill_mapping::Extraction;
+use webfill_mapping::{Extraction, Listing, Row};
 
 use crate::demand::table::{table, visible};
 
@@ -26,6 +26,16 @@ pub struct FillRates {
 struct OfMapping {
     pages: usize,
     fields: Vec<OfField>,
+    rows: Vec<OfRows>,
+}
+
+/// The rows of one rule.
+struct OfRows {
+    dataset: String,
+    rows: usize,
+    none_on: Vec<String>,
+    /// In how many rows each field is filled.
+    fields: Vec<(String, usize)>,
 }
 
 struct OfField {
@@ -35,13 +45,20 @@ struct OfField {
 }
 
 impl FillRates {
-    /// A page on which a mapping with these fields was tried.
-    pub fn add(&mut self, page: &str, fields: &[&str], extraction: &Extraction) {
+    /// A page on which a mapping with these fields and rows was tried.
+    pub fn add(
+        &mut self,
+        page: &str,
+        fields: &[&str],
+        rows: &[(&str, Vec<&str>)],
+        extraction: &Extraction,
+    ) {
         self.pages += 1;
         let name = extraction.mapping.clone().unwrap_or_default();
         let mapping = self.mappings.entry(name).or_insert_with(|| OfMapping {
             pages: 0,
             fields: fields.iter().map(|name| OfField::new(name)).collect(),
+            rows: rows.iter().map(OfRows::new).collect(),
         });
         mapping.pages += 1;
         for field in &mut mapping.fields {
@@ -49,6 +66,9 @@ impl FillRates {
                 true => field.filled += 1,
                 false => field.empty_on.push(page.to_owned()),
             }
+        }
+        for (of_rows, listing) in mapping.rows.iter_mut().zip(&extraction.listings) {
+            of_rows.add(page, listing);
         }
     }
 
@@ -73,10 +93,11 @@ impl FillRates {
             let fields: Map<String, Value> = fields
                 .map(|field| (field.name.clone(), field.json()))
                 .collect();
-            (
-                name.clone(),
-                json!({"pages": mapping.pages, "fields": fields}),
-            )
+            let mut told = json!({"pages": mapping.pages, "fields": fields});
+            if !mapping.rows.is_empty() {
+                told["rows"] = mapping.rows.iter().map(OfRows::json).collect();
+            }
+            (name.clone(), told)
         };
         let mappings: Map<String, Value> = self.mappings.iter().map(mapping).collect();
         json!({
@@ -93,7 +114,12 @@ impl FillRates {
             let _ = writeln!(told, "mapping {name} on {}", pages(mapping.pages));
             let rows: Vec<Vec<String>> = mapping.fields.iter().map(OfField::row).collect();
             let heads = ["field", "filled", "empty", "share", "empty on"];
-            let _ = writeln!(told, "{}\n", table(&heads, &rows));
+            if !rows.is_empty() {
+                let _ = writeln!(told, "{}\n", table(&heads, &rows));
+            }
+            for rows in &mapping.rows {
+                let _ = writeln!(told, "{}\n", rows.text());
+            }
         }
         for (what, names) in [
             ("no mapping matches", &self.no_mapping),
@@ -138,6 +164,73 @@ impl OfField {
             "share": self.share(),
             "empty_on": empty_on,
         })
+    }
+}
+
+impl OfRows {
+    fn new((dataset, fields): &(&str, Vec<&str>)) -> OfRows {
+        OfRows {
+            dataset: (*dataset).to_owned(),
+            rows: 0,
+            none_on: Vec::new(),
+            fields: fields.iter().map(|name| ((*name).to_owned(), 0)).collect(),
+        }
+    }
+
+    fn add(&mut self, page: &str, listing: &Listing) {
+        self.rows += listing.rows.len();
+        if listing.rows.is_empty() {
+            self.none_on.push(page.to_owned());
+        }
+        for (name, filled) in &mut self.fields {
+            let has = |row: &&Row| row.fields.get(name).is_some_and(|value| !value.is_null());
+            *filled += listing.rows.iter().filter(has).count();
+        }
+    }
+
+    fn share(&self, filled: usize) -> f64 {
+        filled as f64 / self.rows.max(1) as f64
+    }
+
+    fn json(&self) -> Value {
+        let fields = self.fields.iter().map(|(name, filled)| {
+            let told = json!({
+                "filled": filled,
+                "empty": self.rows - filled,
+                "share": self.share(*filled),
+            });
+            (name.clone(), told)
+        });
+        let none_on = &self.none_on[..self.none_on.len().min(PAGES_IN_JSON)];
+        json!({
+            "dataset": self.dataset,
+            "rows": self.rows,
+            "pages_without": self.none_on.len(),
+            "none_on": none_on,
+            "fields": fields.collect::<Map<String, Value>>(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let rows = self.fields.iter().map(|(name, filled)| {
+            vec![
+                name.clone(),
+                filled.to_string(),
+                (self.rows - filled).to_string(),
+                format!("{:5.1} %", 100.0 * self.share(*filled)),
+            ]
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        let none_on = match self.none_on.is_empty() {
+            true => String::new(),
+            false => format!("; none on {}", some(&self.none_on)),
+        };
+        format!(
+            "rows of {}: {}{none_on}\n{}",
+            visible(&self.dataset),
+            self.rows,
+            table(&["field of rows", "filled", "empty", "share"], &rows)
+        )
     }
 }
 

@@ -1,15 +1,16 @@
 //! Golden cases: a page, and what a mapping must yield on it. They are beside the mappings, as
-//! `golden/MAPPING/CASE.html` (or another ending) with `CASE.json`, which has `url`, `mapping`, `fields` and
-//! `links`, and `content_type` if the page's is known. What it leaves out is not compared.
+//! `golden/MAPPING/CASE.html` (or another ending) with `CASE.json`, which has `url`, `mapping`, `fields`, `links` and,
+//! of a mapping that has them, `rows`, and `content_type` if the page's is known. What it leaves out is not compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use webfill_mapping::Extraction;
+use webfill_mapping::{Extraction, Listing};
 use webfill_startup::Fault;
 use webfill_urls::Url;
 
+use super::row_difference;
 use super::sources::{Place, Source};
 use super::writing::write_atomically;
 
@@ -17,7 +18,7 @@ use super::writing::write_atomically;
 pub const FOLDER: &str = "golden";
 
 /// What is compared.
-const COMPARED: [&str; 3] = ["mapping", "fields", "links"];
+const COMPARED: [&str; 4] = ["mapping", "fields", "rows", "links"];
 
 /// The longest name that a case gets from its URL.
 const MOST_NAME_CHARS: usize = 80;
@@ -75,23 +76,44 @@ impl Case {
     }
 
     /// What is expected and what was found, if they differ.
-    pub fn difference(&self, found: Option<&Extraction>) -> Option<(Value, Value)> {
+    pub fn difference(&self, found: Option<&Extraction>) -> Option<Difference> {
+        let listings = found.map_or(&[][..], |found| &found.listings);
         let found = found.map_or_else(|| json!({"mapping": null}), result);
         let compared = |name: &&String| found.get(name.as_str()).is_some();
         let part = self.expected.keys().filter(compared);
         let part = part.map(|name| (name.clone(), found[name].clone()));
         let found = Value::Object(part.collect());
         let expected = Value::Object(self.expected.clone());
-        (found != expected).then_some((expected, found))
+        let rows = || match self.expected.get("rows") {
+            Some(expected) => row_difference::lines(expected, listings),
+            None => Vec::new(),
+        };
+        (found != expected).then(|| Difference {
+            rows: rows(),
+            expected,
+            found,
+        })
     }
 }
 
+/// What is expected and what was found.
+pub struct Difference {
+    pub expected: Value,
+    pub found: Value,
+    /// In which rows and fields, for people.
+    pub rows: Vec<String>,
+}
+
 fn result(extraction: &Extraction) -> Value {
-    json!({
+    let mut result = json!({
         "mapping": extraction.mapping,
         "fields": extraction.fields,
         "links": extraction.links,
-    })
+    });
+    if !extraction.listings.is_empty() {
+        result["rows"] = extraction.listings.iter().map(Listing::json).collect();
+    }
+    result
 }
 
 /// All cases below the folder of golden cases: those of the named mappings.
@@ -153,8 +175,11 @@ impl NewCase<'_> {
         if let Some(content_type) = self.content_type {
             kept["content_type"] = json!(content_type);
         }
+        let mut result = result(self.extraction);
         for name in COMPARED {
-            kept[name] = result(self.extraction)[name].take();
+            if let Some(value) = result.get_mut(name) {
+                kept[name] = value.take();
+            }
         }
         // A page that is JSON would have the name of its case.
         let ending = match self.ending {

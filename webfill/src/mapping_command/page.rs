@@ -112,11 +112,10 @@ impl Page {
         }
     }
 
-    pub fn trace(&self, engine: &Engine, mapping: MappingIndex) -> Option<Trace> {
-        match &self.metadata {
-            Some(metadata) => engine.trace_document(Some(mapping), self.input(), metadata),
-            None => engine.trace(Some(mapping), self.input()),
-        }
+    /// `rows` are the positions of the rows to be traced; without any some are chosen.
+    pub fn trace(&self, engine: &Engine, mapping: MappingIndex, rows: &[usize]) -> Option<Trace> {
+        let metadata = self.metadata.as_deref();
+        engine.trace_rows(Some(mapping), self.input(), metadata, rows)
     }
 
     fn input(&self) -> PageInput<'_> {

@@ -11,6 +11,7 @@ use super::fetching::Fetching;
 use super::golden::{self, NewCase};
 use super::kept::Kept;
 use super::page::Page;
+use super::row_table;
 use super::sources::{Place, Source, of_web};
 use super::trial::PAGE_TIME;
 use crate::cli::MappingSaveOptions;
@@ -61,6 +62,9 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
             Some(value) => tell(format_args!("  {field}  {}", visible(&value.to_string())))?,
             None => tell(format_args!("  {field}  has no value here"))?,
         }
+    }
+    for listing in &extraction.listings {
+        tell(row_table::text(listing))?;
     }
     Ok(ExitStatus::Done)
 }

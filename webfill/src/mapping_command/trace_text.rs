@@ -4,8 +4,11 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use webfill_mapping::{Extraction, FieldTrace, StepTrace, Trace, UrlParserTrace, Values};
+use webfill_mapping::{
+    Extraction, FieldTrace, RowsTrace, StepTrace, Trace, UrlParserTrace, Values,
+};
 
+use super::row_table;
 use crate::demand::table::visible;
 
 /// A step shows so many values, and of each so many characters.
@@ -17,6 +20,10 @@ pub fn text(trace: &Trace, page: &str) -> String {
     for field in &trace.fields {
         tell_field(&mut told, field);
     }
+    trace
+        .rows
+        .iter()
+        .for_each(|rows| tell_rows(&mut told, rows));
     for (number, parser) in trace.url_parsers.iter().enumerate() {
         tell_parser(&mut told, number, parser);
     }
@@ -30,6 +37,9 @@ pub fn result(extraction: &Extraction, page: &str) -> String {
     let mut told = format!("mapping {mapping} on {}\n\n", visible(page));
     for (name, value) in &extraction.fields {
         let _ = writeln!(told, "field {name}: {}", shortened(&value.to_string()));
+    }
+    for listing in &extraction.listings {
+        let _ = writeln!(told, "{}\n", row_table::text(listing));
     }
     for link in &extraction.links {
         let _ = writeln!(told, "link {}", visible(link));
@@ -59,6 +69,23 @@ fn tell_field(told: &mut String, field: &FieldTrace) {
         if let Some(reason) = field.empty_because.get(index) {
             let _ = writeln!(told, "  empty because {reason}");
         }
+    }
+}
+
+fn tell_rows(told: &mut String, rows: &RowsTrace) {
+    let _ = writeln!(
+        told,
+        "\nrows of {}: {} selected",
+        visible(&rows.dataset),
+        rows.count
+    );
+    tell_steps(told, &rows.select);
+    if let Some(reason) = &rows.empty_because {
+        let _ = writeln!(told, "  empty because {reason}");
+    }
+    for row in &rows.rows {
+        let _ = writeln!(told, "\nrow {}", row.position);
+        row.fields.iter().for_each(|field| tell_field(told, field));
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use webfill_mapping::{Engine, Extraction, Limits, MappingIndex, Trace, Wants};
+use webfill_mapping::{Engine, Extraction, Limits, Listing, MappingIndex, Trace, Wants};
 use webfill_startup::{ExitStatus, Fault};
 use webfill_urls::Url;
 
@@ -28,11 +28,13 @@ pub fn run(options: &MappingTestOptions) -> Result<ExitStatus, Fault> {
     }
     let chosen = Chosen::load(options)?;
     let (sources, are_several) = sources::of_command(options)?;
-    let for_people = (options.trace || are_several) && std::io::stdout().is_terminal();
+    let is_long = options.trace || are_several || chosen.has_rows();
+    let for_people = is_long && std::io::stdout().is_terminal();
     let trial = Trial {
         engine: Engine::new(Arc::clone(&chosen.set), Limits::default()),
         chosen,
         trace: options.trace,
+        rows: options.rows.clone(),
         format: options.format.unwrap_or(match for_people {
             true => TrialFormat::Text,
             false => TrialFormat::Json,
@@ -49,6 +51,8 @@ struct Trial {
     chosen: Chosen,
     engine: Engine,
     trace: bool,
+    /// The positions of the rows that are traced.
+    rows: Vec<usize>,
     format: TrialFormat,
 }
 
@@ -114,8 +118,13 @@ impl Trial {
         };
         match self.extracted(index, page) {
             Ok(extraction) => {
-                let fields = self.chosen.set.fields_of(index);
-                rates.add(&page.name, &fields, &extraction);
+                let set = &self.chosen.set;
+                rates.add(
+                    &page.name,
+                    &set.fields_of(index),
+                    &set.rows_of(index),
+                    &extraction,
+                );
             }
             Err(fault) => {
                 webfill_startup::say!("webfill: {}: {fault}", page.name);
@@ -146,7 +155,7 @@ impl Trial {
     }
 
     fn traced(&self, index: MappingIndex, page: &Page) -> Result<Trace, Fault> {
-        let trace = page.trace(&self.engine, index);
+        let trace = page.trace(&self.engine, index, &self.rows);
         trace.ok_or_else(|| Fault::error("the mapping is gone"))
     }
 
@@ -171,6 +180,9 @@ fn result_json(extraction: &Extraction) -> Value {
         "fields": extraction.fields,
         "links": extraction.links,
     });
+    if !extraction.listings.is_empty() {
+        told["rows"] = extraction.listings.iter().map(Listing::json).collect();
+    }
     if let Some(truncated) = &extraction.truncated {
         told["truncated"] = json!(truncated);
     }

@@ -3,61 +3,46 @@
 //! before it; which notation all pages show together is found here, and set in the mapping.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use webfill_mapping::{Engine, Limits, MappingSet};
-use webfill_startup::Fault;
+use webfill_mapping::{Engine, MappingIndex, RowsTrace};
 use webfill_values::{
     DateOrder, DateReading, NumberNotation, NumberReading, read_dates, read_numbers,
 };
 
-use super::fetching::Fetching;
-use super::golden::{Case, cases_of};
 use super::page::Page;
-use super::save::golden_folder;
-use crate::cli::PageFetchOptions;
 
-/// Cases that are read, so that a check stays quick.
-const MOST_CASES: usize = 200;
-
-/// Mapping, field and processor.
+/// Mapping, field with its place, and processor.
 type Step = (String, String, &'static str);
 
-/// The warnings about a file or folder of mappings.
-pub fn warnings(path: &Path, set: MappingSet) -> Result<Vec<String>, Fault> {
-    let cases = cases_of(&golden_folder(path), set.names())?;
-    if cases.is_empty() {
-        return Ok(Vec::new());
-    }
-    let set = Arc::new(set);
-    let engine = Engine::new(Arc::clone(&set), Limits::default());
-    let options = PageFetchOptions::default();
-    let mut fetching = Fetching::open(&options, path, &[])?;
+/// The warnings about mappings with the pages of their golden cases.
+pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> {
     let mut inputs: BTreeMap<Step, Vec<Vec<String>>> = BTreeMap::new();
-    for case in cases.into_iter().take(MOST_CASES) {
-        let case = Case::read(case)?;
-        let Some(index) = set.find(case.url.as_str()) else {
+    let first_rows: Vec<usize> = (0..RowsTrace::MOST_ROWS).collect();
+    for (index, page) in pages {
+        let Some(trace) = page.trace(engine, *index, &first_rows) else {
             continue;
         };
-        let page = Page::read(&case.page()?, &mut fetching)?;
-        let Some(trace) = page.trace(&engine, index) else {
-            continue;
-        };
-        for field in trace.fields {
+        let of_page = trace.fields.into_iter().map(|field| (String::new(), field));
+        let of_rows = trace.rows.into_iter().flat_map(|rows| {
+            let place = format!("rows of {}: ", rows.dataset);
+            let fields = rows.rows.into_iter().flat_map(|row| row.fields);
+            fields.map(move |field| (place.clone(), field))
+        });
+        for (place, field) in of_page.chain(of_rows) {
             for step in field.alternatives.into_iter().flatten() {
                 if is_open(step.processor, &step.parameters) {
-                    let step_of = (trace.mapping.clone(), field.name.clone(), step.processor);
+                    let subject = format!("{place}field {}", field.name);
+                    let step_of = (trace.mapping.clone(), subject, step.processor);
                     inputs.entry(step_of).or_default().push(step.input.shown);
                 }
             }
         }
     }
-    Ok(inputs
+    inputs
         .iter()
         .filter_map(|(step, pages)| warning(step, pages))
-        .collect())
+        .collect()
 }
 
 /// Whether a processor has no setting that decides how it reads.
@@ -69,7 +54,7 @@ fn is_open(processor: &str, parameters: &Map<String, Value>) -> bool {
     }
 }
 
-fn warning((mapping, field, processor): &Step, pages: &[Vec<String>]) -> Option<String> {
+fn warning((mapping, subject, processor): &Step, pages: &[Vec<String>]) -> Option<String> {
     let of_page = |page: &Vec<String>| undecided(processor, page, 0);
     let left_out: Vec<&String> = pages
         .iter()
@@ -94,7 +79,7 @@ fn warning((mapping, field, processor): &Step, pages: &[Vec<String>]) -> Option<
         _ => format!("set {} or {}", settings[0], settings[1]),
     };
     Some(format!(
-        "mapping {mapping}: field {field}: {processor}: {} values of the golden cases can be read in two ways, such as {example:?}, \
+        "mapping {mapping}: {subject}: {processor}: {} values of the golden cases can be read in two ways, such as {example:?}, \
          and are left out: {advice}",
         left_out.len()
     ))

@@ -1,0 +1,203 @@
+//! Lists beside each other where rows are meant: `names` and `scores`, each read for itself from the same entries of
+//! a page, so that an entry that lacks one shifts all after it.
+
+mod pieces;
+mod way;
+
+use serde_json::{Value, json};
+
+use self::way::{Language, Piece, Way, select};
+use crate::mapping::{Field, Mapping};
+use crate::set::{MappingIndex, MappingSet};
+
+/// Fields of a mapping that should be rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParallelLists {
+    pub fields: Vec<String>,
+    /// A `rows` rule that reads them entry by entry, to stand in the mapping instead of the fields.
+    pub rewrite: Value,
+}
+
+impl MappingSet {
+    /// The fields of a mapping that stand beside each other as lists, though their chains lead to the same entries.
+    pub fn parallel_lists(&self, index: MappingIndex) -> Vec<ParallelLists> {
+        let mapping = self.mapping(index);
+        let mut open = lists(mapping);
+        let mut found = Vec::new();
+        found.extend(definitions(mapping, &mut open));
+        while let Some(prefix) = common_entries(&open) {
+            let (within, others) = open
+                .into_iter()
+                .partition(|(_, way)| way.begins_with(&prefix));
+            open = others;
+            found.push(rewritten(mapping, &prefix, &within));
+        }
+        found
+    }
+
+    /// The names of the fields that are lists, and do not keep the places of empty values.
+    pub fn lists_of(&self, index: MappingIndex) -> Vec<&str> {
+        let fields = self.mapping(index).fields.iter();
+        let lists = fields.filter(|field| is_list(field));
+        lists.map(|field| field.name.as_str()).collect()
+    }
+
+    /// The rule that reads these fields of a mapping in each of the elements that the XPath selects; `None` if their
+    /// chains do not work within an element.
+    pub fn as_rows(
+        &self,
+        index: MappingIndex,
+        entries: &str,
+        names: &[String],
+    ) -> Option<ParallelLists> {
+        let mapping = self.mapping(index);
+        let fields = names.iter().map(|name| {
+            let field = mapping.fields.iter().find(|field| field.name == *name)?;
+            let way = Way::of(field.alternatives.first()?)?;
+            Some(json!({"name": name, "processors": way.within_row()?}))
+        });
+        let fields: Option<Vec<Value>> = fields.collect();
+        let select = json!([{"type": "xpath", "parameters": {"expression": entries}}]);
+        Some(ParallelLists {
+            fields: names.to_vec(),
+            rewrite: rule(mapping, select, fields?),
+        })
+    }
+}
+
+fn is_list(field: &Field) -> bool {
+    field.multiple && !field.keep_empty
+}
+
+type List<'m> = (&'m Field, Way);
+
+fn lists(mapping: &Mapping) -> Vec<List<'_>> {
+    let fields = mapping.fields.iter().filter(|field| is_list(field));
+    let with_way = fields.filter_map(|field| Some((field, Way::of(field.alternatives.first()?)?)));
+    with_way.collect()
+}
+
+/// The way to the entries that most fields have in common; the longest of several.
+fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
+    let prefixes = lists
+        .iter()
+        .flat_map(|(_, way)| (1..=way.pieces.len()).map(|count| &way.pieces[..count]));
+    let counted = prefixes.filter_map(|prefix| {
+        let within: Vec<&Way> = lists
+            .iter()
+            .map(|(_, way)| way)
+            .filter(|way| way.begins_with(prefix))
+            .collect();
+        let can_be_cut = within.iter().all(|way| {
+            let next = way.pieces.get(prefix.len());
+            next.is_none_or(|next| !matches!(next.joint, "+" | "~"))
+        });
+        let are_rows = can_be_cut && (are_of_entries(prefix, &within) || are_same(prefix, &within));
+        are_rows.then_some((within.len(), prefix.len(), prefix))
+    });
+    let best = counted.max_by_key(|(count, length, _)| (*count, *length));
+    best.map(|(_, _, prefix)| prefix.to_vec())
+}
+
+/// Whether the prefix leads to entries, of which several of these read a part.
+fn are_of_entries(prefix: &[Piece], within: &[&Way]) -> bool {
+    let Some(last) = prefix.last().filter(|last| last.repeats()) else {
+        return false;
+    };
+    let lists = within
+        .iter()
+        .filter(|way| way.is_list_below(prefix))
+        .count();
+    let needed = match last.language {
+        // That is a list whatever else is there, so that one part for each entry shows it.
+        Language::JsonPath => 1,
+        _ => 2,
+    };
+    within.len() >= 2 && within.len() - lists >= needed
+}
+
+/// Whether several of these take different things from the same elements.
+fn are_same(prefix: &[Piece], within: &[&Way]) -> bool {
+    let is_single = |piece: &Piece| piece.language == Language::JsonPath;
+    let same = within
+        .iter()
+        .filter(|way| way.pieces.len() == prefix.len())
+        .count();
+    same >= 2 && !prefix.last().is_none_or(is_single)
+}
+
+fn rewritten(mapping: &Mapping, prefix: &[Piece], within: &[List<'_>]) -> ParallelLists {
+    let fields = within.iter().map(|(field, way)| {
+        let mut rewritten = json!({"name": field.name});
+        if way.is_list_below(prefix) {
+            rewritten["multiple"] = Value::Bool(true);
+        }
+        let chains = field.alternatives.iter().filter_map(Way::of);
+        let chains = chains.filter(|way| way.begins_with(prefix));
+        let mut chains: Vec<Value> = chains.map(|way| Value::from(way.below(prefix))).collect();
+        match chains.len() {
+            1 => rewritten["processors"] = chains.remove(0),
+            _ => rewritten["alternatives"] = Value::from(chains),
+        }
+        rewritten
+    });
+    ParallelLists {
+        fields: within.iter().map(|(field, _)| field.name.clone()).collect(),
+        rewrite: rule(mapping, Value::from(select(prefix)), fields.collect()),
+    }
+}
+
+/// Terms and their descriptions, which stand beside each other instead of in an entry.
+fn definitions(mapping: &Mapping, lists: &mut Vec<List<'_>>) -> Option<ParallelLists> {
+    let ends_in = |way: &Way, tag: &str| way.pieces.last().and_then(Piece::tag) == Some(tag);
+    let before = |way: &Way| way.pieces[..way.pieces.len() - 1].to_vec();
+    let term = lists.iter().position(|(_, way)| ends_in(way, "dt"))?;
+    let meant = before(&lists[term].1);
+    let is_description = |(_, way): &List<'_>| ends_in(way, "dd") && before(way) == meant;
+    let description = lists.iter().position(is_description)?;
+    let entries = lists[term].1.pieces.clone();
+    let own = json!({"name": lists[term].0.name, "processors": lists[term].1.below(&entries)});
+    let mut chain =
+        vec![json!({"type": "xpath", "parameters": {"expression": "following-sibling::dd[1]"}})];
+    let description_way = &lists[description].1;
+    chain.extend(description_way.below(&description_way.pieces));
+    let other = json!({"name": lists[description].0.name, "processors": chain});
+    let fields = [term, description].map(|at| lists[at].0.name.clone());
+    lists.retain(|(field, _)| !fields.contains(&field.name));
+    Some(ParallelLists {
+        fields: fields.to_vec(),
+        rewrite: rule(mapping, Value::from(select(&entries)), vec![own, other]),
+    })
+}
+
+fn rule(mapping: &Mapping, select: Value, fields: Vec<Value>) -> Value {
+    let names: Vec<&str> = fields
+        .iter()
+        .filter(|field| field["multiple"] != true)
+        .filter_map(|field| field["name"].as_str())
+        .collect();
+    let key = likeliest_key(&names).or(names.first().copied());
+    json!({
+        "rows": {
+            "dataset": mapping.name,
+            "select": select,
+            "fields": fields,
+            "key": key.into_iter().collect::<Vec<_>>(),
+        }
+    })
+}
+
+/// The field that is the likeliest to tell one entry from another, by its name.
+fn likeliest_key<'n>(names: &[&'n str]) -> Option<&'n str> {
+    const TELLING: [&str; 10] = [
+        "id", "url", "link", "href", "sku", "isbn", "code", "item", "name", "title",
+    ];
+    let is_called = |name: &str, word: &str| {
+        name.split('_')
+            .any(|part| part == word || part.strip_suffix('s') == Some(word))
+    };
+    TELLING
+        .iter()
+        .find_map(|word| names.iter().find(|name| is_called(name, word)))
+        .copied()
+}

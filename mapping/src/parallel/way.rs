@@ -1,0 +1,345 @@
+//! The way of a chain to what it takes, cut into the pieces by which ways can be compared: `li.rating a::attr(href)`
+//! goes over `li.rating` and `a`, and takes an attribute.
+
+use serde_json::{Value, json};
+
+use super::pieces::{split_css, split_jsonpath, split_xpath};
+use crate::mapping::{Chain, Step};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    Css,
+    XPath,
+    JsonPath,
+    /// The objects of a type; what is within them is [`Language::JsonPath`].
+    JsonLd,
+}
+
+/// One piece: what is searched, and how it is reached from the piece before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) language: Language,
+    /// A combinator of CSS, or the slashes of an XPath.
+    pub(super) joint: &'static str,
+    pub(super) text: String,
+}
+
+/// See the module.
+pub(super) struct Way {
+    pub(super) pieces: Vec<Piece>,
+    /// What is taken in the end: an attribute or a text, or an element if it is empty.
+    end: String,
+    /// The processors after it.
+    rest: Vec<Value>,
+}
+
+impl Way {
+    pub(super) fn of(chain: &Chain) -> Option<Way> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut end = String::new();
+        let mut steps = chain.steps.iter().peekable();
+        while end.is_empty()
+            && let Some(step) = steps.peek()
+        {
+            if step.name == "cell" {
+                add_row(&mut pieces);
+                break;
+            }
+            let Some((more, takes)) = pieces_of(step, pieces.is_empty()) else {
+                break;
+            };
+            pieces.extend(more);
+            end = takes;
+            steps.next();
+        }
+        let rest = steps.map(processor).collect();
+        (!pieces.is_empty()).then_some(Way { pieces, end, rest })
+    }
+
+    pub(super) fn begins_with(&self, prefix: &[Piece]) -> bool {
+        self.pieces.starts_with(prefix)
+    }
+
+    /// Whether what it takes stands in a list of its own below the prefix, such as the tags of each item.
+    pub(super) fn is_list_below(&self, prefix: &[Piece]) -> bool {
+        let tail = &self.pieces[prefix.len()..];
+        let Some((last, before)) = tail.split_last() else {
+            return false;
+        };
+        before.iter().any(Piece::is_list) || last.repeats()
+    }
+
+    /// The processors of a row's field that take the same, where the prefix selects the rows.
+    pub(super) fn below(&self, prefix: &[Piece]) -> Vec<Value> {
+        let mut processors = render(
+            &self.pieces[prefix.len()..],
+            &self.end,
+            prefix.last(),
+            false,
+        );
+        processors.extend(self.rest.iter().cloned());
+        processors
+    }
+
+    /// The same of a way from the page, within rows that something else selects; `None` if it does not lead to a row.
+    pub(super) fn within_row(&self) -> Option<Vec<Value>> {
+        let first = self.pieces.first()?;
+        let is_anywhere = match first.language {
+            Language::Css => true,
+            Language::XPath => first.joint == "//",
+            Language::JsonPath | Language::JsonLd => false,
+        };
+        is_anywhere.then(|| {
+            let mut processors = render(&self.pieces, &self.end, None, false);
+            processors.extend(self.rest.iter().cloned());
+            processors
+        })
+    }
+}
+
+/// The processors that select what a prefix leads to.
+pub(super) fn select(prefix: &[Piece]) -> Vec<Value> {
+    render(prefix, "", None, true)
+}
+
+/// Cells are of rows, which are not written in the chain.
+fn add_row(pieces: &mut Vec<Piece>) {
+    if pieces.last().and_then(Piece::tag) != Some("tr") {
+        pieces.push(Piece::of(Language::Css, " ", "tr"));
+    }
+}
+
+/// The pieces of a step that searches, and what it takes in the end.
+fn pieces_of(step: &Step, is_first: bool) -> Option<(Vec<Piece>, String)> {
+    let parameter = |name: &str| step.parameters.get(name).and_then(Value::as_str);
+    match step.name {
+        "css" => split_css(parameter("selector")?),
+        "xpath" => split_xpath(parameter("expression")?, is_first),
+        "jsonpath" => split_jsonpath(parameter("expression")?),
+        "json_ld" if is_first => {
+            let kind = parameter("type")?;
+            let mut pieces = vec![Piece::of(Language::JsonLd, "", kind)];
+            if let Some(expression) = parameter("expression") {
+                pieces.extend(split_jsonpath(expression)?.0);
+            }
+            Some((pieces, String::new()))
+        }
+        _ => None,
+    }
+}
+
+fn processor(step: &Step) -> Value {
+    match step.parameters.is_empty() {
+        true => json!({"type": step.name}),
+        false => json!({"type": step.name, "parameters": step.parameters}),
+    }
+}
+
+/// Processors for the pieces, one for those of a language that follow each other. `before` is the piece that leads
+/// to where they begin.
+fn render(pieces: &[Piece], end: &str, before: Option<&Piece>, from_page: bool) -> Vec<Value> {
+    let mut processors = Vec::new();
+    let mut is_at_page = from_page;
+    let runs = pieces.chunk_by(|one, next| one.joins(next));
+    let runs: Vec<&[Piece]> = runs.collect();
+    for (index, run) in runs.iter().enumerate() {
+        let end = if index + 1 == runs.len() { end } else { "" };
+        processors.push(rendered_run(run, end, is_at_page));
+        is_at_page = false;
+    }
+    let is_json = |piece: &Piece| matches!(piece.language, Language::JsonPath | Language::JsonLd);
+    if pieces.is_empty() {
+        processors.push(match before {
+            Some(piece) if is_json(piece) => {
+                json!({"type": "jsonpath", "parameters": {"expression": "$"}})
+            }
+            _ => itself(end),
+        });
+    }
+    processors
+}
+
+/// Takes the row itself, or its attribute or text.
+fn itself(end: &str) -> Value {
+    let attribute = end
+        .strip_prefix("::attr(")
+        .and_then(|end| end.strip_suffix(')'));
+    let expression = match (attribute, end) {
+        (Some(name), _) => format!("./@{}", name.trim()),
+        (None, "") => ".".to_owned(),
+        (None, "::text") => "./text()".to_owned(),
+        (None, end) => format!(".{end}"),
+    };
+    json!({"type": "xpath", "parameters": {"expression": expression}})
+}
+
+fn rendered_run(run: &[Piece], end: &str, is_at_page: bool) -> Value {
+    let joined = |pieces: &[Piece], gap: &str| -> String {
+        let texts = pieces
+            .iter()
+            .enumerate()
+            .map(|(index, piece)| match (piece.joint, index) {
+                (" ", 0) => piece.text.clone(),
+                (" ", _) => format!(" {}", piece.text),
+                (joint, _) => format!("{gap}{joint}{gap}{}", piece.text),
+            });
+        texts.collect()
+    };
+    match run[0].language {
+        Language::Css => {
+            let scope = match run[0].joint {
+                " " => "",
+                _ => ":scope",
+            };
+            let selector = format!("{scope}{}{end}", joined(run, " "));
+            json!({"type": "css", "parameters": {"selector": selector}})
+        }
+        Language::XPath => {
+            let dot = if is_at_page { "" } else { "." };
+            let expression = format!("{dot}{}{end}", joined(run, ""));
+            json!({"type": "xpath", "parameters": {"expression": expression}})
+        }
+        Language::JsonPath => {
+            let expression = format!("${}", joined(run, ""));
+            json!({"type": "jsonpath", "parameters": {"expression": expression}})
+        }
+        Language::JsonLd => {
+            let kind = &run[0].text;
+            match run.len() {
+                1 => json!({"type": "json_ld", "parameters": {"type": kind}}),
+                _ => {
+                    let expression = format!("${}", joined(&run[1..], ""));
+                    json!({"type": "json_ld", "parameters": {"type": kind, "expression": expression}})
+                }
+            }
+        }
+    }
+}
+
+impl Piece {
+    pub(super) fn of(language: Language, joint: &'static str, text: &str) -> Piece {
+        Piece {
+            language,
+            joint,
+            text: text.to_owned(),
+        }
+    }
+
+    /// Whether one processor goes over both.
+    fn joins(&self, next: &Piece) -> bool {
+        self.language == next.language
+            || (self.language == Language::JsonLd && next.language == Language::JsonPath)
+    }
+
+    /// The name of the element.
+    pub(super) fn tag(&self) -> Option<&str> {
+        let is_name = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        let end = self.text.find(|c| !is_name(c)).unwrap_or(self.text.len());
+        let is_element = matches!(self.language, Language::Css | Language::XPath);
+        (is_element && end > 0).then(|| &self.text[..end])
+    }
+
+    /// Whether it leads to each entry of a list, by the way it is written.
+    pub(super) fn repeats(&self) -> bool {
+        match self.language {
+            Language::JsonLd => true,
+            Language::JsonPath => {
+                let text = &self.text;
+                let is_slice = text.contains(':') && !text.contains(['\'', '"']);
+                text == "[*]" || text == ".*" || text.starts_with("[?") || is_slice
+            }
+            Language::Css | Language::XPath => {
+                !self.picks_one()
+                    && (self.tag().is_some_and(|tag| ROW_TAGS.contains(&tag))
+                        || self.words().any(|word| ENTRY_WORDS.contains(&word)))
+            }
+        }
+    }
+
+    /// Whether it leads to a list, as its element or its name says.
+    fn is_list(&self) -> bool {
+        let is_plural = |word: &str| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
+        match self.language {
+            Language::JsonPath => self.repeats(),
+            _ => {
+                self.tag().is_some_and(|tag| LIST_TAGS.contains(&tag))
+                    || self.words().any(is_plural)
+            }
+        }
+    }
+
+    /// Whether it leads to one of several alike: by its id, its number, or what is in it.
+    fn picks_one(&self) -> bool {
+        match self.language {
+            Language::Css => {
+                let text = without_negations(&self.text);
+                let counts = [":nth-child(", ":nth-of-type(", ":nth-last-child("];
+                let numbered = counts.iter().any(|count| {
+                    let rest = text.split_once(count).map(|(_, rest)| rest);
+                    let number = rest.and_then(|rest| rest.split_once(')'));
+                    number.is_some_and(|(number, _)| number.trim().parse::<u32>().is_ok())
+                });
+                let ends = [
+                    ":first-",
+                    ":last-",
+                    ":only-",
+                    "#",
+                    "[id",
+                    ":has(",
+                    ":contains(",
+                ];
+                numbered || ends.iter().any(|end| text.contains(end))
+            }
+            _ => {
+                let predicates = self.text.split('[').skip(1);
+                let is_open = |predicate: &str| {
+                    predicate.contains("@class") && !predicate.contains("text()")
+                        || predicate.starts_with("position()>")
+                        || predicate.starts_with("position() >")
+                };
+                predicates.into_iter().any(|predicate| !is_open(predicate))
+            }
+        }
+    }
+
+    /// The words of its classes, or of the texts in its predicates.
+    fn words(&self) -> impl Iterator<Item = &str> {
+        let named = match self.language {
+            Language::Css => self.text.split('.').skip(1).collect::<Vec<_>>(),
+            _ => self.text.split(['\'', '"']).skip(1).step_by(2).collect(),
+        };
+        let words = named.into_iter().map(|name| match self.language {
+            Language::Css => &name[..name.find([':', '[', '#']).unwrap_or(name.len())],
+            _ => name,
+        });
+        words.flat_map(|name| name.split(['-', '_', ' ']))
+    }
+}
+
+/// Elements that never stand alone.
+const ROW_TAGS: [&str; 4] = ["tr", "li", "item", "entry"];
+const LIST_TAGS: [&str; 5] = ["ul", "ol", "li", "dl", "table"];
+/// What an entry of a list is called, and hardly ever a whole page.
+const ENTRY_WORDS: [&str; 9] = [
+    "item", "card", "result", "rating", "review", "comment", "hit", "teaser", "tile",
+];
+
+fn without_negations(selector: &str) -> String {
+    let mut rest = selector;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once(":not(") {
+        kept.push_str(before);
+        let mut depth = 1;
+        let end = after.find(|c| {
+            depth += match c {
+                '(' => 1,
+                ')' => -1,
+                _ => 0,
+            };
+            depth == 0
+        });
+        rest = end.map_or("", |end| &after[end + 1..]);
+    }
+    kept.push_str(rest);
+    kept
+}

@@ -1,0 +1,33 @@
+//! The pages of golden cases, for what `webfill mapping check` says of mappings.
+
+use std::path::Path;
+
+use webfill_mapping::{MappingIndex, MappingSet};
+use webfill_startup::Fault;
+
+use super::fetching::Fetching;
+use super::golden::{Case, cases_of};
+use super::page::Page;
+use super::save::golden_folder;
+use crate::cli::PageFetchOptions;
+
+/// Cases that are read, so that a check stays quick.
+const MOST_CASES: usize = 200;
+
+/// The pages of the cases of a file or folder of mappings, each with its mapping.
+pub fn read(path: &Path, set: &MappingSet) -> Result<Vec<(MappingIndex, Page)>, Fault> {
+    let cases = cases_of(&golden_folder(path), set.names())?;
+    if cases.is_empty() {
+        return Ok(Vec::new());
+    }
+    let options = PageFetchOptions::default();
+    let mut fetching = Fetching::open(&options, path, &[])?;
+    let mut pages = Vec::new();
+    for case in cases.into_iter().take(MOST_CASES) {
+        let case = Case::read(case)?;
+        if let Some(index) = set.find(case.url.as_str()) {
+            pages.push((index, Page::read(&case.page()?, &mut fetching)?));
+        }
+    }
+    Ok(pages)
+}

@@ -1,0 +1,135 @@
+//! The rows of a page as a table for people: no wider and no longer than a screen holds, and with what was cut.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+use webfill_mapping::Listing;
+
+use crate::demand::table::{cell, table, visible};
+
+const ROWS_SHOWN: usize = 20;
+const CELL_CHARS: usize = 40;
+const TABLE_CHARS: usize = 120;
+/// Between two columns.
+const GAP: usize = 2;
+
+/// The rows of one rule. Writing to a string cannot fail.
+pub fn text(listing: &Listing) -> String {
+    let dataset = visible(&listing.dataset);
+    let count = match listing.rows.len() {
+        0 => return format!("rows of {dataset}: none"),
+        1 => "1 row".to_owned(),
+        count => format!("{count} rows"),
+    };
+    let cut = match listing.cut {
+        true => ", more were left out",
+        false => "",
+    };
+    let mut told = format!("rows of {dataset}: {count}{cut}\n");
+    let names: Vec<&str> = listing.rows[0].fields.keys().map(String::as_str).collect();
+    let (heads, left_out) = columns(listing, &names);
+    let shown = listing.rows.iter().take(ROWS_SHOWN);
+    let rows = shown.map(|row| {
+        let cells = heads.iter().map(|name| row_cell(&row.fields, name));
+        std::iter::once(row.position.to_string())
+            .chain(cells)
+            .collect()
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let heads: Vec<&str> = std::iter::once("row").chain(heads).collect();
+    told.push_str(&table(&heads, &rows));
+    let more = listing.rows.len().saturating_sub(ROWS_SHOWN);
+    if more > 0 {
+        let _ = write!(told, "\nand {more} more; --format json has all");
+    }
+    if !left_out.is_empty() {
+        let _ = write!(
+            told,
+            "\nnot shown for lack of width: {}; --format json has all",
+            left_out.join(", ")
+        );
+    }
+    for (name, field) in &listing.from_record {
+        let field = visible(field.as_str().unwrap_or_default());
+        let _ = write!(
+            told,
+            "\n{name}: `{field}` of the record for which a crawl fetches the page"
+        );
+    }
+    told
+}
+
+/// The columns for which there is room, and the others.
+fn columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
+    let shown = || listing.rows.iter().take(ROWS_SHOWN);
+    let mut room = TABLE_CHARS - "row".len();
+    let (mut heads, mut left_out) = (Vec::new(), Vec::new());
+    for name in names {
+        let cells = shown().map(|row| row_cell(&row.fields, name).chars().count());
+        let width = cells.max().unwrap_or(0).max(name.len()) + GAP;
+        match room.checked_sub(width) {
+            Some(left) => {
+                room = left;
+                heads.push(*name);
+            }
+            None => left_out.push(*name),
+        }
+    }
+    (heads, left_out)
+}
+
+fn row_cell(fields: &Map<String, Value>, name: &str) -> String {
+    let text = cell(fields.get(name).unwrap_or(&Value::Null));
+    match text.char_indices().nth(CELL_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use webfill_mapping::Row;
+
+    use super::*;
+
+    fn listing(rows: Vec<Value>) -> Listing {
+        let rows = rows.into_iter().enumerate();
+        let row = |(position, fields): (usize, Value)| Row {
+            position,
+            fields: fields.as_object().unwrap().clone(),
+        };
+        Listing {
+            dataset: "ratings".to_owned(),
+            rows: rows.map(row).collect(),
+            ..Listing::default()
+        }
+    }
+
+    #[test]
+    fn rows_stand_below_each_other_and_what_lacks_is_seen() {
+        let told = text(&listing(vec![
+            json!({"item": "a", "stars": 4}),
+            json!({"item": "b", "stars": null}),
+        ]));
+        assert_eq!(
+            told,
+            "rows of ratings: 2 rows\nrow  item  stars\n  0  a         4\n  1  b         -"
+        );
+        assert_eq!(text(&listing(Vec::new())), "rows of ratings: none");
+    }
+
+    #[test]
+    fn what_is_cut_is_said() {
+        let long = "x".repeat(50);
+        let row = |_| json!({"a": long, "b": long, "c": long, "d": "\u{1b}[2J"});
+        let told = text(&listing((0..23).map(row).collect()));
+        assert!(told.lines().all(|line| line.chars().count() <= TABLE_CHARS));
+        let end = "and 3 more; --format json has all\nnot shown for lack of width: c; --format json has all";
+        assert!(told.ends_with(end), "{told}");
+        assert!(
+            told.contains("x…") && told.contains("\u{fffd}[2J"),
+            "{told}"
+        );
+    }
+}

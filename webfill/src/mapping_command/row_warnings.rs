@@ -1,0 +1,171 @@
+//! What `webfill mapping check` says of rows: lists beside each other that should be rows, and, by the pages of golden
+//! cases, rows without a key of their own, and rules that find nothing.
+
+mod side_by_side;
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+use webfill_mapping::{Engine, Listing, MappingIndex, ParallelLists};
+
+use super::page::Page;
+use super::save::wants;
+use side_by_side::{SideBySide, lists_of};
+
+/// A warning, and what to write instead.
+pub struct Warning {
+    pub text: String,
+    pub rewrite: Option<Value>,
+}
+
+pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning> {
+    let set = engine.set();
+    let mut warnings = Vec::new();
+    for index in set.indexes() {
+        let mut own = pages.iter().filter(|(mapping, _)| *mapping == index);
+        let own: Vec<&Page> = own.by_ref().map(|(_, page)| page).collect();
+        let parallel = set.parallel_lists(index);
+        let written: HashSet<&String> = parallel.iter().flat_map(|lists| &lists.fields).collect();
+        let open = |name: &&str| !written.contains(&(*name).to_owned());
+        let open: Vec<&str> = set.lists_of(index).into_iter().filter(open).collect();
+        let shown = match open.len() {
+            0 | 1 => SideBySide::default(),
+            _ => lists_of(engine, index, &open, &own),
+        };
+        let name = set.name(index);
+        let has_rows = !set.rows_of(index).is_empty();
+        let seen = shown.rows.into_iter().map(|(entries, fields)| {
+            let rewrite = set.as_rows(index, &entries, &fields);
+            rewrite.ok_or(fields)
+        });
+        for lists in parallel.into_iter().map(Ok).chain(seen) {
+            warnings.push(of_lists(name, lists, has_rows));
+        }
+        for fields in shown.alike {
+            warnings.push(of_lengths(name, &fields));
+        }
+        of_rules(name, engine, index, &own, &mut warnings);
+    }
+    warnings
+}
+
+fn of_lists(mapping: &str, lists: Result<ParallelLists, Vec<String>>, has_rows: bool) -> Warning {
+    let (fields, rewrite) = match lists {
+        Ok(lists) => (lists.fields, Some(lists.rewrite)),
+        Err(fields) => (fields, None),
+    };
+    let fields = fields.join(", ");
+    let advice = match (&rewrite, has_rows) {
+        (Some(_), false) => "write this instead of these fields",
+        (Some(_), true) => "add this rule to `rows` instead of these fields",
+        (None, _) => "read them as rows",
+    };
+    let text = format!(
+        "mapping {mapping}: fields {fields} are lists of parts of the same entries, so that an entry that lacks one \
+         shifts all values after it: {advice}"
+    );
+    let rewrite = rewrite.map(|mut rewrite| match has_rows {
+        true => rewrite["rows"].take(),
+        false => rewrite,
+    });
+    Warning { text, rewrite }
+}
+
+fn of_lengths(mapping: &str, fields: &[String]) -> Warning {
+    let fields = fields.join(", ");
+    let text = format!(
+        "mapping {mapping}: the lists of fields {fields} are as long as each other on all golden cases: if they belong \
+         together, read them as `rows`, because an entry that lacks one shifts all values after it"
+    );
+    Warning {
+        text,
+        rewrite: None,
+    }
+}
+
+/// What the rows of one rule lack, over all pages.
+#[derive(Default)]
+struct Lacks {
+    dataset: String,
+    rows: usize,
+    /// In how many rows each field of the key is missing.
+    missing: BTreeMap<String, usize>,
+    /// Rows whose key another row of the page has, and one of these keys.
+    again: usize,
+    example: Option<String>,
+}
+
+fn of_rules(
+    mapping: &str,
+    engine: &Engine,
+    index: MappingIndex,
+    pages: &[&Page],
+    warnings: &mut Vec<Warning>,
+) {
+    let rules = engine.set().rows_of(index).len();
+    if rules == 0 || pages.is_empty() {
+        return;
+    }
+    let mut lacks: Vec<Lacks> = Vec::new();
+    lacks.resize_with(rules, Lacks::default);
+    for page in pages {
+        let Ok(extraction) = page.extract(engine, index, wants()) else {
+            return;
+        };
+        for (lacks, listing) in lacks.iter_mut().zip(&extraction.listings) {
+            lacks.add(listing);
+        }
+    }
+    let texts = lacks.iter().flat_map(|lacks| lacks.texts(mapping));
+    warnings.extend(texts.map(|text| Warning {
+        text,
+        rewrite: None,
+    }));
+}
+
+impl Lacks {
+    fn add(&mut self, listing: &Listing) {
+        self.dataset.clone_from(&listing.dataset);
+        self.rows += listing.rows.len();
+        // What comes from the record is the same for all rows of the page.
+        let own = listing.key.iter();
+        let own: Vec<&String> = own
+            .filter(|name| !listing.from_record.contains_key(*name))
+            .collect();
+        let mut seen = HashSet::new();
+        for row in &listing.rows {
+            let is_missing = |name: &&&String| row.fields.get(**name).is_none_or(Value::is_null);
+            let missing: Vec<&&String> = own.iter().filter(is_missing).collect();
+            for name in &missing {
+                *self.missing.entry((**name).clone()).or_default() += 1;
+            }
+            let values = own.iter().map(|name| row.fields[*name].clone());
+            let key = Value::from_iter(values).to_string();
+            if missing.is_empty() && !seen.insert(key.clone()) {
+                self.again += 1;
+                self.example.get_or_insert(key);
+            }
+        }
+    }
+
+    fn texts(&self, mapping: &str) -> Vec<String> {
+        let (dataset, rows) = (&self.dataset, self.rows);
+        let head = format!("mapping {mapping}: rows of {dataset}: ");
+        if rows == 0 {
+            return vec![format!("{head}`select` finds nothing on any golden case")];
+        }
+        let missing = self.missing.iter().map(|(name, count)| {
+            format!(
+                "{head}{count} of {rows} rows of the golden cases have no {name}, which is in the key, and are not stored"
+            )
+        });
+        let again = self.example.iter().map(|example| {
+            format!(
+                "{head}{} of {rows} rows of the golden cases have the key of another row of their page, such as {example}, \
+                 and are not stored: add a field to the key that tells them apart",
+                self.again
+            )
+        });
+        missing.chain(again).collect()
+    }
+}
