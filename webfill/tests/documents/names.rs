@@ -35,6 +35,7 @@ const NOT_OURS: &[&str] = &[
     "mine/bisect.json",
     "mine/golden/",
     "mine/pages",
+    "mine/ratings.json",
     "mine/stdlib.json",
     "seen/",
 ];
