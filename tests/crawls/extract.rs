@@ -5,6 +5,7 @@ mod archive;
 mod bounds;
 mod foreseen;
 mod many;
+mod rows;
 
 use std::time::Duration;
 

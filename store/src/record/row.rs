@@ -5,7 +5,8 @@
 //! - A later fetch replaces what a mapping of the same or of a lower priority has brought, wherever the row
 //!   stood then, because the rows of a listing move from page to page. What it replaces becomes history.
 //! - A value of a mapping of higher priority stays, and the row's becomes a candidate.
-//! - An empty cell replaces nothing.
+//! - An empty cell replaces nothing, unless another version of the mapping reads the same fetch of the page again: then
+//!   what the former one has read there was wrong, and becomes history.
 
 use serde_json::{Map, Value, json};
 
@@ -38,16 +39,36 @@ impl StoredRecord {
             return false;
         }
         let place = row.place(&at);
+        let is_read_again = self.row.as_ref().is_some_and(|known| {
+            known["mapping_version"] != place["mapping_version"]
+                && ["url", "at", "mapping"]
+                    .iter()
+                    .all(|part| known[part] == place[part])
+        });
         let mut changed = self.row.as_ref() != Some(&place);
         self.row = Some(place);
         let source = json!({"url": row.url, "mapping": row.mapping, "at": at});
         for (name, value) in row.fields {
+            if is_read_again && !has_value(value) {
+                changed |= self.take_back_cell(name, &source, row.started_at_ms);
+            }
             changed |= self.take_cell(name, value, &source, row, rules);
         }
         if changed {
             self.update_resolved(row.started_at_ms);
         }
         changed
+    }
+
+    /// Takes back a value that the same fetch of the page has brought. Returns whether there was one.
+    fn take_back_cell(&mut self, name: &str, source: &Value, now_ms: i64) -> bool {
+        if self.sources.get(name) != Some(source) {
+            return false;
+        }
+        let former = self.sources.remove(name);
+        let kept = self.fields.insert(name.to_owned(), Value::Null);
+        self.remember(name, kept.unwrap_or_default(), former, now_ms);
+        true
     }
 
     fn take_cell(
@@ -201,6 +222,40 @@ mod tests {
             &FillRules::default(),
         );
         assert_eq!(record.fields["stars"], 5, "an empty cell replaces nothing");
+    }
+
+    #[test]
+    fn what_another_version_does_not_find_on_the_same_fetch_is_taken_back() {
+        let read = |record: &mut StoredRecord, values: Value, version: &'static str, at_ms: i64| {
+            let fields = fields(values);
+            let row = RowValues {
+                mapping_version: Some(version),
+                ..row(&fields, "http://a.org/?page=1", at_ms)
+            };
+            record.take_row(&row, &FillRules::default())
+        };
+        let mut record = StoredRecord::default();
+        read(&mut record, json!({"item": "a", "stars": 4}), "1", AT_MS);
+        let wrong = record.clone();
+        let empty = || json!({"item": "a", "stars": null});
+        assert!(read(&mut record, empty(), "2", AT_MS));
+        assert_eq!(record.fields["stars"], Value::Null);
+        assert_eq!(record.history["stars"][0]["value"], 4);
+        assert!(!record.sources.contains_key("stars"));
+        assert!(
+            !read(&mut record, empty(), "2", AT_MS),
+            "again it changes nothing"
+        );
+        // Two rules of one page, of which only one knows the stars.
+        let mut record = wrong.clone();
+        read(&mut record, empty(), "2", AT_MS);
+        read(&mut record, json!({"item": "a", "stars": 5}), "2", AT_MS);
+        read(&mut record, empty(), "2", AT_MS);
+        assert_eq!(record.fields["stars"], 5);
+        // A later fetch may lack what is still true.
+        let mut record = wrong;
+        read(&mut record, empty(), "2", AT_MS + 1);
+        assert_eq!(record.fields["stars"], 4);
     }
 
     #[test]

@@ -428,6 +428,7 @@ impl<'r> Reading<'r> {
             declared.unwrap_or_default(),
             (&page.url, &page.fields, &read.fields),
         );
+        self.report.count_rows(mapping, &read.listings);
     }
 
     /// Stores what is new, or tells what storing it would do.

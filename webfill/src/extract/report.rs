@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
-use webfill_store::{CrawlId, RereadAnswer, ValueCounts, has_value};
+use webfill_store::{CrawlId, Listing, RereadAnswer, ValueCounts, has_value};
 
 use crate::demand::table::{table, visible};
 
@@ -50,6 +50,8 @@ struct MappingCounts {
     pages: u64,
     changed_pages: u64,
     fields: BTreeMap<String, FieldCounts>,
+    /// How many rows are listed, by their dataset.
+    rows: BTreeMap<String, u64>,
 }
 
 #[derive(Debug)]
@@ -169,6 +171,16 @@ impl Report {
         }
     }
 
+    /// Counts the rows that a page of a mapping lists.
+    pub fn count_rows(&mut self, mapping: Option<&str>, listings: &[Listing]) {
+        let mapping = mapping.unwrap_or(NO_MAPPING);
+        let counts = self.mappings.entry(mapping.to_owned()).or_default();
+        for listing in listings {
+            let dataset = listing.dataset.as_str().to_owned();
+            *counts.rows.entry(dataset).or_default() += listing.rows.len() as u64;
+        }
+    }
+
     /// What has become of a page that was read.
     pub fn answered(&mut self, is_changed: bool, answer: &RereadAnswer) {
         match (answer.is_overtaken, is_changed) {
@@ -217,6 +229,16 @@ impl Report {
         if !self.mappings.is_empty() {
             lines.push(String::new());
             lines.push(self.table());
+        }
+        for (mapping, counts) in &self.mappings {
+            let rows = counts.rows.iter();
+            lines.extend(rows.map(|(dataset, rows)| {
+                let (mapping, dataset) = (visible(mapping), visible(dataset));
+                format!(
+                    "{mapping}: {rows} rows of {dataset} on {} pages",
+                    counts.pages
+                )
+            }));
         }
         if !self.examples.is_empty() {
             lines.push(String::new());
@@ -372,11 +394,14 @@ fn mapping_json((name, counts): (&String, &MappingCounts)) -> (String, Value) {
         });
         (name.clone(), counts)
     };
-    let told = json!({
+    let mut told = json!({
         "pages": counts.pages,
         "changed_pages": counts.changed_pages,
         "fields": counts.fields.iter().map(field).collect::<Map<_, _>>(),
     });
+    if !counts.rows.is_empty() {
+        told["rows"] = json!(counts.rows);
+    }
     (name.clone(), told)
 }
 
