@@ -74,6 +74,8 @@ pub struct SourceDocument {
     pub id: String,
     /// The fields that may be written back.
     pub fields: Vec<String>,
+    /// They are written back to this document, and not to one of another collection.
+    pub is_target: bool,
 }
 
 /// A record with values that are not yet written back.
@@ -110,11 +112,17 @@ impl StoredRecord {
             if !is_taken_back && !self.sources.contains_key(name) {
                 return None;
             }
+            let is_asked_again = !is_taken_back && self.missing.contains(name);
+            let others = self.replaceable(name);
+            if is_asked_again && !others.is_empty() {
+                // What stands there stays until another one is found.
+                return None;
+            }
             Some(FilledField {
                 name: name.clone(),
                 value: value.or(is_taken_back.then_some(&Value::Null))?.clone(),
-                is_asked_again: !is_taken_back && self.missing.contains(name),
-                others: self.replaceable(name),
+                is_asked_again,
+                others,
             })
         };
         fields.iter().filter_map(filled).collect()

@@ -166,9 +166,9 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<Unwritten>, StoreError>;
 
     /// Notes values of [unwritten](Store::unwritten) records that are about to be written: whatever happens next, they
-    /// may stand in the dataset, and are none of the user. Returns whether they may be written; otherwise others have
-    /// changed the records meanwhile, which are to be read again.
-    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<bool, StoreError>;
+    /// may stand in the dataset, and are none of the user; but the values that they replace count as the user's until
+    /// the write is confirmed. Removes records that others have changed meanwhile: these are to be read again.
+    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError>;
 
     /// Marks records as written back. A record that has changed meanwhile stays unwritten.
     async fn confirm_written(

@@ -378,6 +378,7 @@ impl Crawl {
             rules: DocumentRules {
                 refresh: self.refresh().wants_filled_fields(),
                 writes_back: plan.write_back.is_some(),
+                writes_to_source: plan.writes_to_source(),
                 collection: plan.collection(),
                 extracted: self.extracted(),
             },

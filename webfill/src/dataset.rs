@@ -98,6 +98,12 @@ impl DatasetPlan {
         self.source.name()
     }
 
+    /// Whether values are written back to the documents that are read.
+    pub fn writes_to_source(&self) -> bool {
+        let to = self.write_back.as_ref();
+        to.is_some_and(|to| to.collection == self.source.collection())
+    }
+
     /// A text that is the same for the same dataset.
     pub fn identity(&self) -> String {
         self.source.identity()

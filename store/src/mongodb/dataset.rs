@@ -85,6 +85,10 @@ impl DatasetSource {
         format!("{}.{}", self.uri.database(), self.collection)
     }
 
+    pub fn collection(&self) -> &str {
+        &self.collection
+    }
+
     /// A text that is the same for the same source. It contains no credentials.
     pub fn identity(&self) -> String {
         let projection = self.projection.clone().unwrap_or_default();

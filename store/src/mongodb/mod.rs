@@ -210,15 +210,12 @@ impl Store for Mongo {
             .await
     }
 
-    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<bool, StoreError> {
-        let records = written.clone();
-        let begun = self.call(async move |db: Db| source_documents::begin(&db, &records).await);
-        if !begun.await? {
-            return Ok(false);
-        }
-        // Noting is a change of the record, too.
-        written.iter_mut().for_each(|record| record.revision += 1);
-        Ok(true)
+    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError> {
+        let records = std::mem::take(written);
+        *written = self
+            .call(async move |db: Db| source_documents::begin(&db, records).await)
+            .await?;
+        Ok(())
     }
 
     async fn confirm_written(

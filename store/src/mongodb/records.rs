@@ -255,7 +255,11 @@ fn refusals(failed: &[(usize, i32, String)]) -> Result<HashMap<usize, String>, F
     Ok(refused)
 }
 
-async fn read_all(db: &Db, keys: Vec<&str>) -> Result<HashMap<String, RecordDocument>, Fault> {
+/// The stored records of these keys.
+pub(super) async fn read_all(
+    db: &Db,
+    keys: Vec<&str>,
+) -> Result<HashMap<String, RecordDocument>, Fault> {
     let mut read = HashMap::with_capacity(keys.len());
     for stored in db.find_all("records", &keys).await? {
         if let Ok(id) = stored.get_str("_id") {

@@ -7,14 +7,16 @@
 //! - `unwritten`: the crawls that have to write the record back. It is absent where it would be
 //!   empty, so that the sparse index on it contains unwritten records only.
 
+use std::collections::HashMap;
+
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
-use super::records::RecordDocument;
+use super::records::{RecordDocument, read_all};
 use super::value;
 use crate::crawl::CrawlId;
 use crate::record::StoredRecord;
@@ -144,33 +146,51 @@ pub(super) async fn unwritten(
     .await
 }
 
-/// Notes values that are about to be written. Returns whether no other client has changed a record meanwhile.
-pub(super) async fn begin(db: &Db, records: &[Unwritten]) -> Result<bool, Fault> {
+/// Notes values that are about to be written. Returns the records that no other client has changed meanwhile.
+pub(super) async fn begin(db: &Db, records: Vec<Unwritten>) -> Result<Vec<Unwritten>, Fault> {
     let mut statements: Vec<RawDocumentBuf> = Vec::with_capacity(records.len());
-    let keys: Vec<&str> = records
-        .iter()
-        .map(|record| record.record.as_str())
-        .collect();
-    let stored = db.find_all("records", &keys).await?;
-    for record in records {
-        let is_it = |one: &&RawDocumentBuf| one.get_str("_id").ok() == Some(&*record.record);
-        let Some(stored) = stored.iter().find(is_it) else {
-            return Ok(false);
+    let mut begun: Vec<Unwritten> = Vec::with_capacity(records.len());
+    let mut noted: HashMap<String, Map<String, Value>> = HashMap::new();
+    let mut stored = read_of(db, &records).await?;
+    for mut record in records {
+        let Some(RecordDocument { record: before, .. }) = stored.remove(&record.record) else {
+            continue;
         };
-        let mut stored = RecordDocument::read(stored).record;
-        stored.note_writing(&record.fields);
+        let mut now = before.clone();
+        now.note_writing(&record.fields);
         statements.push(rawdoc! {
             "q": {"_id": record.record.as_str(), "version": record.revision},
             "u": [{"$set": {
-                "written": {"$literal": value::document(&stored.written)?},
+                "written": {"$literal": value::document(&now.written)?},
                 "version": record.revision + 1,
             }}],
         });
+        // Noting is a change of the record, too.
+        record.revision += 1;
+        if now.written != before.written {
+            noted.insert(record.record.clone(), now.written);
+        }
+        begun.push(record);
     }
     let updated = db.update("records", &statements).await?;
     let is_all = usize::try_from(updated.matched) == Ok(statements.len());
     updated.into_result()?;
-    Ok(is_all)
+    if !is_all {
+        // The answer does not tell which. What is noted must be written: until then, what it replaces counts as the
+        // user's. Where nothing had to be noted, another round does no harm.
+        let stored = read_of(db, &begun).await?;
+        begun.retain(|record| {
+            let noted = noted.get(&record.record);
+            let now = stored.get(&record.record).map(|now| &now.record.written);
+            noted.is_some() && now == noted
+        });
+    }
+    Ok(begun)
+}
+
+async fn read_of(db: &Db, records: &[Unwritten]) -> Result<HashMap<String, RecordDocument>, Fault> {
+    let keys: Vec<&str> = records.iter().map(|one| one.record.as_str()).collect();
+    read_all(db, keys).await
 }
 
 /// What stands in the dataset once these values are written.

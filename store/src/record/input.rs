@@ -7,6 +7,10 @@
 //!
 //! Whoever asks for a field again that has a value, by a refresh or by listing it, wants another one from pages;
 //! but not in place of a correction, which is a value of the user over one that a page had brought.
+//!
+//! A write to the dataset that was begun and not confirmed may have been carried out or not. If the value before it
+//! stands there, nobody can say whether it was never replaced, or the user has typed it again: the store and the
+//! document are the same in both cases. Such a value counts as the user's. Only an explicit refresh asks for it again.
 
 use serde_json::{Map, Value, json};
 use webfill_urls::page_hash;
@@ -79,13 +83,20 @@ impl StoredRecord {
         let mut given = self.given.take().unwrap_or_default();
         for (name, value) in &input.record.fields {
             let said = given.get(name);
-            self.note_standing(name, value);
-            let is_repeated = said.is_some_and(|said| has_said(said, value))
-                || (is_of_older && self.had(name, &input.record));
+            // A collection that is only read does not have what webfill has written to another one.
+            let is_target = input.source.as_ref().is_none_or(|source| source.is_target);
+            let standing = match is_target {
+                true => self.note_standing(name, value),
+                false => Standing::Unknown,
+            };
+            let is_repeated = standing == Standing::Unknown
+                && (said.is_some_and(|said| has_said(said, value))
+                    || (is_of_older && self.had(name, &input.record)));
             match has_value(value) {
                 true => {
                     let was_users = said.is_some_and(|said| said["users"] == true);
-                    let corrects = self.take_value(name, value, is_repeated, input, now_ms);
+                    let corrects = self.take_value(name, value, is_repeated, input, now_ms)
+                        && standing != Standing::InDoubt;
                     let is_users = !self.sources.contains_key(name);
                     let said = Said {
                         corrects: corrects || (is_users && said.is_some_and(is_correction)),
@@ -195,22 +206,26 @@ impl StoredRecord {
         }
     }
 
-    /// The dataset has this value. If it is one of the user, none of webfill stands there any more; if it is the one
-    /// that was to be written last, no earlier one does.
-    fn note_standing(&mut self, name: &str, value: &Value) {
+    /// The dataset has this value. If it is the one that was to be written last, no earlier one stands there; any other
+    /// is the user's, and none of webfill stands there any more.
+    fn note_standing(&mut self, name: &str, value: &Value) -> Standing {
         if !has_value(value) {
-            return;
+            return Standing::Unknown;
         }
         let Some(Value::Array(written)) = self.written.get_mut(name) else {
-            return;
+            return Standing::Unknown;
         };
         let stands = written
             .iter()
             .rposition(|one| spelling::is_same(one, value));
+        if stands.is_some_and(|stands| stands + 1 == written.len()) {
+            written.drain(..written.len() - 1);
+            return Standing::Unknown;
+        }
+        self.written.shift_remove(name);
         match stands {
-            None => drop(self.written.shift_remove(name)),
-            Some(last) if last + 1 == written.len() => drop(written.drain(..last)),
-            Some(_) => {}
+            Some(_) => Standing::InDoubt,
+            None => Standing::Users,
         }
     }
 
@@ -230,7 +245,8 @@ impl StoredRecord {
         };
         let written = self.written.get(name).and_then(Value::as_array);
         if let Some(written) = written {
-            return written.clone();
+            // What an unconfirmed write was to replace may be the user's by now.
+            return written.last().cloned().into_iter().collect();
         }
         let mut values = Vec::new();
         if let Some(said) = given.get(name).filter(|said| said["users"] == true) {
@@ -267,6 +283,17 @@ impl StoredRecord {
             };
         }
     }
+}
+
+/// Whose a value is that stands in the dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It is webfill's, or not known.
+    Unknown,
+    /// It stands where webfill has written another one.
+    Users,
+    /// It stands where webfill has perhaps written another one.
+    InDoubt,
 }
 
 /// Whose a value is that the input has.

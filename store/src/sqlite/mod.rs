@@ -198,12 +198,11 @@ impl Store for Sqlite {
             .await?
     }
 
-    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<bool, StoreError> {
+    async fn begin_writing(&self, written: &mut Vec<Unwritten>) -> Result<(), StoreError> {
         let records = written.clone();
         self.thread
             .call(move |db| db.write(|conn| source_documents::begin(conn, &records)))
-            .await??;
-        Ok(true)
+            .await?
     }
 
     async fn confirm_written(

@@ -16,7 +16,7 @@ const HISTORIES: u64 = 24;
 const STEPS: u64 = 40;
 
 /// Histories that have found a fault.
-const FOUND: [u64; 1] = [76];
+const FOUND: [u64; 3] = [76, 126, 245];
 
 /// How many histories are made; more of them by the environment.
 fn histories() -> u64 {
@@ -61,13 +61,18 @@ impl Dataset {
                 collection: COLLECTION.to_owned(),
                 id: format!("\"{}\"", self.id),
                 fields: vec![FIELD.to_owned()],
+                is_target: true,
             }),
             ..DatasetRecord::from(record(&self.id, json!({FIELD: self.value})))
         }
     }
 
-    /// As the statement that the server carries out.
+    /// As the statement that the server carries out. A value that was typed, and found and written before anybody read
+    /// what was typed, is webfill's as well from then on.
     fn write(&mut self, field: &FilledField) {
+        if self.users.as_ref() == Some(&field.value) {
+            self.users = None;
+        }
         let may = !has_value(&self.value)
             || (!field.is_asked_again && field.others.contains(&self.value));
         if may {
@@ -131,9 +136,10 @@ async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_m
 async fn write_back(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn) {
     let id = CrawlId::new("app", format!("{}-{}", dataset.id, dataset.crawls));
     let mut unwritten = store.unwritten(&id, COLLECTION, 10).await.unwrap();
-    if unwritten.is_empty() || !store.begin_writing(&mut unwritten).await.unwrap() {
+    if unwritten.is_empty() {
         return;
     }
+    store.begin_writing(&mut unwritten).await.unwrap();
     let fields: Vec<FilledField> = unwritten
         .iter()
         .flat_map(|one| one.fields.clone())

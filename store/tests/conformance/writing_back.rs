@@ -16,6 +16,7 @@ fn dataset_record(fields: Value, writable: &[&str]) -> DatasetRecord {
             collection: COLLECTION.to_owned(),
             id: String::from(r#"{"$numberInt":"1"}"#),
             fields: writable.iter().map(|name| (*name).to_owned()).collect(),
+            is_target: true,
         }),
     }
 }
@@ -368,4 +369,117 @@ pub(crate) async fn the_history_is_bounded_and_the_oldest_goes(clients: &Clients
     assert_eq!(history.as_array().unwrap().len(), 8);
     assert_eq!(history[0]["value"], "city 3");
     assert_eq!(history[7]["value"], "city 10", "a large one is not kept");
+}
+
+/// A record whose value London was written, and for which a refresh has found Paris: that was begun, not confirmed.
+async fn begin_to_replace(store: &dyn Store) -> DatasetRecord {
+    let mut input = dataset_record(json!({"city": null}), &["city"]);
+    input.record.want = vec![String::from("city")];
+    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    fill(store, "https://example.com/a", json!({"city": "London"})).await;
+    let mut written = unwritten(store).await;
+    store.begin_writing(&mut written).await.unwrap();
+    store.confirm_written(&crawl_id(), written).await.unwrap();
+    input.record.fields["city"] = json!("London");
+    input.refresh.after_ms = Some(0);
+    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    fill(store, "https://example.com/b", json!({"city": "Paris"})).await;
+    let mut written = unwritten(store).await;
+    assert_eq!(written[0].fields[0].others, [json!("London")]);
+    store.begin_writing(&mut written).await.unwrap();
+    input
+}
+
+pub(crate) async fn a_write_of_which_nobody_knows_replaces_only_its_own_value(clients: &Clients) {
+    let store = &*clients.first.store;
+    let mut input = begin_to_replace(store).await;
+    assert_eq!(
+        unwritten(store).await[0].fields[0].others,
+        [json!("Paris")],
+        "London may be the user's by now"
+    );
+    // It was carried out, as the input tells.
+    input.record.fields["city"] = json!("Paris");
+    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    let stored = stored_record(store, "1").await;
+    assert_eq!(stored["sources"]["city"]["url"], "https://example.com/b");
+    // From now on London is the user's for certain.
+    input.record.fields["city"] = json!("London");
+    put_into(store, &crawl_id(), input).await.unwrap();
+    let stored = stored_record(store, "1").await;
+    assert_eq!(stored["fields"]["city"], "London");
+    assert_eq!(stored["sources"], json!({}));
+}
+
+pub(crate) async fn what_may_be_the_users_stays_unless_a_refresh_asks_for_it(clients: &Clients) {
+    let store = &*clients.first.store;
+    let mut input = begin_to_replace(store).await;
+    let state = put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    assert_eq!(state, RecordState::Resolved);
+    let stored = stored_record(store, "1").await;
+    assert_eq!(stored["fields"]["city"], "London");
+    assert_eq!(stored["sources"], json!({}));
+    input.refresh.on_entry = vec![String::from("city")];
+    let again = CrawlId::new("app", "again");
+    let state = put_into(store, &again, input).await.unwrap();
+    assert_eq!(state, RecordState::Open);
+}
+
+pub(crate) async fn a_batch_begins_without_records_that_others_change(clients: &Clients) {
+    let store = &*clients.first.store;
+    let of_document = |id: &str| {
+        let mut input = dataset_record(json!({"city": null}), &["city"]);
+        input.record.id = id.to_owned();
+        input
+    };
+    for id in ["1", "2"] {
+        put_into(store, &crawl_id(), of_document(id)).await.unwrap();
+        let page = page_with("https://example.com/a", json!({"city": "London"}));
+        save(store, page, &[id]).await.unwrap();
+    }
+    let mut batch = unwritten(store).await;
+    assert_eq!(batch.len(), 2);
+    let mut better = page_with("https://example.com/b", json!({"city": "Paris"}));
+    better.mapping = Some(String::from("best"));
+    clients
+        .second
+        .store
+        .set_mapping_rules(std::sync::Arc::new(webfill_store::MappingOrder(vec![
+            String::from("best"),
+        ])));
+    save(&*clients.second.store, better, &["2"]).await.unwrap();
+    store.begin_writing(&mut batch).await.unwrap();
+    assert!(batch.iter().any(|record| record.record == key("1")));
+    store.confirm_written(&crawl_id(), batch).await.unwrap();
+    let left = unwritten(store).await;
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].record, key("2"));
+    assert_eq!(left[0].fields[0].value, "Paris");
+}
+
+pub(crate) async fn a_former_value_that_is_typed_again_is_the_users(clients: &Clients) {
+    let store = &*clients.first.store;
+    let input = begin_to_replace(store).await;
+    let written = unwritten(store).await;
+    store.confirm_written(&crawl_id(), written).await.unwrap();
+    put_into(store, &crawl_id(), input.clone()).await.unwrap();
+    let stored = stored_record(store, "1").await;
+    assert_eq!(stored["fields"]["city"], "London");
+    assert_eq!(stored["sources"], json!({}));
+}
+
+pub(crate) async fn what_is_written_elsewhere_is_not_looked_for_in_the_input(clients: &Clients) {
+    let store = &*clients.first.store;
+    let mut input = begin_to_replace(store).await;
+    let written = unwritten(store).await;
+    store.confirm_written(&crawl_id(), written).await.unwrap();
+    input.source.as_mut().unwrap().is_target = false;
+    put_into(store, &crawl_id(), input).await.unwrap();
+    assert_eq!(stored_record(store, "1").await["fields"]["city"], "Paris");
+    let mut better = page_with("https://example.com/b", json!({"city": "Rome"}));
+    better.started_at_ms += 1_000;
+    save(store, better, &["1"]).await.unwrap();
+    let left = unwritten(store).await;
+    assert_eq!(left[0].fields[0].value, "Rome");
+    assert_eq!(left[0].fields[0].others, [json!("Paris")]);
 }

@@ -1,8 +1,9 @@
 //! Writes values that pages brought back to the dataset that the records came from: every few seconds
 //! while the crawl runs, and the rest at its end.
 //!
-//! The store knows which records are unwritten. A batch is confirmed to the store once the dataset
-//! has it. So after a crash, at most one batch is written again, which changes nothing.
+//! The store knows which records are unwritten. A batch is begun in the store before it is written, and confirmed
+//! once the dataset has it. So after a crash, at most one batch is written again. Values that it was to replace may be
+//! the user's by then and are left; so a batch is begun only while the dataset's server answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -153,15 +154,17 @@ impl Writer {
                 store,
                 crawl,
                 collection,
-                ..
+                dataset,
+                to,
             } = &self.route;
             let reading = store.unwritten(crawl, collection, BATCH);
             let mut unwritten = self.runtime.block_on(reading)?;
             if unwritten.is_empty() {
                 return Ok(());
             }
-            let store = Arc::clone(store);
-            if self.runtime.block_on(store.begin_writing(&mut unwritten))? {
+            self.runtime.block_on(dataset.check_writable(to))?;
+            self.runtime.block_on(store.begin_writing(&mut unwritten))?;
+            if !unwritten.is_empty() {
                 self.write(unwritten)?;
             }
         }

@@ -15,6 +15,8 @@ pub struct DocumentRules {
     pub refresh: bool,
     /// Found values are written back into the dataset.
     pub writes_back: bool,
+    /// They are written to the documents that are read, and not to another collection.
+    pub writes_to_source: bool,
     /// The database and the collection that is read, with a dot between them.
     pub collection: String,
     /// The fields that mappings extract. With `refresh`, only these are wanted again: no page could
@@ -44,6 +46,7 @@ pub fn read_document(
                 collection: rules.collection.clone(),
                 id: id.clone(),
                 fields: seed.want.clone(),
+                is_target: rules.writes_to_source,
             }),
             ..seed
         }),
@@ -148,6 +151,7 @@ mod tests {
         DocumentRules {
             refresh: true,
             writes_back: true,
+            writes_to_source: true,
             collection: String::from("db.people"),
             extracted: ["name", "city"].map(String::from).into(),
         }
