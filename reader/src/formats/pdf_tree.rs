@@ -82,10 +82,7 @@ impl Walk {
 fn give_size(document: &mut Document, page: ObjectId) {
     let mut seen = HashSet::from([page]);
     let mut node = page;
-    loop {
-        let Ok(dictionary) = document.get_dictionary(node) else {
-            break;
-        };
+    while let Ok(dictionary) = document.get_dictionary(node) {
         if let Ok(size) = dictionary.get(b"MediaBox") {
             if is_size(document, size) {
                 return;
