@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use webfill_mapping::{Extraction, Listing};
 use webfill_startup::Fault;
 use webfill_urls::Url;
+use webfill_values::exact_json;
 
 use super::row_difference;
 use super::sources::{Place, Source};
@@ -38,8 +39,8 @@ impl Case {
             Fault::error(format!("{}: no golden case: {reason}", path.display()))
         };
         let text = fs::read_to_string(&path).map_err(|error| broken(&error))?;
-        let mut expected: Map<String, Value> =
-            serde_json::from_str(&text).map_err(|error| broken(&error))?;
+        let expected = exact_json(&text).and_then(serde_json::from_value);
+        let mut expected: Map<String, Value> = expected.map_err(|error| broken(&error))?;
         let url = expected.get("url").and_then(Value::as_str);
         let url = url.ok_or_else(|| broken(&"it has no `url`"))?;
         let url = webfill_urls::canonical(url, None).map_err(|error| broken(&error))?;

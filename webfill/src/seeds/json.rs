@@ -3,7 +3,6 @@
 
 use serde_json::{Map, Value};
 use webfill_api::{RequestParser, nearest, request_keys};
-use webfill_values::{exact_json, loses_digits};
 
 use super::request::SeedRequest;
 use super::{Found, SeedFault, exported};
@@ -24,7 +23,6 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found
     let Value::Object(object) = parsed else {
         return Err(fault(String::from("a seed is a JSON object")));
     };
-    let object = with_exact_fields(object, text);
     if let Some(found) = exported::read(&object) {
         return found.map_err(fault);
     }
@@ -62,18 +60,6 @@ fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
         let is_record = nearest != key && ONLY_OF_RECORDS.contains(&nearest);
         is_record.then(|| unknown_key(key, Some(nearest), &RECORD_KEYS))
     })
-}
-
-/// The object with `fields` as they are written: no number in them loses digits.
-fn with_exact_fields(mut object: Map<String, Value>, text: &[u8]) -> Map<String, Value> {
-    let text = std::str::from_utf8(text).unwrap_or_default();
-    if let Some(fields) = object.get_mut("fields")
-        && loses_digits(text)
-        && let Ok(mut exact) = exact_json(text)
-    {
-        *fields = exact["fields"].take();
-    }
-    object
 }
 
 fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {

@@ -185,3 +185,36 @@ fn what_cannot_be_kept_is_refused_in_words() {
         ran.stderr
     );
 }
+
+#[test]
+fn numbers_of_a_case_keep_their_digits() {
+    let work = Work::new();
+    let fields = [(
+        "n",
+        json!([{"type": "jsonpath", "parameters": {"expression": "$.n"}}]),
+    )];
+    let text = mapping("data", "people.example", &fields);
+    work.write("mappings/data.json", &text);
+    for (number, other) in [
+        ("9007199254740993", "9007199254740992"),
+        ("18446744073709551616", "18446744073709551615"),
+        (
+            "123456789012345678901234567890",
+            "123456789012345678901234567891",
+        ),
+        ("12345678901234567.89", "12345678901234567.88"),
+    ] {
+        work.write(
+            "mappings/golden/data/a.page",
+            &format!("{{\"n\": {number}}}"),
+        );
+        for (expected, code) in [(number, 0), (other, 1)] {
+            let case = format!(
+                "{{\"url\": \"{ADA}\", \"content_type\": \"application/json\", \"fields\": {{\"n\": {expected}}}}}"
+            );
+            work.write("mappings/golden/data/a.json", &case);
+            let ran = work.test("mappings --all");
+            assert_eq!(ran.code, code, "{expected}: {} {}", ran.stdout, ran.stderr);
+        }
+    }
+}
