@@ -1,6 +1,7 @@
 //! The XML of packages, as a stream of what readers need: beginnings and ends of elements by their local
 //! names, and text. Entities that a document declares are not expanded.
 
+use std::borrow::Cow;
 use std::io::BufRead;
 
 use quick_xml::Reader;
@@ -26,7 +27,7 @@ impl Attributes<'_> {
         let mut attributes = self.0.attributes();
         let mut readable = attributes.with_checks(false).flatten();
         let found = readable.find(|attribute| attribute.key.local_name().as_ref() == name)?;
-        let value = unescape(&found.value).map(|value| value.into_owned());
+        let value = unescape(&found.value).map(Cow::into_owned);
         Some(value.unwrap_or_else(|_| found.value.to_string()))
     }
 }

@@ -15,11 +15,11 @@ import sys
 from babel import Locale
 from babel.core import get_cldr_version
 
-# Beside each language, the regions whose names differ: Jänner, Sept., juill., segunda, 週一.
+# Beside each language, the regions whose names differ: Jänner, Sept., setiembre, juill., segunda, 週一.
 LOCALES = {
     "de": ["de", "de_AT"],
     "en": ["en", "en_GB"],
-    "es": ["es", "es_419"],
+    "es": ["es", "es_419", "es_PE"],
     "fr": ["fr", "fr_CA"],
     "it": ["it"],
     "ja": ["ja"],
