@@ -2,16 +2,25 @@
 //!
 //! They serve as well where a page lacks the value. So none may count positions, or take the first of several: it
 //! would read whatever stands there instead.
+//!
+//! One may fill pages that the first chain does not read, if all evidence is for it: known values have one shape, which
+//! the guard of the field demands of all others as well, it reads each of them, and elsewhere the same as the first.
+
+use std::collections::BTreeSet;
 
 use crate::field::Found;
+use crate::guards::Guard;
 use crate::score::{Scores, reads_cut_off};
 
 /// Alternatives of one field.
 const MOST: usize = 2;
 
+/// Known pages that must be read rightly by a chain that fills others, and other pages on which it must agree.
+const PROVEN: usize = 3;
+
 /// Positions of candidates of other kinds than the best that agree with it wherever both read something,
-/// and that read nothing where it reads nothing, unless a known value proves them right.
-pub(crate) fn alternatives(found: &Found) -> Vec<usize> {
+/// and that read nothing where it reads nothing, unless a known value proves them right, or [`fills`] is true.
+pub(crate) fn alternatives(found: &Found, guard: Option<&Guard>) -> Vec<usize> {
     let scores = Scores::new(
         &found.candidates,
         &found.readings,
@@ -26,7 +35,12 @@ pub(crate) fn alternatives(found: &Found) -> Vec<usize> {
         let is_other =
             |&other: &usize| found.candidates[other].anchor != found.candidates[one].anchor;
         let is_whole = !reads_cut_off(&found.labels, &found.readings[one], found.multiple);
-        let is_sure = is_whole && reads_by_name(found, one) && agrees(&scores, best, one);
+        let is_right = || match compared(&scores, best, one) {
+            Compared::Alike => true,
+            Compared::ReadsMore => guard.is_some_and(|guard| fills(found, &scores, one, guard)),
+            Compared::Differs => false,
+        };
+        let is_sure = is_whole && reads_by_name(found, one) && is_right();
         if chosen.iter().all(is_other) && is_sure {
             chosen.push(one);
         }
@@ -46,7 +60,16 @@ fn reads_by_name(found: &Found, one: usize) -> bool {
     !found.candidates[one].counts_positions() && (found.multiple || is_only())
 }
 
-fn agrees(scores: &Scores<'_>, best: usize, one: usize) -> bool {
+/// How what a chain reads differs from what the best one does.
+#[derive(PartialEq, Eq)]
+enum Compared {
+    Alike,
+    /// It reads the same, and something where the best reads nothing.
+    ReadsMore,
+    Differs,
+}
+
+fn compared(scores: &Scores<'_>, best: usize, one: usize) -> Compared {
     let pages = scores.readings[best].len();
     let (mut both, mut alike, mut more, mut proven) = (0.0, 0.0, 0usize, 0usize);
     for page in 0..pages {
@@ -66,5 +89,29 @@ fn agrees(scores: &Scores<'_>, best: usize, one: usize) -> bool {
             }
         }
     }
-    both >= 1.0 && alike / both >= 0.95 && (more == 0 || proven > more)
+    match both >= 1.0 && alike / both >= 0.95 {
+        false => Compared::Differs,
+        true if more == 0 || proven > more => Compared::Alike,
+        // One that differs somewhere is not trusted with pages of its own.
+        true if alike == both && both >= (2 * PROVEN) as f64 => Compared::ReadsMore,
+        true => Compared::Differs,
+    }
+}
+
+/// Whether a chain reads each known value, and on other pages different ones of their shape.
+fn fills(found: &Found, scores: &Scores<'_>, one: usize, guard: &Guard) -> bool {
+    let known = || {
+        let labels = found.labels.iter().enumerate();
+        labels.filter(|(number, label)| !label.wanted.is_empty() && !found.doubted.contains(number))
+    };
+    let is_right = known().all(|(number, _)| scores.credits[one][number] >= 0.99);
+    let values: Vec<&str> = found.readings[one]
+        .iter()
+        .flat_map(|reading| &reading.values)
+        .map(|value| value.text.as_str())
+        .filter(|text| guard.accepts(text))
+        .collect();
+    let distinct: BTreeSet<&str> = values.iter().copied().collect();
+    let is_constant = distinct.len() * 2 < values.len();
+    is_right && known().count() >= PROVEN && !is_constant
 }

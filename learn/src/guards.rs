@@ -46,6 +46,15 @@ impl Guard {
         })
     }
 
+    pub(crate) fn accepts(&self, text: &str) -> bool {
+        (self.accepts)(text)
+    }
+
+    /// Whether it says how known values look, and not only that they are whole.
+    pub(crate) fn has_shape(&self) -> bool {
+        self.processor["parameters"]["pattern"] != WHOLE
+    }
+
     /// Whether it takes nothing away that a chain reads rightly.
     pub(crate) fn keeps_what_is_right_of(&self, found: &Found, one: usize) -> bool {
         values_read_rightly(found, one).all(|value| (self.accepts)(&value.text))

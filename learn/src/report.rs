@@ -59,7 +59,9 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
     compare(found, best, group, &mut report);
     report.candidates = best_of_kinds(found, best, group);
     report.runner_up = report.candidates.get(1).map(|one| one.processors.clone());
-    report.why = why(found, best, &report);
+    report.why = why(found, best, &report, |page| {
+        !found.readings[best][page].values.is_empty()
+    });
     if report.confidence < LIKELY && !found.labels.iter().any(|label| label.is_certain) {
         report.why = format!(
             "left out, because it is likelier wrong than right: {}",
@@ -78,8 +80,16 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         guard.all(|guard| guard.keeps_what_is_right_of(found, *one))
     };
     report.processors = Some(chain(best));
-    let alternatives = alternatives(found).into_iter().filter(is_guarded);
-    report.alternatives = alternatives.map(chain).collect();
+    let of_shape = guard.as_ref().filter(|guard| guard.has_shape());
+    let alternatives: Vec<usize> = alternatives(found, of_shape);
+    let alternatives: Vec<usize> = alternatives.into_iter().filter(is_guarded).collect();
+    report.alternatives = alternatives.iter().copied().map(chain).collect();
+    let accepts = |text: &str| guard.as_ref().is_none_or(|guard| guard.accepts(text));
+    report.why = why(found, best, &report, |page| {
+        let chains = [best].into_iter().chain(alternatives.iter().copied());
+        let mut values = chains.flat_map(|one| &found.readings[one][page].values);
+        values.any(|value| accepts(&value.text))
+    });
     report
 }
 
@@ -247,7 +257,8 @@ fn why_nothing(found: &Found) -> String {
     )
 }
 
-fn why(found: &Found, best: usize, report: &FieldReport) -> String {
+/// Why it was chosen; `reads` says of a page whether something is read there.
+fn why(found: &Found, best: usize, report: &FieldReport, reads: impl Fn(usize) -> bool) -> String {
     let kind = found.candidates[best].anchor.name();
     let right = report.agree.len();
     let all = right + report.disagree.len();
@@ -255,7 +266,7 @@ fn why(found: &Found, best: usize, report: &FieldReport) -> String {
         0 => String::new(),
         doubted => format!("; {doubted} known values look out of date"),
     };
-    let lacking = lacking(found, best);
+    let lacking = lacking(found, reads);
     let sure = match all {
         1 => "one record cannot be checked against another".to_owned(),
         _ => format!(
@@ -270,17 +281,16 @@ fn why(found: &Found, best: usize, report: &FieldReport) -> String {
 
 /// On how many pages of which nothing is known nothing is read, if that is on every fifth of them at least: they may
 /// lack the field, or what the chain holds on to.
-fn lacking(found: &Found, best: usize) -> String {
+fn lacking(found: &Found, reads: impl Fn(usize) -> bool) -> String {
     let is_known = |page: usize| {
         let mut labels = found.labels.iter();
         labels.any(|label| label.page == page && !label.wanted.is_empty())
     };
-    let others = found.readings[best].iter().enumerate();
-    let others = others.filter(|(page, _)| !is_known(*page));
+    let pages = found.readings.first().map_or(0, Vec::len);
     let (mut lack, mut all) = (0, 0);
-    for (_, reading) in others {
+    for page in (0..pages).filter(|&page| !is_known(page)) {
         all += 1;
-        lack += usize::from(reading.values.is_empty());
+        lack += usize::from(!reads(page));
     }
     match lack * 5 >= all && lack > 0 {
         true => format!("; nothing is read on {lack} of {all} other pages"),

@@ -201,3 +201,36 @@ fn one_known_record_suffices_for_a_named_field_that_many_pages_lack() {
     }
     assert!(mapping.draft, "one record makes a draft");
 }
+
+/// Known values have one shape, and a second chain reads each of them: it fills the pages without the anchor, and
+/// nothing where these have something else in its place.
+#[test]
+fn pages_without_the_anchor_are_filled_by_a_second_chain_if_values_have_a_shape() {
+    let mail = |number: usize| {
+        format!(
+            "{}{number}@{}.example",
+            ["ada", "bob"][number % 2],
+            ["a", "b", "c"][number % 3]
+        )
+    };
+    let has_mail = |number: usize| number < KNOWN + 10 || !number.is_multiple_of(4);
+    let html = |number: usize| {
+        let value = match has_mail(number) {
+            true => mail(number),
+            false => format!("030 12345{number}"),
+        };
+        let contact = match number < KNOWN + 10 {
+            true => format!("<dl><dt>Mail:</dt><dd><span class=contact>{value}</span></dd></dl>"),
+            false => format!("<div class=box><p><span class=contact>{value}</span></p></div>"),
+        };
+        format!("<h1>Item {number}</h1><p>No. {number}</p>{contact}<p>End</p>")
+    };
+    let (misread, learned) = misread(&pages(html, mail), mail);
+    let expected: Vec<String> = (0..PAGES)
+        .filter(|&number| !has_mail(number))
+        .map(|number| format!("{number}: None"))
+        .collect();
+    assert_eq!(misread, expected, "{:?}", learned.mappings[0].fields);
+    let why = &learned.mappings[0].fields[0].why;
+    assert!(!why.contains("nothing is read"), "{why}");
+}
