@@ -252,10 +252,6 @@ fn json_lines_that_are_broken_say_why() {
             "`id` is a text or a number",
         ),
         (
-            r#"{"id": 12345678901234567890123, "urls": ["https://a.example/"]}"#,
-            "`id` is a number that is not kept digit by digit: write it as a text",
-        ),
-        (
             r#"{"id": 1e3, "urls": ["https://a.example/"]}"#,
             "`id` is a number that is not kept digit by digit: write it as a text",
         ),
@@ -284,6 +280,14 @@ fn json_lines_that_are_broken_say_why() {
         assert_eq!(reason("seeds.jsonl", line), expected);
     }
     assert_eq!(reason("seeds.jsonl", "12"), "a seed is a JSON object");
+}
+
+#[test]
+fn a_long_number_is_an_id_of_all_its_digits() {
+    let line = r#"{"id": 12345678901234567890123, "url": "https://a.example/", "fields": {"n": 18446744073709551616, "name": null}}"#;
+    let seed = seed("seeds.jsonl", line);
+    assert_eq!(seed.id.as_deref(), Some("12345678901234567890123"));
+    assert_eq!(seed.fields.unwrap()["n"], "18446744073709551616");
 }
 
 #[test]
