@@ -39,7 +39,7 @@ fn a_site_rule_holds_until_the_site_is_forgotten() {
     let mut fixture = fixture();
     fixture.accept(&requests("a", 1));
     let ask = json!({"action": "site", "site": "a0.org"});
-    let nothing = json!({"action": "site", "site": "a0.org", "delay": null, "block_until": null, "limit": null, "queued": 1, "state": "open"});
+    let nothing = json!({"action": "site", "site": "a0.org", "delay": null, "block_until": null, "limit": null, "lane": "auto", "queued": 1, "state": "open"});
     assert_eq!(fixture.accept(&ask), nothing);
     let until = NOW_MS / 1_000 + 60;
     fixture
