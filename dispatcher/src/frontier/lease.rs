@@ -33,6 +33,8 @@ pub(super) struct LeaseRun {
     pub(super) passed: usize,
     /// The crawl that is next needs a supervisor of another lane.
     pub(super) is_another_lanes_turn: bool,
+    /// It has the page that is to be requested first after a rest.
+    probe_of_another_lane: Option<NextCrawl>,
     /// The site was given up, and none of its older tasks can end now.
     pub(super) has_visited_all: bool,
     leasable: Leasable,
@@ -46,6 +48,7 @@ impl LeaseRun {
             held: 0,
             passed: 0,
             is_another_lanes_turn: false,
+            probe_of_another_lane: None,
             has_visited_all: false,
             leasable,
         }
@@ -114,6 +117,8 @@ impl Frontier {
             frontier.spend_site_pages(site, &run.handed_out)?;
             let taken = run.progress() as u64;
             let (left, next) = sites::count_taken(&frontier.db, site, taken)?;
+            // A probe of another lane goes before whatever else would be next.
+            let next = next.map(|next| run.probe_of_another_lane.unwrap_or(next));
             let next = next.map(|next| frontier.turn(site, next)).transpose()?;
             run.has_visited_all &= next.is_some();
             if run.has_visited_all {
@@ -159,20 +164,16 @@ impl Frontier {
     }
 
     /// The crawls of whose tasks one goes first after a rest of the site: the one with the task that was
-    /// tried least, whatever its priority, so that a page that always fails gives up no other crawl's.
-    /// All in one lane, which the supervisor was chosen for.
+    /// tried least, and among those the crawl that has waited longest, whatever its priority and lane. So pages that
+    /// always fail give up no other crawl's.
     fn turns_of_probe(&mut self, site: SiteId) -> Result<Vec<NextCrawl>> {
         let mut turns = Vec::new();
-        for turn in sites::turns(&self.db, site, MOST_CRAWLS)? {
-            let lane = self.known_crawl(turn.crawl)?.spec.lane;
-            let lane = self.lanes.at(site, lane);
+        for turn in sites::turns_by_wait(&self.db, site, MOST_CRAWLS)? {
             let task = least_tried(&self.db, site, turn)?.pop();
-            turns.push((task.map_or(0, |task| task.deliveries), lane, turn));
+            turns.push((task.map_or(0, |task| task.deliveries), turn));
         }
-        let lane = turns.first().map(|(_, lane, _)| *lane);
-        turns.retain(|(_, needed, _)| Some(*needed) == lane);
-        turns.sort_by_key(|(deliveries, ..)| *deliveries);
-        Ok(turns.into_iter().map(|(.., turn)| turn).collect())
+        turns.sort_by_key(|(deliveries, _)| *deliveries);
+        Ok(turns.into_iter().map(|(_, turn)| turn).collect())
     }
 
     /// One crawl's turn at a site.
@@ -203,6 +204,7 @@ impl Frontier {
         let of_crawl = self.known_crawl(turn.crawl)?.spec.lane;
         if !lanes::can_serve(lane, self.lanes.at(site, of_crawl)) {
             run.is_another_lanes_turn = true;
+            run.probe_of_another_lane = (run.leasable == Leasable::Probe).then_some(turn);
             return Ok(());
         }
         let mut queued = self.queued_of_turn(site, turn, share.min(room), run.leasable)?;

@@ -376,6 +376,22 @@ pub(super) fn next_turns(db: &Connection, site: SiteId, limit: usize) -> Result<
 pub(super) fn turns(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
     let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
                ORDER BY top_priority DESC, turn LIMIT ?2";
+    turns_in_order(db, sql, site, limit)
+}
+
+/// The same, the crawl that has waited longest first, whatever its priority.
+pub(super) fn turns_by_wait(db: &Connection, site: SiteId, limit: usize) -> Result<Vec<NextCrawl>> {
+    let sql = "SELECT crawl, top_priority FROM crawl_sites WHERE site = ?1 AND top_priority > 0
+               ORDER BY turn, top_priority DESC LIMIT ?2";
+    turns_in_order(db, sql, site, limit)
+}
+
+fn turns_in_order(
+    db: &Connection,
+    sql: &str,
+    site: SiteId,
+    limit: usize,
+) -> Result<Vec<NextCrawl>> {
     let mut select = db.prepare_cached(sql)?;
     let turns = select.query_map(params![site, limit as i64], |row| {
         Ok(NextCrawl {

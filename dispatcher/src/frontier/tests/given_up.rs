@@ -263,3 +263,53 @@ fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
     ));
     fixture.assert_conserved();
 }
+
+/// Lets four probes in a row fail; returns the crawls whose pages they were.
+fn probed(fixture: &mut Fixture) -> Vec<CrawlKey> {
+    let mut crawls = Vec::new();
+    let mut now_ms = 0;
+    for _ in 0..4 {
+        let site = site_id(fixture);
+        let mut lease = |lane| fixture.frontier.lease(site, 1, lane, now_ms).unwrap();
+        let batch = lease(Lane::Http);
+        let batch = match batch.tasks.is_empty() {
+            true => lease(batch.next.expect("a probe").lane),
+            false => batch,
+        };
+        let probe = batch.tasks.first().expect("a probe");
+        crawls.push(probe.crawl);
+        assert!(rests(fixture, &unreachable(probe), now_ms));
+        now_ms += 1_000;
+    }
+    crawls
+}
+
+#[test]
+fn the_crawls_of_a_site_take_turns_in_probing_it_whatever_their_priorities_and_lanes() {
+    let pages = ["1", "2", "3", "4"];
+    let browser = |spec: &mut CrawlSpec| spec.lane = Lane::Browser;
+    let urgent = |spec: &mut CrawlSpec| spec.priority = 90;
+    for (change, name) in [
+        (
+            Box::new(|_: &mut CrawlSpec| ()) as Box<dyn FnOnce(&mut CrawlSpec)>,
+            "equal",
+        ),
+        (Box::new(urgent), "urgent"),
+        (Box::new(browser), "browser"),
+    ] {
+        let rests = RestTable {
+            robots: vec![1.0; 5],
+            ..RestTable::default()
+        };
+        let mut fixture = fixture_with_rests(rests);
+        fixture.frontier.set_browsers(true);
+        let one = feed_as(&mut fixture, "one", with_priority(50), &pages);
+        let other = feed_as(&mut fixture, "other", change, &pages);
+        let crawls = probed(&mut fixture);
+        for crawl in [one, other] {
+            let count = crawls.iter().filter(|probed| **probed == crawl).count();
+            assert_eq!(count, 2, "{name}: {crawls:?}");
+        }
+        fixture.assert_conserved();
+    }
+}
