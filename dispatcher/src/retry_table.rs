@@ -13,7 +13,7 @@ pub struct RetryTable {
     pub dns_error: Vec<f64>,
     pub tls_error: Vec<f64>,
     pub robots_unreachable: Vec<f64>,
-    /// Responses with these HTTP statuses.
+    /// Responses with these HTTP statuses, and with others that mean the same.
     pub http_429: Vec<f64>,
     pub http_500: Vec<f64>,
     pub http_502: Vec<f64>,
@@ -56,11 +56,22 @@ impl RetryTable {
             (Outcome::DnsError, _) => &self.dns_error,
             (Outcome::TlsError, _) => &self.tls_error,
             (Outcome::RobotsUnreachable, _) => &self.robots_unreachable,
-            (Outcome::HttpError, Some(429)) => &self.http_429,
-            (Outcome::HttpError, Some(500)) => &self.http_500,
-            (Outcome::HttpError, Some(502)) => &self.http_502,
-            (Outcome::HttpError, Some(503)) => &self.http_503,
-            (Outcome::HttpError, Some(504)) => &self.http_504,
+            (Outcome::HttpError, Some(status)) => self.waits_of_status(status),
+            _ => &[],
+        }
+    }
+
+    /// Other statuses that mean the same are retried with these: those of Cloudflare for a server that it does not
+    /// reach (520 to 524), one that has waited too long for the request (408), or is asked too early (425) or too
+    /// much (529).
+    fn waits_of_status(&self, status: u16) -> &[f64] {
+        match status {
+            408 => &self.timeout,
+            429 => &self.http_429,
+            500 => &self.http_500,
+            502 | 520 | 521 | 523 => &self.http_502,
+            425 | 503 | 529 => &self.http_503,
+            504 | 522 | 524 => &self.http_504,
             _ => &[],
         }
     }
@@ -107,7 +118,19 @@ mod tests {
         assert_eq!(table.waits(Outcome::Timeout, None), [1.5, 20.0]);
         let busy = table.waits(Outcome::HttpError, Some(503));
         assert_eq!(busy, [60.0, 600.0, 3_600.0]);
-        assert!(table.waits(Outcome::HttpError, Some(404)).is_empty());
+        for (status, like) in [(520, 502), (521, 502), (522, 504), (524, 504), (529, 503)] {
+            let waits = table.waits(Outcome::HttpError, Some(status));
+            assert_eq!(
+                waits,
+                table.waits(Outcome::HttpError, Some(like)),
+                "{status}"
+            );
+        }
+        assert_eq!(table.waits(Outcome::HttpError, Some(408)), [1.5, 20.0]);
+        for final_one in [404, 403, 500, 501, 505, 526] {
+            let waits = table.waits(Outcome::HttpError, Some(final_one));
+            assert!(waits.is_empty(), "{final_one}");
+        }
         assert!(table.waits(Outcome::Ok, Some(200)).is_empty());
     }
 

@@ -136,7 +136,11 @@ impl<'a> Refresh<'a> {
     pub fn read(content: &'a str) -> Option<Refresh<'a>> {
         let content = content.trim_ascii_start();
         let digits = content.bytes().take_while(u8::is_ascii_digit).count();
-        let seconds = content[..digits].parse().ok()?;
+        let seconds = match digits {
+            // Less than a second, as browsers read it.
+            0 if content.starts_with('.') => 0,
+            _ => content[..digits].parse().ok()?,
+        };
         let rest = content[digits..].trim_start_matches(|c: char| {
             c.is_ascii_digit() || c.is_ascii_whitespace() || matches!(c, '.' | ';' | ',')
         });
@@ -171,6 +175,7 @@ mod tests {
         assert_eq!(read("1.5,url=\"x\""), Some((1, Some("x"))));
         assert_eq!(read("0;url="), Some((0, None)));
         assert_eq!(read("0; ünd"), Some((0, Some("ünd"))));
+        assert_eq!(read(".5; url=/next"), Some((0, Some("/next"))));
         assert_eq!(read("soon"), None);
         assert_eq!(read("99999999999"), None);
         assert_eq!(read(""), None);

@@ -58,22 +58,52 @@ fn target_of(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option<Url>
 
 /// An attribute's value with the references decoded that occur in addresses.
 fn decoded(text: &str) -> Cow<'_, str> {
-    const REFERENCES: [(&str, &str); 8] = [
-        ("&quot;", "\""),
-        ("&#34;", "\""),
-        ("&apos;", "'"),
-        ("&#39;", "'"),
-        ("&#38;", "&"),
-        ("&#038;", "&"),
-        ("&#x26;", "&"),
-        ("&amp;", "&"),
-    ];
     if !text.contains('&') {
         return text.into();
     }
-    let replace =
-        |text: String, (reference, character): (&str, &str)| text.replace(reference, character);
-    REFERENCES.into_iter().fold(text.to_owned(), replace).into()
+    let mut pieces = text.split('&');
+    let mut decoded = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let read = numbered(piece).or_else(|| named(piece));
+        let (character, rest) = read.unwrap_or(('&', piece));
+        decoded.push(character);
+        decoded.push_str(rest);
+    }
+    decoded.into()
+}
+
+/// Reads `#47;` or `#x2F;`: the character, and what follows.
+fn numbered(piece: &str) -> Option<(char, &str)> {
+    let number = piece.strip_prefix('#')?;
+    let (digits, radix) = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => (digits, 16),
+        None => (number, 10),
+    };
+    let end = digits.find(|c: char| !c.is_digit(radix));
+    let (digits, rest) = digits.split_at(end.unwrap_or(digits.len()));
+    let character = char::from_u32(u32::from_str_radix(digits, radix).ok()?)?;
+    Some((character, rest.strip_prefix(';').unwrap_or(rest)))
+}
+
+fn named(piece: &str) -> Option<(char, &str)> {
+    const NAMES: [(&str, char); 14] = [
+        ("amp;", '&'),
+        ("AMP;", '&'),
+        ("quot;", '"'),
+        ("apos;", '\''),
+        ("sol;", '/'),
+        ("colon;", ':'),
+        ("quest;", '?'),
+        ("equals;", '='),
+        ("num;", '#'),
+        ("period;", '.'),
+        ("percnt;", '%'),
+        ("plus;", '+'),
+        ("lowbar;", '_'),
+        ("nbsp;", '\u{a0}'),
+    ];
+    let mut names = NAMES.iter();
+    names.find_map(|(name, character)| Some((*character, piece.strip_prefix(name)?)))
 }
 
 fn end_as_redirect(result: &mut TaskResult, target: Url) {
@@ -107,6 +137,15 @@ mod tests {
                 meta("0;url=&#39;/a?x=1&amp;y=2&#39;"),
                 Some("https://site.example/a?x=1&y=2"),
             ),
+            (
+                meta("0;url=&#47;a&quest;x=1&#38;amp;&#x79;=&#252;"),
+                Some("https://site.example/a?x=1&amp;y=%C3%BC"),
+            ),
+            (
+                meta("0;url=/a?x=1&copy=2&y=&#;&#xfffffff;"),
+                Some("https://site.example/a?x=1&copy=2&y=&#;&#xfffffff;"),
+            ),
+            (meta(".5;url=/new"), Some("https://site.example/new")),
             (meta("11; url=/new"), None),
             (meta("0"), None),
             (meta("0; url="), None),

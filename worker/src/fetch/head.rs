@@ -8,7 +8,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use webfill_wire::Outcome;
 
 use super::coding::{self, UnknownCoding};
-use super::header::{list, retry_after, text, url};
+use super::header::{list, retry_after, url};
 use super::{BodyRule, Fetched};
 use crate::charset;
 use crate::documents;
@@ -64,7 +64,9 @@ pub fn overloaded(headers: &HeaderMap) -> Answer {
 }
 
 fn asked_for(headers: &HeaderMap) -> Option<Duration> {
-    text(headers, RETRY_AFTER).and_then(|value| retry_after(&value))
+    let values = headers.get_all(RETRY_AFTER).iter();
+    let waits = values.filter_map(|value| retry_after(value.to_str().ok()?));
+    waits.max()
 }
 
 /// Why a body cannot be decoded; such a robots.txt might forbid anything. A browser judges what it has asked

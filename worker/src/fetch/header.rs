@@ -5,11 +5,6 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// A header as text; bytes outside ASCII are taken as UTF-8 where that is valid.
-pub(super) fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
-    Some(lossy(headers.get(name)?))
-}
-
 /// A header that is a URL. Bytes outside ASCII are escaped as they came, in whatever encoding, as browsers do.
 pub(super) fn url(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let mut url = String::new();
@@ -37,17 +32,46 @@ fn lossy(value: &HeaderValue) -> String {
 /// The longest wait that a server may ask for: a year.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(31_536_000);
 
-/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year.
+/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year. What servers write beside the standard
+/// is read, too, if it is clear what they mean: fractions, units, a date in another notation of GMT.
 pub fn retry_after(value: &str) -> Option<Duration> {
     let value = value.trim();
-    let wait = match value.parse::<u64>() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let date = httpdate::parse_http_date(value).ok()?;
-            date.duration_since(SystemTime::now()).unwrap_or_default()
-        }
-    };
+    let wait = time_span(value).or_else(|| {
+        let date = ["+0000", "-0000", "UTC", "UT"]
+            .iter()
+            .find_map(|zone| value.strip_suffix(zone))
+            .map_or_else(|| value.to_owned(), |date| format!("{date}GMT"));
+        let date = httpdate::parse_http_date(&date).ok()?;
+        Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+    })?;
     Some(wait.min(LONGEST_RETRY_AFTER))
+}
+
+/// A number of seconds, or of the unit behind it; a fraction counts as a whole one.
+fn time_span(value: &str) -> Option<Duration> {
+    let end = value.find(|c: char| !c.is_ascii_digit());
+    let (digits, rest) = value.split_at(end.unwrap_or(value.len()));
+    if digits.is_empty() {
+        return None;
+    }
+    // So long a number is too large for its type.
+    let whole: u64 = digits.parse().unwrap_or(u64::MAX);
+    let (rest, is_more) = match rest.strip_prefix('.') {
+        Some(fraction) => {
+            let rest = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
+            let digits = &fraction[..fraction.len() - rest.len()];
+            (rest, digits.bytes().any(|digit| digit != b'0'))
+        }
+        None => (rest, false),
+    };
+    let seconds = match rest.trim_start().to_ascii_lowercase().as_str() {
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60,
+        "h" | "hour" | "hours" => 3_600,
+        _ => return None,
+    };
+    let count = whole.saturating_add(u64::from(is_more));
+    Some(Duration::from_secs(count.saturating_mul(seconds)))
 }
 
 #[cfg(test)]
@@ -82,6 +106,32 @@ mod tests {
     }
 
     #[test]
+    fn what_servers_write_into_retry_after_beside_the_standard_is_read_if_it_is_clear() {
+        for (value, seconds) in [
+            ("1.5", Some(2)),
+            ("2.0", Some(2)),
+            ("2s", Some(2)),
+            ("2 seconds", Some(2)),
+            ("5 Minutes", Some(300)),
+            ("1h", Some(3_600)),
+            ("2 days", None),
+            ("1.5.2", None),
+            (".5", None),
+            ("2026-11-27T10:00:00Z", None),
+            ("\"5\"", None),
+        ] {
+            let expected = seconds.map(Duration::from_secs);
+            assert_eq!(retry_after(value), expected, "{value}");
+        }
+        let soon = SystemTime::now() + Duration::from_secs(60);
+        for zone in ["+0000", "UTC"] {
+            let date = httpdate::fmt_http_date(soon).replace("GMT", zone);
+            let wait = retry_after(&date).unwrap();
+            assert!(wait > Duration::from_secs(50), "{date}");
+        }
+    }
+
+    #[test]
     fn retry_after_is_read_as_seconds_or_as_a_date() {
         assert_eq!(retry_after(" 120 "), Some(Duration::from_secs(120)));
         assert_eq!(retry_after("soon"), None);
@@ -93,6 +143,8 @@ mod tests {
         assert!(wait > Duration::from_secs(50) && wait <= Duration::from_secs(60));
         let far = retry_after("99999999999999999").unwrap();
         assert_eq!(far, LONGEST_RETRY_AFTER);
+        let far = retry_after("99999999999999999999999").unwrap();
+        assert_eq!(far, LONGEST_RETRY_AFTER, "more than a number holds");
         let far = retry_after("Fri, 31 Dec 9999 23:59:59 GMT").unwrap();
         assert_eq!(far, LONGEST_RETRY_AFTER);
     }
