@@ -187,6 +187,11 @@ impl MappingSet {
         continued.map(|field| field.name.as_str()).collect()
     }
 
+    /// Whether the mapping's pages list rows.
+    pub fn lists_rows(&self, index: MappingIndex) -> bool {
+        !self.mapping(index).rows.is_empty()
+    }
+
     /// The mapping's description.
     pub fn description(&self, index: MappingIndex) -> Option<&str> {
         self.mapping(index).description.as_deref()

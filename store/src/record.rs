@@ -145,7 +145,7 @@ impl StoredRecord {
 
     /// What is answered to who asks whether a record needs further pages.
     pub(crate) fn need(&self) -> RecordState {
-        match self.is_unsure() || self.is_gathered() {
+        match self.is_unsure() || self.is_gathered() || self.has_rows() {
             true => RecordState::Open,
             false => self.state(),
         }
@@ -207,6 +207,7 @@ impl StoredRecord {
     /// for the source of the present value. Returns whether anything changed.
     pub(crate) fn fill(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
         let mut changed = self.note_forks(page);
+        changed |= self.note_rows(page, rules);
         let continued = rules.continued_fields(page.mapping);
         if !self.could_take(page, &continued) {
             return changed;

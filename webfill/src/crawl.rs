@@ -38,7 +38,7 @@ use webfill_store::{CrawlId, Dataset, DatasetName, RecordCounts, Store, StoreErr
 use crate::cli::{CrawlOptions, ProgressStyle, SummaryFormat};
 use crate::control_client::ControlClient;
 use crate::dataset::{DatasetPlan, NamedDataset};
-use crate::feeding::{self, DatasetSeeds, Feeding, RefreshRule, Seeds, Source};
+use crate::feeding::{self, DatasetSeeds, Feeding, RefreshRule, RowPages, Seeds, Source};
 use crate::fleet::{self, Fleet};
 use crate::progress::Progress;
 use crate::roles::load_mappings;
@@ -88,6 +88,7 @@ pub struct Crawl {
     dataset_name: NamedDataset,
     /// The fields that mappings extract.
     fields: FieldsByMapping,
+    rows: Arc<RowPages>,
 }
 
 impl Crawl {
@@ -128,6 +129,7 @@ impl Crawl {
             dataset,
             dataset_name,
             fields: findings::fields_by_mapping(&mappings),
+            rows: Arc::new(RowPages::of(mappings)),
         })
     }
 
@@ -401,6 +403,7 @@ impl Crawl {
             refresh: self.refresh(),
             extracted: self.extracted(),
             mappings: self.settings.mappings.clone(),
+            rows: Arc::clone(&self.rows),
             crawl: opened.crawl,
             spec: self.spec.clone(),
             fed_lines: opened.fed_lines,

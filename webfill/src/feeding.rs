@@ -15,6 +15,7 @@ mod reading;
 mod records;
 mod repeated_list;
 mod requests;
+mod row_pages;
 mod unfillable;
 
 use std::collections::BTreeSet;
@@ -33,6 +34,7 @@ pub use documents::DatasetSeeds;
 use feeder::Feeder;
 pub use reading::{Seeds, Source};
 pub use records::{RefreshRule, now_ms, store_fault};
+pub use row_pages::RowPages;
 
 /// The keys of the crawls that are fed; the list grows while crawl requests are read.
 pub type Crawls = Arc<Mutex<Vec<u32>>>;
@@ -54,6 +56,8 @@ pub struct Input {
     /// The fields that mappings extract, and the folder of these.
     pub extracted: BTreeSet<String>,
     pub mappings: PathBuf,
+    /// On whose pages rows are listed.
+    pub rows: Arc<RowPages>,
     /// Where broken seeds are listed.
     pub broken_file: PathBuf,
     /// Where lines are listed that repeat the record of another.

@@ -33,4 +33,9 @@ impl MappingRules for RulesOfSet {
         let found = self.0.by_name(mapping);
         found.map_or_else(Vec::new, |found| self.0.continued_fields(found))
     }
+
+    fn lists_rows(&self, mapping: &str) -> bool {
+        let found = self.0.by_name(mapping);
+        found.is_some_and(|found| self.0.lists_rows(found))
+    }
 }

@@ -35,6 +35,11 @@ pub trait MappingRules: Debug + Send + Sync {
 
     /// The fields whose lists continue on further pages of the mapping.
     fn continued_fields(&self, mapping: &str) -> Vec<&str>;
+
+    /// Whether a mapping's pages list rows.
+    fn lists_rows(&self, _mapping: &str) -> bool {
+        false
+    }
 }
 
 /// Mappings of which nothing else is known.
@@ -84,7 +89,20 @@ impl FillRules {
         Leads {
             forks: self.forks(links),
             further: self.further(url, mapping, links),
+            lists_rows: mapping.is_some_and(|mapping| self.lists_rows(mapping))
+                || links.iter().any(|link| self.is_of_rows(link)),
         }
+    }
+
+    fn lists_rows(&self, mapping: &str) -> bool {
+        let mappings = self.mappings.as_ref();
+        mappings.is_some_and(|mappings| mappings.lists_rows(mapping))
+    }
+
+    /// Whether rows are listed on the page of this URL.
+    pub(super) fn is_of_rows(&self, url: &str) -> bool {
+        let mapping = self.mappings.as_ref().and_then(|all| all.mapping_of(url));
+        mapping.is_some_and(|mapping| self.lists_rows(mapping))
     }
 
     fn further(&self, url: &str, mapping: Option<&str>, links: &[String]) -> Vec<String> {
@@ -131,6 +149,8 @@ pub(crate) struct Leads {
     pub(crate) forks: Vec<String>,
     /// The pages of its own mapping, if it has lists that continue there.
     pub(crate) further: Vec<String>,
+    /// It lists rows, or leads to a page that does.
+    pub(crate) lists_rows: bool,
 }
 
 /// Those of a page without links.
@@ -138,6 +158,7 @@ pub(crate) struct Leads {
 pub(crate) static NOWHERE: Leads = Leads {
     forks: Vec::new(),
     further: Vec::new(),
+    lists_rows: false,
 };
 
 /// The values of a page, with what a record's source says of them.

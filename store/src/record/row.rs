@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{FillRules, StoredRecord, has_value, spelling};
+use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
 use crate::listing::{KeyedRow, RowPage};
 use crate::timestamp::iso_time;
 
@@ -26,7 +26,26 @@ pub(crate) struct RowValues<'a> {
     pub(crate) started_at_ms: i64,
 }
 
+/// The member of a record's doubts that says that its pages list rows.
+const LISTS_ROWS: &str = "rows";
+
 impl StoredRecord {
+    /// Notes that the record's pages list rows: these are wanted, however complete the record itself is. Returns
+    /// whether it is new.
+    pub(super) fn note_rows(&mut self, page: &PageValues<'_>, rules: &FillRules) -> bool {
+        let is_new = !self.has_rows()
+            && (page.leads.lists_rows || self.urls.iter().any(|url| rules.is_of_rows(url)));
+        if is_new {
+            self.doubts.insert(LISTS_ROWS.to_owned(), true.into());
+        }
+        is_new
+    }
+
+    /// See [`StoredRecord::note_rows`].
+    pub(super) fn has_rows(&self) -> bool {
+        self.doubts.contains_key(LISTS_ROWS)
+    }
+
     /// Takes the values of a row. Returns whether anything has changed.
     pub(crate) fn take_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> bool {
         let at = iso_time(row.started_at_ms);

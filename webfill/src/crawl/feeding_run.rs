@@ -16,7 +16,7 @@ use super::{Crawl, Opened, findings, flags, put_crawl_if_missing, unusable_store
 use crate::cli::CrawlOptions;
 use crate::control_client::ControlClient;
 use crate::dataset::NamedDataset;
-use crate::feeding::{self, Seeds};
+use crate::feeding::{self, RowPages, Seeds};
 use crate::roles::load_mappings;
 use crate::settings::Settings;
 
@@ -161,6 +161,7 @@ impl Crawl {
         Ok(Crawl {
             spec: flags::spec_of(&options, &settings),
             fields: findings::fields_by_mapping(&mappings),
+            rows: Arc::new(RowPages::of(mappings)),
             options,
             settings,
             seeds,

@@ -221,7 +221,7 @@ impl Feeder {
                 continue;
             }
             self.good += 1;
-            if matches!(taken.put, Put::NothingToDo) {
+            if matches!(taken.put, Put::NothingToDo) && !self.input.rows.are_among(&seed.urls) {
                 continue;
             }
             if let Some(request) = seed.request {

@@ -19,7 +19,7 @@ const STORE_RETRY: Duration = Duration::from_millis(500);
 pub enum Put {
     /// Its URLs are crawled: fields are missing, or the seed has no record.
     Open,
-    /// No field is missing, so its URLs are not crawled.
+    /// No field is missing, so its URLs are crawled only if rows are listed there.
     NothingToDo,
     /// The store refuses the record.
     Refused(String),
