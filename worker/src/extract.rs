@@ -391,6 +391,20 @@ fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError
     }
 }
 
+fn tell_rows_without_key(result: &TaskResult) {
+    let rows = listings::without_key(&result.listings, &result.task.records);
+    if rows > 0 {
+        tracing::warn!(
+            event = "rows_without_key",
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            rows,
+            of = result.rows(),
+            "rows have no value for a field of their key, and become no records"
+        );
+    }
+}
+
 fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult {
     for warning in extraction.truncated.iter().chain(&extraction.warnings) {
         tracing::warn!(
@@ -407,6 +421,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
     result.fields = extraction.fields;
     result.alternatives = extraction.alternatives;
     result.listings = listings::to_store(extraction.listings);
+    tell_rows_without_key(&result);
     result.links = match result.crawl.follow {
         Follow::Mapped => extraction.links,
         Follow::All => extraction.all_links,

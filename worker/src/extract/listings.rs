@@ -1,7 +1,29 @@
 //! The rows that a mapping has found, as the store takes them.
 
-use webfill_mapping::Listing as Found;
-use webfill_store::{ListedRow, Listing};
+use webfill_mapping::{Listing as Found, RECORD_ID};
+use webfill_store::{ListedRow, Listing, has_value};
+
+/// How many rows of a page that was fetched for these records have no key, and become no records.
+pub(super) fn without_key(listings: &[Listing], records: &[String]) -> usize {
+    let of_listing = |listing: &Listing| {
+        let rows = listing.rows.iter();
+        rows.filter(|row| !has_key(listing, row, records)).count()
+    };
+    listings.iter().map(of_listing).sum()
+}
+
+fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
+    let has_part = |name: &String| {
+        let of_record = listing.from_record.iter().find(|(field, _)| field == name);
+        match of_record.map(|(_, field)| field.as_str()) {
+            Some(RECORD_ID) => records.len() == 1,
+            // What the record has is known to the store alone.
+            Some(_) => !records.is_empty(),
+            None => row.fields.get(name).is_some_and(has_value),
+        }
+    };
+    listing.key.iter().all(has_part)
+}
 
 pub(super) fn to_store(found: Vec<Found>) -> Vec<Listing> {
     let stored = found.into_iter().filter_map(|found| {
