@@ -1,9 +1,10 @@
 //! Commands to the database: their time limits, their retries, and what their answers mean.
 //!
-//! Writes are `update` commands with many statements, unordered. A command is answered once a
+//! Writes are `update` and `insert` commands with many statements, unordered. A command is answered once a
 //! majority of the members has the writes in its journal. The driver does not retry such commands
 //! by itself; [`Db::run`] does. This is safe because every statement is idempotent.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use mongodb::bson::raw::cstr;
@@ -103,6 +104,52 @@ impl Db {
             first += count;
         }
         Ok(updated)
+    }
+
+    /// Inserts documents, in as few messages as possible. Those whose keys exist fail as duplicates; after a transient
+    /// error also such that this call has inserted.
+    pub(super) async fn insert(
+        &self,
+        collection: &str,
+        documents: &[RawDocumentBuf],
+    ) -> Result<Updated, Fault> {
+        let mut inserted = Updated::default();
+        let mut first = 0;
+        while first < documents.len() {
+            let count = fitting(&documents[first..]);
+            let some = &documents[first..first + count];
+            let answer = self.run(insert_command(collection, some)).await?;
+            inserted.add(&answer, first);
+            first += count;
+        }
+        Ok(inserted)
+    }
+
+    /// Those of these keys that documents have.
+    pub(super) async fn existing(
+        &self,
+        collection: &str,
+        ids: &[&str],
+    ) -> Result<HashSet<String>, Fault> {
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let collection: Collection<RawDocumentBuf> = self.database.collection(collection);
+        let find = async {
+            let mut cursor = collection
+                .find(doc! {"_id": {"$in": ids}})
+                .projection(doc! {"_id": 1})
+                .batch_size(ANSWERED_AT_ONCE)
+                .await?;
+            let mut found = HashSet::new();
+            while cursor.advance().await? {
+                if let Ok(id) = cursor.current().get_str("_id") {
+                    found.insert(id.to_owned());
+                }
+            }
+            Ok(found)
+        };
+        with_timeout(find).await
     }
 
     /// As [`Db::update`], for statements that create missing documents. If another client creates a
@@ -245,6 +292,19 @@ fn update_command(collection: &str, statements: &[RawDocumentBuf]) -> RawDocumen
     command.append(cstr!("ordered"), false);
     command.append(cstr!("writeConcern"), majority());
     command.append(cstr!("updates"), statements);
+    command
+}
+
+fn insert_command(collection: &str, documents: &[RawDocumentBuf]) -> RawDocumentBuf {
+    let documents: RawArrayBuf = documents
+        .iter()
+        .map(|one| -> &RawDocument { one })
+        .collect();
+    let mut command = RawDocumentBuf::new();
+    command.append(cstr!("insert"), collection);
+    command.append(cstr!("ordered"), false);
+    command.append(cstr!("writeConcern"), majority());
+    command.append(cstr!("documents"), documents);
     command
 }
 

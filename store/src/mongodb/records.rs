@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{RawBson, RawDocument, RawDocumentBuf, rawdoc};
+use mongodb::bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use serde_json::{Map, Value, json};
 
 use super::command::Db;
@@ -419,6 +419,24 @@ impl RecordDocument {
             "u": [{"$set": content}],
             "upsert": self.version.is_none(),
         })
+    }
+
+    /// The document of a record that does not exist yet.
+    fn new_document(&self, key: &str) -> Result<RawDocumentBuf, Fault> {
+        let (dataset, record_id) = parts_of_key(key);
+        let mut new = rawdoc! {"_id": key};
+        for member in &self.content()? {
+            let (name, value) = member.map_err(|error| Fault::InvalidEntry(error.to_string()))?;
+            let plain = match value {
+                RawBsonRef::Document(wrapped) => wrapped.get("$literal").ok().flatten(),
+                _ => None,
+            };
+            new.append(name, plain.unwrap_or(value));
+        }
+        new.append(cstr!("dataset"), dataset);
+        new.append(cstr!("record_id"), record_id);
+        new.append(cstr!("version"), 1_i64);
+        Ok(new)
     }
 
     /// Every member except the parts of the key and `version`. Values from outside stand below `$literal`, where
