@@ -51,7 +51,7 @@ pub fn record_key(dataset: &DatasetName, id: &str) -> String {
 }
 
 /// The dataset and the id of a record, from its key.
-pub(crate) fn parts_of_key(key: &str) -> (&str, &str) {
+pub fn parts_of_key(key: &str) -> (&str, &str) {
     key.split_once('/').unwrap_or((UNNAMED_DATASET, key))
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::dataset_name::{DatasetName, parts_of_key, record_key};
 use crate::record::{MAX_RECORD_ID_BYTES, StoredRecord};
 use crate::reread::Reread;
+use crate::site_clock::clamped;
 use crate::store::Save;
 
 /// The rows that a page lists, to become records of a dataset.
@@ -28,6 +29,12 @@ pub struct ListedRow {
     pub position: u64,
     /// A field without a value is null.
     pub fields: Map<String, Value>,
+}
+
+/// How many rows a page lists; `None`: its mapping has none.
+pub(crate) fn rows_of(listings: &[Listing]) -> Option<i64> {
+    let rows: usize = listings.iter().map(|listing| listing.rows.len()).sum();
+    (!listings.is_empty()).then_some(clamped(rows as u64))
 }
 
 /// The name by which a row's field asks for the id of the page's record.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use webfill_wire::{Delivery, FailedAttempt, Outcome};
 
 use crate::crawl::CrawlId;
-use crate::listing::Listing;
+use crate::listing::{Listing, rows_of};
 use crate::sample::SampleText;
 use crate::validators::Validators;
 
@@ -121,6 +121,11 @@ impl Page {
     /// The page's key, see [`page_id`].
     pub fn id(&self) -> String {
         page_id(&self.app_id, &self.crawl_id, &self.url)
+    }
+
+    /// How many rows it lists; `None`: its mapping has none.
+    pub(crate) fn rows(&self) -> Option<i64> {
+        rows_of(&self.listings)
     }
 
     /// End of the fetch, milliseconds since the epoch.

@@ -97,6 +97,9 @@ pub struct ExportFilter {
     /// Only pages that were [looked at](crate::Page::look) for changes, each with what it is compared by; `look` is
     /// in Base64. Only [`Store::changes`] heeds it.
     pub looks: bool,
+    /// With the fields of the record for which the page of a row was fetched, as `parent_fields`; only
+    /// [`Store::export`] heeds it.
+    pub parents: bool,
 }
 
 /// Why an export ended early.

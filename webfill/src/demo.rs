@@ -186,6 +186,7 @@ fn print_records(store: &str, crawl_id: &str) -> Result<(), Fault> {
         dataset: None,
         extractions: false,
         looks: false,
+        parents: false,
     };
     let mut print = |record: serde_json::Value| {
         tell(format_args!(

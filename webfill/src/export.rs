@@ -44,6 +44,8 @@ pub struct Wanted {
     pub cells: Cells,
     /// With columns that say where records and their values are from.
     pub sources: bool,
+    /// With the id of the record for which the page of a row was fetched, and these of its fields.
+    pub parent: Option<Vec<String>>,
     /// What stands between the entries of a list in a cell; lists are JSON without it.
     pub list_separator: Option<ListSeparator>,
     pub filter: ExportFilter,
@@ -62,6 +64,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
             false => Cells::Plain,
         },
         sources: options.sources,
+        parent: options.with_parent.clone(),
         list_separator: options.list_separator,
         filter: ExportFilter {
             app_id: options.app,
@@ -69,6 +72,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
             dataset: options.dataset.map(|name| name.as_str().to_owned()),
             extractions: false,
             looks: false,
+            parents: options.with_parent.is_some(),
         },
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -140,6 +144,8 @@ fn check(options: &ExportOptions) -> Result<(), Fault> {
         "--list-separator is for records"
     } else if options.sources && !is_of_records {
         "--sources is for records: pages and changes have their URL already"
+    } else if options.with_parent.is_some() && !is_of_records {
+        "--with-parent is for records: only rows of pages have a parent"
     } else if options.sources && options.format == ExportFormat::Jsonl {
         "--sources is for --format csv and parquet: JSON lines have the sources already"
     } else if options.format == ExportFormat::Parquet
@@ -216,7 +222,8 @@ async fn export_json_lines(
     out: impl Write + Send,
 ) -> Result<u64, ExportError> {
     let mut out = BufWriter::new(out);
-    let mut write = |row: Value| {
+    let mut write = |mut row: Value| {
+        keep_wanted_of_parent(&mut row, wanted);
         serde_json::to_writer(&mut out, &row)?;
         out.write_all(b"\n")
     };
@@ -225,11 +232,19 @@ async fn export_json_lines(
     Ok(rows)
 }
 
+fn keep_wanted_of_parent(row: &mut Value, wanted: &Wanted) {
+    let names = wanted.parent.as_deref().unwrap_or_default();
+    if let Some(Value::Object(fields)) = row.get_mut("parent_fields") {
+        fields.retain(|name, _| names.contains(name));
+    }
+}
+
 async fn columns_of(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Column>, ExportError> {
     Ok(match wanted.what {
         ExportWhat::Records => {
             let fields = rows::fields(store, wanted).await?;
-            columns::of_records(&fields, wanted.sources)
+            let parent = rows::fields_of_parent(store, wanted).await?;
+            columns::of_records(&fields, wanted.sources, parent.as_deref())
         }
         what => columns::fixed(what),
     })

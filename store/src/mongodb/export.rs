@@ -1,5 +1,7 @@
 //! Reads a whole collection in the order in which documents were created, while others write.
 
+use std::collections::HashMap;
+
 use mongodb::bson::{Document, RawDocumentBuf, doc};
 use mongodb::{Collection, Cursor};
 use serde_json::{Map, Value};
@@ -64,7 +66,8 @@ async fn read(
         // The receiver may be slow.
         .no_cursor_timeout(true);
     let cursor = with_timeout(async { find.await }).await?;
-    send_all(kind, cursor, steps).await
+    let parents_from = (kind == ExportKind::Records && filter.parents).then_some(db);
+    send_all(kind, cursor, parents_from, steps).await
 }
 
 /// Sends the pages with these keys, step after step; an error is the last one.
@@ -73,16 +76,18 @@ pub(super) async fn read_pages(db: Db, ids: Vec<String>, steps: mpsc::Sender<Ste
         let collection: Collection<RawDocumentBuf> = db.database.collection("pages");
         let find = collection.find(doc! {"_id": {"$in": ids}}).batch_size(STEP);
         let cursor = with_timeout(async { find.await }).await?;
-        send_all(ExportKind::Pages, cursor, &steps).await
+        send_all(ExportKind::Pages, cursor, None, &steps).await
     };
     if let Err(fault) = find.await {
         let _ = steps.send(Err(fault)).await;
     }
 }
 
+/// With a database, rows get the fields of their parents from it.
 async fn send_all(
     kind: ExportKind,
     mut cursor: Cursor<RawDocumentBuf>,
+    parents_from: Option<&Db>,
     steps: &mpsc::Sender<Step>,
 ) -> Result<(), Fault> {
     let mut step = Vec::new();
@@ -92,14 +97,46 @@ async fn send_all(
         step.push(row(kind, cursor.current()));
         if step.len() >= STEP as usize || bytes >= STEP_BYTES {
             bytes = 0;
+            add_parents(parents_from, &mut step).await?;
             if steps.send(Ok(std::mem::take(&mut step))).await.is_err() {
                 return Ok(());
             }
         }
     }
+    add_parents(parents_from, &mut step).await?;
     // If the receiver is gone, it needs no more.
     let _ = steps.send(Ok(step)).await;
     Ok(())
+}
+
+async fn add_parents(db: Option<&Db>, step: &mut [Value]) -> Result<(), Fault> {
+    let Some(db) = db else {
+        return Ok(());
+    };
+    let mut keys: Vec<String> = step.iter().filter_map(parent_of).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let mut fields: HashMap<String, Value> = HashMap::new();
+    for parent in db.find_all("records", &keys).await? {
+        if let (Ok(key), Some(of_parent)) = (
+            parent.get_str("_id"),
+            value::object(&parent).remove("fields"),
+        ) {
+            fields.insert(key.to_owned(), of_parent);
+        }
+    }
+    for row in step {
+        if let Some(of_parent) = parent_of(row).and_then(|key| fields.get(&key)) {
+            row["parent_fields"] = of_parent.clone();
+        }
+    }
+    Ok(())
+}
+
+/// The key of the record for which the page of a row was fetched.
+fn parent_of(record: &Value) -> Option<String> {
+    record["row"]["parent"].as_str().map(str::to_owned)
 }
 
 fn query(kind: ExportKind, filter: &ExportFilter) -> Document {

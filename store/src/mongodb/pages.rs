@@ -197,6 +197,7 @@ fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault>
     stored.append(cstr!("records"), texts(records));
     stored.append(cstr!("fields"), document(&page.fields)?);
     stored.append(cstr!("alternatives"), alternatives(&page.alternatives)?);
+    stored.append(cstr!("rows"), or_null(page.rows()));
     stored.append(cstr!("links"), texts(&page.links));
     stored.append(cstr!("content_type"), or_null(page.content_type.as_deref()));
     stored.append(cstr!("bytes"), clamped(page.bytes));

@@ -12,7 +12,7 @@ use super::pages::{alternatives, date};
 use super::records;
 use super::value::{document, or_null};
 use crate::error::StoreError;
-use crate::listing::RowPage;
+use crate::listing::{RowPage, rows_of};
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{FillRules, Leads};
 use crate::reread::{Reread, RereadAnswer};
@@ -194,6 +194,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
             "template": literal(&reread.template),
             "fields": {"$literal": fields},
             "alternatives": {"$literal": alternatives},
+            "rows": or_null(rows_of(&reread.listings)),
             "unlogged": reread.at_ms,
             "validators": {"$cond": [is_same_mapping, "$validators", null]},
         }}],

@@ -22,7 +22,7 @@ use crate::store::{ExportError, ExportFilter};
 const COLUMNS: &str = "
 SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
     mapping, mapping_version, template, records, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs, tries, headers, document, body, alternatives
+    worker, attrs, tries, headers, document, body, alternatives, rows
 FROM pages";
 
 /// What an extraction is judged by.

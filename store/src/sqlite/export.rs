@@ -27,7 +27,7 @@ pub(super) const STEP_BYTES: usize = 1 << 20;
 const PAGES: &str = "
 SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
     mapping, mapping_version, template, records, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs, tries, headers, document, body, alternatives
+    worker, attrs, tries, headers, document, body, alternatives, rows
 FROM pages
 WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3) AND ?4 IS NULL
 ORDER BY rowid";
@@ -38,6 +38,12 @@ SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, mis
        row
 FROM records";
 
+/// The same with the fields of a row's parent.
+const RECORDS_AND_PARENTS: &str = "
+SELECT rowid, _id, dataset, record_id, fields, sources, candidates, history, missing, resolved_at, urls, doubts,
+       row, (SELECT fields FROM records AS parent WHERE parent._id = records.row ->> '$.parent') AS parent_fields
+FROM records";
+
 const RECORDS: &str = "
 WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NULL) OR EXISTS (
     SELECT 1 FROM crawl_records JOIN crawls ON crawls.key = crawl
@@ -45,7 +51,8 @@ WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NUL
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 15] = [
+const JSON_COLUMNS: [&str; 16] = [
+    "parent_fields",
     "doubts",
     "alternatives",
     "records",
@@ -91,6 +98,7 @@ pub(super) async fn export(
 fn read_table(path: &Path, kind: ExportKind, filter: &ExportFilter, steps: &mpsc::Sender<Step>) {
     let sql = match kind {
         ExportKind::Pages => PAGES.to_owned(),
+        ExportKind::Records if filter.parents => [RECORDS_AND_PARENTS, RECORDS].concat(),
         ExportKind::Records => [RECORD_COLUMNS, RECORDS].concat(),
     };
     let read = || -> Result<(), StoreError> {
@@ -153,7 +161,7 @@ pub(super) fn row_object(row: &Row<'_>, bytes: &mut usize) -> Result<Map<String,
                 Value::String(BASE64.encode(blob))
             }
             // Most records are none.
-            _ if name == "row" => continue,
+            _ if name == "row" || name == "parent_fields" => continue,
             _ => Value::Null,
         };
         object.insert(name.to_owned(), value);

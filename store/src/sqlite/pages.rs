@@ -19,9 +19,9 @@ const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
-    template, records, document, validators, look, alternatives, position)
+    template, records, document, validators, look, alternatives, rows, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
@@ -35,7 +35,7 @@ ON CONFLICT (_id) DO UPDATE SET
     epoch = excluded.epoch, task = excluded.task, mapping_version = excluded.mapping_version,
     template = excluded.template, records = excluded.records, document = excluded.document,
     validators = excluded.validators, look = excluded.look,
-    alternatives = excluded.alternatives,
+    alternatives = excluded.alternatives, rows = excluded.rows,
     position = CASE
         -- The same save, repeated.
         WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
@@ -163,6 +163,7 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
         validators,
         page.look,
         alternatives,
+        page.rows(),
     ])?;
     Ok(())
 }

@@ -47,6 +47,7 @@ pub(crate) async fn an_export_keeps_to_its_filter(clients: &Clients) {
         dataset: None,
         extractions: false,
         looks: false,
+        parents: false,
     };
     let expected = [
         (filter(None, None), 3),

@@ -30,6 +30,10 @@ pub struct ExportOptions {
     /// In CSV and Parquet, add columns with the URLs of each record, and with the page that each value is from
     #[arg(long)]
     pub sources: bool,
+    /// With each row of a page, the record for which the page was fetched: its id as `parent`, and these of its
+    /// fields, such as `--with-parent=city,name`
+    #[arg(long, value_name = "FIELDS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    pub with_parent: Option<Vec<String>>,
     /// In CSV, write lists that pages have brought with this between their values, such as `;`, instead of as JSON
     #[arg(long, value_name = "TEXT")]
     pub list_separator: Option<ListSeparator>,

@@ -2,6 +2,7 @@
 //! these are.
 
 use serde_json::{Number, Value};
+use webfill_store::parts_of_key;
 use webfill_values::Decimal;
 
 use crate::cli::ExportWhat;
@@ -31,6 +32,10 @@ pub enum Of {
     Source(String),
     /// The URLs that a record came with.
     Urls,
+    /// The id of the record for which the page of a row was fetched.
+    ParentId,
+    /// A field of it.
+    OfParent(String),
 }
 
 /// Of which kind values are.
@@ -57,7 +62,7 @@ pub enum Kind {
 use Kind::{Integer, Json, Text, Texts, Time};
 
 /// The columns of pages. Other programs rely on them.
-pub const PAGES: [(&str, Kind); 29] = [
+pub const PAGES: [(&str, Kind); 30] = [
     ("_id", Text),
     ("app_id", Text),
     ("crawl_id", Text),
@@ -87,6 +92,7 @@ pub const PAGES: [(&str, Kind); 29] = [
     ("template", Text),
     ("records", Texts),
     ("alternatives", Json),
+    ("rows", Integer),
 ];
 
 /// The columns of changes.
@@ -112,6 +118,9 @@ pub const BEHIND_FIELDS: [(&str, Kind); 3] =
 /// How columns of sources begin, and those of fields whose names are taken.
 pub const SOURCE: &str = "source.";
 pub const FIELDS: &str = "fields.";
+
+/// How columns of a row's parent begin.
+pub const PARENT: &str = "parent.";
 
 /// A field that records have or miss.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,7 +155,7 @@ fn member((name, kind): &(&'static str, Kind)) -> Column {
 }
 
 /// The columns of records. A field with the name of another column gets a prefix.
-pub fn of_records(fields: &[Field], with_sources: bool) -> Vec<Column> {
+pub fn of_records(fields: &[Field], with_sources: bool, parent: Option<&[Field]>) -> Vec<Column> {
     let column = |name: &str, of, kind| Column {
         name: name.to_owned(),
         of,
@@ -158,7 +167,8 @@ pub fn of_records(fields: &[Field], with_sources: bool) -> Vec<Column> {
     let is_taken = |name: &str| {
         let is_behind = BEHIND_FIELDS.iter().any(|(behind, _)| *behind == name);
         let is_of_sources = with_sources && (name == "urls" || name.starts_with(SOURCE));
-        name == "id" || is_behind || is_of_sources || name.starts_with(FIELDS)
+        let is_of_parent = parent.is_some() && (name == "parent" || name.starts_with(PARENT));
+        name == "id" || is_behind || is_of_sources || is_of_parent || name.starts_with(FIELDS)
     };
     for field in fields {
         let name = match is_taken(&field.name) {
@@ -173,6 +183,13 @@ pub fn of_records(fields: &[Field], with_sources: bool) -> Vec<Column> {
         });
     }
     columns.extend(BEHIND_FIELDS.iter().map(member));
+    if let Some(parent) = parent {
+        columns.push(column("parent", Of::ParentId, Text));
+        for Field { name, kind, .. } in parent {
+            let of = Of::OfParent(name.clone());
+            columns.push(column(&format!("{PARENT}{name}"), of, kind.unwrap_or(Text)));
+        }
+    }
     if with_sources {
         columns.push(column("urls", Of::Urls, Texts));
         for Field { name, .. } in fields {
@@ -193,6 +210,11 @@ impl Column {
             Of::Field(name) => row["fields"][name].clone(),
             Of::Source(name) => row["sources"][name]["url"].clone(),
             Of::Urls => Value::from(urls_of_record(row)),
+            Of::ParentId => match row["row"]["parent"].as_str() {
+                Some(key) => parts_of_key(key).1.into(),
+                None => Value::Null,
+            },
+            Of::OfParent(name) => row["parent_fields"][name].clone(),
         }
     }
 }
@@ -313,6 +335,8 @@ mod tests {
             "a",
             "fields.id",
             "dataset",
+            "parent",
+            "parent.a",
         ];
         let fields: Vec<Field> = names
             .map(|name| Field {
@@ -322,7 +346,7 @@ mod tests {
                 decimals: None,
             })
             .into();
-        let columns = of_records(&fields, true);
+        let columns = of_records(&fields, true, Some(&fields));
         let names: std::collections::HashSet<&str> =
             columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names.len(), columns.len());

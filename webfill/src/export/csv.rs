@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 use super::Cells;
-use super::columns::{Column, FIELDS, Of, SOURCE};
+use super::columns::{Column, FIELDS, Of, PARENT, SOURCE};
 use super::numbers::spelled;
 use crate::seeds::{ListSeparator, exported};
 
@@ -78,7 +78,7 @@ fn marked(value: Value) -> Value {
 
 /// Names of fields come from the user's data; with a prefix they are no formula.
 fn name(column: &Column, cells: Cells) -> Cow<'_, str> {
-    let is_prefixed = [FIELDS, SOURCE]
+    let is_prefixed = [FIELDS, SOURCE, PARENT]
         .iter()
         .any(|prefix| column.name.starts_with(prefix));
     match is_prefixed {

@@ -52,6 +52,34 @@ async fn each_change(
     }
 }
 
+/// The wanted fields of rows' parents, in the order in which they are asked for, each with the kind of its values;
+/// `None` if parents are not wanted.
+pub async fn fields_of_parent(
+    store: &dyn Store,
+    wanted: &Wanted,
+) -> Result<Option<Vec<Field>>, ExportError> {
+    let Some(names) = &wanted.parent else {
+        return Ok(None);
+    };
+    let mut values: Vec<Values> = names.iter().map(|_| Values::default()).collect();
+    let mut note = |row: Value| {
+        for (name, values) in names.iter().zip(&mut values) {
+            values.note(&row["parent_fields"][name]);
+        }
+        Ok(())
+    };
+    if !names.is_empty() {
+        each(store, wanted, &mut note).await?;
+    }
+    let fields = names.iter().zip(values).map(|(name, values)| Field {
+        name: name.clone(),
+        kind: values.kind(),
+        has_lists: false,
+        decimals: None,
+    });
+    Ok(Some(fields.collect()))
+}
+
 /// The fields that records have or miss, in order of appearance, each with the kind of its values.
 pub async fn fields(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Field>, ExportError> {
     let mut fields: Vec<(Field, Values)> = Vec::new();

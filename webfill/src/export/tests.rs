@@ -31,6 +31,7 @@ fn wanted(what: ExportWhat, format: ExportFormat) -> Wanted {
         format,
         cells: Cells::Plain,
         sources: false,
+        parent: None,
         list_separator: None,
         filter: ExportFilter::default(),
     }

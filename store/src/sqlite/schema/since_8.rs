@@ -65,4 +65,5 @@ ALTER TABLE records ADD COLUMN doubts TEXT NOT NULL DEFAULT '{}'; -- {pages: {ur
 /// What version 13 added: records that are rows of pages.
 pub(super) const ROWS: &str = "
 ALTER TABLE records ADD COLUMN row TEXT; -- where it was seen last, {url, position, mapping, mapping_version, parent, at}
+ALTER TABLE pages ADD COLUMN rows INTEGER; -- how many it lists; NULL: its mapping has none
 ";

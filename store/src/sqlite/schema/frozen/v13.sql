@@ -97,7 +97,7 @@ CREATE TABLE pages (
     links TEXT NOT NULL,         -- [url]
     headers TEXT,                -- {name: [value]}
     body TEXT
-, epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]', document TEXT, validators TEXT, look BLOB, alternatives TEXT) STRICT;
+, epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]', document TEXT, validators TEXT, look BLOB, alternatives TEXT, rows INTEGER) STRICT;
 CREATE TABLE records (
     _id TEXT PRIMARY KEY,        -- dataset, '/', record id
     dataset TEXT NOT NULL,
