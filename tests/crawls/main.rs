@@ -67,6 +67,7 @@ mod retrying;
 mod robots;
 mod robots_directives;
 mod robots_redirects;
+mod rows;
 mod scripted;
 mod seeds;
 mod settings;

@@ -1,0 +1,365 @@
+//! Rows: pages that list many things, each of which becomes a record.
+
+mod rating_site;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bson::Bson;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::documents::Documents;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Web, page, redirect, status};
+use webfill_tests::workplace::Workplace;
+
+use rating_site::{HOST, Ratings, mapping, url};
+
+fn workplace(ratings: Ratings) -> Workplace {
+    let work = Workplace::new();
+    work.write_json("mappings/profile.json", &mapping());
+    work.write_lines("users.jsonl", &ratings.seeds());
+    work
+}
+
+fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
+    let crawl = work.crawl_without_delay(web).args(["--delay", "0"]);
+    let seeds = work.path("users.jsonl");
+    crawl
+        .instead("--store", store)
+        .args(["--dataset", "users", "--depth", "2", "--seeds"])
+        .arg(seeds)
+}
+
+fn sqlite(work: &Workplace) -> String {
+    format!("sqlite:{}", work.path("store.db").display())
+}
+
+fn export(store: &str, args: &[&str]) -> String {
+    let export = Run::new(["export", "records", "--store", store]).args(args);
+    export.finish().expect(0).stdout
+}
+
+fn lines(store: &str, args: &[&str]) -> Vec<Value> {
+    let text = export(store, args);
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The rows that are stored, in the form of [`Ratings::truth`].
+fn stored(store: &str) -> BTreeMap<String, Value> {
+    let mut rows = BTreeMap::new();
+    for record in lines(store, &["--dataset", "ratings"]) {
+        let (id, row) = (&record["record_id"], &record["row"]);
+        let [user, item] = ["user", "item"].map(|name| record["fields"][name].as_str().unwrap());
+        assert_eq!(*id, format!("{user}/{item}"), "{record}");
+        let row = json!({
+            "stars": record["fields"]["stars"],
+            "url": row["url"],
+            "position": row["position"],
+            "parent": row["parent"],
+        });
+        let other = rows.insert(id.as_str().unwrap().to_owned(), row);
+        assert!(other.is_none(), "twice: {id}");
+    }
+    rows
+}
+
+/// A query of docs/progress.md, as it is written there, for the crawl of these tests.
+fn documented_query(heading: &str, language: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/progress.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap();
+    let query = section.split(&format!("```{language}\n")).nth(1).unwrap();
+    query.split("```").next().unwrap().replace("people", "test")
+}
+
+/// How many pages of each user are done, and how many there are, by the query that is documented.
+fn progress(store: &str) -> BTreeMap<String, (i64, i64)> {
+    let path = store.strip_prefix("sqlite:").unwrap();
+    let connection = Connection::open(path).unwrap();
+    let query = documented_query("Pages of each list", "sql");
+    let mut query = connection.prepare(&query).unwrap();
+    let row = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(String, (i64, i64))> {
+        Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
+    };
+    let rows = query.query_map([], row).unwrap();
+    rows.map(|row| row.unwrap()).collect()
+}
+
+/// The same in MongoDB.
+fn progress_in_mongodb(uri: &str) -> BTreeMap<String, (i64, i64)> {
+    let query = documented_query("Pages of each list", "js");
+    let stages = query.trim().strip_prefix("db.pages.aggregate(").unwrap();
+    let stages: Vec<Value> = serde_json::from_str(stages.strip_suffix(')').unwrap()).unwrap();
+    let stages = stages.into_iter().map(|stage| match Bson::try_from(stage) {
+        Ok(Bson::Document(stage)) => stage,
+        other => panic!("a stage is a document, not {other:?}"),
+    });
+    let found = Documents::open(uri).aggregate("pages", stages.collect());
+    let row = |row: &Value| {
+        let number = |name: &str| row[name].as_i64().unwrap();
+        let record = row["_id"].as_str().unwrap().to_owned();
+        (record, (number("done"), number("pages")))
+    };
+    found.iter().map(row).collect()
+}
+
+fn all_done(ratings: Ratings) -> BTreeMap<String, (i64, i64)> {
+    let of_user = |user| {
+        let pages = Ratings::pages_of(user) as i64;
+        (format!("users/u{user}"), (pages, pages))
+    };
+    (0..ratings.users).map(of_user).collect()
+}
+
+fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
+    let ratings = Ratings { users: 9 };
+    let web = Web::start();
+    Ratings::serve(&web);
+    let run = crawl(work, &web, store).finish().expect(0);
+    assert_eq!(stored(store), ratings.truth());
+    assert_eq!(web.visits().pages().len(), ratings.pages());
+    let summary = run.summary().json.clone();
+    assert_eq!(summary["records"]["resolved"], 9, "{summary}");
+    let sorted = || {
+        let mut all = lines(store, &["--dataset", "ratings"]);
+        all.sort_by_key(|record| record["_id"].to_string());
+        all
+    };
+    let first = sorted();
+    crawl(work, &web, store).finish().expect(0);
+    assert_eq!(web.visits().pages().len(), ratings.pages());
+    assert_eq!(sorted(), first, "the same crawl again changes nothing");
+    // All of it again, as another crawl: users are known by now, and their lists are still wanted.
+    crawl(work, &web, store)
+        .instead("--crawl", "again")
+        .finish()
+        .expect(0);
+    assert_eq!(web.visits().pages().len(), 2 * ratings.pages());
+    assert_eq!(stored(store), ratings.truth());
+}
+
+#[test]
+fn rows_of_a_listing_are_stored_each_once_and_none_shifted() {
+    let work = workplace(Ratings { users: 9 });
+    rows_are_stored_each_once_and_none_shifted(&sqlite(&work), &work);
+}
+
+#[needs(mongod)]
+#[test]
+fn rows_of_a_listing_are_stored_each_once_and_none_shifted_in_mongodb() {
+    let database = fresh_database();
+    let work = workplace(Ratings { users: 9 });
+    rows_are_stored_each_once_and_none_shifted(database.uri(), &work);
+}
+
+fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
+    let ratings = Ratings { users: 9 };
+    let web = Web::start();
+    Ratings::serve(&web);
+    for asked in [5, 12, 17] {
+        let running = crawl(work, &web, store).start();
+        web.log().wait_until("some pages are asked for", |visits| {
+            visits.pages().len() >= asked
+        });
+        for process in running.processes() {
+            process.signal(Signal::KILL);
+        }
+        running.finish();
+        let truth = ratings.truth();
+        for (id, row) in stored(store) {
+            assert_eq!(Some(&row), truth.get(&id), "{id}");
+        }
+    }
+    crawl(work, &web, store).finish().expect(0);
+    assert_eq!(stored(store), ratings.truth());
+}
+
+#[test]
+fn kills_lose_and_double_no_row_of_a_listing() {
+    let work = workplace(Ratings { users: 9 });
+    kills_lose_and_double_no_row(&sqlite(&work), &work);
+}
+
+#[needs(mongod)]
+#[test]
+fn kills_lose_and_double_no_row_of_a_listing_in_mongodb() {
+    let database = fresh_database();
+    let work = workplace(Ratings { users: 9 });
+    kills_lose_and_double_no_row(database.uri(), &work);
+    let done = all_done(Ratings { users: 9 });
+    assert_eq!(progress_in_mongodb(database.uri()), done);
+}
+
+fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
+    let web = Web::start();
+    Ratings::serve(&web);
+    crawl(work, &web, store).finish().expect(0);
+    let rows = Ratings { users: 2 }.truth().len();
+    let args = ["--dataset", "ratings", "--with-parent=city,name"];
+    let csv = export(store, &[&args[..], &["--format", "csv"]].concat());
+    assert_eq!(csv.lines().count(), rows + 1, "{csv}");
+    let header = "id,item,stars,user,missing,resolved_at,dataset,parent,parent.city,parent.name";
+    let mut columns: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    columns[1..4].sort_unstable();
+    assert_eq!(columns.join(","), header);
+    let first = csv.lines().find(|line| line.starts_with("u1/item0,"));
+    let first = first.unwrap_or_else(|| panic!("{csv}"));
+    assert!(first.ends_with(",ratings,u1,City 1,Name 1"), "{first}");
+    for record in lines(store, &args) {
+        let user = record["fields"]["user"].as_str().unwrap();
+        let number = user.trim_start_matches('u');
+        assert_eq!(record["parent_fields"]["name"], format!("Name {number}"));
+        assert!(record["row"]["url"].is_string() && record["row"]["position"].is_u64());
+    }
+    let file = work.path("ratings.parquet");
+    let parquet = Run::new(["export", "records", "--store", store, "--format", "parquet"])
+        .args(args)
+        .arg("--output")
+        .arg(&file);
+    parquet.finish().expect(0);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    let refused = Run::new(["export", "pages", "--store", store, "--with-parent"]).finish();
+    assert!(refused.expect(2).one_sentence().contains("--with-parent"));
+}
+
+#[test]
+fn exports_have_a_row_for_each_row_of_a_listing() {
+    let work = workplace(Ratings { users: 2 });
+    exports_have_a_row_for_each_row(&sqlite(&work), &work);
+}
+
+#[needs(mongod)]
+#[test]
+fn exports_have_a_row_for_each_row_of_a_listing_in_mongodb() {
+    let database = fresh_database();
+    let work = workplace(Ratings { users: 2 });
+    exports_have_a_row_for_each_row(database.uri(), &work);
+}
+
+#[test]
+fn rows_that_are_too_much_are_left_out_and_said() {
+    let web = Web::start();
+    let site = Ratings::serve(&web);
+    let row = |item: &str| format!("<tr class=\"rating\"><td><a>{item}</a><td><b>1</b>");
+    let large = "x".repeat((1 << 20) + 10);
+    let table = format!("<table>{}{}{}</table>", row("a"), row(&large), row("b"));
+    site.serve("/users/0", page("Ratings").html(table));
+    let work = workplace(Ratings { users: 1 });
+    crawl(&work, &web, &sqlite(&work)).finish().expect(0);
+    let ids: Vec<String> = stored(&sqlite(&work)).into_keys().collect();
+    assert_eq!(ids, ["u0/a", "u0/b"]);
+    let logs = work.logs();
+    let mut warnings = logs
+        .values()
+        .flatten()
+        .filter_map(|line| line["warning"].as_str());
+    assert!(
+        warnings.any(|warning| warning.contains("rows of ratings")),
+        "{logs:?}"
+    );
+}
+
+/// What fails is tried again by one command.
+#[test]
+fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
+    let ratings = Ratings { users: 9 };
+    let web = Web::start();
+    let site = Ratings::serve(&web);
+    for number in 2..=4 {
+        site.serve(&format!("/users/1?page={number}"), status(404));
+    }
+    let work = workplace(ratings);
+    let store = sqlite(&work);
+    crawl(&work, &web, &store).finish().expect(0);
+    let mut expected = ratings.truth();
+    expected.retain(|_, row| {
+        !row["url"]
+            .as_str()
+            .unwrap()
+            .contains(&format!("{HOST}/users/1?"))
+    });
+    assert_eq!(stored(&store), expected);
+    let mut done = all_done(ratings);
+    done.insert("users/u1".to_owned(), (1, 4));
+    assert_eq!(progress(&store), done);
+    Ratings::serve(&web);
+    for number in 2..=4 {
+        site.serve(&format!("/users/1?page={number}"), Ratings::page(1, number));
+    }
+    crawl(&work, &web, &store)
+        .args(["--retry", "http_error"])
+        .finish()
+        .expect(0);
+    assert_eq!(stored(&store), ratings.truth());
+    assert_eq!(progress(&store), all_done(ratings));
+    assert_eq!(
+        web.visits()
+            .of_path(url(0, 1).trim_start_matches("http://ratings.example"))
+            .len(),
+        1
+    );
+}
+
+/// As the site of the seed does: for a while it answers 403, a redirect to another host, or one line of JavaScript.
+#[test]
+fn a_site_that_refuses_for_a_while_costs_no_row_and_doubles_none() {
+    let ratings = Ratings { users: 40 };
+    let web = Web::start();
+    let site = Ratings::serve(&web);
+    let (asked, refusals) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let told = Arc::clone(&refusals);
+    site.otherwise(move |request| {
+        let Some((user, number)) = Ratings::asked(request) else {
+            return status(404).into();
+        };
+        let asked = asked.fetch_add(1, Ordering::SeqCst);
+        if asked % 30 < 24 {
+            return Ratings::page(user, number).into();
+        }
+        told.fetch_add(1, Ordering::SeqCst);
+        match asked / 30 % 3 {
+            0 => status(403).into(),
+            1 => redirect("http://login.example/wall?captcha=1").into(),
+            _ => page_of_script().into(),
+        }
+    });
+    web.site("login.example")
+        .otherwise(|_| page("Log in").into());
+    let work = workplace(ratings);
+    let store = sqlite(&work);
+    crawl(&work, &web, &store).finish().expect(0);
+    for _ in 0..6 {
+        if stored(&store) == ratings.truth() {
+            break;
+        }
+        crawl(&work, &web, &store)
+            .args([
+                "--retry",
+                "http_error",
+                "--retry",
+                "blocked",
+                "--retry",
+                "redirected",
+            ])
+            .finish()
+            .expect(0);
+    }
+    assert!(refusals.load(Ordering::SeqCst) > 12);
+    assert_eq!(stored(&store), ratings.truth());
+    assert_eq!(progress(&store), all_done(ratings));
+}
+
+fn page_of_script() -> Page {
+    let script = "<script>document.cookie='v=1';location.reload()</script>";
+    webfill_tests::site::document("text/html", script)
+}
