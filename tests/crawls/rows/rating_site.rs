@@ -32,7 +32,7 @@ impl Ratings {
         let rows = Ratings::pages_of(user) * SIZE - user % SIZE;
         let rating = |index: usize| Rating {
             item: (index % 7 != 3).then(|| format!("item{index}")),
-            stars: (index % 3 != 1).then_some(((user + index) % 5 + 1) as u64),
+            stars: (index % 3 != 1 || index % 7 == 3).then_some(((user + index) % 5 + 1) as u64),
         };
         (0..rows).map(rating).collect()
     }
@@ -44,12 +44,13 @@ impl Ratings {
             "<p class=\"name\">Name {user}</p><p class=\"count\">{}</p><table>",
             all.len()
         );
-        for rating in all.iter().skip((number - 1) * SIZE).take(SIZE) {
+        let on_page = all.iter().enumerate().skip((number - 1) * SIZE).take(SIZE);
+        for (index, rating) in on_page {
             let item = rating.item.iter();
             let item = item.map(|item| format!("<a href=\"/items/{item}\">{item}</a>"));
             let stars = rating.stars.map(|stars| format!("<b>{stars}</b>"));
             html += &format!(
-                "<tr class=\"rating\"><td>{}</td><td>{}</td></tr>",
+                "<tr class=\"rating\"><td>{index}.</td><td>{}</td><td>{}</td></tr>",
                 item.collect::<String>(),
                 stars.unwrap_or_default()
             );
@@ -116,15 +117,15 @@ pub(super) fn mapping() -> Value {
     json!({
         "name": "ratings",
         "url_patterns": [{"type": "regex", "pattern": format!("^http://{HOST}/users/")}],
-        "url_parsers": [{"processors": [css("p.count"), {"type": "text"}, pages]}],
-        "fields": [{"name": "name", "processors": [css("p.name"), {"type": "text"}, {"type": "trim"}]}],
+        "url_parsers": [{"processors": [css("p.count"), pages]}],
+        "fields": [{"name": "name", "processors": [css("p.name"), {"type": "trim"}]}],
         "rows": [{
             "dataset": "ratings",
             "select": [css("tr.rating")],
             "fields": [
                 {"name": "user", "from": "record", "record_field": "_id"},
-                {"name": "item", "processors": [css("a"), {"type": "text"}, {"type": "trim"}]},
-                {"name": "stars", "processors": [css("b"), {"type": "text"}, {"type": "number"}]},
+                {"name": "item", "processors": [css("a"), {"type": "trim"}]},
+                {"name": "stars", "processors": [css("b"), {"type": "number"}]},
             ],
             "key": ["user", "item"],
         }],
