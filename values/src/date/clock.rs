@@ -138,7 +138,9 @@ fn at(text: &str, begin: usize, length: usize) -> Option<(usize, Digits)> {
         || rest.starts_with(['h', 'H'])
         || (rest.starts_with('.') && is_with_point(&text[..begin], &rest[1..]));
     // `8 h 30`: in French there are spaces.
-    let spaced = rest.strip_prefix(" h ").filter(|behind| digit_count(behind) == 2);
+    let spaced = rest
+        .strip_prefix(" h ")
+        .filter(|behind| digit_count(behind) == 2);
     if is_sign && digit_count(&rest[1..]) == 2 {
         digits.minute = rest[1..3].parse().ok()?;
         end += 3;
