@@ -35,7 +35,7 @@ pub enum Of {
     /// The id of the record for which the page of a row was fetched.
     ParentId,
     /// A field of it.
-    OfParent(String),
+    ParentField(String),
 }
 
 /// Of which kind values are.
@@ -186,7 +186,7 @@ pub fn of_records(fields: &[Field], with_sources: bool, parent: Option<&[Field]>
     if let Some(parent) = parent {
         columns.push(column("parent", Of::ParentId, Text));
         for Field { name, kind, .. } in parent {
-            let of = Of::OfParent(name.clone());
+            let of = Of::ParentField(name.clone());
             columns.push(column(&format!("{PARENT}{name}"), of, kind.unwrap_or(Text)));
         }
     }
@@ -214,7 +214,7 @@ impl Column {
                 Some(key) => parts_of_key(key).1.into(),
                 None => Value::Null,
             },
-            Of::OfParent(name) => row["parent_fields"][name].clone(),
+            Of::ParentField(name) => row["parent_fields"][name].clone(),
         }
     }
 }
