@@ -23,9 +23,6 @@ pub struct Listing {
     /// the record's, or [`crate::RECORD_ID`].
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub from_record: Map<String, Value>,
-    /// Once all pages of the listing are read, rows that it had before and has no more are gone.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub complete: bool,
     /// Rows were left out because the page has too many, or too much.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
@@ -62,7 +59,6 @@ fn listing(rule: &RowRule, run: &Run<'_>, bytes: &mut usize) -> Result<Listing, 
         dataset: rule.dataset.clone(),
         key: rule.key.clone(),
         from_record: from_record(rule),
-        complete: rule.is_complete,
         ..Listing::default()
     };
     let elements = run.with_most_values(run.limits.rows, || {

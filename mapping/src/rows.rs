@@ -17,8 +17,6 @@ pub(crate) struct RowRule {
     pub(crate) fields: Vec<RowField>,
     /// The fields that tell one row from another, wherever they are listed.
     pub(crate) key: Vec<String>,
-    /// A listing that was read to its end has all rows: those that it had before are gone.
-    pub(crate) is_complete: bool,
 }
 
 /// One field of a row.
@@ -55,7 +53,6 @@ pub(crate) const ROW_KEYS: &[Key] = &[
     required("select"),
     required("fields"),
     required("key"),
-    optional("complete"),
 ];
 pub(crate) const ROW_FIELD_KEYS: &[Key] = &[
     required("name"),
@@ -90,7 +87,6 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
     let object = reader.object(at, ROW_KEYS)?;
     reader.text_of(&object, "description");
     let dataset = read_dataset(&object, reader);
-    let is_complete = reader.boolean_of(&object, "complete").unwrap_or(false);
     let select = object
         .get("select")
         .map(|chain| read_chain(&chain, reader, selectors));
@@ -117,7 +113,6 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         select: select?,
         fields,
         key,
-        is_complete,
     })
 }
 

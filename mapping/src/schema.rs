@@ -243,11 +243,6 @@ fn rows() -> Value {
             "items": {"type": "string", "pattern": FIELD_NAME},
             "description": "The fields that tell one row from another: the same key is the same record.",
         }),
-        "complete" => json!({
-            "type": "boolean",
-            "default": false,
-            "description": "true: a listing that was read to its end has all rows; those that it had before and has no more are gone.",
-        }),
         _ => text("What these rows are."),
     })
 }

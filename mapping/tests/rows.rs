@@ -92,10 +92,7 @@ fn what_a_row_lacks_is_null_in_it_and_shifts_nothing() {
     );
     let positions: Vec<usize> = found.rows.iter().map(|row| row.position).collect();
     assert_eq!(positions, [0, 1, 2, 3, 5], "an empty element is no row");
-    assert_eq!(
-        (found.dataset.as_str(), found.complete, found.cut),
-        ("ratings", false, false)
-    );
+    assert_eq!((found.dataset.as_str(), found.cut), ("ratings", false));
     assert_eq!(found.key, ["item"]);
 }
 
@@ -103,7 +100,6 @@ fn what_a_row_lacks_is_null_in_it_and_shifts_nothing() {
 fn fields_come_from_the_page_its_url_and_its_record_as_well() {
     let rows = json!([{
         "dataset": "ratings",
-        "complete": true,
         "select": css("li"),
         "fields": [
             {"name": "item", "processors": css("a")},
@@ -124,7 +120,6 @@ fn fields_come_from_the_page_its_url_and_its_record_as_well() {
     let row =
         |item: &str| json!({"item": item, "name": "Ada", "user": "7", "owner": null, "city": null});
     assert_eq!(values(&found), [row("A"), row("B")]);
-    assert!(found.complete);
     let from_record = Value::Object(found.from_record);
     assert_eq!(from_record, json!({"owner": "_id", "city": "city"}));
 }
