@@ -78,7 +78,7 @@ fn chain(path: &str, length: u64, next: &str, content: String) -> String {
     }
 }
 
-pub const TRAPS: [Row; 24] = [
+pub const TRAPS: [Row; 28] = [
     ("session-counter", "/p?sid=0", |_, visit| {
         let next = |n| {
             format!(
@@ -248,6 +248,28 @@ pub const TRAPS: [Row; 24] = [
             links([format!("/cal?month={}", at + 1), format!("/denied/{at}")])
         )
     }),
+    ("over-hosts", "/a/", |path, _| {
+        let next = format!("http://over-hosts-back.example{path}");
+        format!(
+            "<p>Moved</p>{}",
+            links([next + &token(number(path) + 1) + "/"])
+        )
+    }),
+    ("over-hosts-back", "/b/", |path, _| {
+        let next = format!("http://over-hosts.example{path}");
+        format!(
+            "<p>Moved back</p>{}",
+            links([next + &token(number(path) + 1) + "/"])
+        )
+    }),
+    ("word-folders", "/start", |_, visit| {
+        let next = format!("/{}/{}/", name(2 * visit), name(2 * visit + 1));
+        format!("<p>The shop, seen {visit} times</p>{}", links([next]))
+    }),
+    ("word-folders-alike", "/start", |_, visit| {
+        let next = |n| format!("/{}/{}/", name(3 * visit + n), name(visit));
+        format!("<p>Welcome</p>{}", links([next(0), next(1)]))
+    }),
     ("pixel", "/cal?week=1", |path, visit| {
         let at = number(path);
         format!(
@@ -260,7 +282,7 @@ pub const TRAPS: [Row; 24] = [
 /// How many pages each honest site has; at the end of the list its next page is missing.
 pub const HONEST: u64 = 130;
 
-pub const SITES: [Row; 21] = [
+pub const SITES: [Row; 24] = [
     ("list-of-names", "/list?page=0", |path, _| {
         let at = number(path);
         let items: String = (0..10)
@@ -465,6 +487,26 @@ pub const SITES: [Row; 21] = [
                 name(3 * at)
             ),
         )
+    }),
+    ("prices-in-folders", "/start", |_, visit| {
+        let text = format!("<p>{} EUR</p>", number(&token(visit)) % 9_000);
+        match visit < HONEST {
+            true => text + &links([format!("/{}/{}/", name(visit), name(visit + 7))]),
+            false => text,
+        }
+    }),
+    ("things-in-folders", "/start", |_, visit| {
+        let text = format!("<p>{} of {}</p>", name(visit + 3), name(visit + 5));
+        match visit < HONEST {
+            true => text + &links([format!("/{}/{}/", name(visit), name(visit + 7))]),
+            false => text,
+        }
+    }),
+    ("items-elsewhere", "/links?page=0", |path, _| {
+        let at = number(path);
+        let item = |n: u64| format!("<a href='http://others.example/item/{n}'>{}</a>", name(n));
+        let items: String = (10 * at..10 * at + 10).map(item).collect();
+        chain(path, HONEST - 1, "/links?page=N", items)
     }),
     ("translations", "/text?lang=en&page=0", |path, _| {
         let at = number(path);

@@ -118,7 +118,7 @@ impl Repeats {
         Some(match is_repeated {
             true => format!("the page shows what {} others of its site show", SAME - 1),
             false => format!(
-                "{LONG_ROW} pages in a row at {} have brought nothing new",
+                "{LONG_ROW} pages in a row, the last at {}, have brought nothing new",
                 page.address.shape
             ),
         })

@@ -61,14 +61,13 @@ impl Branches {
     /// Notes a page. Returns whether it is one of a long row that has brought nothing new.
     pub(super) fn note(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let key = hash(&(page.scope, &page.address.shape));
-        let is_new = self.brings_something_new(features, page, key);
-        let branch = self.branches.entry(key);
-        let was_seen = std::mem::replace(&mut branch.is_seen, true);
+        // The first page of a branch is one of a row with those of others: a trap may make up folders.
+        let row_of = self.known_or_unknown(page.scope, key);
+        self.branches.entry(key).is_seen = true;
+        let is_new = self.brings_something_new(features, page, row_of);
+        let branch = self.branches.entry(row_of);
         if is_new {
             (branch.row, branch.promises) = (0, 0);
-            if !was_seen {
-                self.branches.entry(unknown(page.scope)).promises = 0;
-            }
             return false;
         }
         branch.row = branch.row.saturating_add(1);
@@ -123,19 +122,23 @@ impl Branches {
             let Ok(url) = Url::parse(link).or_else(|_| page.url.join(link)) else {
                 continue;
             };
-            if url.host_str() != page.url.host_str() {
+            let Address { essence, shape, .. } = Address::of(&url);
+            let branch = if url.host_str() == page.url.host_str() {
+                let name = essence.unwrap_or_else(|| url.as_str().to_owned());
+                let is_new = features.insert(hash(&(page.scope, "link", &shape, name)));
+                if !is_new || shape == page.address.shape {
+                    continue;
+                }
+                self.known_or_unknown(page.scope, hash(&(page.scope, &shape)))
+            } else {
                 // Advertisements carry tokens.
                 let name = (page.scope, "link", url.host_str(), url.path());
-                leads_on |= features.insert(hash(&name));
-                continue;
-            }
-            let Address { essence, shape, .. } = Address::of(&url);
-            let name = essence.unwrap_or_else(|| url.as_str().to_owned());
-            let is_new = features.insert(hash(&(page.scope, "link", &shape, name)));
-            if !is_new || shape == page.address.shape {
-                continue;
-            }
-            let branch = self.branch_or_unknown(page.scope, &shape);
+                if !features.insert(hash(&name)) {
+                    continue;
+                }
+                hash(&(page.scope, url.host_str(), &shape))
+            };
+            let branch = self.branches.entry(branch);
             let may_bring = branch.row <= LONG_ROW && branch.promises < MOST_PROMISES;
             branch.promises += u32::from(may_bring && !leads_on);
             leads_on |= may_bring;
@@ -143,12 +146,13 @@ impl Branches {
         leads_on
     }
 
-    /// A branch of which pages were seen, or what stands for all others of its site: a trap may make up folders.
-    fn branch_or_unknown(&mut self, scope: u64, shape: &str) -> &mut Branch {
-        let key = hash(&(scope, shape));
-        let is_known = self.branches.get(key).is_some_and(|branch| branch.is_seen);
-        self.branches
-            .entry(if is_known { key } else { unknown(scope) })
+    /// A branch of which pages were seen, or what stands for all others of its site.
+    fn known_or_unknown(&self, scope: u64, branch: u64) -> u64 {
+        let known = self.branches.get(branch);
+        match known.is_some_and(|branch| branch.is_seen) {
+            true => branch,
+            false => unknown(scope),
+        }
     }
 }
 
