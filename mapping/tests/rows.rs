@@ -307,7 +307,7 @@ fn mistakes_are_named_with_their_place() {
             json!("x"),
             "set `from` to `record`",
         ),
-        ("/complete", json!("yes"), "true or false"),
+        ("/complete", json!(true), "unknown key"),
     ];
     for (place, value, says) in mistakes {
         let mut wrong = right.clone();
