@@ -118,20 +118,25 @@ fn hostile_documents_end_in_their_word_and_the_next_one_is_read() {
     }
 }
 
-/// A PDF whose first page cannot be read, after which each page costs as much as there are pages.
+/// A PDF with many pages, each of which shows the same long drawing.
 fn slow() -> Vec<u8> {
     const PAGES: usize = 20_000;
     let kids: String = (0..PAGES)
-        .map(|page| format!("{} 0 R ", page + 3))
+        .map(|page| format!("{} 0 R ", page + 4))
         .collect();
+    let drawing = "q 1 0 0 1 5 5 cm 0 0 m 9 9 l S Q\n".repeat(2_000);
     let mut objects = vec![
         b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
         format!("<< /Type /Pages /Kids [{kids}] /Count {PAGES} >>").into_bytes(),
-        b"<< /Type /Page /Parent 2 0 R >>".to_vec(),
+        format!(
+            "<< /Length {} >>\nstream\n{drawing}endstream",
+            drawing.len()
+        )
+        .into_bytes(),
     ];
-    let page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>".to_vec();
-    objects.resize(PAGES + 2, page);
-    objects.push(b"<< >>".to_vec());
+    let page =
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 3 0 R /Resources << >> >>";
+    objects.resize(PAGES + 3, page.to_vec());
     pdf_of(&objects)
 }
 
