@@ -170,7 +170,7 @@ mod tests {
                 "<table><tr><th>Mo<td>9<tr><th>Tu<td>8<tr><th>Visits<td>78</table>",
                 &["mo | 9", "tu | 8"],
             ),
-            // What came is told by its blocks.
+            // The comparison of blocks reports what was added.
             (
                 "<ol><li>Ada<li>Bob</ol>",
                 "<ol><li>Eve<li>Ada<li>Bob</ol>",

@@ -29,7 +29,7 @@ const FEWEST_PAGES: u32 = 10;
 /// It must have come to, or gone from, so many pages.
 const FEWEST: u32 = 5;
 
-/// And to so many where the place has moved on all pages before.
+/// This many are enough at a place that has changed on every page before.
 const FEWEST_AGAIN: u32 = 2;
 
 /// Of so many pages one may have stayed as it was.

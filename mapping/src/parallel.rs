@@ -99,7 +99,7 @@ fn common_entries(lists: &[List<'_>]) -> Option<Vec<Piece>> {
     best.map(|(_, _, prefix)| prefix.to_vec())
 }
 
-/// Whether the prefix leads to entries, of which several of these read a part.
+/// Whether the prefix selects entries, and several of these ways each read a part of every entry.
 fn are_of_entries(prefix: &[Piece], within: &[&Way]) -> bool {
     let Some(last) = prefix.last().filter(|last| last.repeats()) else {
         return false;
