@@ -40,5 +40,6 @@ pub use shell::Shell;
 #[doc(hidden)]
 pub use tokenizer::compare::compare as compare_tokenizers;
 pub use xpath::{
-    EvaluateError, NameUnlikeHtml, XPath, XPathError, XValue, check_xpath, names_unlike_html,
+    EvaluateError, NameUnlikeHtml, XPath, XPathError, XValue, check_xpath, ignores_context,
+    names_unlike_html,
 };

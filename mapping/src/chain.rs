@@ -54,15 +54,30 @@ impl Chain {
             return Ok(Vec::new());
         };
         let found = run_steps(std::slice::from_ref(first), vec![start], run, watch)?;
+        for item in &found {
+            let read = || first_left(others, item.clone(), run, &mut Unwatched);
+            run.columns.gather(read).0?;
+        }
         let left = found.into_iter().map(|item| {
-            let left = run_steps(others, vec![item], run, watch)?;
-            let mut shown = left
-                .into_iter()
-                .filter(|item| !webfill_values::is_blank(&run.text(item)));
-            Ok(shown.next())
+            let read = || first_left(others, item, run, watch);
+            run.columns.among_all(read)
         });
         left.collect()
     }
+}
+
+/// The first value that these steps leave of one, if it shows something.
+fn first_left<'p, W: Watch>(
+    steps: &[Step],
+    item: Item<'p>,
+    run: &Run<'p>,
+    watch: &mut W,
+) -> Result<Option<Item<'p>>, OutOfTime> {
+    let left = run_steps(steps, vec![item], run, watch)?;
+    let mut shown = left
+        .into_iter()
+        .filter(|item| !webfill_values::is_blank(&run.text(item)));
+    Ok(shown.next())
 }
 
 fn run_steps<'p, W: Watch>(

@@ -32,6 +32,7 @@
 
 mod catalogue;
 mod chain;
+mod columns;
 mod engine;
 mod entities;
 mod extraction;

@@ -1,10 +1,12 @@
 //! A checked mapping, and how it is read from JSON.
 
 use serde_json::{Map, Value};
+use webfill_document::ignores_context;
 
 use crate::catalogue;
 use crate::fault::quoted;
 use crate::parameters::Parameters;
+use crate::processors::select::XPATH;
 use crate::reader::{At, Key, Object, Reader};
 use crate::request_headers::{REQUEST_HEADERS, request_header};
 use crate::rows::{RowRule, read_rows};
@@ -368,13 +370,32 @@ pub(crate) fn read_chain(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut S
     if at.value.as_array().is_some_and(Vec::is_empty) {
         reader.fault(&at.path, "there are no processors");
     }
-    let steps = entries
-        .iter()
-        .filter_map(|entry| read_step(entry, reader, selectors))
-        .collect();
+    let mut steps: Vec<Step> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let Some(step) = read_step(&entry, reader, selectors) else {
+            continue;
+        };
+        let is_within = !steps.is_empty() && steps.iter().all(|step| step.processor.sees_markup());
+        if let Some(expression) = step.searches_the_page().filter(|_| is_within) {
+            let warning = format!(
+                "{} searches the whole page, and not what was found before: begin with `.//`",
+                quoted(expression)
+            );
+            reader.warn(&format!("{}.parameters.expression", entry.path), warning);
+        }
+        steps.push(step);
+    }
     Chain {
         description: None,
         steps,
+    }
+}
+
+impl Step {
+    /// Its XPath, if this begins at the root of the page, whatever the steps before it have found.
+    pub(crate) fn searches_the_page(&self) -> Option<&str> {
+        let expression = self.parameters.get("expression")?.as_str()?;
+        (self.name == XPATH.name && ignores_context(expression)).then_some(expression)
     }
 }
 

@@ -66,21 +66,26 @@ fn listing(rule: &RowRule, run: &Run<'_>, bytes: &mut usize) -> Result<Listing, 
     })?;
     listing.cut = elements.len() >= run.limits.rows;
     let mut of_page = HashMap::new();
+    let mut again = Vec::new();
     for (position, element) in elements.into_iter().enumerate() {
         run.check_time()?;
         let mut fields = Map::new();
         let mut row_bytes = 0;
+        let before = again.len();
         for one in &rule.fields {
-            let value = row_value(one, &element, &mut of_page, run)?;
+            let mut read = || row_value(one, &element, &mut of_page, run);
+            let (value, depends) = match one.origin {
+                Origin::Row => run.columns.gather(read),
+                Origin::Page | Origin::Url | Origin::Record(_) => (read(), false),
+            };
+            let value = value?;
             row_bytes += memory_of(&value);
             fields.insert(one.field.name.clone(), value);
+            if depends {
+                again.push((listing.rows.len(), one, element.clone()));
+            }
         }
-        // What the page as a whole says does not make a row of an empty element, such as a separator.
-        if !rule
-            .fields
-            .iter()
-            .any(|one| one.origin == Origin::Row && !fields[&one.field.name].is_null())
-        {
+        if !has_own_value(rule, &fields) && again.len() == before {
             continue;
         }
         if row_bytes > run.limits.row_bytes {
@@ -89,17 +94,48 @@ fn listing(rule: &RowRule, run: &Run<'_>, bytes: &mut usize) -> Result<Listing, 
                 run.limits.row_bytes
             ));
             listing.cut = true;
+            again.truncate(before);
             continue;
         }
         *bytes += row_bytes;
         if *bytes > run.limits.fields_bytes {
             run.warn("the page's rows are too long together, the rest was dropped");
             listing.cut = true;
+            again.truncate(before);
             break;
         }
         listing.rows.push(Row { position, fields });
     }
+    for (row, one, element) in again {
+        let value = run
+            .columns
+            .among_all(|| row_value(one, &element, &mut of_page, run))?;
+        listing.rows[row]
+            .fields
+            .insert(one.field.name.clone(), value);
+    }
+    listing.rows.retain(|row| has_own_value(rule, &row.fields));
     Ok(listing)
+}
+
+/// What the page as a whole says does not make a row of an empty element, such as a separator.
+fn has_own_value(rule: &RowRule, fields: &Map<String, Value>) -> bool {
+    let mut of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
+    of_row.any(|one| !fields[&one.field.name].is_null())
+}
+
+/// Reads all rows, so that what they show together is known to what is read next.
+pub(crate) fn gather_columns<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Run<'p>) {
+    let of_row = rule.fields.iter().filter(|one| one.origin == Origin::Row);
+    for one in of_row {
+        for element in elements {
+            let (field, start) = (&one.field, element.clone());
+            let read = || field_value(field, &field.alternatives, start, run, &mut Unwatched);
+            if run.columns.gather(read).0.is_err() {
+                return;
+            }
+        }
+    }
 }
 
 fn from_record(rule: &RowRule) -> Map<String, Value> {

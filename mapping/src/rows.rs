@@ -3,7 +3,8 @@
 
 use crate::fault::quoted;
 use crate::mapping::{
-    Chain, FIELD_NAME, Field, is_field_name, optional, read_chain, read_chains, read_name, required,
+    Chain, FIELD_NAME, Field, Step, is_field_name, optional, read_chain, read_chains, read_name,
+    required,
 };
 use crate::reader::{At, Key, Object, Reader};
 use crate::selectors::Selectors;
@@ -95,6 +96,9 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         let Some(field) = read_row_field(&at, reader, selectors) else {
             continue;
         };
+        if let Some(select) = select.as_ref().filter(|_| field.origin == Origin::Row) {
+            refuse_whole_page(&field.field, select, &at.path, reader);
+        }
         if fields
             .iter()
             .any(|known| known.field.name == field.field.name)
@@ -114,6 +118,31 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         fields,
         key,
     })
+}
+
+/// Refuses what would give all rows the value of the first: an XPath from the root, where the rows are elements.
+fn refuse_whole_page(field: &Field, select: &Chain, path: &str, reader: &mut Reader<'_>) {
+    let leaves_elements = |step: &&Step| step.processor.sees_markup();
+    if !select.steps.iter().all(|step| leaves_elements(&step)) {
+        return;
+    }
+    for (number, chain) in field.alternatives.iter().enumerate() {
+        let chain_path = match field.alternatives.len() {
+            1 => format!("{path}.processors"),
+            _ => format!("{path}.alternatives[{number}]"),
+        };
+        for (number, step) in chain.steps.iter().take_while(leaves_elements).enumerate() {
+            if let Some(expression) = step.searches_the_page() {
+                let why = format!(
+                    "{} searches the whole page, so that each row would get the same value: begin with `.//`, or set \
+                     `from` to `page`",
+                    quoted(expression)
+                );
+                let place = format!("{chain_path}[{number}].parameters.expression");
+                reader.fault(&place, why);
+            }
+        }
+    }
 }
 
 fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> {

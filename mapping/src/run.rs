@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use webfill_document::NodeRef;
 
+use crate::columns::Columns;
 use crate::item::Item;
 use crate::limits::Limits;
 use crate::page::Page;
@@ -46,6 +47,7 @@ pub(crate) struct Run<'p> {
     /// A value was left out that can be read in two ways, or in none.
     undecided: Cell<bool>,
     tables: RefCell<Tables<'p>>,
+    pub(crate) columns: Columns,
     /// Values that one processor may yield.
     most_values: Cell<usize>,
 }
@@ -67,6 +69,7 @@ impl<'p> Run<'p> {
             subject: RefCell::default(),
             undecided: Cell::new(false),
             tables: RefCell::default(),
+            columns: Columns::default(),
             most_values: Cell::new(limits.values),
         }
     }
@@ -112,8 +115,10 @@ impl<'p> Run<'p> {
 
     /// Warns of values of the present field that were left out because nothing decides how to read them.
     pub(crate) fn warn_undecided(&self, message: impl std::fmt::Display) {
-        self.undecided.set(true);
-        self.warn(message);
+        if !self.columns.puts_off() {
+            self.undecided.set(true);
+            self.warn(message);
+        }
     }
 
     /// Whether there were such values since this was asked last.

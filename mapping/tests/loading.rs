@@ -300,6 +300,35 @@ fn a_set_knows_its_mappings_fields_and_version() {
 }
 
 #[test]
+fn an_xpath_that_leaves_what_was_found_before_it_is_a_warning() {
+    let chain = |steps: &str| {
+        format!(
+            r#"{{"name": "shop", "url_patterns": [{{"type": "host", "pattern": "shop.example"}}],
+                "fields": [{{"name": "price", "processors": [{steps}]}}]}}"#
+        )
+    };
+    let warnings = |steps: &str| -> Vec<String> {
+        let set = load(&[("shop.json", &chain(steps))]).unwrap();
+        set.warnings().iter().map(ToString::to_string).collect()
+    };
+    let css = r#"{"type": "css", "parameters": {"selector": ".offer"}}"#;
+    let xpath = |expression: &str| {
+        format!(r#"{{"type": "xpath", "parameters": {{"expression": "{expression}"}}}}"#)
+    };
+    let found = warnings(&format!("{css}, {}", xpath("//b")));
+    let warning = r#"fields[0].processors[1].parameters.expression: "//b" searches the whole page"#;
+    assert!(found.len() == 1 && found[0].contains(warning), "{found:?}");
+    for right in [
+        format!("{css}, {}", xpath(".//b")),
+        xpath("//b"),
+        // The tree of a text of its own.
+        format!(r#"{css}, {{"type": "trim"}}, {}"#, xpath("//b")),
+    ] {
+        assert_eq!(warnings(&right), Vec::<String>::new(), "{right}");
+    }
+}
+
+#[test]
 fn a_name_with_capitals_is_a_warning_with_its_place() {
     let fields = r#"[{"name": "a", "processors": [
         {"type": "xpath", "parameters": {"expression": "//svg/@ViewBox | //B"}}]}]"#;

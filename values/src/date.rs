@@ -40,41 +40,81 @@ const MAX_TEXT_BYTES: usize = 400;
 
 /// Reads the date that each text is. What one text decides holds for the others, which are values of the same field.
 pub fn read_dates<T: AsRef<str>>(texts: &[T], order: Option<DateOrder>) -> Vec<DateReading> {
-    let written: Vec<Option<Written>> = texts
-        .iter()
-        .map(|text| Some(text.as_ref()).filter(|text| text.len() <= MAX_TEXT_BYTES))
-        .map(|text| Written::of(&normal_form(text?)))
-        .collect();
-    let order = order.or_else(|| shown_order(written.iter().flatten()));
-    written
-        .into_iter()
-        .map(|written| match written {
+    let dates = Dates::find(texts);
+    let order = order.or_else(|| dates.evidence().order());
+    dates.read(order)
+}
+
+/// The dates that some texts of a field are, of which is not decided yet how they are read.
+pub struct Dates(Vec<Option<Written>>);
+
+impl Dates {
+    pub fn find<T: AsRef<str>>(texts: &[T]) -> Dates {
+        let written = texts
+            .iter()
+            .map(|text| Some(text.as_ref()).filter(|text| text.len() <= MAX_TEXT_BYTES))
+            .map(|text| Written::of(&normal_form(text?)));
+        Dates(written.collect())
+    }
+
+    /// Which of two numbers is the day, as far as numbers over twelve show it.
+    pub fn evidence(&self) -> DateEvidence {
+        let mut evidence = DateEvidence::default();
+        for (first, second) in self.numbers() {
+            evidence.day_first |= first > 12 && second <= 12;
+            evidence.month_first |= first <= 12 && second > 12;
+        }
+        evidence
+    }
+
+    /// Whether further texts of the field may change how one of these is read.
+    pub fn depend_on_others(&self) -> bool {
+        self.numbers()
+            .any(|(first, second)| first <= 12 && second <= 12 && first != second)
+    }
+
+    /// Reads them in this order, or leaves out what can be read in two.
+    pub fn read(self, order: Option<DateOrder>) -> Vec<DateReading> {
+        let readings = self.0.into_iter().map(|written| match written {
             None => DateReading::None,
             Some(written) => written
                 .read(order)
                 .map_or(DateReading::Undecided, DateReading::Date),
+        });
+        readings.collect()
+    }
+
+    /// The numbers of dates of which only the order says which is the day.
+    fn numbers(&self) -> impl Iterator<Item = (i8, i8)> {
+        self.0.iter().filter_map(|written| match written {
+            Some(Written::Parts(Parts::Numbers(first, second, _), ..)) => Some((*first, *second)),
+            _ => None,
         })
-        .collect()
+    }
 }
 
-/// The order that numbers over twelve show, if all that show one show the same.
-fn shown_order<'w>(texts: impl Iterator<Item = &'w Written>) -> Option<DateOrder> {
-    let mut shown = None;
-    for written in texts {
-        let Written::Parts(Parts::Numbers(first, second, _), ..) = written else {
-            continue;
-        };
-        let order = match (*first > 12, *second > 12) {
-            (true, false) => DateOrder::DayFirst,
-            (false, true) => DateOrder::MonthFirst,
-            _ => continue,
-        };
-        if shown.is_some_and(|shown| shown != order) {
-            return None;
-        }
-        shown = Some(order);
+/// What texts of a field together show of how its dates are written.
+#[derive(Debug, Clone, Default)]
+pub struct DateEvidence {
+    day_first: bool,
+    month_first: bool,
+}
+
+impl DateEvidence {
+    /// Adds what other texts of the same field show.
+    pub fn merge(&mut self, other: &DateEvidence) {
+        self.day_first |= other.day_first;
+        self.month_first |= other.month_first;
     }
-    shown
+
+    /// The order that is shown, if no two contradict each other.
+    pub fn order(&self) -> Option<DateOrder> {
+        match (self.day_first, self.month_first) {
+            (true, false) => Some(DateOrder::DayFirst),
+            (false, true) => Some(DateOrder::MonthFirst),
+            _ => None,
+        }
+    }
 }
 
 /// A date as it is written.

@@ -8,6 +8,7 @@
 //! | Are two texts, or two values, the same in another spelling? | [`same_text`], [`same_value`] |
 //! | The form by which texts are compared, indexed or hashed | [`normal_form`], [`folded_form`] |
 //! | Which number a text says, and which date it is | [`read_numbers`], [`read_dates`] |
+//! | The same of values that are read one at a time, such as those of a column | [`Numbers`], [`Dates`] |
 //! | An exact number | [`Decimal`] |
 //! | JSON without losing a digit of its numbers | [`exact_json`], [`exact_json_text`], [`loses_digits`] |
 
@@ -21,10 +22,11 @@ mod telephone;
 
 pub use blanks::{collapsed, is_blank, is_invisible, is_white_space, trimmed};
 pub use date::{
-    DateOrder, DateReading, date_names, in_english, in_offsets, month_named, read_dates,
+    DateEvidence, DateOrder, DateReading, Dates, date_names, in_english, in_offsets, month_named,
+    read_dates,
 };
 pub use decimal::Decimal;
 pub use exact_json::{exact_json, exact_json_text, loses_digits};
 pub use normal::{folded_form, normal_form, same_text, same_value};
-pub use number::{NumberNotation, NumberReading, read_numbers};
+pub use number::{NumberEvidence, NumberNotation, NumberReading, Numbers, read_numbers};
 pub use telephone::telephone_digits;

@@ -36,59 +36,107 @@ pub enum NumberReading {
 /// Reads the first number of each text. What one text decides holds for the others, which are values of the
 /// same field.
 pub fn read_numbers<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Vec<NumberReading> {
-    let notations = marks::notations(set);
-    let found: Vec<Option<Written>> = texts
-        .iter()
-        .map(|text| Written::first_in(text.as_ref(), set))
-        .collect();
-    let known: Vec<&Written> = found.iter().flatten().collect();
-    let evidence = Evidence::of(&known, &notations);
-    found
-        .iter()
-        .map(|written| match written {
-            None => NumberReading::None,
-            Some(written) => evidence.read(written, &notations),
-        })
-        .collect()
+    let numbers = Numbers::find(texts, set);
+    numbers.read(&numbers.evidence())
 }
 
-/// What all texts of a field together say.
-struct Evidence {
-    /// The only decimal mark that some of them allow.
-    decimal: Option<char>,
+/// The first numbers of some texts of a field, of which is not decided yet how they are read.
+pub struct Numbers {
+    found: Vec<Option<Written>>,
+    notations: Vec<Notation>,
+}
+
+impl Numbers {
+    pub fn find<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Numbers {
+        let found = texts
+            .iter()
+            .map(|text| Written::first_in(text.as_ref(), set));
+        Numbers {
+            found: found.collect(),
+            notations: marks::notations(set),
+        }
+    }
+
+    /// What they show together of how the field's numbers are written.
+    pub fn evidence(&self) -> NumberEvidence {
+        let mut evidence = NumberEvidence::default();
+        for written in self.found.iter().flatten() {
+            evidence.add(written, &self.notations);
+        }
+        evidence
+    }
+
+    /// Whether further texts of the field may change how one of these is read.
+    pub fn depend_on_others(&self) -> bool {
+        let alone = NumberEvidence::default();
+        self.found.iter().flatten().any(|written| {
+            written.brackets == Brackets::Bare
+                || alone.readings(written, &self.notations, |_| true).len() > 1
+        })
+    }
+
+    /// Reads them by what all texts of the field show.
+    pub fn read(&self, evidence: &NumberEvidence) -> Vec<NumberReading> {
+        let readings = self.found.iter().map(|written| match written {
+            None => NumberReading::None,
+            Some(written) => evidence.read(written, &self.notations),
+        });
+        readings.collect()
+    }
+}
+
+/// What texts of a field together show of how its numbers are written.
+#[derive(Debug, Clone, Default)]
+pub struct NumberEvidence {
+    /// The decimal marks that are the only one which some text allows.
+    decimals: Vec<char>,
     /// Spaces stand between groups of digits.
     spaced: bool,
-    /// Numbers stand in brackets and without: the brackets are an accountant's minus.
-    some_in_brackets: bool,
+    /// Numbers stand in brackets.
+    in_brackets: bool,
+    /// Numbers stand without brackets: those of the others are an accountant's minus.
+    without_brackets: bool,
 }
 
-impl Evidence {
-    fn of(known: &[&Written], notations: &[Notation]) -> Evidence {
-        let mut decimals: Vec<char> = Vec::new();
-        let mut spaced = false;
-        for written in known {
-            let mut allowed: Vec<char> = Vec::new();
-            for notation in notations {
-                if notation.split(&written.runs).is_some() && !allowed.contains(&notation.decimal) {
-                    allowed.push(notation.decimal);
-                }
-            }
-            if let [only] = allowed[..]
-                && !decimals.contains(&only)
-            {
-                decimals.push(only);
-            }
-            spaced |= written.has_spaces() && !written.may_end_at_space();
+impl NumberEvidence {
+    /// Adds what other texts of the same field show.
+    pub fn merge(&mut self, other: &NumberEvidence) {
+        for decimal in &other.decimals {
+            self.add_decimal(*decimal);
         }
-        let in_brackets = |written: &&&Written| written.brackets != Brackets::None;
-        let bracketed = known.iter().filter(in_brackets).count();
-        Evidence {
-            decimal: match decimals[..] {
-                [only] => Some(only),
-                _ => None,
-            },
-            spaced,
-            some_in_brackets: bracketed > 0 && bracketed < known.len(),
+        self.spaced |= other.spaced;
+        self.in_brackets |= other.in_brackets;
+        self.without_brackets |= other.without_brackets;
+    }
+
+    fn add(&mut self, written: &Written, notations: &[Notation]) {
+        let mut allowed: Vec<char> = Vec::new();
+        for notation in notations {
+            if notation.split(&written.runs).is_some() && !allowed.contains(&notation.decimal) {
+                allowed.push(notation.decimal);
+            }
+        }
+        if let [only] = allowed[..] {
+            self.add_decimal(only);
+        }
+        self.spaced |= written.has_spaces() && !written.may_end_at_space();
+        match written.brackets {
+            Brackets::None => self.without_brackets = true,
+            Brackets::Bare | Brackets::OfMoney => self.in_brackets = true,
+        }
+    }
+
+    fn add_decimal(&mut self, decimal: char) {
+        if !self.decimals.contains(&decimal) {
+            self.decimals.push(decimal);
+        }
+    }
+
+    /// The only decimal mark that some texts allow.
+    fn decimal(&self) -> Option<char> {
+        match self.decimals[..] {
+            [only] => Some(only),
+            _ => None,
         }
     }
 
@@ -98,7 +146,7 @@ impl Evidence {
         }
         let mut readings = self.readings(written, notations, |_| true);
         if readings.len() > 1
-            && let Some(decimal) = self.decimal.or(written.decimal_of_currency())
+            && let Some(decimal) = self.decimal().or(written.decimal_of_currency())
         {
             readings = self.readings(written, notations, |notation| notation.decimal == decimal);
         }
@@ -145,7 +193,7 @@ impl Evidence {
         match written.brackets {
             Brackets::None => Some(written.negative),
             Brackets::OfMoney => Some(true),
-            Brackets::Bare if self.some_in_brackets => Some(true),
+            Brackets::Bare if self.in_brackets && self.without_brackets => Some(true),
             // A count, such as that of reviews.
             Brackets::Bare if written.runs.len() == 1 => Some(written.negative),
             Brackets::Bare => None,

@@ -7,6 +7,7 @@
 pub(crate) mod ast;
 mod capitals;
 mod condition;
+mod context;
 mod error;
 mod evaluate;
 mod idioms;
@@ -30,6 +31,7 @@ use std::time::Instant;
 use html5ever::LocalName;
 
 pub use capitals::{NameUnlikeHtml, names_unlike_html};
+pub use context::ignores_context;
 pub use error::XPathError;
 pub use value::{EvaluateError, XValue};
 

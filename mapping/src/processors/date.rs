@@ -4,7 +4,7 @@ use jiff::civil::{DateTime, Time};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
 use jiff::{Zoned, tz::TimeZone};
-use webfill_values::{DateOrder, DateReading, in_english, in_offsets, normal_form, read_dates};
+use webfill_values::{DateOrder, DateReading, Dates, in_english, in_offsets, normal_form};
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, Refusal};
 use crate::fault::quoted;
@@ -97,7 +97,11 @@ impl Processor for ReadDate {
         run.check_time()?;
         let texts: Vec<_> = items.iter().map(|item| run.text(item)).collect();
         let readings = match self.formats.is_empty() {
-            true => read_dates(&texts, self.order),
+            true => {
+                let dates = Dates::find(&texts);
+                let order = self.order.or_else(|| run.columns.order(self, &dates));
+                dates.read(order)
+            }
             false => texts.iter().map(|text| self.by_formats(text)).collect(),
         };
         let is_undecided = |reading: &DateReading| *reading == DateReading::Undecided;

@@ -1,6 +1,6 @@
 //! `number`: reads a number, in the notation that is set or that all values show together.
 
-use webfill_values::{NumberNotation, NumberReading, read_numbers};
+use webfill_values::{NumberNotation, NumberReading, Numbers};
 
 use serde_json::Value;
 
@@ -84,7 +84,8 @@ impl Processor for ReadNumber {
                 other => run.text(other),
             })
             .collect();
-        let readings = read_numbers(&texts, &self.0);
+        let numbers = Numbers::find(&texts, &self.0);
+        let readings = numbers.read(&run.columns.numbers(self, &numbers));
         self.warn_of_undecided(&texts, &readings, run);
         let mut output = run.output();
         for (item, reading) in items.iter().zip(readings) {

@@ -7,6 +7,7 @@ use super::{FieldTrace, StepTrace, Steps, trace_field, what_lost_it};
 use crate::chain::Unwatched;
 use crate::engine::field_value;
 use crate::item::Item;
+use crate::row_extraction::gather_columns;
 use crate::rows::{Origin, RowField, RowRule};
 use crate::run::Run;
 
@@ -42,8 +43,9 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
         rule.select.run(Item::Page, run, &mut steps)
     });
     let elements = selected.unwrap_or_default();
+    gather_columns(rule, &elements, run);
     let mut positions = match chosen {
-        [] => telling(rule, &elements, run),
+        [] => run.columns.among_all(|| telling(rule, &elements, run)),
         chosen => chosen.to_vec(),
     };
     positions.sort_unstable();
@@ -96,7 +98,12 @@ fn trace_row_field<'p>(one: &RowField, element: &Item<'p>, run: &Run<'p>) -> Fie
         }
         Origin::Record(_) => return of_record(one),
     };
-    trace_field(&one.field, start, place, run)
+    match one.origin {
+        Origin::Row => run
+            .columns
+            .among_all(|| trace_field(&one.field, start, place, run)),
+        _ => trace_field(&one.field, start, place, run),
+    }
 }
 
 fn of_record(one: &RowField) -> FieldTrace {
