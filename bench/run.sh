@@ -3,14 +3,14 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     bench/run.sh tools        fetches them and ends
-#     bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | browse | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | desk | names | scripts]...
+#     bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | desk | names | scripts]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/.."
-wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart browse hostile small real pace memory mongodb demand dead durability journey desk names scripts}
+wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey desk names scripts}
 cache=.cache
 missed=0
 
@@ -120,6 +120,7 @@ if wants dispatch; then run "$programs/dispatch"; fi
 if wants revisit; then run "$programs/revisit"; fi
 if wants restart; then run "$programs/restart"; fi
 if wants browse; then run "$programs/browse"; fi
+if wants rows; then run "$programs/rows"; fi
 if wants hostile; then run "$programs/hostile"; fi
 
 crawls=

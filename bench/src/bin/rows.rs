@@ -1,0 +1,246 @@
+//! How many rows of pages a second become records, in SQLite and in MongoDB, beside a plain loader that inserts the
+//! same rows in the same batches, as durably, and knows nothing of records.
+//!
+//! Thirty ratings to a page, 128 pages to a batch; in MongoDB two batches are under way at a time, as of two workers.
+//! The same pages are stored once more at the end: then every row is known.
+//!
+//!     rows [--rows THOUSANDS = 1000]
+
+use std::future::Future;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use mongodb::bson::{Document, doc};
+use mongodb::options::{Acknowledgment, WriteConcern};
+use mongodb::{Client, Collection};
+use rusqlite::{Connection, params};
+use serde_json::{Map, json};
+use webfill_bench::{Limit, Size, Verdict, report};
+use webfill_store::{CrawlId, ListedRow, Listing, Page, Save, Store, open};
+use webfill_test_mongod::Mongod;
+use webfill_wire::Outcome;
+
+const ROWS_OF_PAGE: u64 = 30;
+const PAGES_OF_BATCH: u64 = 128;
+const PAGES_OF_USER: u64 = 20;
+const WANTED_RATE: f64 = 20_000.0;
+/// How long the last tenth may take, in times of the first.
+const FLAT: f64 = 1.5;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// How long each batch took.
+struct Times(Vec<Duration>);
+
+impl Times {
+    fn rate(&self) -> f64 {
+        let all: Duration = self.0.iter().sum();
+        (self.0.len() as u64 * PAGES_OF_BATCH * ROWS_OF_PAGE) as f64 / all.as_secs_f64()
+    }
+
+    /// The last tenth in times of the first.
+    fn growth(&self) -> f64 {
+        let tenth = (self.0.len() / 10).max(1);
+        let sum = |some: &[Duration]| some.iter().sum::<Duration>().as_secs_f64();
+        sum(&self.0[self.0.len() - tenth..]) / sum(&self.0[..tenth])
+    }
+}
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let rows = rows(std::env::args().skip(1), size)?;
+    let batches = rows.div_ceil(PAGES_OF_BATCH * ROWS_OF_PAGE);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut verdicts = runtime.block_on(in_sqlite(batches))?;
+    verdicts.extend(runtime.block_on(in_mongodb(batches))?);
+    Ok(report(&verdicts, size))
+}
+
+fn rows(mut args: impl Iterator<Item = String>, size: Size) -> Result<u64, Failure> {
+    match (args.next().as_deref(), args.next()) {
+        (None, _) => Ok(size.pick(1_000, 100) * 1_000),
+        (Some("--rows"), Some(thousands)) => Ok(thousands.parse::<u64>()? * 1_000),
+        (Some(other), _) => Err(format!("unknown or unfinished argument `{other}`").into()),
+    }
+}
+
+async fn in_sqlite(batches: u64) -> Result<Vec<Verdict>, Failure> {
+    let folder = tempfile::tempdir()?;
+    let uri = format!("sqlite:{}", folder.path().join("store.db").display());
+    let store = open(&uri.parse()?, None).await?.store;
+    let one = async |batch: u64| save(&*store, batch, 0).await;
+    let first = timed(batches, 1, one).await?;
+    let again = timed(batches, 1, async |batch| save(&*store, batch, 1).await).await?;
+    let plain = load_sqlite(&folder.path().join("plain.db"), batches)?;
+    Ok(verdicts("SQLite", &first, &again, &plain))
+}
+
+async fn in_mongodb(batches: u64) -> Result<Vec<Verdict>, Failure> {
+    let mongod = Mongod::start();
+    let store = open(&mongod.uri("rows").parse()?, None).await?.store;
+    let first = timed(batches, 2, async |batch| save(&*store, batch, 0).await).await?;
+    let again = timed(batches, 2, async |batch| save(&*store, batch, 1).await).await?;
+    let client = Client::with_uri_str(mongod.uri("plain")).await?;
+    let plain: Collection<Document> = client.database("plain").collection("rows");
+    let plain = timed(batches, 2, async |batch| load_mongodb(&plain, batch).await).await?;
+    Ok(verdicts("MongoDB", &first, &again, &plain))
+}
+
+fn verdicts(store: &str, first: &Times, again: &Times, plain: &Times) -> Vec<Verdict> {
+    let verdict = |what: String, figure, limit| Verdict {
+        what,
+        figure,
+        limit,
+    };
+    vec![
+        verdict(
+            format!("rows stored a second in {store}"),
+            first.rate(),
+            Limit::AtLeast(WANTED_RATE),
+        ),
+        verdict(
+            format!("the last tenth of them in {store}, in times of the first"),
+            first.growth(),
+            Limit::AtMost(FLAT),
+        ),
+        verdict(
+            format!("rows a second of a plain loader into {store}"),
+            plain.rate(),
+            Limit::None,
+        ),
+        verdict(
+            format!("rows stored in {store}, as a part of that"),
+            first.rate() / plain.rate(),
+            Limit::None,
+        ),
+        verdict(
+            format!("known rows stored again a second in {store}"),
+            again.rate(),
+            Limit::None,
+        ),
+    ]
+}
+
+/// How long each batch takes, with so many under way at a time, which share their time.
+async fn timed<F: Future<Output = Result<(), Failure>>>(
+    batches: u64,
+    at_once: u64,
+    work: impl Fn(u64) -> F,
+) -> Result<Times, Failure> {
+    let mut times = Vec::new();
+    for batch in (0..batches).step_by(at_once as usize) {
+        let began = Instant::now();
+        if at_once == 2 {
+            let (one, other) = tokio::join!(work(batch), work(batch + 1));
+            one.and(other)?;
+        } else {
+            work(batch).await?;
+        }
+        let each = began.elapsed() / at_once as u32;
+        times.extend((0..at_once).map(|_| each));
+    }
+    Ok(Times(times))
+}
+
+async fn save(store: &dyn Store, batch: u64, minutes: i64) -> Result<(), Failure> {
+    let pages = batch * PAGES_OF_BATCH..(batch + 1) * PAGES_OF_BATCH;
+    let saves: Result<Vec<Save>, Failure> = pages.map(|page| save_of(page, minutes)).collect();
+    for saved in store.save(saves?).await {
+        saved?;
+    }
+    Ok(())
+}
+
+fn save_of(page: u64, minutes: i64) -> Result<Save, Failure> {
+    let crawl = CrawlId::new("bench", "rows");
+    let (user, number) = (page / PAGES_OF_USER, page % PAGES_OF_USER);
+    let url = format!("https://ratings.example/users/{user}?page={number}");
+    let row = |position: u64| {
+        let (item, stars) = rating(page, position);
+        let fields = json!({"user": format!("u{user}"), "item": item, "stars": stars});
+        ListedRow {
+            position,
+            fields: match fields {
+                serde_json::Value::Object(fields) => fields,
+                _ => Map::new(),
+            },
+        }
+    };
+    let listing = Listing {
+        dataset: "ratings".parse()?,
+        key: vec!["user".to_owned(), "item".to_owned()],
+        from_record: Vec::new(),
+        rows: (0..ROWS_OF_PAGE).map(row).collect(),
+    };
+    Ok(Save {
+        page: Page {
+            mapping: Some("ratings".to_owned()),
+            listings: vec![listing],
+            started_at_ms: 1_795_000_000_000 + minutes * 60_000,
+            ..Page::new(&crawl, &url, "ratings.example", Outcome::Ok)
+        },
+        records: Vec::new(),
+    })
+}
+
+/// Items are spread over all keys, as those of real lists are.
+fn rating(page: u64, position: u64) -> (String, Option<u64>) {
+    let number = (page * ROWS_OF_PAGE + position).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+    let stars = (!number.is_multiple_of(9)).then_some(number % 5 + 1);
+    (format!("item-{number}"), stars)
+}
+
+/// The rows of a batch: key and fields.
+fn plain_rows(batch: u64) -> impl Iterator<Item = (String, String, Option<u64>)> {
+    let pages = batch * PAGES_OF_BATCH..(batch + 1) * PAGES_OF_BATCH;
+    pages.flat_map(|page| {
+        (0..ROWS_OF_PAGE).map(move |position| {
+            let (item, stars) = rating(page, position);
+            let user = format!("u{}", page / PAGES_OF_USER);
+            (user, item, stars)
+        })
+    })
+}
+
+fn load_sqlite(path: &Path, batches: u64) -> Result<Times, Failure> {
+    let mut db = Connection::open(path)?;
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536;
+         CREATE TABLE ratings (_id TEXT PRIMARY KEY, user TEXT, item TEXT, stars INTEGER)",
+    )?;
+    let mut times = Vec::new();
+    for batch in 0..batches {
+        let began = Instant::now();
+        let transaction = db.transaction()?;
+        let insert = "INSERT OR IGNORE INTO ratings VALUES (?1, ?2, ?3, ?4)";
+        for (user, item, stars) in plain_rows(batch) {
+            let stars = stars.map(|stars| stars as i64);
+            let key = format!("{user}/{item}");
+            transaction
+                .prepare_cached(insert)?
+                .execute(params![key, user, item, stars])?;
+        }
+        transaction.commit()?;
+        times.push(began.elapsed());
+    }
+    Ok(Times(times))
+}
+
+async fn load_mongodb(ratings: &Collection<Document>, batch: u64) -> Result<(), Failure> {
+    let document = |(user, item, stars): (String, String, Option<u64>)| {
+        doc! {"_id": format!("{user}/{item}"), "user": user, "item": item, "stars": stars.map(|stars| stars as i64)}
+    };
+    let majority = WriteConcern::builder()
+        .w(Acknowledgment::Majority)
+        .journal(true)
+        .build();
+    ratings
+        .insert_many(plain_rows(batch).map(document))
+        .ordered(false)
+        .write_concern(majority)
+        .await?;
+    Ok(())
+}
