@@ -1,7 +1,7 @@
 //! The retry table: for each kind of failure, the waits before the retries.
 
 use serde::{Deserialize, Serialize};
-use webfill_wire::Outcome;
+use webfill_wire::{Outcome, TaskDone, is_limited};
 
 /// For each kind of failure, the seconds to wait before each retry; an empty list: no retry. The
 /// failed attempts of a task are counted over all kinds.
@@ -48,8 +48,17 @@ const LONGEST_WAIT: f64 = 2_592_000.0;
 const MOST_RETRIES: usize = 20;
 
 impl RetryTable {
-    /// The waits before the retries of a failure, in seconds; empty if it is not retried.
-    pub fn waits(&self, outcome: Outcome, status: Option<u16>) -> &[f64] {
+    /// The waits before the retries of a failure, in seconds; empty if it is not retried. A status that is final by itself is
+    /// not if the server says when to come again.
+    pub fn waits_of(&self, done: &TaskDone) -> &[f64] {
+        match (self.waits(done.outcome, done.status_code), done.status_code) {
+            ([], Some(500..=599)) if is_limited(done) => &self.http_503,
+            ([], Some(_)) if is_limited(done) => &self.http_429,
+            (waits, _) => waits,
+        }
+    }
+
+    fn waits(&self, outcome: Outcome, status: Option<u16>) -> &[f64] {
         match (outcome, status) {
             (Outcome::Timeout, _) => &self.timeout,
             (Outcome::NetworkError, _) => &self.network_error,

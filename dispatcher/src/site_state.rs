@@ -11,7 +11,7 @@
 //!
 //! A site that blocks is never given up: behind the end of its list it rests until a person wakes it.
 
-use webfill_wire::{Outcome, RestReason};
+use webfill_wire::{Outcome, RestReason, TaskDone, is_limited};
 
 use crate::rest_table::RestTable;
 
@@ -45,13 +45,13 @@ pub enum Sign {
 }
 
 impl Sign {
-    pub fn of(outcome: Outcome, status_code: Option<u16>) -> Sign {
+    pub fn of(done: &TaskDone) -> Sign {
         let failed = |reason, certain| Sign::Failed { reason, certain };
-        match (outcome, status_code) {
+        match (done.outcome, done.status_code) {
             (Outcome::Blocked, _) => failed(RestReason::Blocked, true),
             (Outcome::RobotsUnreachable, _) => failed(RestReason::Robots, true),
             (Outcome::DnsError, _) => failed(RestReason::Dns, true),
-            (Outcome::HttpError, Some(429 | 503)) => failed(RestReason::Busy, false),
+            _ if is_limited(done) => failed(RestReason::Busy, false),
             (Outcome::HttpError, Some(401 | 403)) => failed(RestReason::Blocked, false),
             (_, Some(_)) => Sign::Answered,
             (Outcome::NetworkError | Outcome::TlsError | Outcome::Timeout, None) => {

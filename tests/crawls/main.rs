@@ -34,6 +34,7 @@ mod keys_command;
 mod killed;
 mod layouts;
 mod learning;
+mod limiters;
 mod links_of_browsers;
 mod lists;
 mod machines;

@@ -21,6 +21,7 @@ pub mod figures;
 pub mod greeting;
 pub mod keys;
 pub mod likeness;
+mod limited;
 pub mod links;
 pub mod message;
 pub mod refusal_log;
@@ -33,6 +34,7 @@ pub mod vocabulary;
 
 pub use arrivals::Arrivals;
 pub use likeness::{evidence_of_likeness, likeness_of};
+pub use limited::is_limited;
 pub use links::LinkKind;
 pub use message::*;
 pub use refusal_log::RefusalLog;

@@ -255,7 +255,7 @@ impl PermissionCheck {
     fn move_clocks(&self, asked: &str, answered: Answered, known: Knowledge<'_>) {
         let has_failed = self.fetch.has_failed();
         let of_fetch = match answered.answer {
-            overloaded @ (Answer::Overloaded { .. } | Answer::TooMany { .. }) => overloaded,
+            answer if answer.asks_to_wait() => answer,
             _ if has_failed => Answer::NoRules,
             _ if self.fetch.next_request().is_some() => Answer::Redirect,
             answer => answer,

@@ -25,18 +25,30 @@ pub struct Pace {
 /// How a request to the site went, as far as politeness needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The server answered with any other status than 429 and 503.
+    /// The server answered, and asks for nothing.
     Served,
-    /// 503, or a block: the site asks to be left alone.
+    /// 503, 529, or a block: the site asks to be left alone.
     Overloaded { retry_after: Option<Duration> },
-    /// 429: the server asks for fewer requests.
+    /// 429, or another refusal that says that no request is left: the server asks for fewer requests.
     TooMany { retry_after: Option<Duration> },
+    /// Another failure with a `Retry-After`. Most are of limiters; some servers send it with each refusal.
+    Refused { retry_after: Duration },
     /// No answer at all.
     Silent,
     /// A redirect of robots.txt: it says nothing about how the site fares.
     Redirect,
     /// robots.txt could not be had, so nothing may be fetched.
     NoRules,
+}
+
+impl Answer {
+    /// The server asks for a pause or for fewer requests.
+    pub fn asks_to_wait(self) -> bool {
+        matches!(
+            self,
+            Answer::Overloaded { .. } | Answer::TooMany { .. } | Answer::Refused { .. }
+        )
+    }
 }
 
 /// A request that is over.
@@ -58,6 +70,7 @@ impl Answered {
             Answer::Served
             | Answer::Overloaded { .. }
             | Answer::TooMany { .. }
+            | Answer::Refused { .. }
             | Answer::Redirect => self.at.saturating_duration_since(self.started.instant),
         }
     }

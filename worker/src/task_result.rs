@@ -271,9 +271,7 @@ fn memory_of(value: &Value) -> usize {
 fn evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
     let sign = match (fetched.answer, fetched.status_code) {
         (Answer::Silent, _) => fetched.error.clone()?,
-        (Answer::Overloaded { .. } | Answer::TooMany { .. }, Some(status)) => {
-            format!("the page answered {status}")
-        }
+        (answer, Some(status)) if answer.asks_to_wait() => format!("the page answered {status}"),
         _ => return None,
     };
     Some(Evidence {

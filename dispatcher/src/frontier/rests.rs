@@ -138,7 +138,7 @@ impl Frontier {
         if self.rests.ending.remove(&report.task) {
             return Ok(Disposition::Ends);
         }
-        match Sign::of(report.outcome, report.status_code) {
+        match Sign::of(report) {
             Sign::Nothing => Ok(Disposition::Own),
             Sign::Answered => {
                 if self.rests.known.contains(&task.site) {
@@ -277,7 +277,7 @@ impl Frontier {
     }
 
     fn is_hopeless(&self, reason: RestReason, report: &TaskDone, used: usize) -> bool {
-        if report.status_code == Some(429) && used < retries::MOST_RETRIES_OF_429 {
+        if used < retries::most_retries_of_limited(report) {
             return false;
         }
         let rests = self.rests.table.rests(reason);

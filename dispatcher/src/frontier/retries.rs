@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, Result, Row, params};
 use webfill_api::CrawlSpec;
-use webfill_wire::{CrawlKey, FailedAttempt, Outcome, TaskDone};
+use webfill_wire::{CrawlKey, FailedAttempt, Outcome, TaskDone, is_limited};
 
 use super::answers::{SiteId, TaskId, Woken};
 use super::give_back::HeldTask;
@@ -24,8 +24,17 @@ const SLICE: i64 = 500;
 /// task that is reopened again and again has more.
 const MOST_TOLD: i64 = 50;
 
-/// A page that answers 429 is retried at most so often, while its site answers others.
-pub(super) const MOST_RETRIES_OF_429: usize = 20;
+/// How often a page is retried at most that its site refuses because of the number of requests, while it answers
+/// others. 429 says that for sure. Of another status it is likely: some servers send `Retry-After` with each refusal.
+pub(super) fn most_retries_of_limited(report: &TaskDone) -> usize {
+    match report.status_code {
+        Some(429) => 20,
+        // A server in trouble says when it will be well, not how many requests it accepts.
+        Some(500..=599) | None => 0,
+        Some(_) if is_limited(report) => 5,
+        Some(_) => 0,
+    }
+}
 
 /// The retry table, and when the next retry is due.
 #[derive(Debug)]
@@ -55,7 +64,7 @@ impl Retries {
 
     /// How long to wait before a task is retried that was retried `used` times before; `None`: it is not.
     fn wait_ms(&self, run: Option<Patience>, report: &TaskDone, used: usize) -> Option<i64> {
-        let waits = self.table.waits(report.outcome, report.status_code);
+        let waits = self.table.waits_of(report);
         let patience = run.or(self.patience);
         let nth = |index| nth_wait_ms(patience, waits, index);
         let is_brief = patience.is_some_and(|patience| patience.is_shorter_than(waits));
@@ -63,7 +72,7 @@ impl Retries {
             return None;
         }
         // Too many requests: that says nothing about the page.
-        if report.status_code == Some(429) && used < MOST_RETRIES_OF_429 {
+        if used < most_retries_of_limited(report) {
             return (0..=used).rev().find_map(nth);
         }
         nth(used)
@@ -126,7 +135,7 @@ impl Frontier {
         let (outcome, status_code) = (report.outcome, report.status_code);
         note_try(&self.db, report.task, now_ms, outcome, status_code)?;
         // Too many requests: the page itself is as good as the others.
-        let lost = if status_code == Some(429) {
+        let lost = if most_retries_of_limited(report) > 0 {
             0
         } else {
             PRIORITY_LOST

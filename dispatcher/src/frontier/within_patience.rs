@@ -9,7 +9,7 @@ use webfill_wire::{RestReason, TaskDone};
 use super::answers::SiteId;
 use super::give_back::HeldTask;
 use super::site_states::{StoredState, has_answered};
-use super::{Frontier, FrontierError};
+use super::{Frontier, FrontierError, retries};
 use crate::patience::{Patience, is_no_such_name};
 use crate::site_state::{Phase, SiteState, Verdict};
 
@@ -30,7 +30,7 @@ impl Frontier {
         let Some(mut patience) = self.rests.patience else {
             return Ok(verdict);
         };
-        if report.status_code == Some(429) {
+        if retries::most_retries_of_limited(report) > 0 {
             let in_a_row = before.failures.max(stored.state.failures) + before.rest_index;
             patience = patience.beside_pace(report.clock, in_a_row);
         }

@@ -1,3 +1,5 @@
+use webfill_wire::{Delivery, Evidence, SiteClock};
+
 use super::*;
 
 fn table() -> RestTable {
@@ -158,6 +160,36 @@ fn what_an_attempt_says() {
         (Outcome::DnsError, None, failed(RestReason::Dns, true)),
         (Outcome::Disallowed, None, Sign::Nothing),
     ] {
-        assert_eq!(Sign::of(outcome, status), sign, "{outcome} {status:?}");
+        let done = done(outcome, status, false);
+        assert_eq!(Sign::of(&done), sign, "{outcome} {status:?}");
+    }
+    for status in [403, 420, 500] {
+        let done = done(Outcome::HttpError, Some(status), true);
+        let busy = failed(RestReason::Busy, false);
+        assert_eq!(Sign::of(&done), busy, "{status} of a limiter");
+    }
+}
+
+fn done(outcome: Outcome, status_code: Option<u16>, has_evidence: bool) -> TaskDone {
+    TaskDone {
+        task: 1,
+        delivery: Delivery {
+            epoch: 1,
+            number: 1,
+        },
+        outcome,
+        status_code,
+        body_bytes: 0,
+        fields: 0,
+        links: Vec::new(),
+        redirect: None,
+        resolved: Vec::new(),
+        clock: SiteClock::default(),
+        evidence: has_evidence.then(|| Evidence {
+            url: "http://a.org/".into(),
+            status_code,
+            sign: "it asks to wait".into(),
+            no_route: false,
+        }),
     }
 }

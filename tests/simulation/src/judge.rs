@@ -307,6 +307,7 @@ impl Judge {
                 let own_ms = delay_ms.max(1_000) << failures.min(6);
                 own_ms.max(asked_ms).max(took_ms)
             }
+            Answer::Refused { .. } => unreachable!("no simulated site answers so"),
         };
         *back_off = Some(BackOff {
             process,
@@ -327,7 +328,7 @@ fn sense(request: Request, response: &Response) -> Answer {
     };
     let leads_on = response.redirect.is_some() && hop < MOST_REDIRECTS;
     match (response.answer, response.status) {
-        (overloaded @ (Answer::Overloaded { .. } | Answer::TooMany { .. }), _) => overloaded,
+        (answer, _) if answer.asks_to_wait() => answer,
         (_, None | Some(500..)) => Answer::NoRules,
         _ if leads_on => Answer::Redirect,
         (answer, _) => answer,

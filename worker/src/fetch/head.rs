@@ -1,18 +1,18 @@
 //! What the head of an answer says: how the request ends, whether the body is worth reading, and
 //! whether the site asks for a pause.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::response::Parts;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, HeaderMap, LOCATION};
 use webfill_wire::Outcome;
 
 use super::coding::{self, UnknownCoding};
-use super::header::{list, retry_after, url};
+use super::header::{list, url};
+use super::limiter::answer_of;
 use super::{BodyRule, Fetched};
 use crate::charset;
 use crate::documents;
-use crate::politeness::Answer;
 use crate::sitemaps;
 
 /// What the head alone says: the outcome, and whether the body is worth reading (`Ok`).
@@ -25,6 +25,10 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
         _ => None,
     };
     let (outcome, error) = match status {
+        206 if is_part(headers) => {
+            let reason = "only a part of the body was sent, without being asked for";
+            (Outcome::HttpError, Some(reason.to_owned()))
+        }
         200..=299 => match undecodable(headers, rule) {
             Some(reason) => (Outcome::UnsupportedType, Some(reason)),
             None => (outcome_of_type(content_type.as_deref(), rule), None),
@@ -32,13 +36,6 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
         304 => (Outcome::NotModified, None),
         _ if redirect.is_some() => (Outcome::Redirected, None),
         _ => (Outcome::HttpError, None),
-    };
-    let answer = match status {
-        429 => Answer::TooMany {
-            retry_after: asked_for(headers),
-        },
-        503 => overloaded(headers),
-        _ => Answer::Served,
     };
     Fetched {
         outcome,
@@ -51,22 +48,23 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
         error,
         no_route: false,
         answered_at,
-        answer,
+        answer: answer_of(status, headers),
         exchange: None,
     }
 }
 
-/// The site asks for a pause, as long as the headers say.
-pub fn overloaded(headers: &HeaderMap) -> Answer {
-    Answer::Overloaded {
-        retry_after: asked_for(headers),
-    }
-}
-
-fn asked_for(headers: &HeaderMap) -> Option<Duration> {
-    let values = headers.get_all(RETRY_AFTER).iter();
-    let waits = values.filter_map(|value| retry_after(value.to_str().ok()?));
-    waits.max()
+/// Whether an answer says that its body is not all of it.
+fn is_part(headers: &HeaderMap) -> bool {
+    let Some(range) = headers.get(CONTENT_RANGE) else {
+        return false;
+    };
+    let is_whole = |range: &str| {
+        let (range, length) = range.trim().strip_prefix("bytes ")?.split_once('/')?;
+        let last: u64 = range.trim().strip_prefix("0-")?.parse().ok()?;
+        let length: u64 = length.trim().parse().ok()?;
+        Some(last.checked_add(1)? == length)
+    };
+    range.to_str().ok().and_then(is_whole) != Some(true)
 }
 
 /// Why a body cannot be decoded; such a robots.txt might forbid anything. A browser judges what it has asked

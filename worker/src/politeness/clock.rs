@@ -28,6 +28,10 @@ pub struct Clock {
 /// when the delay is zero.
 const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
 
+/// A refusal that may be of one page alone holds its site back no longer than this; the next one in a row
+/// as long as it says.
+const BELIEVED_AT_ONCE: Duration = Duration::from_secs(60);
+
 /// Failures in a row still count this long after the wait that they have led to.
 const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
 
@@ -104,19 +108,20 @@ impl Clock {
             Answer::Redirect => Duration::ZERO,
             Answer::Silent => self.back_off(delay, MOST_DOUBLINGS_SILENT),
             Answer::NoRules => self.back_off(delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
-            Answer::Overloaded { retry_after } | Answer::TooMany { retry_after } => {
+            Answer::Overloaded { retry_after } => self.refused(delay, retry_after, request.at),
+            Answer::TooMany { retry_after } => {
                 // A time that the server names is learnt from it alone.
-                if matches!(request.answer, Answer::TooMany { retry_after: None }) {
+                if retry_after.is_none() {
                     self.accepted.counted_as_too_many(request.at);
                 }
-                // Those that follow in a row come after a back-off, and show an outage rather than a pace.
-                if self.failures == 0 {
-                    self.accepted.refused(delay, retry_after, request.at);
-                }
-                let base = delay.max(LEAST_BACK_OFF);
-                let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
-                // What the server asks for is a floor: a short wait does not end the doubling.
-                own.max(retry_after.unwrap_or_default())
+                self.refused(delay, retry_after, request.at)
+            }
+            Answer::Refused { retry_after } => {
+                let believed = match self.failures {
+                    0 => retry_after.min(BELIEVED_AT_ONCE),
+                    _ => retry_after,
+                };
+                self.refused(delay, Some(believed), request.at)
             }
         };
         let wait = match pace.is_adaptive {
@@ -126,6 +131,18 @@ impl Clock {
         if !wait.is_zero() {
             self.hold_until(request.at + wait.min(pace.longest_wait));
         }
+    }
+
+    /// The wait after a request that the server has refused.
+    fn refused(&mut self, delay: Duration, retry_after: Option<Duration>, at: Instant) -> Duration {
+        // Those that follow in a row come after a back-off, and show an outage rather than a pace.
+        if self.failures == 0 {
+            self.accepted.refused(delay, retry_after, at);
+        }
+        let base = delay.max(LEAST_BACK_OFF);
+        let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
+        // What the server asks for is a floor: a short wait does not end the doubling.
+        own.max(retry_after.unwrap_or_default())
     }
 
     /// Twice as long with each failure in a row.
@@ -185,6 +202,20 @@ mod tests {
         };
         clock.answered(quick(at, too_much), PACE);
         assert_eq!(clock.next(SECOND), Some(at + LONGEST));
+    }
+
+    #[test]
+    fn a_refusal_that_may_be_of_one_page_is_believed_for_a_minute_and_the_second_wholly() {
+        let at = Instant::now();
+        let mut clock = Clock::default();
+        let refused = Answer::Refused {
+            retry_after: 900 * SECOND,
+        };
+        clock.answered(quick(at, refused), PACE);
+        assert_eq!(clock.next(SECOND), Some(at + 60 * SECOND));
+        let again = at + 60 * SECOND;
+        clock.answered(quick(again, refused), PACE);
+        assert_eq!(clock.next(SECOND), Some(again + 900 * SECOND));
     }
 
     #[test]

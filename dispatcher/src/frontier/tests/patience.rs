@@ -24,7 +24,8 @@ fn failed(task: &Leased, outcome: Outcome, status_code: Option<u16>, next_in_ms:
             next_in_ms,
             delay_ms: Some(1_000),
         },
-        evidence: Some(Evidence {
+        // Workers send none of failures that are the page's own.
+        evidence: (!matches!(status_code, Some(404 | 502))).then(|| Evidence {
             url: task.url.clone(),
             status_code,
             sign: "it fails".into(),
@@ -83,6 +84,13 @@ fn a_page_of_a_dead_site_has_its_tries_within_the_patience() {
         (
             Outcome::HttpError,
             Some(429),
+            1_000,
+            vec![0, 5, 30, 35, 60, 120],
+        ),
+        // A limiter.
+        (
+            Outcome::HttpError,
+            Some(403),
             1_000,
             vec![0, 5, 30, 35, 60, 120],
         ),

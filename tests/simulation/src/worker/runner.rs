@@ -301,9 +301,7 @@ impl Worker {
 fn evidence(task: &Task, response: &Response) -> Option<Evidence> {
     let sign = match (response.answer, response.status) {
         (Answer::Silent, _) => response.error.clone()?,
-        (Answer::Overloaded { .. } | Answer::TooMany { .. }, Some(status)) => {
-            format!("the page answered {status}")
-        }
+        (answer, Some(status)) if answer.asks_to_wait() => format!("the page answered {status}"),
         _ => return None,
     };
     Some(Evidence {

@@ -1,0 +1,165 @@
+//! Limiters that refuse with another status than 429: the pages are fetched later, at a pace that the limiter accepts.
+//! Servers that send `Retry-After` with every refusal hold nothing up for long.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use webfill_tests::site::{Page, Reply, Site, Web, page, script, status};
+use webfill_tests::workplace::Workplace;
+
+use crate::patience;
+
+const NAMED: Duration = Duration::from_secs(3);
+
+fn epoch_in(wait: Duration) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    // The second that has begun is over by then.
+    (now.expect("it is later than 1970").as_secs() + wait.as_secs() + 1).to_string()
+}
+
+/// Refusals that name a time, by the host that sends them.
+fn refusals() -> Vec<(&'static str, fn() -> Page)> {
+    vec![
+        ("s403", || status(403).header("retry-after", "3")),
+        ("s403-spent", || {
+            status(403)
+                .header("x-ratelimit-limit", "60")
+                .header("x-ratelimit-remaining", "0")
+                .header("x-ratelimit-reset", epoch_in(NAMED))
+        }),
+        ("s403-standard", || {
+            status(403).header("ratelimit", "\"default\";r=0;t=3")
+        }),
+        ("s429-reset", || {
+            status(429)
+                .header("x-ratelimit-remaining", "0")
+                .header("x-ratelimit-reset", epoch_in(NAMED))
+        }),
+        ("s429-older", || {
+            status(429)
+                .header("ratelimit-remaining", "0")
+                .header("ratelimit-reset", "3")
+        }),
+        ("s400", || status(400).header("retry-after", "3")),
+        ("s401", || status(401).header("retry-after", "3")),
+        ("s402", || status(402).header("retry-after", "3")),
+        ("s405", || status(405).header("retry-after", "3")),
+        ("s413", || status(413).header("retry-after", "3")),
+        ("s418", || status(418).header("retry-after", "3")),
+        ("s420", || {
+            status(420)
+                .header("x-rate-limit-remaining", "0")
+                .header("x-rate-limit-reset", epoch_in(NAMED))
+        }),
+        ("s500", || status(500).header("retry-after", "3")),
+        ("s502", || status(502).header("retry-after", "3")),
+        ("s503", || status(503).header("retry-after", "3")),
+        ("s529", || status(529).header("retry-after", "3")),
+    ]
+}
+
+/// Refuses its fourth request and all that come before the named time is over; counts those.
+fn limited(site: &Site, refusal: fn() -> Page) -> &'static AtomicUsize {
+    let refused: &'static AtomicUsize = Box::leak(Box::default());
+    let (asked, until) = (AtomicUsize::new(0), Mutex::new(None::<Instant>));
+    site.robots("");
+    site.otherwise(move |_| {
+        let mut until = until.lock().expect("it is not poisoned");
+        if asked.fetch_add(1, Ordering::SeqCst) == 3 {
+            *until = Some(Instant::now() + NAMED);
+        }
+        match until.is_some_and(|until| Instant::now() < until) {
+            true => {
+                refused.fetch_add(1, Ordering::SeqCst);
+                refusal().into()
+            }
+            false => page("T").into(),
+        }
+    });
+    refused
+}
+
+#[test]
+fn a_refusal_that_names_a_time_ends_no_page_and_is_waited_for() {
+    let web = Web::start();
+    let (mut urls, mut counters) = (Vec::new(), Vec::new());
+    for (host, refusal) in refusals() {
+        let site = web.site(&format!("{host}.example"));
+        counters.push((host, limited(&site, refusal)));
+        urls.extend((0..6).map(|number| site.url(&format!("/{number}"))));
+    }
+    let work = Workplace::new();
+    let run = patience::crawl(&work, &web, "60s").args(&urls);
+    run.finish().expect(0);
+    let outcomes = work.stored().outcomes();
+    let lost: Vec<_> = outcomes.iter().filter(|(_, code)| *code != "ok").collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    let early: Vec<_> = counters
+        .iter()
+        .map(|(host, refused)| (*host, refused.load(Ordering::SeqCst)))
+        .filter(|(_, refused)| *refused != 1)
+        .collect();
+    assert!(early.is_empty(), "asked again before the time: {early:?}");
+}
+
+/// What is only a habit of a server costs its page a few retries, and its site no minute for each.
+#[test]
+fn a_retry_after_with_every_refusal_ends_its_page_within_bounds() {
+    let web = Web::start();
+    let site = web.site("habit.example");
+    site.robots("");
+    site.otherwise(|_| page("T").into());
+    site.serve("/closed", status(403).header("retry-after", "1"));
+    site.serve("/gone", status(404).header("retry-after", "3600"));
+    let work = Workplace::new();
+    let pages = (0..20).map(|number| site.url(&format!("/{number}")));
+    patience::crawl(&work, &web, "5s")
+        .args([site.url("/closed"), site.url("/gone")])
+        .args(pages)
+        .finish()
+        .expect(0);
+    let outcomes = work.stored().outcomes();
+    let of = |code: &str| outcomes.values().filter(|outcome| *outcome == code).count();
+    assert_eq!((of("ok"), of("http_error")), (20, 2), "{outcomes:?}");
+    let asked = |path: &str| site.visits().of_path(path).len();
+    let closed = asked("/closed");
+    assert!((2..=6).contains(&closed), "{closed}");
+    assert_eq!(asked("/gone"), 1, "there is no such page");
+}
+
+/// A site that refuses everything for longer than the patience ends in its outcome, and is left alone.
+#[test]
+fn a_limit_beyond_the_patience_ends_the_site_at_once() {
+    let web = Web::start();
+    let site = web.site("spent.example");
+    site.robots("");
+    site.otherwise(|_| {
+        let reset = epoch_in(Duration::from_secs(3_000));
+        status(403)
+            .header("x-ratelimit-remaining", "0")
+            .header("x-ratelimit-reset", reset)
+            .into()
+    });
+    let work = Workplace::new();
+    let urls = (0..10).map(|number| site.url(&format!("/{number}")));
+    let run = patience::crawl(&work, &web, "10s").args(urls).finish();
+    let run = run.expect(0);
+    assert_eq!(run.summary().outcome("http_error"), 10);
+    assert_eq!(site.visits().pages().len(), 1);
+}
+
+/// A part of a page that nobody asked for is no page.
+#[test]
+fn a_part_of_a_page_is_no_page() {
+    let web = Web::start();
+    let site = web.site("part.example");
+    let part = script().send(
+        "HTTP/1.1 206 Partial Content\r\ncontent-type: text/html\r\n\
+         content-range: bytes 0-20/9000\r\ncontent-length: 21\r\n\r\n<html><h1>The half</h",
+    );
+    site.serve("/", Reply::from(part));
+    let work = Workplace::new();
+    work.crawl(&web).arg(site.url("/")).finish().expect(0);
+    assert_eq!(work.stored().outcomes()[&site.url("/")], "http_error");
+}

@@ -1,0 +1,296 @@
+//! What servers and limiters ask for: a pause, or fewer requests.
+//!
+//! 429 and 503 say so by themselves. Other limiters refuse with 403 or another status, and say in headers that no request
+//! is left, or when one is welcome: `Retry-After` (RFC 9110, 10.2.3), `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in
+//! its older and newer forms), and `X-RateLimit-*`, which has no standard. `Retry-After` counts before all others.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use reqwest::header::{DATE, HeaderMap};
+
+use super::header::retry_after;
+use crate::politeness::Answer;
+
+/// Names of the time after which a request is welcome.
+const WAITS: [&str; 4] = [
+    "retry-after",
+    "x-retry-after",
+    "x-ratelimit-retry-after",
+    "x-rate-limit-retry-after-seconds",
+];
+
+/// Names of the number of requests that are left, and of the time at which there are more.
+const LEFT: [&str; 3] = [
+    "x-ratelimit-remaining",
+    "x-rate-limit-remaining",
+    "ratelimit-remaining",
+];
+const MORE: [&str; 4] = [
+    "x-ratelimit-reset-after",
+    "x-ratelimit-reset",
+    "x-rate-limit-reset",
+    "ratelimit-reset",
+];
+
+/// The header that has both.
+const BOTH: &str = "ratelimit";
+
+/// From here on a number is a time since the epoch in seconds (2001), and in milliseconds.
+const EPOCH_SECONDS: f64 = 1e9;
+const EPOCH_MILLISECONDS: f64 = 1e12;
+
+/// What an answer says to politeness.
+pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
+    match status {
+        429 => too_many(headers),
+        503 | 529 => overloaded(headers),
+        // They say that there is no such page, whatever comes with it.
+        404 | 410 => Answer::Served,
+        400.. => refusal(headers),
+        _ => Answer::Served,
+    }
+}
+
+/// The site asks for a pause, as long as the headers say.
+pub fn overloaded(headers: &HeaderMap) -> Answer {
+    Answer::Overloaded {
+        retry_after: wait(headers),
+    }
+}
+
+fn too_many(headers: &HeaderMap) -> Answer {
+    Answer::TooMany {
+        retry_after: wait(headers),
+    }
+}
+
+/// A failure whose status does not say whether it is the page's.
+fn refusal(headers: &HeaderMap) -> Answer {
+    match named_wait(headers) {
+        _ if limit(headers).is_spent => too_many(headers),
+        Some(retry_after) => Answer::Refused { retry_after },
+        None => Answer::Served,
+    }
+}
+
+/// How long to wait, if the server says so.
+fn wait(headers: &HeaderMap) -> Option<Duration> {
+    named_wait(headers).or_else(|| limit(headers).more_in)
+}
+
+fn named_wait(headers: &HeaderMap) -> Option<Duration> {
+    let values = WAITS.iter().flat_map(|name| texts(headers, name));
+    values.filter_map(retry_after).max()
+}
+
+fn texts<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
+    let values = headers.get_all(name).iter();
+    values.filter_map(|value| value.to_str().ok())
+}
+
+/// What headers say of a limit.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Limit {
+    /// No request is left.
+    is_spent: bool,
+    more_in: Option<Duration>,
+}
+
+impl Limit {
+    fn add(&mut self, left: Option<&str>, more: Option<Duration>) {
+        let is_spent = left.is_some_and(is_zero);
+        self.is_spent |= is_spent;
+        if is_spent || left.is_none() {
+            self.more_in = self.more_in.max(more);
+        }
+    }
+}
+
+fn limit(headers: &HeaderMap) -> Limit {
+    let mut limit = Limit::default();
+    let left = LEFT.iter().flat_map(|name| texts(headers, name));
+    // Several windows stand in one header.
+    let mut left: Vec<&str> = left.flat_map(|left| left.split(',')).collect();
+    left.sort_by_key(|left| !is_zero(left));
+    let now = now_of(headers);
+    let more = MORE.iter().flat_map(|name| texts(headers, name));
+    let more = more.filter_map(|text| time_until(text, now)).max();
+    limit.add(left.first().copied(), more);
+    for text in texts(headers, BOTH) {
+        read_both(text, &mut limit);
+    }
+    limit
+}
+
+/// `limit=10, remaining=0, reset=5`, or `"hour";r=0;t=5, "day";r=3;t=9000`.
+fn read_both(text: &str, limit: &mut Limit) {
+    let (mut left, mut more) = (None, None);
+    for policy in text.split(',') {
+        let (mut left_of_policy, mut more_of_policy) = (None, None);
+        for (name, value) in policy.split(';').filter_map(|pair| pair.split_once('=')) {
+            match name.trim() {
+                "remaining" => left = Some(value),
+                "reset" => more = retry_after(value),
+                "r" => left_of_policy = Some(value),
+                "t" => more_of_policy = retry_after(value),
+                _ => {}
+            }
+        }
+        if left_of_policy.is_some() {
+            limit.add(left_of_policy, more_of_policy);
+        }
+    }
+    if left.is_some() {
+        limit.add(left, more);
+    }
+}
+
+fn is_zero(number: &str) -> bool {
+    number.trim().parse::<f64>().is_ok_and(|left| left <= 0.0)
+}
+
+/// A time from now on, or a time of a clock. Which of them a number is, its size says.
+fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
+    let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+    let since_epoch = match number {
+        Some(number) if number >= EPOCH_MILLISECONDS => number / 1_000.0,
+        Some(number) if number >= EPOCH_SECONDS => number,
+        Some(_) | None => return retry_after(text),
+    };
+    let at = UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(since_epoch).ok()?)?;
+    let seconds = at.duration_since(now).unwrap_or_default().as_secs_f64();
+    retry_after(&format!("{}", seconds.ceil()))
+}
+
+/// The time of the server's clock, which its other times are meant by.
+fn now_of(headers: &HeaderMap) -> SystemTime {
+    let date = headers.get(DATE).and_then(|date| date.to_str().ok());
+    let date = date.and_then(|date| httpdate::parse_http_date(date).ok());
+    date.unwrap_or_else(SystemTime::now)
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    /// `name: value` lines.
+    fn headers(lines: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            let (name, value) = line.split_once(": ").unwrap();
+            let name: HeaderName = name.parse().unwrap();
+            headers.append(name, HeaderValue::from_str(value).unwrap());
+        }
+        headers
+    }
+
+    fn too_many(seconds: Option<u64>) -> Answer {
+        Answer::TooMany {
+            retry_after: seconds.map(Duration::from_secs),
+        }
+    }
+
+    fn refused(seconds: u64) -> Answer {
+        Answer::Refused {
+            retry_after: Duration::from_secs(seconds),
+        }
+    }
+
+    const NOW: &str = "date: Fri, 27 Nov 2026 10:00:00 GMT";
+
+    #[test]
+    fn a_limiter_is_known_by_what_it_says() {
+        let cases: &[(u16, &[&str], Answer)] = &[
+            (403, &[], Answer::Served),
+            (403, &["retry-after: 60"], refused(60)),
+            (403, &["retry-after: 0"], refused(0)),
+            (403, &["retry-after: soon"], Answer::Served),
+            (403, &["x-ratelimit-remaining: 1"], Answer::Served),
+            (403, &["x-ratelimit-remaining: 0"], too_many(None)),
+            // As GitHub does it.
+            (
+                403,
+                &[
+                    NOW,
+                    "x-ratelimit-remaining: 0",
+                    "x-ratelimit-reset: 1795773630",
+                ],
+                too_many(Some(30)),
+            ),
+            (
+                403,
+                &[
+                    NOW,
+                    "x-ratelimit-remaining: 58",
+                    "x-ratelimit-reset: 1795773630",
+                    "retry-after: 60",
+                ],
+                refused(60),
+            ),
+            (
+                429,
+                &[NOW, "x-rate-limit-reset: 1795773630000"],
+                too_many(Some(30)),
+            ),
+            (429, &["x-ratelimit-reset-after: 1.5"], too_many(Some(2))),
+            (
+                429,
+                &["ratelimit-remaining: 0", "ratelimit-reset: 7"],
+                too_many(Some(7)),
+            ),
+            (
+                429,
+                &["retry-after: 3", "ratelimit-reset: 7"],
+                too_many(Some(3)),
+            ),
+            (
+                429,
+                &["ratelimit: limit=10, remaining=0, reset=5"],
+                too_many(Some(5)),
+            ),
+            (
+                403,
+                &["ratelimit: \"hour\";r=0;t=5, \"day\";r=3;t=9000"],
+                too_many(Some(5)),
+            ),
+            (403, &["ratelimit: \"day\";r=3;t=9000"], Answer::Served),
+            (403, &["x-ratelimit-remaining: 4, 0"], too_many(None)),
+            (
+                429,
+                &["x-ratelimit-remaining: 4", "x-ratelimit-reset: 900"],
+                too_many(None),
+            ),
+            // It is over already.
+            (
+                429,
+                &[NOW, "x-ratelimit-reset: 1795770000"],
+                too_many(Some(0)),
+            ),
+            (429, &["x-ratelimit-reset: inf"], too_many(None)),
+            (429, &["x-ratelimit-reset: -5"], too_many(None)),
+            (400, &["retry-after: 5"], refused(5)),
+            (418, &["retry-after: 5"], refused(5)),
+            (420, &["x-rate-limit-remaining: 0"], too_many(None)),
+            (500, &["retry-after: 5"], refused(5)),
+            (502, &["retry-after: 5"], refused(5)),
+            (999, &["retry-after: 5"], refused(5)),
+            // There is no such page.
+            (404, &["retry-after: 5"], Answer::Served),
+            (410, &["x-ratelimit-remaining: 0"], Answer::Served),
+            // The last of the requests that are allowed has been answered.
+            (200, &["x-ratelimit-remaining: 0"], Answer::Served),
+        ];
+        for (status, lines, expected) in cases {
+            let found = answer_of(*status, &headers(lines));
+            assert_eq!(found, *expected, "{status} {lines:?}");
+        }
+        let busy = Answer::Overloaded {
+            retry_after: Some(Duration::from_secs(4)),
+        };
+        for status in [503, 529] {
+            assert_eq!(answer_of(status, &headers(&["retry-after: 4"])), busy);
+        }
+    }
+}
