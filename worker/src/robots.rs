@@ -177,9 +177,9 @@ pub struct RobotsResponse {
 }
 
 impl RobotsResponse {
-    /// Whether it says what is allowed, or leads on to what does.
+    /// Whether it says what is allowed. A limiter speaks for itself, whatever its status.
     fn is_usable(&self) -> bool {
-        has_rules(self.status, &self.body)
+        !self.answer.asks_to_wait() && has_rules(self.status, &self.body)
     }
 }
 
@@ -250,7 +250,7 @@ impl RobotsFetch {
     /// Whether it is over without a file.
     pub fn has_failed(&self) -> bool {
         let last = self.last.as_ref();
-        self.next.is_none() && !last.is_some_and(|(_, response)| response.is_usable())
+        self.next.is_none() && !last.is_some_and(|(url, response)| is_final(url, response))
     }
 
     /// The origin whose robots.txt the next request is for, if it is for one.
@@ -296,7 +296,7 @@ impl RobotsFetch {
         match (self.last.take(), self.denied) {
             (Some(_), Some(_)) => RobotsAnswer::Denied(Denied::CutShort),
             (None, Some(denied)) => RobotsAnswer::Denied(denied),
-            (Some((url, response)), None) if response.is_usable() => {
+            (Some((url, response)), None) if is_final(&url, &response) => {
                 RobotsAnswer::Files(self.entries(&url, response, now))
             }
             (Some((url, response)), None) => {
@@ -339,6 +339,17 @@ pub fn is_robots_txt(url: &Url) -> bool {
     url.path() == "/robots.txt" && url.query().is_none()
 }
 
+/// Whether it ends a fetch with rules. A redirect does so only as the last of too many: where it leads nowhere, the file
+/// may be anywhere.
+fn is_final(url: &Url, response: &RobotsResponse) -> bool {
+    let leads_nowhere = is_redirect(response.status) && redirect_target(url, response).is_none();
+    response.is_usable() && !leads_nowhere
+}
+
+fn is_redirect(status: Option<u16>) -> bool {
+    matches!(status, Some(301 | 302 | 303 | 307 | 308))
+}
+
 fn redirect_target(url: &Url, response: &RobotsResponse) -> Option<Url> {
     let target = response.redirect.as_deref()?;
     webfill_urls::canonical(target, Some(url)).ok()
@@ -355,7 +366,9 @@ fn unreachable_outcome(outcome: Outcome) -> Outcome {
 fn evidence(url: &Url, response: RobotsResponse) -> Evidence {
     let sign = match (response.error, response.status) {
         (Some(error), _) => error,
-        (None, Some(200..=299)) => String::from("robots.txt is no text that can be read"),
+        (None, Some(200 | 201 | 203 | 204)) => {
+            String::from("robots.txt is no text that can be read")
+        }
         (None, Some(status)) => format!("robots.txt answered {status}"),
         (None, None) => String::from("robots.txt was not answered"),
     };
@@ -380,14 +393,18 @@ fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
     Some(Rc::new(RobotsRules::parse(file, AGENT_TOKEN)))
 }
 
-/// Whether an answer says what is allowed. That a server was busy does not (408, 429; Google reads them so,
+/// Whether an answer says what is allowed. That a server was busy does not (408, 425, 429; Google reads 429 so,
 /// too), and neither does a file that cannot be decoded: as it stands, it would allow everything.
 fn has_rules(status: Option<u16>, body: &[u8]) -> bool {
     match status {
+        // Not the file, but a promise of it (202), or what only makes sense of a request that was not made: a part of it (206),
+        // what has changed of it (226), an emptied form (205), a list of files (207, 208).
+        Some(202 | 205..=208 | 226) => false,
         Some(200..=299) => robots_rules::is_text(body),
-        Some(408 | 429) => false,
-        Some(300..=499) => true,
-        _ => false,
+        Some(408 | 425 | 429) => false,
+        // Among the others, 304 answers a condition that was not sent, and 300 offers a choice.
+        Some(400..=499) => true,
+        status => is_redirect(status),
     }
 }
 

@@ -87,6 +87,7 @@ pub fn odd_robots() -> Vec<OddRobots> {
     let mut files = odd_files();
     files.extend(coded_files());
     files.extend(odd_heads());
+    files.extend(odd_statuses());
     files
 }
 
@@ -155,6 +156,46 @@ fn odd_heads() -> Vec<OddRobots> {
         readable("robots-many-headers", behind(&many)),
         unreachable("robots-408", status(408)),
         unreachable("robots-429", status(429)),
+    ]
+}
+
+/// Statuses other than 200, each with the rules as its body where it may have one. What is no answer to the request is
+/// unreachable: as it stands, it would allow everything. 4xx allow everything by RFC 9309, 2.3.1.3.
+fn odd_statuses() -> Vec<OddRobots> {
+    let with_rules = |code: u16| text(RULES).status(code);
+    let limited = |code: u16, name: &str, value: &str| status(code).header(name, value);
+    vec![
+        readable("robots-201", with_rules(201)),
+        readable("robots-203", with_rules(203)),
+        readable("robots-299", with_rules(299)),
+        allows_all("robots-204", status(204)),
+        unreachable("robots-101", status(101)),
+        unreachable("robots-202", with_rules(202)),
+        unreachable("robots-205", status(205)),
+        unreachable(
+            "robots-206",
+            with_rules(206).header("content-range", "bytes 0-9/30"),
+        ),
+        unreachable("robots-207", with_rules(207)),
+        unreachable("robots-226", with_rules(226)),
+        unreachable("robots-300", with_rules(300)),
+        unreachable("robots-302-to-nothing", status(302)),
+        unreachable("robots-302-to-mail", redirect("mailto:a@b.example")),
+        unreachable("robots-304", status(304)),
+        unreachable("robots-305", status(305)),
+        unreachable("robots-399", status(399)),
+        allows_all("robots-401", status(401)),
+        allows_all("robots-418", status(418)),
+        allows_all("robots-451", status(451)),
+        unreachable("robots-425", status(425)),
+        unreachable("robots-403-limited", limited(403, "retry-after", "1")),
+        unreachable(
+            "robots-403-spent",
+            limited(403, "x-ratelimit-remaining", "0"),
+        ),
+        unreachable("robots-501", status(501)),
+        unreachable("robots-600", with_rules(600)),
+        unreachable("robots-999", status(999)),
     ]
 }
 
