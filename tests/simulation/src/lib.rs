@@ -89,6 +89,7 @@ pub use crate::large::{LargeFleet, large_fleet};
 use crate::plan::{MOST_RESTS, Plan};
 use crate::robots::RobotsState;
 pub use crate::sabotage::Sabotage;
+use crate::sites::SitePlan;
 use crate::world::World;
 
 /// A world in which no fault was found.
@@ -161,8 +162,12 @@ fn patience_ms(plan: &Plan) -> u64 {
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
     let rests_ms = 2 * MOST_RESTS as u64 * retry_after_ms.unwrap_or(0);
+    // So is a page that is refused for good, while its site waits for as long as it asks each time.
+    let refusals_ms = plan.sites.iter().map(SitePlan::refusals_ms).max();
+    let refusals_ms = refusals_ms.unwrap_or(0);
     50 * shares * sites * plan.estimate_ms
         + (100 + 20 * plan.faults.len() as u64) * hand_over_ms
         + rests_ms
+        + shares * refusals_ms
         + 3_600_000
 }

@@ -78,6 +78,17 @@ impl PagePlan {
         };
         1 + self.fails.min(most)
     }
+
+    /// For how long its refusals hold its site back in one crawl.
+    fn refusals_ms(&self) -> u64 {
+        match self.failure {
+            PageFailure::Overloaded {
+                retry_after_ms: Some(wait_ms),
+                ..
+            } if self.fails > 0 => u64::from(self.attempts()) * wait_ms.min(LONGEST_WAIT_MS),
+            _ => 0,
+        }
+    }
 }
 
 impl SitePlan {
@@ -92,6 +103,11 @@ impl SitePlan {
 
     pub(crate) fn is_ever_in_trouble(&self) -> bool {
         self.fails() || self.blocks.is_some()
+    }
+
+    /// For how long refusals of its pages hold it back in one crawl, at most.
+    pub(crate) fn refusals_ms(&self) -> u64 {
+        self.pages.iter().map(PagePlan::refusals_ms).sum()
     }
 
     /// The longest delay that is ever in force.
