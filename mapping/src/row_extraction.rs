@@ -42,7 +42,6 @@ impl Listing {
 pub struct Row {
     /// Which element of the page it is, counted from 0; those without any value are counted as well.
     pub position: usize,
-    #[serde(flatten)]
     pub fields: Map<String, Value>,
 }
 

@@ -60,7 +60,7 @@ pub use dataset_name::{DatasetName, UNNAMED_DATASET, parts_of_key, record_key};
 pub use error::StoreError;
 pub use field_counts::{FieldCounts, MappingCounts};
 pub use health::HealthState;
-pub use listing::{ListedRow, Listing};
+pub use listing::{Clashes, ListedRow, Listing, clashes};
 pub use mongodb::{
     DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,
 };

@@ -45,6 +45,7 @@ pub(crate) use filling::{FillRules, Leads, PageValues};
 pub(crate) use identity::{doubts_of, tell_doubts};
 pub(crate) use input::Entry;
 pub(crate) use row::RowValues;
+pub(crate) use spelling::is_one as is_one_value;
 
 /// No record id is longer than this.
 pub const MAX_RECORD_ID_BYTES: usize = 1024;

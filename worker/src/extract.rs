@@ -391,7 +391,8 @@ fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError
     }
 }
 
-fn tell_rows_without_key(result: &TaskResult) {
+/// Rows become records by their key: says which do not.
+fn tell_lost_rows(result: &TaskResult) {
     let rows = listings::without_key(&result.listings, &result.task.records);
     if rows > 0 {
         tracing::warn!(
@@ -401,6 +402,19 @@ fn tell_rows_without_key(result: &TaskResult) {
             rows,
             of = result.rows(),
             "rows have no value for a field of their key, and become no records"
+        );
+    }
+    let clashes = webfill_store::clashes(&result.listings);
+    if clashes.rows > 0 {
+        tracing::warn!(
+            event = "rows_with_same_key",
+            url = result.task.url,
+            crawl_id = result.crawl.crawl_id,
+            rows = clashes.rows,
+            of = result.rows(),
+            key = clashes.key,
+            "rows have the key of an earlier row of their page and other values, which are lost: \
+             add a field to `key` that tells them apart"
         );
     }
 }
@@ -421,7 +435,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
     result.fields = extraction.fields;
     result.alternatives = extraction.alternatives;
     result.listings = listings::to_store(extraction.listings);
-    tell_rows_without_key(&result);
+    tell_lost_rows(&result);
     result.links = match result.crawl.follow {
         Follow::Mapped => extraction.links,
         Follow::All => extraction.all_links,

@@ -20,6 +20,6 @@ pub(super) fn is_same(kept: &Value, given: &Value) -> bool {
 }
 
 /// Whether two values are one, perhaps in two spellings.
-pub(super) fn is_one(one: &Value, other: &Value) -> bool {
+pub(crate) fn is_one(one: &Value, other: &Value) -> bool {
     one == other || same_value(one, other)
 }

@@ -10,6 +10,9 @@ use crate::demand::table::{cell, table, visible};
 const ROWS_SHOWN: usize = 20;
 const CELL_CHARS: usize = 40;
 const TABLE_CHARS: usize = 120;
+/// The head of the column that counts the rows, and where they have a field of that name. No field is called so.
+const POSITION: &str = "row";
+const OTHER_POSITION: &str = "#";
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -36,7 +39,11 @@ pub fn text(listing: &Listing) -> String {
             .collect()
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    let heads: Vec<&str> = std::iter::once("row").chain(heads).collect();
+    let position = match names.contains(&POSITION) {
+        true => OTHER_POSITION,
+        false => POSITION,
+    };
+    let heads: Vec<&str> = std::iter::once(position).chain(heads).collect();
     told.push_str(&table(&heads, &rows));
     let more = listing.rows.len().saturating_sub(ROWS_SHOWN);
     if more > 0 {
@@ -62,7 +69,7 @@ pub fn text(listing: &Listing) -> String {
 /// The columns for which there is room, and the others.
 fn columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
     let shown = || listing.rows.iter().take(ROWS_SHOWN);
-    let mut room = TABLE_CHARS - "row".len();
+    let mut room = TABLE_CHARS - POSITION.len();
     let (mut heads, mut left_out) = (Vec::new(), Vec::new());
     for name in names {
         let cells = shown().map(|row| row_cell(&row.fields, name).chars().count());
@@ -117,6 +124,15 @@ mod tests {
             "rows of ratings: 2 rows\nrow  item  stars\n  0  a         4\n  1  b         -"
         );
         assert_eq!(text(&listing(Vec::new())), "rows of ratings: none");
+    }
+
+    #[test]
+    fn a_field_called_row_is_no_position() {
+        let told = text(&listing(vec![json!({"row": "x", "position": 7})]));
+        assert_eq!(
+            told,
+            "rows of ratings: 1 row\n#  row  position\n0  x           7"
+        );
     }
 
     #[test]
