@@ -72,6 +72,19 @@ fn what_can_be_read_in_two_ways_is_no_value_and_counted() {
 }
 
 #[test]
+fn a_text_with_several_numbers_has_no_value_unless_it_says_which_is_meant() {
+    let texts = ["1h 30min", "+49 30 123456", "10 x 20", "4.7 out of 5"];
+    let (read_number, warnings) = read("number", json!({"decimal": "."}), &texts);
+    assert_eq!(read_number, json!([4.7]));
+    assert_eq!(
+        warnings,
+        [
+            "field read: number: 3 dropped that hold several numbers, such as \"1h 30min\"; cut out the one you mean with `regex`"
+        ]
+    );
+}
+
+#[test]
 fn no_digit_is_lost() {
     let texts = [
         "9007199254740993",

@@ -102,20 +102,21 @@ fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
         "fields": [field("price", "number"), field("seen", "date"), field("weight", "number")],
     });
     let file = work.write_json("shop/shop.json", &shop);
-    for (case, price, seen) in [
-        ("a", "1,234", "01/02/2024"),
-        ("b", "12,50", "25/12/2024"),
-        ("c", "7", "1 May 2024"),
+    for (case, price, seen, weight) in [
+        ("a", "1,234", "01/02/2024", "1 lb 3 oz"),
+        ("b", "12,50", "25/12/2024", "5 kg"),
+        ("c", "7", "1 May 2024", "2 kg (net)"),
     ] {
-        let page = format!("<p class=price>{price}<p class=seen>{seen}<p class=weight>{case}");
+        let page = format!("<p class=price>{price}<p class=seen>{seen}<p class=weight>{weight}");
         work.write(&format!("shop/golden/shop/{case}.html"), &page);
         let kept = json!({"url": format!("https://shop.example/{case}"), "mapping": "shop"});
         work.write_json(&format!("shop/golden/shop/{case}.json"), &kept);
     }
     let file = file.display().to_string();
     let told = mapping(&["check", &file]).finish().expect(0).stdout;
-    assert!(told.contains("1 mapping, 2 warnings"), "{told}");
+    assert!(told.contains("1 mapping, 3 warnings"), "{told}");
     for warning in [
+        r#"field weight: number: 1 values of the golden cases hold several numbers, such as "1 lb 3 oz", and are left out: cut out the one you mean with `regex` first"#,
         r#"field price: number: 1 values of the golden cases can be read in two ways, such as "1,234", and are left out: set "decimal": ",", as the others show"#,
         r#"field seen: date: 1 values of the golden cases can be read in two ways, such as "01/02/2024", and are left out: set "order": "day_first", as the others show"#,
     ] {
@@ -123,6 +124,9 @@ fn mapping_check_warns_of_numbers_and_dates_that_golden_cases_leave_open() {
     }
     shop["fields"][0]["processors"][1]["parameters"] = json!({"decimal": ","});
     shop["fields"][1]["processors"][1]["parameters"] = json!({"order": "day_first"});
+    let pounds = json!({"type": "regex", "parameters": {"pattern": "^\\d+ (?:kg|lb)"}});
+    let processors = shop["fields"][2]["processors"].as_array_mut().unwrap();
+    processors.insert(1, pounds);
     work.write_json("shop/shop.json", &shop);
     let told = mapping(&["check", &file]).finish().expect(0).stdout;
     assert!(told.contains("1 mapping, all good"), "{told}");

@@ -1,10 +1,13 @@
 //! Numbers in texts: `1.234,50 €` is 1234.50. The notation is set, or inferred from all texts of a field together;
-//! a text that can be read in two ways, of which nothing decides, is no number.
+//! a text that can be read in two ways, of which nothing decides, is no number, and neither is one that holds two
+//! numbers of which nothing says which is meant.
 //!
-//! [`written`] finds the first number of a text and everything around it that changes its value; here is decided
-//! which of its marks begins the fraction.
+//! [`written`] finds the number of a text and everything around it that changes its value, [`rivals`] the other
+//! numbers that may be meant as well; here is decided which of its marks begins the fraction.
 
 mod marks;
+mod parts;
+mod rivals;
 mod signs;
 mod words;
 mod written;
@@ -31,16 +34,18 @@ pub enum NumberReading {
     Number(Decimal, bool),
     /// It can be read in two ways, or does not keep to the notation.
     Undecided,
+    /// It holds several numbers, and nothing says which is meant.
+    Several,
 }
 
-/// Reads the first number of each text. What one text decides holds for the others, which are values of the
+/// Reads the number of each text. What one text decides holds for the others, which are values of the
 /// same field.
 pub fn read_numbers<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Vec<NumberReading> {
     let numbers = Numbers::find(texts, set);
     numbers.read(&numbers.evidence())
 }
 
-/// The first numbers of some texts of a field, of which is not decided yet how they are read.
+/// The numbers of some texts of a field, of which is not decided yet how they are read.
 pub struct Numbers {
     found: Vec<Option<Written>>,
     notations: Vec<Notation>,
@@ -48,9 +53,7 @@ pub struct Numbers {
 
 impl Numbers {
     pub fn find<T: AsRef<str>>(texts: &[T], set: &NumberNotation) -> Numbers {
-        let found = texts
-            .iter()
-            .map(|text| Written::first_in(text.as_ref(), set));
+        let found = texts.iter().map(|text| Written::of(text.as_ref(), set));
         Numbers {
             found: found.collect(),
             notations: marks::notations(set),
@@ -143,6 +146,9 @@ impl NumberEvidence {
     fn read(&self, written: &Written, notations: &[Notation]) -> NumberReading {
         if written.is_undecided {
             return NumberReading::Undecided;
+        }
+        if written.has_rival {
+            return NumberReading::Several;
         }
         let mut readings = self.readings(written, notations, |_| true);
         if readings.len() > 1

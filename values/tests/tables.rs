@@ -133,6 +133,7 @@ fn shown(reading: NumberReading) -> String {
     match reading {
         NumberReading::None => "none".to_owned(),
         NumberReading::Undecided => "undecided".to_owned(),
+        NumberReading::Several => "several".to_owned(),
         NumberReading::Number(decimal, fraction) => match fraction && decimal.is_integer() {
             true => format!("{}.0", decimal.plain()),
             false => decimal.plain(),

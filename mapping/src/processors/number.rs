@@ -12,7 +12,7 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const NUMBER: Entry = Entry {
     name: "number",
     family: Family::Convert,
-    summary: "Reads the first number in every value and yields it as a number, with all its digits. What can be read in two ways is dropped with a warning, such as `1,234` without `decimal` where no other value of the field shows the notation; so are dates, times, codes and fractions, and what is not in the notation that is set. Values without a digit are dropped.",
+    summary: "Reads the number in every value and yields it as a number, with all its digits. What can be read in two ways is dropped with a warning, such as `1,234` without `decimal` where no other value of the field shows the notation; so are dates, times, telephone numbers, codes and fractions, and what is not in the notation that is set. So is a value with several numbers where nothing says which is meant, such as `1h 30min` or `10 x 20`: cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` say it: the first. Values without a digit are dropped.",
     parameters: &[
         Parameter {
             name: "decimal",
@@ -42,6 +42,11 @@ pub(crate) const NUMBER: Entry = Entry {
             parameters: r#"{"decimal": ",", "group": ". "}"#,
             input: Input::Values(&["1.234,5 €", "−12 000 km", "5.00"]),
             output: &["1234.5", "-12000"],
+        },
+        Example {
+            parameters: "{}",
+            input: Input::Values(&["4.7 out of 5", "1h 30min", "90 min"]),
+            output: &["4.7", "90"],
         },
     ],
     build: |parameters, _| {
@@ -87,6 +92,7 @@ impl Processor for ReadNumber {
         let numbers = Numbers::find(&texts, &self.0);
         let readings = numbers.read(&run.columns.numbers(self, &numbers));
         self.warn_of_undecided(&texts, &readings, run);
+        warn_of_several(&texts, &readings, run);
         let mut output = run.output();
         for (item, reading) in items.iter().zip(readings) {
             let number = match (item, reading) {
@@ -95,7 +101,9 @@ impl Processor for ReadNumber {
                     Value::Number(number) => Item::Number(number),
                     other => other.as_str().unwrap_or_default().to_owned().into(),
                 },
-                (_, NumberReading::None | NumberReading::Undecided) => continue,
+                (_, NumberReading::None | NumberReading::Undecided | NumberReading::Several) => {
+                    continue;
+                }
             };
             if !output.push(number) {
                 break;
@@ -124,4 +132,16 @@ impl ReadNumber {
             false => format!("number: {count} dropped that can be read in two ways, such as {example}; set `decimal` or `group`"),
         });
     }
+}
+
+fn warn_of_several<T: AsRef<str>>(texts: &[T], readings: &[NumberReading], run: &Run<'_>) {
+    let several = |reading: &&NumberReading| **reading == NumberReading::Several;
+    let Some(first) = readings.iter().position(|reading| several(&reading)) else {
+        return;
+    };
+    let count = readings.iter().filter(several).count();
+    let example = quoted(texts[first].as_ref().trim());
+    run.warn_undecided(format!(
+        "number: {count} dropped that hold several numbers, such as {example}; cut out the one you mean with `regex`"
+    ));
 }

@@ -8,6 +8,8 @@ use super::written::Brackets;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Before {
     pub(super) negative: bool,
+    /// A sign stands directly at it, or at its currency.
+    pub(super) has_sign: bool,
     /// A dash that may be a minus or not.
     pub(super) is_undecided: bool,
     /// The number is part of a word, such as the `2` of `H2O`.
@@ -43,7 +45,7 @@ impl Before {
         let currency: String = text[rest.len()..].iter().collect();
         let currency = currency.trim_end();
         let is_sign = !currency.is_empty() && currency.chars().all(is_currency_sign);
-        let is_known = [CODES, WORDS].iter().any(|list| list.contains(&currency));
+        let is_known = is_known_currency(currency);
         Before {
             has_currency: is_sign || is_known,
             ..Before::at(rest, has_currency)
@@ -92,6 +94,7 @@ impl Before {
         }
         Before {
             negative: is_hyphen(sign) || is_minus(sign),
+            has_sign: true,
             is_undecided: matches!(sign, '±' | '\u{2014}'),
             ..Before::default()
         }
@@ -106,6 +109,11 @@ impl Before {
             ..Before::default()
         }
     }
+}
+
+/// A currency for certain, and not three capitals of something else.
+pub(super) fn is_known_currency(word: &str) -> bool {
+    [CODES, WORDS].iter().any(|list| list.contains(&word))
 }
 
 /// The text before the currency that stands in front of a number, and whether there is one.
@@ -131,7 +139,7 @@ fn without_currency(text: &[char]) -> (&[char], bool) {
 }
 
 /// The letters at the end of a text, as far as a currency could be as long.
-fn word_before(text: &[char]) -> &[char] {
+pub(super) fn word_before(text: &[char]) -> &[char] {
     let letters = text.iter().rev().take(12).take_while(|c| c.is_alphabetic());
     &text[text.len() - letters.count()..]
 }

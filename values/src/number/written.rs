@@ -1,7 +1,9 @@
-//! Finds the first number of a text: its digits with the marks between them, and what around it changes its value.
+//! Finds the number of a text: its digits with the marks between them, and what around it changes its value.
 
 use super::NumberNotation;
 use super::marks::{DigitRun, is_fixed_space, is_mark, is_only_decimal, is_space};
+use super::parts::{self, is_dash};
+use super::rivals::Rivals;
 use super::signs::{Before, brackets, has_point_currency};
 use super::words::{
     Word, decimal_fraction, digit_value, is_currency_sign, raised_digit, vulgar_fraction,
@@ -22,6 +24,8 @@ pub(super) struct Written {
     fraction: Option<String>,
     /// It can be read in two ways, or is part of something else: a date, a time, a code.
     pub(super) is_undecided: bool,
+    /// Another number of the text may be meant as well.
+    pub(super) has_rival: bool,
     /// A currency stands in front of it, so that all digits with spaces between them are one number.
     has_currency_before: bool,
     /// The currency beside it is one of countries where commas stand between groups only.
@@ -37,32 +41,37 @@ pub(super) enum Brackets {
     OfMoney,
 }
 
-/// A number that is read, perhaps as part of a word.
-struct Found {
+/// A number that is read, perhaps as part of a word, and where it stands.
+pub(super) struct Found {
     written: Written,
-    is_glued: bool,
+    pub(super) is_glued: bool,
+    pub(super) has_sign: bool,
+    pub(super) begin: usize,
     digits_end: usize,
+    pub(super) end: usize,
 }
 
 impl Written {
-    /// The first number that is no part of a word; else the first one.
-    pub(super) fn first_in(text: &str, set: &NumberNotation) -> Option<Written> {
+    /// The number of a text: the first one that is no part of a word; without one, the first part of a word.
+    pub(super) fn of(text: &str, set: &NumberNotation) -> Option<Written> {
         let text = in_ascii(text);
-        let mut glued = None;
-        let mut at = 0;
-        while let Some(start) = next_start(&text, at) {
-            let found = Found::at(&text, start, set);
-            if !found.is_glued {
-                return Some(found.written);
-            }
-            // Behind its digits; those behind a space may be another number.
-            at = match found.written.has_spaces() {
-                true => start + digits(&text, start).len().max(1),
-                false => found.digits_end.max(start + 1),
-            };
-            glued.get_or_insert(found.written);
+        let mut all = Numbers {
+            text: &text,
+            set,
+            at: 0,
+        };
+        let first = all.next()?;
+        if !first.is_glued {
+            return Some(first.without_rivals(&text, all));
         }
-        glued
+        if let Some(whole) = all.find(|found| !found.is_glued) {
+            return Some(whole.without_rivals(&text, all));
+        }
+        let is_only = next_start(&text, first.end).is_none()
+            && text.get(first.end).is_none_or(|c| !c.is_alphanumeric());
+        let mut written = first.written;
+        written.is_undecided |= !is_only;
+        Some(written)
     }
 
     pub(super) fn has_spaces(&self) -> bool {
@@ -117,16 +126,62 @@ fn next_start(text: &[char], from: usize) -> Option<usize> {
         .map(|at| from + at)
 }
 
-fn digits(text: &[char], at: usize) -> String {
+pub(super) fn digits(text: &[char], at: usize) -> String {
     let rest = text.get(at..).unwrap_or_default();
     rest.iter().take_while(|c| c.is_ascii_digit()).collect()
 }
 
-fn is_digit(text: &[char], at: usize) -> bool {
+pub(super) fn is_digit(text: &[char], at: usize) -> bool {
     text.get(at).is_some_and(char::is_ascii_digit)
 }
 
+/// The numbers of a text, in turn.
+struct Numbers<'t> {
+    text: &'t [char],
+    set: &'t NumberNotation,
+    at: usize,
+}
+
+impl Iterator for Numbers<'_> {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        let start = next_start(self.text, self.at)?;
+        let found = Found::at(self.text, start, self.set);
+        // Behind the digits of a part of a word; those behind a space may be another number.
+        self.at = match (found.is_glued, found.written.has_spaces()) {
+            (false, _) => found.end,
+            (true, true) => start + digits(self.text, start).len(),
+            (true, false) => found.digits_end,
+        };
+        self.at = self.at.max(start + 1);
+        Some(found)
+    }
+}
+
 impl Found {
+    /// The number, with a mark if another one of the text may be meant as well.
+    fn without_rivals(mut self, text: &[char], mut others: Numbers<'_>) -> Written {
+        let mut rivals = Rivals::of(text, &self);
+        self.written.has_rival =
+            rivals.is_glued_to_digits() || others.any(|other| rivals.has(&other));
+        self.written
+    }
+
+    /// Whether it is written as nothing but digits.
+    pub(super) fn is_whole(&self) -> bool {
+        self.written.runs.len() == 1 && self.written.fraction.is_none()
+    }
+
+    pub(super) fn has_currency_before(&self) -> bool {
+        self.written.has_currency_before
+    }
+
+    /// Its digits, as they are written.
+    pub(super) fn digits(&self) -> impl Iterator<Item = &str> {
+        self.written.runs.iter().map(|run| run.digits.as_str())
+    }
+
     fn at(text: &[char], start: usize, set: &NumberNotation) -> Found {
         let begins_with_mark = start
             .checked_sub(1)
@@ -151,15 +206,25 @@ impl Found {
             power: 0,
             fraction: None,
             is_undecided: before.is_undecided,
+            has_rival: false,
             has_currency_before: before.has_currency,
             is_in_comma_groups: has_point_currency(&text[..begin], &text[digits_end..]),
         };
         let end = written.read_behind(text, digits_end);
         written.brackets = brackets(&text[..begin], &text[end..]);
+        let has_plus = before.has_sign && !written.negative;
+        let has_mark = written.runs.len() > 1;
+        written.is_undecided |= parts::is_address(&written.runs, set)
+            || (has_plus && parts::is_international(&written.runs))
+            || (has_mark && parts::is_version(&text[..begin]))
+            || text[..begin].ends_with(&[':', ':']);
         Found {
             written,
             is_glued: before.is_glued,
+            has_sign: before.has_sign,
+            begin,
             digits_end,
+            end,
         }
     }
 }
@@ -318,7 +383,13 @@ impl Written {
         if raised_digit(next).is_some() && is_whole_word(text, end) {
             return true;
         }
-        if is_hexadecimal(text, end) || is_split_price(text, end) {
+        if parts::is_hexadecimal(text, end) || parts::is_split_price(text, end) {
+            return true;
+        }
+        if parts::is_time(&text[end..]) || parts::is_coordinate(&text[end..]) {
+            return true;
+        }
+        if parts::is_group_of_address(&text[end..]) {
             return true;
         }
         if is_digit(text, end + 1) {
@@ -332,73 +403,13 @@ impl Written {
         if is_dash(next) && is_last && text.len() > end {
             return true;
         }
-        self.power == 0 && is_range_of_more(text, end)
+        self.power == 0 && parts::is_range_of_more(text, end)
     }
-}
-
-/// `0x1F`.
-fn is_hexadecimal(text: &[char], end: usize) -> bool {
-    let is_zero = end > 0 && text[end - 1] == '0' && (end < 2 || !text[end - 2].is_alphanumeric());
-    let is_digit = |c: &char| c.is_ascii_hexdigit();
-    is_zero && text.get(end) == Some(&'x') && text.get(end + 1).is_some_and(is_digit)
-}
-
-/// `19 € 95`: the cents, or another number.
-fn is_split_price(text: &[char], end: usize) -> bool {
-    let [first, sign, second, cents @ ..] = &text[end..] else {
-        return false;
-    };
-    let digits = cents.iter().take_while(|c| c.is_ascii_digit()).count();
-    is_space(*first) && is_currency_sign(*sign) && is_space(*second) && digits == 2
 }
 
 /// A raised digit directly behind a number is an exponent, or the number of a note.
 fn is_whole_word(text: &[char], end: usize) -> bool {
     end > 0 && text[end - 1].is_ascii_digit()
-}
-
-fn is_dash(character: char) -> bool {
-    matches!(
-        character,
-        '-' | '\u{2010}'
-            | '\u{2011}'
-            | '\u{2012}'
-            | '\u{2013}'
-            | '\u{2014}'
-            | '\u{2212}'
-            | '~'
-            | '\u{301c}'
-    )
-}
-
-/// `2024-03-01` is no range but a date; and in `10-20 million` the word is for both numbers.
-fn is_range_of_more(text: &[char], end: usize) -> bool {
-    let Some(second) = second_of_range(text, end) else {
-        return false;
-    };
-    let is_part = |c: &&char| c.is_ascii_digit() || matches!(c, '.' | ',');
-    let length = text[second..].iter().take_while(is_part).count();
-    let behind = &text[second + length..];
-    let goes_on = matches!(behind, [dash, digit, ..] if is_dash(*dash) && digit.is_ascii_digit());
-    goes_on || word_after(behind) != Word::Other
-}
-
-fn second_of_range(text: &[char], end: usize) -> Option<usize> {
-    let skip_space = |at: usize| at + usize::from(text.get(at).copied().is_some_and(is_space));
-    let at = skip_space(end);
-    let word: String = text
-        .get(at..)?
-        .iter()
-        .take(4)
-        .take_while(|c| c.is_alphabetic())
-        .collect();
-    let joiner = match word.as_str() {
-        "" if text.get(at).copied().is_some_and(is_dash) => 1,
-        "to" | "bis" | "or" | "and" | "tot" | "do" | "à" | "a" => word.chars().count(),
-        _ => return None,
-    };
-    let second = skip_space(at + joiner);
-    is_digit(text, second).then_some(second)
 }
 
 /// `e3`, `E-7`: the power, and where the text goes on.

@@ -1,5 +1,5 @@
-//! What `webfill mapping check` says of numbers and dates whose notation is not set, and that the pages of golden cases
-//! have in two readings. A crawl reads each page by itself, so that a page has the same values whatever was read
+//! What `webfill mapping check` says of texts of golden cases that `number` and `date` leave out: those that can be
+//! read in two ways while no notation is set, and those with several numbers. A crawl reads each page by itself, so that a page has the same values whatever was read
 //! before it; which notation all pages show together is found here, and set in the mapping.
 
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use webfill_values::{
 
 use super::page::Page;
 
-/// Mapping, field with its place, and processor.
-type Step = (String, String, &'static str);
+/// Mapping, field with its place, processor, and whether no setting decides how it reads.
+type Step = (String, String, &'static str, bool);
 
 /// The warnings about mappings with the pages of their golden cases.
 pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> {
@@ -31,17 +31,20 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<String> 
         });
         for (place, field) in of_page.chain(of_rows) {
             for step in field.alternatives.into_iter().flatten() {
-                if is_open(step.processor, &step.parameters) {
-                    let subject = format!("{place}field {}", field.name);
-                    let step_of = (trace.mapping.clone(), subject, step.processor);
-                    inputs.entry(step_of).or_default().push(step.input.shown);
+                if !matches!(step.processor, "number" | "date") {
+                    continue;
                 }
+                let subject = format!("{place}field {}", field.name);
+                let is_open = is_open(step.processor, &step.parameters);
+                let step_of = (trace.mapping.clone(), subject, step.processor, is_open);
+                inputs.entry(step_of).or_default().push(step.input.shown);
             }
         }
     }
     inputs
         .iter()
-        .filter_map(|(step, pages)| warning(step, pages))
+        .flat_map(|(step, pages)| [two_readings(step, pages), several_numbers(step, pages)])
+        .flatten()
         .collect()
 }
 
@@ -54,7 +57,13 @@ fn is_open(processor: &str, parameters: &Map<String, Value>) -> bool {
     }
 }
 
-fn warning((mapping, subject, processor): &Step, pages: &[Vec<String>]) -> Option<String> {
+fn two_readings(
+    (mapping, subject, processor, is_open): &Step,
+    pages: &[Vec<String>],
+) -> Option<String> {
+    if !is_open {
+        return None;
+    }
     let of_page = |page: &Vec<String>| undecided(processor, page, 0);
     let left_out: Vec<&String> = pages
         .iter()
@@ -82,6 +91,27 @@ fn warning((mapping, subject, processor): &Step, pages: &[Vec<String>]) -> Optio
         "mapping {mapping}: {subject}: {processor}: {} values of the golden cases can be read in two ways, such as {example:?}, \
          and are left out: {advice}",
         left_out.len()
+    ))
+}
+
+fn several_numbers(
+    (mapping, subject, processor, _): &Step,
+    pages: &[Vec<String>],
+) -> Option<String> {
+    if *processor != "number" {
+        return None;
+    }
+    let texts: Vec<&String> = pages.iter().flatten().collect();
+    let readings = read_numbers(&texts, &NumberNotation::default());
+    let mut left_out = texts
+        .iter()
+        .zip(readings)
+        .filter_map(|(text, reading)| (reading == NumberReading::Several).then_some(text));
+    let example = left_out.next()?;
+    Some(format!(
+        "mapping {mapping}: {subject}: number: {} values of the golden cases hold several numbers, such as {example:?}, \
+         and are left out: cut out the one you mean with `regex` first",
+        1 + left_out.count()
     ))
 }
 

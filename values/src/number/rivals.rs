@@ -1,0 +1,166 @@
+//! The other numbers of a text. Some say something about the first one: how many there are at most, for what amount
+//! a price is, a note in brackets. Any other may be meant as well, as in `1h 30min` or `+49 30 123456`.
+
+use super::marks::is_space;
+use super::signs::{is_known_currency, word_before};
+use super::words::is_currency_sign;
+use super::written::Found;
+
+/// Words between a number and what it is of or for: `4.7 out of 5`, `12 € je 100 g`.
+const OF: &[&str] = &[
+    "of", "von", "sur", "de", "su", "van", "z", "av", "af", "per", "pro", "par", "por", "je",
+    "ogni", "cada", "pr", "из", "за",
+];
+
+/// Words that begin what is in a price, or comes on top of it: `12,50 € inkl. 19 % MwSt.`
+const INCLUDED: &[&str] = &[
+    "inkl",
+    "incl",
+    "inc",
+    "including",
+    "inclusive",
+    "inklusive",
+    "einschließlich",
+    "zzgl",
+    "zuzüglich",
+    "excl",
+    "exkl",
+    "excluding",
+    "exclusive",
+    "exklusive",
+    "plus",
+    "dont",
+    "incluye",
+    "incluido",
+    "inclusief",
+    "exclusief",
+];
+
+/// What is known of the text behind the first number, up to where the search has come.
+pub(super) struct Rivals<'t> {
+    text: &'t [char],
+    /// Where the last number ended.
+    end: usize,
+    /// Brackets that were opened behind the first number.
+    depth: usize,
+    first: First,
+}
+
+/// The number that others may rival.
+struct First {
+    is_money: bool,
+    is_whole: bool,
+    unit: String,
+}
+
+impl<'t> Rivals<'t> {
+    pub(super) fn of(text: &'t [char], first: &Found) -> Rivals<'t> {
+        let behind = &text[first.end..];
+        let unit = unit_of(behind);
+        let is_money = first.has_currency_before()
+            || unit.starts_with(is_currency_sign)
+            || is_known_currency(&unit);
+        Rivals {
+            text,
+            end: first.end,
+            depth: 0,
+            first: First {
+                is_money,
+                is_whole: first.is_whole(),
+                unit,
+            },
+        }
+    }
+
+    /// `1h30`, `10x20`, but not `5m2`: digits follow in the same word.
+    pub(super) fn is_glued_to_digits(&self) -> bool {
+        let behind = &self.text[self.end..];
+        let word: String = behind.iter().take_while(|c| c.is_alphanumeric()).collect();
+        let unit = word.strip_suffix(['2', '3']).unwrap_or(&word);
+        let is_area = matches!(
+            unit,
+            "mm" | "cm" | "dm" | "m" | "km" | "in" | "ft" | "yd" | "mi"
+        );
+        !is_area && word.contains(|c: char| c.is_ascii_digit())
+    }
+
+    /// Whether the next number may be meant as well as the first.
+    pub(super) fn has(&mut self, other: &Found) -> bool {
+        let between = &self.text[self.end..other.begin];
+        for character in between {
+            match character {
+                '(' | '[' => self.depth += 1,
+                ')' | ']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        self.end = other.end;
+        if self.depth > 0 || between.last() == Some(&'^') {
+            return false;
+        }
+        let is_apart = between.iter().any(|c| c.is_alphanumeric() || is_space(*c));
+        if is_apart && self.is_in_word(other) {
+            // `10 x20`
+            return matches!(between, [.., space, 'x' | 'X'] if is_space(*space));
+        }
+        !(is_of(between) || is_included(between) || self.is_amount(between, other))
+    }
+
+    /// `DDR4`: three capitals in front of it may be a currency, but are none that is known.
+    fn is_in_word(&self, other: &Found) -> bool {
+        let is_behind_letter = self.text[..other.begin]
+            .last()
+            .is_some_and(|c| c.is_alphabetic());
+        other.is_glued || (is_behind_letter && !other.has_currency_before())
+    }
+
+    /// Behind a slash: the amount for which the first number is, `5 €/100 g`, or the best mark, `4.5/5`.
+    fn is_amount(&self, between: &[char], other: &Found) -> bool {
+        let plain: String = between.iter().filter(|c| !is_space(**c)).collect();
+        if !plain.ends_with('/') || other.has_sign || !other.is_whole() {
+            return false;
+        }
+        let unit = unit_of(&self.text[other.end..]);
+        if unit.starts_with(is_currency_sign) {
+            return false;
+        }
+        let is_round = other
+            .digits()
+            .all(|digits| matches!(digits, "1" | "100" | "1000"));
+        let is_per_round = is_round && plain.len() > 1 && unit != self.first.unit;
+        self.first.is_money || is_per_round || (!self.first.is_whole && plain == "/")
+    }
+}
+
+/// `of 5`, `je 100 g`: what stands between ends in such a word.
+fn is_of(between: &[char]) -> bool {
+    let spaces = |c: &&char| is_space(**c) || is_currency_sign(**c) || **c == '.';
+    let behind = between.iter().rev().take_while(spaces).count();
+    let word: String = word_before(&between[..between.len() - behind])
+        .iter()
+        .collect();
+    OF.contains(&word.to_lowercase().as_str())
+}
+
+/// `inkl. 19 %`: such a word stands in the last clause.
+fn is_included(between: &[char]) -> bool {
+    let is_end = |c: &char| matches!(c, ',' | ';' | '\n' | '|');
+    let clause = between.rsplit(is_end).next().unwrap_or_default();
+    let mut words = clause.split(|c| !c.is_alphabetic());
+    words.any(|word| {
+        let word: String = word.iter().collect();
+        INCLUDED.contains(&word.to_lowercase().as_str())
+    })
+}
+
+/// The first word or sign behind a number.
+fn unit_of(behind: &[char]) -> String {
+    let behind = match behind {
+        [space, rest @ ..] if is_space(*space) => rest,
+        _ => behind,
+    };
+    match behind.first() {
+        Some(sign) if !sign.is_alphanumeric() && !is_space(*sign) => sign.to_string(),
+        _ => behind.iter().take_while(|c| c.is_alphabetic()).collect(),
+    }
+}
