@@ -11,6 +11,7 @@ use crate::limits::{Limits, Truncation};
 use crate::node::NodeRef;
 use crate::parse::{self, Parsed};
 use crate::tree::{ROOT, Tree};
+use crate::vocabulary::Vocabulary;
 use crate::xpath::sxd::{self, SxdTree};
 
 /// One page. Parsing never fails; a page that exceeds the limits is cut, which
@@ -20,6 +21,7 @@ use crate::xpath::sxd::{self, SxdTree};
 /// some expressions does. Dropping it frees everything.
 pub struct Document {
     pub(crate) tree: Tree,
+    pub(crate) vocabulary: Vocabulary,
     pub(crate) is_html: bool,
     truncated: Option<Truncation>,
     memory_bytes: usize,
@@ -40,7 +42,8 @@ impl Document {
     }
 
     /// Parses XML or XHTML, and tolerates what is not well-formed. Names keep their case; the prefix
-    /// of an element is part of its name (`media:title`) unless it is XHTML, SVG or MathML.
+    /// of an element is part of its name (`media:title`) unless it is XHTML, SVG or MathML, or in the
+    /// namespace of the root element.
     pub fn parse_xml(text: &str, limits: &Limits) -> Document {
         Document::from_parsed(parse::xml(text, limits), false, text.len(), limits)
     }
@@ -49,6 +52,7 @@ impl Document {
         let frozen = freeze(&parsed.tree, input_bytes, limits);
         Document {
             tree: frozen.tree,
+            vocabulary: frozen.vocabulary,
             is_html,
             truncated: parsed.truncation.or(frozen.truncation),
             memory_bytes: parsed.tree.memory_bytes(),

@@ -3,9 +3,10 @@
 
 use html5ever::interface::Attribute;
 
-use crate::growing::{self, Data, Growing, NONE, plain_name};
+use crate::growing::{self, Data, Growing, NONE};
 use crate::limits::{Limits, Truncation};
 use crate::tree::{Kind, NodeId, ROOT, Tree};
+use crate::vocabulary::{Vocabulary, attribute_name};
 
 /// The parser may copy an element with its attributes many times over (the adoption agency), so
 /// the attribute values of a tree can be far longer than its page. Past this many times the
@@ -15,6 +16,7 @@ const ATTRIBUTE_BYTES_AT_LEAST: usize = 64 * 1024;
 
 pub(crate) struct Frozen {
     pub(crate) tree: Tree,
+    pub(crate) vocabulary: Vocabulary,
     pub(crate) truncation: Option<Truncation>,
 }
 
@@ -28,12 +30,14 @@ pub(crate) fn freeze(growing: &Growing, input_bytes: usize, limits: &Limits) -> 
         levels: Vec::with_capacity(64),
         depth: limits.depth.max(1),
         attribute_bytes,
+        vocabulary: Vocabulary::default(),
         truncation: None,
     };
     walk.run();
     walk.tree.finish();
     Frozen {
         tree: walk.tree,
+        vocabulary: walk.vocabulary,
         truncation: walk.truncation,
     }
 }
@@ -47,6 +51,7 @@ struct Walk<'g> {
     levels: Vec<bool>,
     depth: usize,
     attribute_bytes: usize,
+    vocabulary: Vocabulary,
     truncation: Option<Truncation>,
 }
 
@@ -107,7 +112,7 @@ impl Walk<'_> {
             Data::Element {
                 name, attributes, ..
             } => {
-                let name = self.tree.intern(&plain_name(name));
+                let name = self.tree.intern(&self.vocabulary.name(name));
                 let node = self.tree.begin_node(Kind::Element(name), parent);
                 self.add_attributes(node, attributes);
                 node
@@ -136,7 +141,7 @@ impl Walk<'_> {
                 self.truncation = Some(Truncation::Attributes);
                 return;
             }
-            let name = self.tree.intern(&plain_name(&attribute.name));
+            let name = self.tree.intern(&attribute_name(&attribute.name));
             self.tree.push_attribute(node, name, &attribute.value);
         }
     }

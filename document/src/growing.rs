@@ -4,9 +4,9 @@
 //! creation is not document order; [`crate::freeze`] puts the finished tree in order. The links
 //! always form a forest: a node is detached before it is attached elsewhere.
 
+use html5ever::QualName;
 use html5ever::interface::Attribute;
 use html5ever::tendril::StrTendril;
-use html5ever::{LocalName, QualName};
 
 use crate::limits::{Limits, Truncation};
 
@@ -267,18 +267,4 @@ fn memory_of(data: &Data) -> usize {
 fn memory_of_attributes(attributes: &[Attribute]) -> usize {
     let values: usize = attributes.iter().map(|it| it.value.len()).sum();
     attributes.len() * ATTRIBUTE_BYTES + values * BYTES_PER_TEXT_BYTE
-}
-
-/// The name of an element or attribute in the tree: the local name, with the prefix where it
-/// distinguishes names (`xlink:href` is not `href`, `media:title` not `title`).
-pub(crate) fn plain_name(name: &QualName) -> LocalName {
-    let hides_nothing = name.ns == html5ever::ns!(html)
-        || name.ns == html5ever::ns!(svg)
-        || name.ns == html5ever::ns!(mathml);
-    match &name.prefix {
-        Some(prefix) if !prefix.is_empty() && !hides_nothing => {
-            LocalName::from(format!("{prefix}:{}", name.local))
-        }
-        _ => name.local.clone(),
-    }
 }

@@ -28,6 +28,7 @@ mod sink;
 mod sketch;
 mod tokenizer;
 mod tree;
+mod vocabulary;
 mod xpath;
 
 pub use css::{Selector, SelectorError, check_selector};

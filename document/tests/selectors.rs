@@ -191,6 +191,9 @@ fn a_namespace_may_be_left_open() {
     let feed = Document::parse_xml(feed, &Limits::default());
     assert_eq!(selected(&feed, "*|title"), ["1", "2"]);
     assert_eq!(selected(&feed, "title"), ["2"]);
+    let feed = "<a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:title>1</a:title></a:feed>";
+    let feed = Document::parse_xml(feed, &Limits::default());
+    assert_eq!(selected(&feed, "feed > title"), ["1"]);
 }
 
 #[test]

@@ -240,6 +240,56 @@ fn feeds_are_read_with_their_prefixes() {
 }
 
 #[test]
+fn elements_of_the_namespace_of_the_root_are_found_whatever_their_prefix() {
+    let atom = "http://www.w3.org/2005/Atom";
+    let entries = |feed: &str, open: &str, prefix: &str| {
+        format!(
+            "<{feed} {open} xmlns:m='http://search.yahoo.com/mrss/'><{prefix}entry><{prefix}title>One</{prefix}title>\
+             <m:title>Other</m:title></{prefix}entry></{feed}>"
+        )
+    };
+    for page in [
+        entries("feed", &format!("xmlns='{atom}'"), ""),
+        entries("atom:feed", &format!("xmlns:atom='{atom}'"), "atom:"),
+        entries("a:feed", &format!("xmlns:a='{atom}'"), "a:"),
+    ] {
+        let document = Document::parse_xml(&page, &Limits::default());
+        for expression in [
+            "//entry/title",
+            "/feed/entry/title",
+            "//atom:entry/atom:title",
+            "//*[name() = 'title']",
+        ] {
+            assert_eq!(
+                texts(&document, expression),
+                ["One"],
+                "{expression}: {page}"
+            );
+        }
+        assert_eq!(texts(&document, "//media:title"), ["Other"], "{page}");
+        let titles = texts(&document, "//*[local-name() = 'title']");
+        assert_eq!(titles, ["One", "Other"], "{page}");
+    }
+}
+
+#[test]
+fn elements_of_other_namespaces_are_not_taken_for_those_of_the_root() {
+    let rss = "<rss xmlns:atom='http://www.w3.org/2005/Atom' xmlns:shop='http://base.google.com/ns/1.0' xmlns:x='urn:x'>\
+        <channel><atom:link href='self'/><link>home</link><item><title>One</title><shop:title>Other</shop:title>\
+        <x:title>Third</x:title><y:title>undeclared</y:title></item></channel></rss>";
+    let document = Document::parse_xml(rss, &Limits::default());
+    assert_eq!(texts(&document, "//link"), ["home"]);
+    assert_eq!(texts(&document, "//atom:link/@href"), ["self"]);
+    assert_eq!(texts(&document, "//item/title"), ["One"]);
+    assert_eq!(texts(&document, "//g:title"), ["Other"]);
+    let soap = "<s:Envelope xmlns:s='urn:soap' xmlns:m='urn:m'><s:Body><m:price>5</m:price></s:Body></s:Envelope>";
+    let document = Document::parse_xml(soap, &Limits::default());
+    assert_eq!(texts(&document, "/Envelope/Body/*"), ["5"]);
+    assert_eq!(texts(&document, "//price"), [""; 0]);
+    assert_eq!(texts(&document, "//*[local-name() = 'price']"), ["5"]);
+}
+
+#[test]
 fn xhtml_has_the_same_names_as_html() {
     let page = r#"<html xmlns="http://www.w3.org/1999/xhtml"><body><h:p xmlns:h="http://www.w3.org/1999/xhtml">x&nbsp;y</h:p><br/></body></html>"#;
     let document = Document::parse_xml(page, &Limits::default());

@@ -129,6 +129,16 @@ fn a_selector_that_finds_nothing_is_told_how_far_it_matches_and_what_would() {
 }
 
 #[test]
+fn an_element_of_another_namespace_is_found_by_its_local_name() {
+    let page = "<s:Envelope xmlns:s='urn:s' xmlns:m='urn:m'><m:price>5</m:price></s:Envelope>";
+    let step = step(PageKind::Xml, page, "xpath", "//price");
+    assert_eq!(
+        step.reading.hint.unwrap_or_default(),
+        "not even //price matches; did you mean //*[local-name() = 'price']?"
+    );
+}
+
+#[test]
 fn what_finds_something_or_is_no_path_has_no_hint() {
     for expression in [
         "//table",

@@ -98,7 +98,8 @@ impl fmt::Display for Fault {
             }
             Fault::UnknownPrefix(prefix) => write!(
                 f,
-                "unknown prefix `{prefix}:`; elements have no namespace here, write the name alone"
+                "unknown prefix `{prefix}:`; write the name alone, or `*[local-name() = 'NAME']` for an element of XML \
+                 that is not in the namespace of the root"
             ),
             Fault::Arguments(function, found) => {
                 let (least, most) = function.arguments().into_inner();

@@ -50,8 +50,9 @@ use crate::tree::{NO_NAME, NameId};
 /// takes a few microseconds.
 ///
 /// Names are written as in the page, in lower case for HTML and without namespaces: `//svg/path`.
-/// The prefixes of common feeds and of SVG (`dc:`, `media:`, `itunes:`, `xlink:`, ...) are part
-/// of the name; other prefixes are refused. There are no variables.
+/// Elements of XML in the namespace of the root need no prefix. The prefixes of common vocabularies
+/// (`dc:`, `media:`, `itunes:`, `xlink:`, ...) are part of the name; other prefixes are refused.
+/// There are no variables.
 pub struct XPath {
     source: String,
     names: Names,
@@ -134,13 +135,17 @@ impl Document {
 }
 
 impl Document {
-    /// The number of a name. On an HTML page only names of SVG and MathML have capitals (`viewBox`).
+    /// The number of a name. On an HTML page only names of SVG and MathML have capitals (`viewBox`); on a page of XML
+    /// names of the root's namespace have no prefix.
     fn number_of(&self, name: &LocalName, any_case: bool) -> NameId {
         let written = self.tree.name_id(name);
         if written == NO_NAME && any_case && self.is_html {
             return self.tree.name_id(&name.to_ascii_lowercase());
         }
-        written
+        match self.vocabulary.without_prefix(name) {
+            Some(local) if written == NO_NAME => self.tree.name_id(&LocalName::from(local)),
+            _ => written,
+        }
     }
 }
 

@@ -5,11 +5,52 @@ use super::error::Fault;
 use super::lexer::Word;
 use super::parser::{Parsed, Parser};
 
-/// Prefixes that name elements and attributes of common feeds and of SVG. A page's own
+/// Prefixes that name elements and attributes of common feeds, catalogues and of SVG. A page's own
 /// declarations do not matter: the prefix is part of the name.
-const KNOWN_PREFIXES: [&str; 17] = [
-    "xlink", "xml", "xmlns", "dc", "dcterms", "content", "media", "atom", "itunes", "geo",
-    "georss", "image", "video", "news", "og", "slash", "wfw",
+const KNOWN_PREFIXES: &[&str] = &[
+    "xlink",
+    "xml",
+    "xmlns",
+    "xsi",
+    "dc",
+    "dcterms",
+    "content",
+    "media",
+    "atom",
+    "itunes",
+    "geo",
+    "georss",
+    "image",
+    "video",
+    "news",
+    "og",
+    "slash",
+    "wfw",
+    "sy",
+    "thr",
+    "g",
+    "podcast",
+    "googleplay",
+    "feedburner",
+    "rdf",
+    "rdfs",
+    "skos",
+    "foaf",
+    "cc",
+    "gml",
+    "app",
+    "gd",
+    "yt",
+    "opensearch",
+    "cap",
+    "oai_dc",
+    "marc",
+    "mods",
+    "mets",
+    "prism",
+    "ev",
+    "xcal",
+    "soap",
 ];
 
 impl Parser<'_> {

@@ -15,7 +15,7 @@ use crate::trace::Reading;
 pub(crate) const XPATH: Entry = Entry {
     name: "xpath",
     family: Family::Find,
-    summary: "Yields what an XPath 1.0 expression finds: in the page, from each element that the processor before it left, or in values that are HTML. Elements are named in lower case, without namespaces.",
+    summary: "Yields what an XPath 1.0 expression finds: in the page, from each element that the processor before it left, or in values that are HTML. Elements of HTML are named in lower case, without namespaces. In XML an element in the namespace of the root has no prefix, whatever the page writes: `//entry` finds `atom:entry` below `atom:feed`. Others have the usual one (`media:title`, `dc:creator`, `g:price`); find one with another prefix by `*[local-name() = 'price']`.",
     parameters: &[Parameter {
         name: "expression",
         kind: Kind::Text,

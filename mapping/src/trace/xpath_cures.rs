@@ -76,8 +76,11 @@ fn names_on_the_page(broken: &Break<'_, '_>) -> Vec<Vec<Piece>> {
         (_, true) => alike(name, descendants(&from).filter_map(NodeRef::tag)),
         (_, false) => alike(name, children(&from).filter_map(NodeRef::tag)),
     };
-    let other = |name: &str| Piece::new(&piece.joint, format!("{sign}{name}"));
-    let cured = names.into_iter().map(|name| broken.instead(&[other(name)]));
+    // Most prefixes cannot be written.
+    let of_any_namespace = (sign.is_empty()).then(|| format!("*[local-name() = '{name}']"));
+    let others = names.into_iter().map(|name| format!("{sign}{name}"));
+    let others = others.chain(of_any_namespace);
+    let cured = others.map(|other| broken.instead(&[Piece::new(&piece.joint, other)]));
     cured.collect()
 }
 

@@ -1,0 +1,93 @@
+//! How elements of XML are named in the tree. Authors choose prefixes as they like; expressions must find the same
+//! elements all the same.
+//!
+//! Elements in the namespace of the root element have no prefix: `//entry` finds `atom:entry` below `atom:feed`, and
+//! `//atom:entry` finds it as well, whichever is written. Elsewhere the prefix tells names apart (`media:title` is not
+//! `title`); for common namespaces it is the usual one, whatever the page writes.
+
+use html5ever::{LocalName, Namespace, QualName};
+
+/// The usual prefixes of common namespaces.
+const USUAL: [(&str, &str); 19] = [
+    ("http://www.w3.org/2005/Atom", "atom"),
+    ("http://purl.org/dc/elements/1.1/", "dc"),
+    ("http://purl.org/dc/terms/", "dcterms"),
+    ("http://purl.org/rss/1.0/modules/content/", "content"),
+    ("http://purl.org/rss/1.0/modules/slash/", "slash"),
+    ("http://purl.org/rss/1.0/modules/syndication/", "sy"),
+    ("http://search.yahoo.com/mrss/", "media"),
+    ("http://search.yahoo.com/mrss", "media"),
+    ("http://www.itunes.com/dtds/podcast-1.0.dtd", "itunes"),
+    ("https://podcastindex.org/namespace/1.0", "podcast"),
+    ("http://www.w3.org/2003/01/geo/wgs84_pos#", "geo"),
+    ("http://www.georss.org/georss", "georss"),
+    ("http://www.google.com/schemas/sitemap-image/1.1", "image"),
+    ("http://www.google.com/schemas/sitemap-video/1.1", "video"),
+    ("http://www.google.com/schemas/sitemap-news/0.9", "news"),
+    ("http://base.google.com/ns/1.0", "g"),
+    ("http://wellformedweb.org/CommentAPI/", "wfw"),
+    ("http://purl.org/syndication/thread/1.0", "thr"),
+    ("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdf"),
+];
+
+/// What the root element of a page decides.
+#[derive(Debug, Default)]
+pub(crate) struct Vocabulary {
+    root: Option<Namespace>,
+    /// The prefixes by which an expression may name elements in the namespace of the root.
+    prefixes: Vec<String>,
+}
+
+impl Vocabulary {
+    /// The name of an element in the tree. The first one is the root.
+    pub(crate) fn name(&mut self, name: &QualName) -> LocalName {
+        let is_usual = is_plain(&name.ns);
+        if self.root.is_none() {
+            self.root = Some(name.ns.clone());
+            if !is_usual && !name.ns.is_empty() {
+                let written = name.prefix.as_ref().map(|prefix| prefix.to_string());
+                let usual = usual_prefix(&name.ns).map(str::to_owned);
+                self.prefixes = written.into_iter().chain(usual).collect();
+            }
+        }
+        let is_of_root = !name.ns.is_empty() && self.root.as_ref() == Some(&name.ns);
+        match &name.prefix {
+            Some(prefix) if !prefix.is_empty() && !is_usual && !is_of_root => {
+                let prefix = usual_prefix(&name.ns).unwrap_or(prefix);
+                LocalName::from(format!("{prefix}:{}", name.local))
+            }
+            _ => name.local.clone(),
+        }
+    }
+
+    /// The name without its prefix, if that is one of the root's namespace.
+    pub(crate) fn without_prefix<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let (prefix, local) = name.split_once(':')?;
+        self.prefixes
+            .iter()
+            .any(|of_root| of_root == prefix)
+            .then_some(local)
+    }
+}
+
+/// The name of an attribute in the tree: `xlink:href` is not `href`.
+pub(crate) fn attribute_name(name: &QualName) -> LocalName {
+    match &name.prefix {
+        Some(prefix) if !prefix.is_empty() && !is_plain(&name.ns) => {
+            LocalName::from(format!("{prefix}:{}", name.local))
+        }
+        _ => name.local.clone(),
+    }
+}
+
+/// Whether names of a namespace are told apart without a prefix.
+fn is_plain(namespace: &Namespace) -> bool {
+    *namespace == html5ever::ns!(html)
+        || *namespace == html5ever::ns!(svg)
+        || *namespace == html5ever::ns!(mathml)
+}
+
+fn usual_prefix(namespace: &Namespace) -> Option<&'static str> {
+    let known = USUAL.iter().find(|(known, _)| **known == **namespace);
+    known.map(|(_, prefix)| *prefix)
+}
