@@ -1,6 +1,6 @@
 //! `jsonpath`: selects values from JSON pages, data scripts and texts.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::catalogue::{Entry, Example, Family, Input, Kind, Parameter, Presence, refusal};
 use crate::item::Item;
@@ -97,7 +97,15 @@ pub(super) fn push_json(value: &Value, output: &mut Output<'_, '_>) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => output.push_text(text.clone()),
-        Value::Number(number) => output.push(Item::Number(number.clone())),
+        Value::Number(number) => output.push(Item::Number(without_sign_of_zero(number))),
         other => output.push_text(other.to_string()),
+    }
+}
+
+/// JSON has a `-0`, which nobody means.
+fn without_sign_of_zero(number: &Number) -> Number {
+    match number.as_f64() {
+        Some(0.0) if number.is_f64() && number.to_string().starts_with('-') => 0.into(),
+        _ => number.clone(),
     }
 }
