@@ -9,6 +9,7 @@ use crate::report::{Metadata, Report, Status};
 mod compound;
 mod flow;
 mod iso_time;
+mod long_numbers;
 mod opendocument;
 mod opendocument_sheets;
 mod package;

@@ -6,6 +6,7 @@ use calamine::{Data, DataRef, ExcelDateTime, Reader, Xls, XlsError, Xlsx, XlsxEr
 
 use super::flow::read_metadata;
 use super::iso_time::{of_date, of_days};
+use super::long_numbers::{OfSheet, Sheets};
 use super::package::Package;
 use super::{Content, Trouble};
 use crate::report::Metadata;
@@ -16,9 +17,11 @@ pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Tr
     let mut package = Package::open(bytes)?;
     let mut workbook = Xlsx::new(Cursor::new(bytes)).map_err(trouble_of_xlsx)?;
     let names = workbook.sheet_names();
+    let sheets = Sheets::of(&mut package)?;
     let mut writer = TextWriter::new(max_text_bytes);
     for name in &names {
-        write_sheet(&mut workbook, name, &mut writer)?;
+        let long_numbers = sheets.long_numbers(&mut package, name);
+        write_sheet(&mut workbook, name, &long_numbers, &mut writer)?;
     }
     let mut content = Content {
         text: writer.finish(),
@@ -32,6 +35,7 @@ pub(super) fn read_xlsx(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Tr
 fn write_sheet<R: Read + Seek>(
     workbook: &mut Xlsx<R>,
     name: &str,
+    long_numbers: &OfSheet,
     writer: &mut TextWriter,
 ) -> Result<(), Trouble> {
     let mut cells = match workbook.worksheet_cells_reader(name) {
@@ -51,7 +55,13 @@ fn write_sheet<R: Read + Seek>(
             writer.paragraph();
             (row, at) = (Some(of_row), 0);
         }
-        let text = text_of(cell.get_value());
+        let text = match cell.get_value() {
+            DataRef::Float(number) => long_numbers
+                .get(&(of_row, column))
+                .cloned()
+                .unwrap_or_else(|| text_of_number(*number)),
+            other => text_of(other),
+        };
         if text.is_empty() {
             continue;
         }
@@ -105,7 +115,7 @@ pub(super) fn read_xls(bytes: Vec<u8>, max_text_bytes: u64) -> Result<Content, T
 fn text_of(cell: &DataRef<'_>) -> String {
     match cell {
         DataRef::Int(number) => number.to_string(),
-        DataRef::Float(number) => number.to_string(),
+        DataRef::Float(number) => text_of_number(*number),
         DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => {
             text.clone()
         }
@@ -120,9 +130,15 @@ fn text_of(cell: &DataRef<'_>) -> String {
 fn text_of_data(cell: &Data) -> String {
     match cell {
         Data::DateTime(time) => text_of_time(time),
+        Data::Float(number) => text_of_number(*number),
         Data::Empty => String::new(),
         other => other.to_string(),
     }
+}
+
+/// Zero has no sign.
+fn text_of_number(number: f64) -> String {
+    (number + 0.0).to_string()
 }
 
 /// A date as ISO 8601, without the time of day if it is midnight; a number of less than a day is a time of

@@ -1,0 +1,206 @@
+//! Integers of an XLSX that no double holds. Exporters that write the XML themselves store them with all their digits;
+//! the library that reads the cells rounds them. Their texts are taken from the XML of the sheet, which is read a second time only
+//! if it has such a number.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use super::package::Package;
+use super::xml::{Attributes, Token, read};
+use crate::formats::Trouble;
+
+/// Doubles hold every integer of fewer digits.
+const LONG: usize = 16;
+
+/// The most such cells of a sheet that are kept; the text of a document is bounded far below.
+const MAX_CELLS: usize = 1 << 20;
+
+/// The numbers of a sheet, by row and column from 0.
+pub(super) type OfSheet = HashMap<(u32, u32), String>;
+
+/// Where the sheets of a workbook are.
+pub(super) struct Sheets {
+    parts: HashMap<String, String>,
+}
+
+impl Sheets {
+    pub(super) fn of(package: &mut Package<'_>) -> Result<Sheets, Trouble> {
+        let relations = package.small_part("xl/_rels/workbook.xml.rels")?;
+        let mut targets = HashMap::new();
+        each_element(&relations, "Relationship", |attributes| {
+            if let (Some(id), Some(target)) = (attributes.get("Id"), attributes.get("Target")) {
+                let part = match target.strip_prefix('/') {
+                    Some(absolute) => absolute.to_owned(),
+                    None => format!("xl/{target}"),
+                };
+                targets.insert(id, part);
+            }
+        });
+        let workbook = package.small_part("xl/workbook.xml")?;
+        let mut parts = HashMap::new();
+        each_element(&workbook, "sheet", |attributes| {
+            let target = attributes.get("id").and_then(|id| targets.remove(&id));
+            if let (Some(name), Some(target)) = (attributes.get("name"), target) {
+                parts.insert(name, target);
+            }
+        });
+        Ok(Sheets { parts })
+    }
+
+    /// Its long numbers; none of a part that is too large or broken, of which the caller hears when it reads its cells.
+    pub(super) fn long_numbers(&self, package: &mut Package<'_>, sheet: &str) -> OfSheet {
+        let mut found = OfSheet::new();
+        let Some(part) = self.parts.get(sheet) else {
+            return found;
+        };
+        let has_some = package
+            .part(part)
+            .is_ok_and(|part| part.is_some_and(has_long_number));
+        let again = has_some
+            .then(|| package.part(part).ok().flatten())
+            .flatten();
+        let mut place = Place::default();
+        // What stands before a fault of the XML counts.
+        let _ = again.map(|part| {
+            read(part, |token| {
+                place.take(token, &mut found);
+                Ok(())
+            })
+        });
+        found
+    }
+}
+
+/// Parts that are broken have as many elements as can be read.
+fn each_element(xml: &str, element: &str, mut each: impl FnMut(&Attributes<'_>)) {
+    let _ = read(xml.as_bytes(), |token| {
+        match token {
+            Token::Begin(name, attributes) if name == element => each(&attributes),
+            _ => {}
+        }
+        Ok(())
+    });
+}
+
+/// Whether so many digits begin the text of some element.
+fn has_long_number(mut part: impl BufRead) -> bool {
+    let mut digits = None;
+    loop {
+        let Ok(bytes) = part.fill_buf() else {
+            return false;
+        };
+        if bytes.is_empty() {
+            return false;
+        }
+        for byte in bytes {
+            digits = match (byte, digits) {
+                (b'>', _) | (b'-', Some(0)) => Some(0),
+                (b'0'..=b'9', Some(count)) if count + 1 == LONG => return true,
+                (b'0'..=b'9', Some(count)) => Some(count + 1),
+                _ => None,
+            };
+        }
+        let read = bytes.len();
+        part.consume(read);
+    }
+}
+
+/// The cell in hand.
+#[derive(Default)]
+struct Place {
+    row: u32,
+    column: u32,
+    /// The text of its value, while that is read.
+    value: Option<String>,
+}
+
+impl Place {
+    fn take(&mut self, token: Token<'_>, found: &mut OfSheet) {
+        match token {
+            // Rows and cells without a place follow the one before; both count from 1 here.
+            Token::Begin("row", attributes) => {
+                let row = attributes.get("r").and_then(|row| row.parse().ok());
+                self.row = row.unwrap_or(self.row.saturating_add(1));
+                self.column = 0;
+            }
+            Token::Begin("c", attributes) => {
+                let reference = attributes.get("r");
+                let column = reference.and_then(|reference| column_of(&reference));
+                self.column = column.unwrap_or(self.column.saturating_add(1));
+            }
+            Token::Begin("v", _) => self.value = Some(String::new()),
+            Token::Text(text) => {
+                if let Some(value) = &mut self.value
+                    && value.len() < 400
+                {
+                    value.push_str(text);
+                }
+            }
+            Token::End("v") => {
+                let value = self.value.take().filter(|value| is_rounded(value.trim()));
+                if let Some(value) = value
+                    && found.len() < MAX_CELLS
+                {
+                    let at = (self.row.saturating_sub(1), self.column.saturating_sub(1));
+                    found.insert(at, value.trim().to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The column of `AB12`, from 1.
+fn column_of(reference: &str) -> Option<u32> {
+    let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
+    letters.take(4).try_fold(0_u32, |column, letter| {
+        let value = u32::from(letter.to_ascii_uppercase() - b'A') + 1;
+        column.checked_mul(26)?.checked_add(value)
+    })
+}
+
+/// Whether a number is an integer, perhaps with a fraction, that a double holds in other digits.
+fn is_rounded(value: &str) -> bool {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    whole.len() >= LONG
+        && are_digits(whole)
+        && are_digits(fraction)
+        && value
+            .parse::<f64>()
+            .is_ok_and(|double| double.to_string() != value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_that_doubles_round_are_found_with_their_places() {
+        let sheet = "<worksheet><sheetData><row r='2'><c r='B2' s='1'><v>9007199254740993</v></c>\
+            <c><v>0.10000000000000001</v></c><c r='AA2'><v>-12345678901234567890</v></c></row>\
+            <row><c><v>12345678901234567.89</v></c><c t='s'><v>5</v></c><c><v>9007199254740992</v></c></row>\
+            </sheetData></worksheet>";
+        assert!(has_long_number(sheet.as_bytes()));
+        let mut found = OfSheet::new();
+        let mut place = Place::default();
+        read(sheet.as_bytes(), |token| {
+            place.take(token, &mut found);
+            Ok(())
+        })
+        .unwrap();
+        let expected = [
+            ((1, 1), "9007199254740993"),
+            ((1, 26), "-12345678901234567890"),
+            ((2, 0), "12345678901234567.89"),
+        ];
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (at, number) in expected {
+            assert_eq!(found[&at], number);
+        }
+        assert!(!has_long_number(
+            &b"<v>0.10000000000000001</v><v>123456789012345</v>"[..]
+        ));
+    }
+}
