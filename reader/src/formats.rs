@@ -16,6 +16,7 @@ mod package;
 mod pdf;
 mod pdf_date;
 mod pdf_filters;
+mod pdf_fonts;
 mod pdf_operators;
 mod pdf_pages;
 mod pdf_rebuild;
@@ -84,7 +85,9 @@ fn report(kind: Kind, content: Result<Content, Trouble>) -> Report {
         Err(Trouble::Broken(reason)) => return Report::failed(kind, Status::Broken, reason),
         Err(Trouble::TooLarge(reason)) => return Report::failed(kind, Status::TooLarge, reason),
     };
-    let has_text = !content.text.trim().is_empty();
+    let unknown = content.text.matches(char::REPLACEMENT_CHARACTER).count();
+    let is_text = |c: char| !c.is_whitespace() && c != char::REPLACEMENT_CHARACTER;
+    let has_text = content.text.contains(is_text);
     Report {
         kind,
         status: if has_text {
@@ -92,8 +95,11 @@ fn report(kind: Kind, content: Result<Content, Trouble>) -> Report {
         } else {
             Status::NoText
         },
-        reason: (content.unread > 0)
-            .then(|| format!("{} of its pages cannot be read", content.unread)),
+        reason: match (content.unread, unknown) {
+            (0, 0) => None,
+            (0, unknown) => Some(format!("{unknown} of its characters cannot be read")),
+            (pages, _) => Some(format!("{pages} of its pages cannot be read")),
+        },
         metadata: content.metadata,
         text: if has_text {
             content.text

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use webfill_test_needs::needs;
+use webfill_tests::office::{pdf_of, stream, xlsx};
 use webfill_tests::run::Run;
 use webfill_tests::workplace::Workplace;
 
@@ -23,18 +24,26 @@ fn written(kind: &str) -> Vec<u8> {
 /// The lines of its text.
 fn lines_of(kind: &str) -> Vec<String> {
     let work = Workplace::new();
+    let name = format!("document.{kind}");
+    work.write(&name, written(kind));
+    lines_in(&work, &name)
+}
+
+fn lines_in(work: &Workplace, name: &str) -> Vec<String> {
+    serde_json::from_value(tried(work, name)["fields"]["lines"].clone()).expect("lines")
+}
+
+/// What `webfill mapping test` says of a mapping that takes all lines.
+fn tried(work: &Workplace, name: &str) -> Value {
     let lines = json!({"type": "regex", "parameters": {"pattern": "(?m)^.+$"}});
     let text = json!({"name": "lines", "multiple": true, "processors": [lines]});
     let everywhere = json!({"type": "prefix", "pattern": "https://office.example/"});
     let mapping = json!({"name": "all", "url_patterns": [everywhere], "fields": [text]});
     work.write_json("mapping.json", &mapping);
-    let name = format!("document.{kind}");
-    work.write(&name, written(kind));
-    let files = [work.path("mapping.json"), work.path(&name)];
+    let files = [work.path("mapping.json"), work.path(name)];
     let run = Run::new(["mapping", "test"]).args(files);
     let ended = run.args(["--url", "https://office.example/"]).finish();
-    let tried: Value = serde_json::from_str(&ended.expect(0).stdout).expect("JSON");
-    serde_json::from_value(tried["fields"]["lines"].clone()).expect("lines")
+    serde_json::from_str(&ended.expect(0).stdout).expect("JSON")
 }
 
 #[needs(office_tools)]
@@ -77,4 +86,97 @@ fn a_letter_is_read_with_what_is_around_it() {
         "Page footer",
     ];
     assert_eq!(lines_of("docx"), expected);
+}
+
+/// Excel itself stores no such numbers; exporters that write the XML themselves do.
+#[test]
+fn an_integer_of_a_sheet_keeps_its_digits() {
+    let cells = "<row r='1'><c r='A1'><v>9007199254740993</v></c><c r='C1'><v>-12345678901234567890</v></c></row>\
+        <row r='2'><c r='A2'><v>12345678901234567.89</v></c><c r='B2'><v>-0</v></c></row>\
+        <row r='3'><c r='A3'><v>0.10000000000000001</v></c><c r='B3'><v>1E+15</v></c></row>";
+    let work = Workplace::new();
+    work.write("ids.xlsx", xlsx("A1:C3", cells));
+    assert_eq!(
+        lines_in(&work, "ids.xlsx"),
+        [
+            "Prices",
+            "9007199254740993\t\t-12345678901234567890",
+            "12345678901234567.89\t0",
+            "0.1\t1000000000000000",
+        ]
+    );
+}
+
+/// Files that `tests/office/encrypted.py` has written.
+#[test]
+fn a_pdf_is_decrypted_with_the_empty_password_and_no_other() {
+    for way in ["rc4_40", "rc4_128", "aes_128", "aes_256", "aes_256_r5"] {
+        let file = |password: &str| {
+            let name = format!("{REPOSITORY}/tests/office/encrypted/{way}_{password}.pdf");
+            std::fs::read(name).expect("a PDF")
+        };
+        let work = Workplace::new();
+        work.write("open.pdf", file("empty"));
+        assert_eq!(
+            lines_in(&work, "open.pdf"),
+            ["Contract number 4711"],
+            "{way}"
+        );
+        work.write("locked.pdf", file("secret"));
+        let files = [work.path("mapping.json"), work.path("locked.pdf")];
+        let run = Run::new(["mapping", "test"]).args(files);
+        let ended = run.args(["--url", "https://office.example/"]).finish();
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(
+            told.contains("it is encrypted: it asks for a password"),
+            "{way}: {told}"
+        );
+    }
+}
+
+/// What the glyphs are that a font does not name is not known, and not guessed by their codes.
+#[test]
+fn no_character_of_a_pdf_is_made_up() {
+    let table = b"1 begincodespacerange <0000> <FFFF> endcodespacerange\n\
+        2 beginbfchar <0014> <0031> <0017> <0034> endbfchar";
+    let identity = |table: &str| {
+        format!(
+            "<</Type/Font/Subtype/Type0/BaseFont/ABCDEF+A/Encoding/Identity-H/DescendantFonts[6 0 R]{table}>>"
+        )
+    };
+    let descendant = "<</Type/Font/Subtype/CIDFontType2/BaseFont/ABCDEF+A/FontDescriptor 7 0 R/DW 500\
+        /CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>>>";
+    let descriptor = "<</Type/FontDescriptor/FontName/ABCDEF+A/Flags 4/FontBBox[0 0 1000 1000]/ItalicAngle 0\
+        /Ascent 800/Descent -200/CapHeight 700/StemV 80>>";
+    let named = |names: &str| {
+        format!(
+            "<</Type/Font/Subtype/Type1/BaseFont/ABCDEF+A/FirstChar 65/LastChar 68/Widths[500 500 500 500]\
+             /FontDescriptor 7 0 R/Encoding<</Type/Encoding/Differences[65{names}]>>>>"
+        )
+    };
+    for (font, shown, expected) in [
+        (identity(""), "<0014001500160017>", ""),
+        (identity("/ToUnicode 8 0 R"), "<001400150017>", "1\u{fffd}4"),
+        (named("/uni0050/u0072/e.alt/f_i"), "(ABCD)", "Prefi"),
+        (named("/P/g7/r/C0044"), "(ABCD)", "P\u{fffd}rD"),
+        (named("/g1/g2/g3/g4"), "(ABCD)", ""),
+    ] {
+        let content = format!("BT /F1 12 Tf 72 720 Td {shown} Tj ET");
+        let objects = [
+            "<</Type/Catalog/Pages 2 0 R>>".into(),
+            "<</Type/Pages/Kids[3 0 R]/Count 1>>".into(),
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>".into(),
+            stream("", content.as_bytes()),
+            font.clone().into_bytes(),
+            descendant.into(),
+            descriptor.into(),
+            stream("", table),
+            "<<>>".into(),
+        ];
+        let work = Workplace::new();
+        work.write("fonts.pdf", pdf_of(&objects));
+        let lines = tried(&work, "fonts.pdf");
+        let text = lines["fields"]["lines"][0].as_str().unwrap_or_default();
+        assert_eq!(text, expected, "{font}");
+    }
 }

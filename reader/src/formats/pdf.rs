@@ -5,13 +5,11 @@
 use std::panic::{self, AssertUnwindSafe};
 
 use pdf_extract::xref::XrefEntry;
-use pdf_extract::{
-    Dictionary, Document, Object, PlainTextOutput, Stream, output_doc, output_doc_page,
-};
+use pdf_extract::{Dictionary, Document, Object, Stream, output_doc, output_doc_page};
 
 use super::pdf_date::to_iso;
 use super::pdf_pages::PagesOutput;
-use super::{Content, Trouble, pdf_filters, pdf_operators, pdf_rebuild, pdf_tree};
+use super::{Content, Trouble, pdf_filters, pdf_fonts, pdf_operators, pdf_rebuild, pdf_tree};
 use crate::report::Metadata;
 
 pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
@@ -24,6 +22,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
         return Err(Trouble::broken("it has no pages"));
     }
     pdf_filters::decode(&mut document);
+    pdf_fonts::name_characters(&mut document);
     pdf_operators::expand(&mut document);
     let mut output = PagesOutput::new(max_text_bytes);
     let in_one_go = AssertUnwindSafe(|| output_doc(&document, &mut output).is_ok());
@@ -31,7 +30,7 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     let (mut writer, done) = output.finish()?;
     let mut unread = 0;
     for page in pages.iter().skip(done).filter(|_| !is_whole) {
-        match page_text(&document, *page) {
+        match page_text(&document, *page, max_text_bytes) {
             Some(text) => writer.push(&text)?,
             None => unread += 1,
         }
@@ -116,11 +115,12 @@ fn has_its_data(document: &Document, stream: &Stream) -> bool {
     !stream.content.is_empty() || length.is_ok_and(|length| length == 0)
 }
 
-fn page_text(document: &Document, page: u32) -> Option<String> {
+fn page_text(document: &Document, page: u32, max_text_bytes: u64) -> Option<String> {
     let read = AssertUnwindSafe(|| {
-        let mut text = String::new();
-        let read = output_doc_page(document, &mut PlainTextOutput::new(&mut text), page);
-        read.ok().map(|()| text)
+        let mut output = PagesOutput::new(max_text_bytes);
+        let read = output_doc_page(document, &mut output, page);
+        let (writer, _) = read.ok().and_then(|()| output.finish().ok())?;
+        Some(writer.finish())
     });
     panic::catch_unwind(read).ok().flatten()
 }

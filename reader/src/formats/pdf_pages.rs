@@ -9,6 +9,9 @@ use pdf_extract::{ConvertToFmt, MediaBox, OutputDev, OutputError, PlainTextOutpu
 use super::Trouble;
 use crate::text::TextWriter;
 
+/// Stands for a character of which the font does not say what it is. Without it `1?4` would be read as 14.
+pub(super) const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
+
 /// The text of the page in hand.
 #[derive(Clone, Default)]
 struct PageText(Rc<RefCell<String>>);
@@ -89,6 +92,11 @@ impl OutputDev for PagesOutput {
         font_size: f64,
         text: &str,
     ) -> Result<(), OutputError> {
+        let unknown = UNKNOWN.encode_utf8(&mut [0; 4]).to_owned();
+        let text = match text {
+            "" | "\0" => &unknown,
+            text => text,
+        };
         self.page
             .output_character(transform, width, spacing, font_size, text)
     }

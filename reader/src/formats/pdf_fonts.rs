@@ -1,0 +1,188 @@
+//! Says which characters the glyphs of simple fonts are, where the library does not know their names: those that name
+//! a character (`uni20AC`, `u1F600`, `e.alt`, `f_i`), and those that only number the glyphs of a font (`g12`, `cid34`).
+//! Of a numbered glyph nobody can tell the character, unless the font has a table; by its code the library would take
+//! it for another one.
+
+use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream};
+
+use super::pdf_pages::UNKNOWN;
+
+/// Adds what is found to the tables of characters that the fonts have, or makes them one. What the font itself says
+/// counts more.
+pub(super) fn name_characters(document: &mut Document) {
+    let found = document.objects.iter().filter_map(|(id, object)| {
+        let font = object.as_dict().ok()?;
+        let characters = characters(document, font)?;
+        Some((*id, table(&characters, own_table(document, font)?)))
+    });
+    let found: Vec<(ObjectId, Vec<u8>)> = found.collect();
+    for (id, table) in found {
+        let stream = document.add_object(Stream::new(Dictionary::new(), table));
+        if let Ok(font) = document.get_object_mut(id).and_then(Object::as_dict_mut) {
+            font.set("ToUnicode", Object::Reference(stream));
+        }
+    }
+}
+
+/// The codes of a font and the texts of their glyphs; `None` if it has none that the library would miss.
+fn characters(document: &Document, font: &Dictionary) -> Option<Vec<(u8, String)>> {
+    let subtype = font.get(b"Subtype").and_then(Object::as_name).ok()?;
+    if !matches!(subtype, b"Type1" | b"MMType1" | b"TrueType" | b"Type3") {
+        return None;
+    }
+    let resolved = |object| document.dereference(object).ok().map(|(_, it)| it);
+    let encoding = resolved(font.get(b"Encoding").ok()?)?.as_dict().ok()?;
+    let differences = resolved(encoding.get(b"Differences").ok()?)?
+        .as_array()
+        .ok()?;
+    let mut characters = Vec::new();
+    let mut code = 0_i64;
+    for one in differences {
+        match resolved(one)? {
+            Object::Integer(next) => code = *next,
+            Object::Name(name) => {
+                let of_code = u8::try_from(code).ok();
+                let text = std::str::from_utf8(name)
+                    .ok()
+                    .and_then(|name| text_of(name, code));
+                characters.extend(of_code.zip(text));
+                code += 1;
+            }
+            _ => return None,
+        }
+    }
+    (!characters.is_empty()).then_some(characters)
+}
+
+/// The text of a glyph, if its name is none of those that the library knows.
+fn text_of(name: &str, code: i64) -> Option<String> {
+    let (base, is_variant) = match name.split_once('.') {
+        Some(("", _)) => return None,
+        Some((base, _)) => (base, true),
+        None => (name, false),
+    };
+    let parts: Vec<&str> = base.split('_').collect();
+    let is_compound = parts.len() > 1;
+    let written: Option<String> = parts.iter().map(|part| by_code(part)).collect();
+    if written.is_some() {
+        return written;
+    }
+    if is_variant || is_compound {
+        let simple: Option<String> = parts.iter().map(|part| simple(part)).collect();
+        return simple;
+    }
+    is_numbered(base, code).then(|| UNKNOWN.to_string())
+}
+
+/// `uni20AC`, several of them in one name, and `u1F600`.
+fn by_code(name: &str) -> Option<String> {
+    let character = |digits: &str| {
+        let is_hexadecimal = digits
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'A'..=b'F').contains(&b));
+        let code = u32::from_str_radix(digits, 16)
+            .ok()
+            .filter(|_| is_hexadecimal)?;
+        char::from_u32(code)
+    };
+    if let Some(digits) = name.strip_prefix("uni") {
+        let is_whole = !digits.is_empty() && digits.len() % 4 == 0 && digits.is_ascii();
+        return is_whole
+            .then(|| digits.as_bytes().chunks(4))?
+            .map(|four| character(std::str::from_utf8(four).ok()?))
+            .collect();
+    }
+    let digits = name
+        .strip_prefix('u')
+        .filter(|digits| (4..=6).contains(&digits.len()))?;
+    character(digits).map(String::from)
+}
+
+/// The names of letters and digits, which have variants.
+fn simple(name: &str) -> Option<String> {
+    const DIGITS: [&str; 10] = [
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+    ];
+    if let Some(digit) = DIGITS.iter().position(|digit| *digit == name) {
+        return Some(digit.to_string());
+    }
+    let is_letter = name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_letter.then(|| name.to_owned())
+}
+
+/// `g12`, `cid34`, `glyph5`, `C0041`: a number of the font, unless it is the code as well.
+fn is_numbered(name: &str, code: i64) -> bool {
+    const BEFORE: [&str; 14] = [
+        "g", "G", "glyph", "gid", "cid", "CID", "c", "C", "cc", "x", "X", "index", "ch", "id",
+    ];
+    let letters = name.trim_end_matches(|c: char| c.is_ascii_hexdigit() && !c.is_ascii_lowercase());
+    let digits = &name[letters.len()..];
+    if !BEFORE.contains(&letters) || !digits.bytes().any(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let decimal = digits.parse::<i64>();
+    let hexadecimal = i64::from_str_radix(digits, 16);
+    decimal != Ok(code) && hexadecimal != Ok(code)
+}
+
+/// The table that a font has; `None` if it cannot be added to.
+fn own_table(document: &Document, font: &Dictionary) -> Option<Vec<u8>> {
+    let Ok(own) = font.get(b"ToUnicode") else {
+        return Some(Vec::new());
+    };
+    let stream = document.dereference(own).ok()?.1.as_stream().ok()?;
+    stream.get_plain_content().ok()
+}
+
+/// Of two entries for a code the later one counts.
+fn table(characters: &[(u8, String)], own: Vec<u8>) -> Vec<u8> {
+    let mut table = format!("{} beginbfchar\n", characters.len());
+    for (code, text) in characters {
+        let units: String = text
+            .encode_utf16()
+            .map(|unit| format!("{unit:04X}"))
+            .collect();
+        table.push_str(&format!("<{code:02X}> <{units}>\n"));
+    }
+    table.push_str("endbfchar\n");
+    let mut table = table.into_bytes();
+    table.extend(own);
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_glyphs_say_their_characters_or_that_nobody_knows_them() {
+        for (name, code, expected) in [
+            ("uni20AC", 1, Some("€")),
+            ("uni00410042", 1, Some("AB")),
+            ("u1F600", 1, Some("😀")),
+            ("u0041.sc", 1, Some("A")),
+            ("f_i", 1, Some("fi")),
+            ("e.alt", 1, Some("e")),
+            ("seven.oldstyle", 1, Some("7")),
+            ("uni0066_uni0069", 1, Some("fi")),
+            ("g12", 65, Some("\u{fffd}")),
+            ("cid34", 65, Some("\u{fffd}")),
+            ("C0041", 65, None),
+            ("c65", 65, None),
+            ("G41", 65, None),
+            ("G40", 65, Some("\u{fffd}")),
+            ("A", 65, None),
+            ("adieresis", 65, None),
+            ("a12", 65, None),
+            ("afii10017", 65, None),
+            ("universal", 65, None),
+            ("uni", 65, None),
+            ("uniD800", 65, None),
+            (".notdef", 65, None),
+            ("Euro.x", 65, None),
+            ("", 65, None),
+        ] {
+            assert_eq!(text_of(name, code).as_deref(), expected, "{name}");
+        }
+    }
+}
