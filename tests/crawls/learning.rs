@@ -146,6 +146,49 @@ fn learned_from_a_folder_and_csv() {
 }
 
 #[test]
+fn each_learned_mapping_is_named_after_its_own_site() {
+    let work = Workplace::new();
+    let (mut list, mut records) = (String::new(), String::new());
+    for (site, host) in ["alpha.example", "beta.example"].iter().enumerate() {
+        for number in 0..10 {
+            let name = format!("Person {site}{number}");
+            let html = match site {
+                0 => format!("<body><h1 class=name>{name}</h1><p>on page {number}</body>"),
+                _ => format!("<body><dl><dt>Name<dd>{name}<dt>Seat<dd>{number}</dl></body>"),
+            };
+            let file = format!("{site}-{number}.html");
+            work.write(&format!("saved/{file}"), html);
+            let url = format!("https://{host}/person/{number}");
+            list += &format!("{}\n", json!({"url": url, "file": file}));
+            let id = format!("{site}-{number}");
+            let record = json!({"id": id, "urls": [url], "fields": {"name": name}});
+            records += &format!("{record}\n");
+        }
+    }
+    work.write("saved/pages.jsonl", list);
+    work.write("people.jsonl", records);
+    let args = [
+        "--records",
+        "people.jsonl",
+        "--pages",
+        "saved",
+        "--format",
+        "json",
+    ];
+    let told = report(&learn(&work, &args).finish().expect(0));
+    let mappings = told["mappings"].as_array().unwrap();
+    assert_eq!(mappings.len(), 2, "{told}");
+    for mapping in mappings {
+        let mapping = &mapping["mapping"];
+        let name = mapping["name"].as_str().unwrap();
+        let patterns = mapping["url_patterns"].to_string();
+        let host = ["alpha", "beta"].iter().find(|host| name.contains(**host));
+        let host = host.unwrap_or_else(|| panic!("{name} is named after no site"));
+        assert!(patterns.contains(&format!("{host}")), "{name}: {patterns}");
+    }
+}
+
+#[test]
 fn learned_from_an_archive_with_redirects() {
     let (work, web) = (workplace(), Web::start());
     serve(&web);

@@ -132,6 +132,26 @@ fn what_is_missing_is_found_and_written_back() {
     assert_eq!(ids, [HEX, "7", "ada", r#"{"x":{"$numberInt":"1"}}"#]);
 }
 
+/// What tables of floats have in an empty cell, once programs have put them into a collection.
+#[needs(mongod)]
+#[test]
+fn what_is_not_a_number_is_missing_and_written_over() {
+    let people = People::new();
+    people.insert(vec![
+        doc! {"_id": 1, "url": url("1"), "name": f64::NAN, "location": "Rome"},
+        doc! {"_id": 2, "url": url("2"), "name": "NaN", "location": f64::NAN},
+        doc! {"_id": 3, "url": url("3"), "name": f64::NAN, "location": f64::INFINITY},
+    ]);
+    people.crawl_and_write_back().finish().expect(0);
+    let name_and_location = |id: i32| {
+        let person = people.person(id);
+        (person["name"].clone(), person["location"].clone())
+    };
+    assert_eq!(name_and_location(1), (json!("Name of /1"), json!("Rome")));
+    assert_eq!(name_and_location(2), (json!("NaN"), json!("London")));
+    assert_eq!(name_and_location(3).0, "Name of /3");
+}
+
 #[needs(mongod)]
 #[test]
 fn records_and_store_may_be_one_database() {

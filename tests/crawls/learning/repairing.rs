@@ -311,3 +311,97 @@ fn values_that_records_contradict_are_breaks_without_an_alarm_or_a_store() {
         again.stdout
     );
 }
+
+const PEOPLE: usize = 50;
+const FIELDS: [&str; 12] = [
+    "name",
+    "city",
+    "street",
+    "born",
+    "phone",
+    "mail",
+    "role",
+    "office",
+    "height",
+    "member_since",
+    "motto",
+    "team",
+];
+
+/// What the page of a person says.
+fn value(field: usize, person: usize) -> String {
+    const WORDS: [&str; 7] = [
+        "amber", "birch", "cedar", "delta", "ember", "fjord", "grove",
+    ];
+    let (word, other) = (WORDS[person % 7], WORDS[(person / 7 + field) % 7]);
+    match FIELDS[field] {
+        "name" => format!("{word} {other} {person}"),
+        "city" => format!("{other}ton"),
+        "street" => format!("{} {word} street", person + 3),
+        "born" => (1900 + person).to_string(),
+        "phone" => format!("+44 20 7946 0{person:03}"),
+        "mail" => format!("{word}.{other}{person}@people.example"),
+        "role" => format!("{word} keeper"),
+        "office" => format!("{}.{:02}", person % 5, person),
+        "height" => format!("{} cm", 150 + person),
+        "member_since" => format!("20{:02}-03-{:02}", person % 20, 1 + person % 28),
+        "motto" => format!("ever {other}, never {word} {person}"),
+        _ => format!("{other} {word} team"),
+    }
+}
+
+/// What the record knows: of one in twelve people another value, as it was once.
+fn known(field: usize, person: usize) -> String {
+    match person % 12 == field {
+        true => value(field, (person + 17) % PEOPLE),
+        false => value(field, person),
+    }
+}
+
+#[test]
+fn values_that_are_out_of_date_keep_no_field_from_being_repaired() {
+    let work = Workplace::new();
+    let (mut list, mut records) = (String::new(), String::new());
+    for person in 0..PEOPLE {
+        let rows = (0..FIELDS.len()).map(|field| {
+            let label = FIELDS[field].replace('_', " ");
+            format!("<tr><th>{label}</th><td>{}</td></tr>", value(field, person))
+        });
+        let rows: String = rows.collect();
+        let html = format!(
+            "<html><body><div id=top>People</div><table>{rows}</table><p>Printed in {person} copies</body></html>"
+        );
+        work.write(&format!("pages/{person}.html"), html);
+        let url = format!("https://people.example/person/{person}");
+        let page = json!({"url": url, "file": format!("{person}.html")});
+        list.push_str(&format!("{page}\n"));
+        let fields =
+            (0..FIELDS.len()).map(|field| (FIELDS[field].to_owned(), known(field, person).into()));
+        let fields: serde_json::Map<String, Value> = fields.collect();
+        let record = json!({"id": person.to_string(), "urls": [url], "fields": fields});
+        records.push_str(&format!("{record}\n"));
+    }
+    work.write("pages/pages.jsonl", list);
+    work.write("records.jsonl", records);
+    let fields = FIELDS.map(|name| json!({"name": name, "processors": css(&format!("p.{name}"))}));
+    let mapping = json!({"name": "people", "url_patterns": [{"type": "host", "pattern": "people.example"}],
+        "fields": fields});
+    let file = work.write_json("people.json", &mapping);
+    let repair = Run::new(["mapping", "repair"]).arg(&file);
+    let repair = repair.args(["--pages", "pages", "--records", "records.jsonl", "--apply"]);
+    let told = repair.in_folder(work.path(".")).finish().expect(0);
+    for person in [0, 7, 23, 49] {
+        let test = Run::new(["mapping", "test"])
+            .args([&file, &work.path(&format!("pages/{person}.html"))]);
+        let url = format!("https://people.example/person/{person}");
+        let read = report(&test.args(["--url", &url]).finish().expect(0));
+        for (field, name) in FIELDS.iter().enumerate() {
+            let expected = value(field, person);
+            assert_eq!(
+                read["fields"][name], *expected,
+                "{name} of {person}: {}",
+                told.stdout
+            );
+        }
+    }
+}
