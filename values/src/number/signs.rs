@@ -177,9 +177,12 @@ pub(super) fn brackets(before: &[char], after: &[char]) -> Brackets {
     let (Some(before), Some(after)) = (rest(before, '('), rest(after, ')')) else {
         return Brackets::None;
     };
+    // `US$` and `€`.
     let is_money = |text: &str| {
-        let signs = !text.is_empty() && text.chars().all(is_currency_sign);
-        signs || is_currency_word(text)
+        let letters = text.trim_end_matches(is_currency_sign);
+        let has_sign = letters.len() < text.len() && letters.len() <= 3;
+        (has_sign && letters.bytes().all(|byte| byte.is_ascii_uppercase()))
+            || is_currency_word(text)
     };
     match (before.as_str(), after.as_str()) {
         ("", "" | "%") => Brackets::Bare,
