@@ -44,6 +44,7 @@ fn extract_by(engine: &Engine, kind: PageKind, text: &str) {
     };
     let wants = Wants {
         mapped_links: true,
+        row_links: true,
         all_links: true,
         feeds: true,
         shell: true,

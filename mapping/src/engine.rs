@@ -171,7 +171,7 @@ impl Engine {
                         .insert(field.name.clone(), Value::from(UNDECIDED));
                 }
             }
-            extraction.listings = listings(mapping, run)?;
+            extraction.listings = listings(mapping, wants.row_links, run)?;
             if wants.mapped_links {
                 extraction.links = mapped_links(mapping, run)?;
             }

@@ -36,6 +36,8 @@ pub type Metadatum = (&'static str, String);
 pub struct Wants {
     /// The links that the mapping's url_parsers select.
     pub mapped_links: bool,
+    /// The links of rows, to pages that may fill their records.
+    pub row_links: bool,
     /// Every link of the page.
     pub all_links: bool,
     /// The feeds that the page names.

@@ -269,7 +269,7 @@ fn read_url_pattern(at: &At<'_>, reader: &mut Reader<'_>) -> Option<UrlPattern> 
     }
 }
 
-fn read_url_parser(
+pub(crate) fn read_url_parser(
     at: &At<'_>,
     reader: &mut Reader<'_>,
     selectors: &mut Selectors,

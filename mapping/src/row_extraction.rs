@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::chain::Unwatched;
-use crate::engine::{field_value, memory_of};
+use crate::engine::{Links, field_value, memory_of};
 use crate::item::Item;
 use crate::mapping::Mapping;
 use crate::rows::{Origin, RowField, RowRule};
@@ -26,14 +26,22 @@ pub struct Listing {
     /// Rows were left out because the page has too many, or too much.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
+    /// The fields that the pages which the rows lead to are to fill.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub want: Vec<String>,
     pub rows: Vec<Row>,
 }
 
 impl Listing {
-    /// The rows as golden cases hold them, and as they are shown: `{"dataset", "rows": [{FIELD: VALUE}]}`.
+    /// The rows as golden cases hold them, and as they are shown: `{"dataset", "rows": [{FIELD: VALUE}]}`, and with
+    /// `"links"` where rows lead to pages of their own: a list for each row.
     pub fn json(&self) -> Value {
         let rows: Vec<&Map<String, Value>> = self.rows.iter().map(|row| &row.fields).collect();
-        json!({"dataset": self.dataset, "rows": rows})
+        let mut json = json!({"dataset": self.dataset, "rows": rows});
+        if self.rows.iter().any(|row| !row.links.is_empty()) {
+            json["links"] = self.rows.iter().map(|row| row.links.as_slice()).collect();
+        }
+        json
     }
 }
 
@@ -42,22 +50,48 @@ impl Listing {
 pub struct Row {
     /// Which element of the page it is, counted from 0; those without any value are counted as well.
     pub position: usize,
+    /// To pages that may fill its record, absolute and canonical.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
     pub fields: Map<String, Value>,
 }
 
-/// All listings of a page, in the order of the mapping's rules.
-pub(crate) fn listings(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<Listing>, OutOfTime> {
-    let mut bytes = 0;
+/// All listings of a page, in the order of the mapping's rules; the links of rows if they are wanted.
+pub(crate) fn listings(
+    mapping: &Mapping,
+    with_links: bool,
+    run: &Run<'_>,
+) -> Result<Vec<Listing>, OutOfTime> {
+    let mut room = Room {
+        bytes: run.limits.fields_bytes,
+        links: if with_links { run.limits.links } else { 0 },
+        links_left_out: 0,
+    };
     let rules = mapping.rows.iter();
-    rules.map(|rule| listing(rule, run, &mut bytes)).collect()
+    let listings = rules.map(|rule| listing(rule, run, &mut room)).collect();
+    if with_links && room.links_left_out > 0 {
+        run.warn(format_args!(
+            "{} links of rows too many were left out",
+            room.links_left_out
+        ));
+    }
+    listings
 }
 
-fn listing(rule: &RowRule, run: &Run<'_>, bytes: &mut usize) -> Result<Listing, OutOfTime> {
+/// What the rows of a page may still take, all together.
+struct Room {
+    bytes: usize,
+    links: usize,
+    links_left_out: usize,
+}
+
+fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, OutOfTime> {
     run.set_subject(format!("rows of {}", rule.dataset));
     let mut listing = Listing {
         dataset: rule.dataset.clone(),
         key: rule.key.clone(),
         from_record: from_record(rule),
+        want: rule.want.clone(),
         ..Listing::default()
     };
     let elements = run.with_most_values(run.limits.rows, || {
@@ -96,14 +130,20 @@ fn listing(rule: &RowRule, run: &Run<'_>, bytes: &mut usize) -> Result<Listing, 
             again.truncate(before);
             continue;
         }
-        *bytes += row_bytes;
-        if *bytes > run.limits.fields_bytes {
+        let links = links_of(rule, &element, run, room)?;
+        row_bytes += links.iter().map(String::len).sum::<usize>();
+        if row_bytes > room.bytes {
             run.warn("the page's rows are too long together, the rest was dropped");
             listing.cut = true;
             again.truncate(before);
             break;
         }
-        listing.rows.push(Row { position, fields });
+        room.bytes -= row_bytes;
+        listing.rows.push(Row {
+            position,
+            links,
+            fields,
+        });
     }
     for (row, one, element) in again {
         let value = run
@@ -135,6 +175,31 @@ pub(crate) fn gather_columns<'p>(rule: &RowRule, elements: &[Item<'p>], run: &Ru
             }
         }
     }
+}
+
+/// Links that one row may have.
+const MOST_LINKS: usize = 16;
+
+fn links_of<'p>(
+    rule: &RowRule,
+    row: &Item<'p>,
+    run: &Run<'p>,
+    room: &mut Room,
+) -> Result<Vec<String>, OutOfTime> {
+    if rule.links.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut links = Links::new(run.page, run.page.base(), MOST_LINKS);
+    for chain in &rule.links {
+        for item in chain.run(row.clone(), run, &mut Unwatched)? {
+            links.add(&run.text(&item));
+        }
+    }
+    let mut links = links.finish(run);
+    room.links_left_out += links.len().saturating_sub(room.links);
+    links.truncate(room.links);
+    room.links -= links.len();
+    Ok(links)
 }
 
 fn from_record(rule: &RowRule) -> Map<String, Value> {

@@ -4,7 +4,7 @@
 use crate::fault::quoted;
 use crate::mapping::{
     Chain, FIELD_NAME, Field, Step, is_field_name, optional, read_chain, read_chains, read_name,
-    required,
+    read_url_parser, required,
 };
 use crate::reader::{At, Key, Object, Reader};
 use crate::selectors::Selectors;
@@ -18,6 +18,10 @@ pub(crate) struct RowRule {
     pub(crate) fields: Vec<RowField>,
     /// The fields that tell one row from another, wherever they are listed.
     pub(crate) key: Vec<String>,
+    /// Each yields links of a row, to pages that may fill its record.
+    pub(crate) links: Vec<Chain>,
+    /// The fields that these pages are to fill.
+    pub(crate) want: Vec<String>,
 }
 
 /// One field of a row.
@@ -54,6 +58,8 @@ pub(crate) const ROW_KEYS: &[Key] = &[
     required("select"),
     required("fields"),
     required("key"),
+    optional("links"),
+    optional("want"),
 ];
 pub(crate) const ROW_FIELD_KEYS: &[Key] = &[
     required("name"),
@@ -97,7 +103,8 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
             continue;
         };
         if let Some(select) = select.as_ref().filter(|_| field.origin == Origin::Row) {
-            refuse_whole_page(&field.field, select, &at.path, reader);
+            let cure = "begin with `.//`, or set `from` to `page`";
+            refuse_whole_page(&field.field.alternatives, cure, select, &at.path, reader);
         }
         if fields
             .iter()
@@ -112,30 +119,49 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         fields.push(field);
     }
     let key = read_key(&object, &fields, reader);
+    let mut links = Vec::new();
+    for at in reader.list_of(&object, "links") {
+        let Some(chain) = read_url_parser(&at, reader, selectors) else {
+            continue;
+        };
+        if let Some(select) = &select {
+            let chain = std::slice::from_ref(&chain);
+            refuse_whole_page(chain, "begin with `.//`", select, &at.path, reader);
+        }
+        links.push(chain);
+    }
+    let want = read_want(&object, &fields, reader);
     Some(RowRule {
         dataset: dataset?,
         select: select?,
         fields,
         key,
+        links,
+        want,
     })
 }
 
 /// Refuses what would give all rows the value of the first: an XPath from the root, where the rows are elements.
-fn refuse_whole_page(field: &Field, select: &Chain, path: &str, reader: &mut Reader<'_>) {
+fn refuse_whole_page(
+    chains: &[Chain],
+    cure: &str,
+    select: &Chain,
+    path: &str,
+    reader: &mut Reader<'_>,
+) {
     let leaves_elements = |step: &&Step| step.processor.sees_markup();
     if !select.steps.iter().all(|step| leaves_elements(&step)) {
         return;
     }
-    for (number, chain) in field.alternatives.iter().enumerate() {
-        let chain_path = match field.alternatives.len() {
+    for (number, chain) in chains.iter().enumerate() {
+        let chain_path = match chains.len() {
             1 => format!("{path}.processors"),
             _ => format!("{path}.alternatives[{number}]"),
         };
         for (number, step) in chain.steps.iter().take_while(leaves_elements).enumerate() {
             if let Some(expression) = step.searches_the_page() {
                 let why = format!(
-                    "{} searches the whole page, so that each row would get the same value: begin with `.//`, or set \
-                     `from` to `page`",
+                    "{} searches the whole page, so that each row would get the same value: {cure}",
                     quoted(expression)
                 );
                 let place = format!("{chain_path}[{number}].parameters.expression");
@@ -143,6 +169,40 @@ fn refuse_whole_page(field: &Field, select: &Chain, path: &str, reader: &mut Rea
             }
         }
     }
+}
+
+/// The fields that pages of details are to fill.
+fn read_want(object: &Object<'_>, fields: &[RowField], reader: &mut Reader<'_>) -> Vec<String> {
+    let mut want: Vec<String> = Vec::new();
+    for at in reader.list_of(object, "want") {
+        let Some(name) = reader.text(&at) else {
+            continue;
+        };
+        let is_of_record =
+            |one: &RowField| one.field.name == name && matches!(one.origin, Origin::Record(_));
+        if !is_field_name(name) {
+            let message = format!("bad name {}: it must match {FIELD_NAME}", quoted(name));
+            reader.fault(&at.path, message);
+        } else if fields.iter().any(is_of_record) {
+            let why =
+                "its value is the record's that the page was fetched for: no other page fills it";
+            reader.fault(&at.path, why);
+        } else if !want.iter().any(|known| known == name) {
+            want.push(name.to_owned());
+        }
+    }
+    match (object.get("links"), object.get("want")) {
+        (Some(links), None) => {
+            let why = "the pages that they lead to have nothing to fill: name the fields in `want`";
+            reader.fault(&links.path, why);
+        }
+        (None, Some(want)) => {
+            let why = "no page fills these fields: add the `links` of a row to its page";
+            reader.fault(&want.path, why);
+        }
+        _ => {}
+    }
+    want
 }
 
 fn read_dataset(object: &Object<'_>, reader: &mut Reader<'_>) -> Option<String> {

@@ -243,6 +243,18 @@ fn rows() -> Value {
             "items": {"type": "string", "pattern": FIELD_NAME},
             "description": "The fields that tell one row from another: the same key is the same record.",
         }),
+        "links" => json!({
+            "type": "array",
+            "minItems": 1,
+            "items": reference("url_parser"),
+            "description": "The links of a row to pages that may fill its record; the first processor works on the row, and what a chain yields is made absolute.",
+        }),
+        "want" => json!({
+            "type": "array",
+            "minItems": 1,
+            "items": {"type": "string", "pattern": FIELD_NAME},
+            "description": "The fields of the row's record that the pages of its links are to fill, if the row itself has no value for them.",
+        }),
         _ => text("What these rows are."),
     })
 }

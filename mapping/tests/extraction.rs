@@ -40,6 +40,7 @@ fn extract(engine: &Engine, kind: PageKind, text: &str) -> Extraction {
     let url = Url::parse("https://people.example/list/").unwrap();
     let wants = Wants {
         mapped_links: true,
+        row_links: true,
         all_links: true,
         feeds: true,
         ..Wants::default()

@@ -57,6 +57,7 @@ fn found(engine: &Engine, case: &Path, expected: &Map<String, Value>) -> Value {
     };
     let wants = Wants {
         mapped_links: true,
+        row_links: true,
         ..Wants::default()
     };
     let extraction = engine.extract(page, wants).unwrap();

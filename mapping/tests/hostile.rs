@@ -119,6 +119,7 @@ fn survive(name: &str, kind: PageKind, text: &str) {
     let start = Instant::now();
     let wants = Wants {
         mapped_links: true,
+        row_links: true,
         all_links: true,
         feeds: true,
         shell: true,

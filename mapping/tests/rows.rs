@@ -288,7 +288,7 @@ fn mistakes_are_named_with_their_place() {
         "key": ["item"],
     });
     assert!(load(&right).is_ok());
-    let mistakes: [(&str, Value, &str); 11] = [
+    let mistakes: [(&str, Value, &str); 13] = [
         ("/key", json!([]), "without a key"),
         ("/key", json!(["itm"]), "no field"),
         ("/key", json!(["tags"]), "a list cannot"),
@@ -308,6 +308,8 @@ fn mistakes_are_named_with_their_place() {
             "set `from` to `record`",
         ),
         ("/complete", json!(true), "unknown key"),
+        ("/links", json!([{"processors": css("a")}]), "in `want`"),
+        ("/want", json!(["year"]), "add the `links`"),
     ];
     for (place, value, says) in mistakes {
         let mut wrong = right.clone();
@@ -469,4 +471,73 @@ fn values_that_keep_their_place_show_together_how_they_are_written() {
     let found = engine.extract(page, Wants::default()).unwrap();
     assert_eq!(found.fields["price"], json!([1.234, null, 12.5]));
     assert_eq!(found.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn rows_lead_to_pages_of_their_own() {
+    let rule = json!({
+        "dataset": "d",
+        "select": css("li"),
+        "fields": [{"name": "item", "processors": css("b")}],
+        "key": ["item"],
+        "links": [
+            {"processors": css("a.page::attr(href)")},
+            {"processors": css("a.more::attr(href)")},
+        ],
+        "want": ["year", "year", "publisher"],
+    });
+    let html = "<a class=page href=/none>x</a><ul>\
+        <li><b>a</b><a class=page href=/a>x</a><a class=more href=/a>x</a>\
+        <li><b>b</b>\
+        <li><b>c</b><a class=page href='?page=1#x'>x</a><a class=more href=http://other.example/c>x</a></ul>";
+    let engine = Engine::new(Arc::new(load(&rule).unwrap()), Limits::default());
+    let url = Url::parse(URL).unwrap();
+    let page = PageInput {
+        url: &url,
+        kind: PageKind::Html,
+        text: html,
+    };
+    let found = |row_links| {
+        let wants = Wants {
+            row_links,
+            ..Wants::default()
+        };
+        engine.extract(page, wants).unwrap().listings.remove(0)
+    };
+    let listing = found(true);
+    assert_eq!(listing.want, ["year", "publisher"]);
+    let links: Vec<_> = listing
+        .rows
+        .iter()
+        .map(|row| row.links.as_slice())
+        .collect();
+    let expected: [&[&str]; 3] = [
+        &["https://ratings.example/a"],
+        &[],
+        &[
+            "https://ratings.example/users/7?page=1",
+            "http://other.example/c",
+        ],
+    ];
+    assert_eq!(links, expected);
+    assert_eq!(listing.json()["links"][2][1], "http://other.example/c");
+    let unasked = found(false);
+    assert!(unasked.rows.iter().all(|row| row.links.is_empty()));
+    assert!(unasked.json().get("links").is_none());
+    let mut wrong = rule.clone();
+    wrong["links"] =
+        json!([{"processors": [{"type": "xpath", "parameters": {"expression": "//a/@href"}}]}]);
+    let error = load(&wrong).err().unwrap();
+    assert!(error.contains("rows.links[0].processors[0]"), "{error}");
+    assert!(error.contains("begin with `.//`"), "{error}");
+    for (want, says) in [("Year", "bad name"), ("owner", "no other page fills it")] {
+        let mut wrong = rule.clone();
+        wrong["want"] = json!([want]);
+        wrong["fields"] = json!([
+            {"name": "item", "processors": css("b")},
+            {"name": "owner", "from": "record", "record_field": "_id"},
+        ]);
+        let error = load(&wrong).err().expect(want);
+        assert!(error.contains(says), "{want}: {error}");
+    }
 }

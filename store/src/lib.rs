@@ -77,7 +77,8 @@ pub use source_document::{
 };
 pub use sqlite::{Trial, ValueTally};
 pub use store::{
-    Applied, ApplyPage, ExportError, ExportFilter, ExportKind, Save, SavePace, Saved, Store,
+    Applied, ApplyPage, ExportError, ExportFilter, ExportKind, RowLead, Save, SavePace, Saved,
+    Store,
 };
 pub use timestamp::{iso_time, parse_iso_time};
 pub use uri::{

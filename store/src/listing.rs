@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use crate::crawl::CrawlId;
 use crate::dataset_name::{DatasetName, parts_of_key, record_key};
 use crate::record::{MAX_RECORD_ID_BYTES, StoredRecord, has_value, is_one_value};
 use crate::reread::Reread;
@@ -19,6 +20,8 @@ pub struct Listing {
     /// Fields whose values are those of the record that the page was fetched for: the row's field, and the record's,
     /// or `_id`.
     pub from_record: Vec<(String, String)>,
+    /// The fields that the pages to which the rows lead are to fill.
+    pub want: Vec<String>,
     pub rows: Vec<ListedRow>,
 }
 
@@ -29,6 +32,8 @@ pub struct ListedRow {
     pub position: u64,
     /// A field without a value is null.
     pub fields: Map<String, Value>,
+    /// Where the row leads: to pages that may fill its record.
+    pub links: Vec<String>,
 }
 
 /// How many rows a page lists; `None`: its mapping has none.
@@ -43,6 +48,8 @@ const RECORD_ID: &str = "_id";
 /// A page with rows, fetched or read again.
 pub(crate) struct RowPage<'a> {
     pub(crate) listings: &'a [Listing],
+    /// The crawl that it was fetched for, into which rows come that want further fields; `None` if that is not known.
+    pub(crate) crawl: Option<CrawlId>,
     /// The keys of the records that it was fetched for.
     pub(crate) records: &'a [String],
     pub(crate) url: &'a str,
@@ -55,6 +62,7 @@ impl<'a> From<&'a Save> for RowPage<'a> {
     fn from(save: &'a Save) -> RowPage<'a> {
         RowPage {
             listings: &save.page.listings,
+            crawl: Some(CrawlId::new(&save.page.app_id, &save.page.crawl_id)),
             records: &save.records,
             url: &save.page.url,
             mapping: save.page.mapping.as_deref(),
@@ -68,6 +76,7 @@ impl<'a> From<&'a Reread> for RowPage<'a> {
     fn from(reread: &'a Reread) -> RowPage<'a> {
         RowPage {
             listings: &reread.listings,
+            crawl: None,
             records: &reread.records,
             url: &reread.url,
             mapping: reread.mapping.as_deref(),
@@ -82,6 +91,8 @@ pub(crate) struct KeyedRow {
     pub(crate) key: String,
     pub(crate) position: u64,
     pub(crate) fields: Map<String, Value>,
+    pub(crate) links: Vec<String>,
+    pub(crate) want: Vec<String>,
 }
 
 impl Listing {
@@ -112,6 +123,8 @@ impl Listing {
                     key: record_key(&self.dataset, &id),
                     position: row.position,
                     fields,
+                    links: row.links.clone(),
+                    want: self.want.clone(),
                 });
             }
         }
@@ -279,11 +292,13 @@ mod tests {
         let row = |(position, fields): (usize, &Value)| ListedRow {
             position: position as u64,
             fields: fields.as_object().unwrap().clone(),
+            links: Vec::new(),
         };
         Listing {
             dataset: dataset.parse().unwrap(),
             key: vec!["user".to_owned(), "item".to_owned()],
             from_record: from_record.iter().map(pair).collect(),
+            want: Vec::new(),
             rows: rows.iter().enumerate().map(row).collect(),
         }
     }

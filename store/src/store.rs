@@ -50,6 +50,16 @@ pub struct Saved {
     pub resolved: Vec<String>,
     /// Still missing a wanted field.
     pub open: Vec<String>,
+    /// Rows of the page whose records miss a wanted field, and where they lead.
+    pub leads: Vec<RowLead>,
+}
+
+/// The record of a row, and the URLs that may fill it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowLead {
+    /// The key of the record.
+    pub record: String,
+    pub urls: Vec<String>,
 }
 
 /// Asks a stored page to fill a record.

@@ -68,6 +68,7 @@ mod retrying;
 mod robots;
 mod robots_directives;
 mod robots_redirects;
+mod row_details;
 mod row_listings;
 mod rows;
 mod scripted;

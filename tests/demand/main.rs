@@ -40,6 +40,7 @@ mod retries;
 mod rights;
 mod rolling;
 mod rotation;
+mod row_details;
 mod same_requests;
 mod scrapy_cluster;
 mod scripted;

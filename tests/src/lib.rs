@@ -29,6 +29,7 @@ pub mod process;
 pub mod receiver;
 pub mod regulator;
 pub mod run;
+pub mod shelves;
 pub mod site;
 pub mod socks;
 pub mod stored;

@@ -35,7 +35,7 @@ pub mod vocabulary;
 pub use arrivals::Arrivals;
 pub use likeness::{evidence_of_likeness, likeness_of};
 pub use limited::is_limited;
-pub use links::LinkKind;
+pub use links::{LinkKind, NO_RECORD, mark_of_row, of_row};
 pub use message::*;
 pub use refusal_log::RefusalLog;
 pub use repeats::{evidence_of_repetition, is_repetition};

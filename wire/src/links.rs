@@ -1,5 +1,6 @@
 //! How a URL that a page has led to is to be judged. Most are links; in crawls with sitemaps
-//! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two kinds more.
+//! ([`Feature::Sitemaps`](crate::Feature::Sitemaps)) there are two kinds more. The links of a page's rows name the
+//! records that they are for ([`mark_of_row`]).
 //!
 //! [`TaskDone::links`](crate::TaskDone::links) holds all of them as texts. The kind stands before the URL,
 //! with a space between: what a page itself calls a link, resolved, has no space, so no page can pass a
@@ -51,6 +52,23 @@ pub enum LinkKind {
 
 const LISTED: &str = "listed ";
 const SITEMAP: &str = "sitemap ";
+const ROW: &str = "row ";
+
+/// In the place of the key of a row's record: the link is for no record.
+pub const NO_RECORD: &str = "";
+
+/// The text for [`TaskDone::links`](crate::TaskDone::links) of a link that a row of a page leads to: it is for the
+/// row's record, of which `record` is the key, and not for those of the page.
+pub fn mark_of_row(record: &str, url: &str) -> String {
+    let escaped = record.replace('%', "%25").replace(' ', "%20");
+    format!("{ROW}{escaped} {url}")
+}
+
+/// The key of the record and the URL that the text of a row's link says; `None` for other texts.
+pub fn of_row(text: &str) -> Option<(String, &str)> {
+    let (escaped, url) = text.strip_prefix(ROW)?.split_once(' ')?;
+    Some((escaped.replace("%20", " ").replace("%25", "%"), url))
+}
 
 impl LinkKind {
     /// The text for [`TaskDone::links`](crate::TaskDone::links).
@@ -84,6 +102,22 @@ mod tests {
         for kind in [LinkKind::Link, LinkKind::Listed, LinkKind::Sitemap] {
             assert_eq!(LinkKind::of(&kind.mark(url)), (kind, url));
         }
+    }
+
+    #[test]
+    fn a_link_of_a_row_comes_with_its_record_whatever_the_key() {
+        for record in [
+            "ratings/u1/a b",
+            "r/100%25 20%20",
+            "r/row x",
+            "r/\u{a0}%",
+            "",
+        ] {
+            let text = mark_of_row(record, "https://a.example/1");
+            let url = "https://a.example/1";
+            assert_eq!(of_row(&text), Some((record.to_owned(), url)));
+        }
+        assert_eq!(of_row("https://a.example/row%20x"), None);
     }
 
     #[test]

@@ -368,6 +368,7 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
     let follows = result.task.depth < result.crawl.max_depth;
     Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
+        row_links: follows && result.crawl.follow != Follow::None,
         // What a mapping selects its operator has chosen; see docs/webmasters.md.
         all_links: follows && result.crawl.follow == Follow::All && !result.is_nofollow,
         feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
@@ -441,6 +442,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
         Follow::All => extraction.all_links,
         Follow::None => Vec::new(),
     };
+    listings::keep_links_apart(&mut result);
     let feeds = extraction.feeds.into_iter();
     result
         .listed

@@ -79,7 +79,7 @@ impl Saver {
             };
             span.in_scope(|| log_result(&result));
             self.figures.page_saved(&result);
-            done.push(result.into_task_done(saved.resolved, now));
+            done.push(result.into_task_done(saved, now));
         }
         Ok(done)
     }

@@ -3,6 +3,7 @@
 //! [`TaskDone`]. It is in memory only: if the worker dies before the report, the task is fetched
 //! again, and the store overwrites the same page.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,10 @@ use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
 use webfill_startup::log::task_span;
-use webfill_store::{Listing, SampleText, Validators};
+use webfill_store::{Listing, RowLead, SampleText, Saved, Validators};
 use webfill_wire::{
-    Evidence, LinkKind, Outcome, SiteClock, Task, TaskDone, evidence_of_likeness, with_unmatched,
+    Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,
+    evidence_of_likeness, mark_of_row, of_row, with_unmatched,
 };
 
 use crate::crawl::Crawl;
@@ -196,20 +198,28 @@ impl TaskResult {
 
     fn memory_of_rows(&self) -> usize {
         let rows = self.listings.iter().flat_map(|listing| &listing.rows);
-        rows.map(|row| PER_VALUE + memory_of_object(&row.fields))
-            .sum()
+        rows.map(|row| {
+            let links = row.links.iter().map(|link| PER_VALUE + link.len());
+            PER_VALUE + memory_of_object(&row.fields) + links.sum::<usize>()
+        })
+        .sum()
     }
 
-    /// The message to the dispatcher. `resolved` names the records that are complete now. If all
-    /// records of the page are, its links are left out, because no record needs them.
-    pub fn into_task_done(self, resolved: Vec<String>, now: Instant) -> TaskDone {
+    /// The message to the dispatcher. If all records of the page are complete now, its links are left out, because no
+    /// record needs them.
+    pub fn into_task_done(self, saved: Saved, now: Instant) -> TaskDone {
+        let Saved {
+            resolved,
+            open: _,
+            leads,
+        } = saved;
         let next_in = self
             .next_start
             .map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
         let is_unmatched = self.is_unmatched();
         // What a page writes can never be taken for what its worker marks.
         let mut links = self.links;
-        links.retain(|link| LinkKind::of(link).0 == LinkKind::Link);
+        links.retain(|link| LinkKind::of(link).0 == LinkKind::Link && of_row(link).is_none());
         let likeness = self.likeness.filter(|_| self.outcome == Outcome::Ok);
         let likeness =
             likeness.map(|answer| evidence_of_likeness(&self.task.url, self.status_code, answer));
@@ -224,6 +234,11 @@ impl TaskResult {
         }
         // These are for no record.
         links.extend(self.listed.iter().map(|(kind, url)| kind.mark(url)));
+        let of_rows = match self.crawl.follow {
+            Follow::All => with_complete(leads, &self.listings),
+            Follow::Mapped | Follow::None => leads,
+        };
+        links.extend(marked_leads(&of_rows, &self.task.url));
         TaskDone {
             task: self.task.task,
             delivery: self.task.delivery,
@@ -242,6 +257,51 @@ impl TaskResult {
         }
     }
 }
+
+/// Where all links are followed, those of rows are whose records are complete, for no record.
+fn with_complete(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<RowLead> {
+    let led_to: HashSet<String> = leads.iter().flat_map(|lead| lead.urls.clone()).collect();
+    let rows = listings.iter().flat_map(|listing| &listing.rows);
+    let links = rows.flat_map(|row| &row.links);
+    leads.push(RowLead {
+        record: NO_RECORD.to_owned(),
+        urls: links
+            .filter(|link| !led_to.contains(*link))
+            .cloned()
+            .collect(),
+    });
+    leads
+}
+
+/// The links of rows whose records are open. As the key of a record comes with each, they may be too long for a message:
+/// what does not fit is left out, and comes with the next fetch of the page, because these records stay open.
+fn marked_leads(leads: &[RowLead], page: &str) -> Vec<String> {
+    let urls = |lead: &RowLead| lead.urls.len();
+    let of_rows: usize = leads.iter().map(urls).sum();
+    let marked = leads.iter().flat_map(|lead| {
+        let urls = lead.urls.iter();
+        urls.map(|url| mark_of_row(&lead.record, url))
+    });
+    let mut bytes = 0;
+    let fitting = marked.take_while(|text| {
+        bytes += text.len();
+        bytes <= MAX_LEADS_BYTES
+    });
+    let kept: Vec<String> = fitting.collect();
+    if kept.len() < of_rows {
+        tracing::warn!(
+            event = "links_cut",
+            url = page,
+            links = of_rows,
+            kept = kept.len(),
+            "the rows of a page have more links than are taken from one page"
+        );
+    }
+    kept
+}
+
+/// Bytes of the links that rows of one page lead to, each with the key of its record.
+const MAX_LEADS_BYTES: usize = 8 << 20;
 
 /// A result is copied for the store and written in the store's own form.
 const COPIES: usize = 3;

@@ -175,12 +175,14 @@ fn save_of(page: u64, minutes: i64) -> Result<Save, Failure> {
                 serde_json::Value::Object(fields) => fields,
                 _ => Map::new(),
             },
+            links: Vec::new(),
         }
     };
     let listing = Listing {
         dataset: "ratings".parse()?,
         key: vec!["user".to_owned(), "item".to_owned()],
         from_record: Vec::new(),
+        want: Vec::new(),
         rows: (0..ROWS_OF_PAGE).map(row).collect(),
     };
     Ok(Save {

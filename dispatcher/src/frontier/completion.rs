@@ -3,7 +3,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone, is_repetition, is_unmatched};
+use webfill_wire::{
+    CrawlKey, LinkKind, NO_RECORD, Outcome, TaskDone, is_repetition, is_unmatched, of_row,
+};
 
 use super::answers::{Completion, CompletionTally, FeedTally, SiteId, TaskId};
 use super::feed::{FeedBatch, LinkContext};
@@ -78,7 +80,8 @@ impl Frontier {
             frontier.plan_orphan(&page, report, now_ms)?;
             frontier.note_lease_over(task.crawl, task.site, report.status_code.is_some());
             let served = served_by(&frontier.db, report.task)?;
-            let links = frontier.feed_links(&task, report, &served, now_ms)?;
+            let of_rows = frontier.links_of_rows(report)?;
+            let links = frontier.feed_links(&task, report, &served, &of_rows, now_ms)?;
             let backfilled = served
                 .into_iter()
                 .filter(|record| record.needs_backfill && !record.resolved);
@@ -108,11 +111,29 @@ impl Frontier {
         Ok(())
     }
 
+    /// The links that rows of a page lead to, each with the record that it is for, if there is one. These records are
+    /// open, whatever an earlier crawl has made of them.
+    fn links_of_rows<'r>(&mut self, report: &'r TaskDone) -> Result<Vec<(Option<i64>, &'r str)>> {
+        let sql = "UPDATE records SET resolved = 0 WHERE id = ?1 AND resolved = 1";
+        let mut of_rows = Vec::new();
+        for (record, url) in report.links.iter().filter_map(|text| of_row(text)) {
+            if record == NO_RECORD {
+                of_rows.push((None, url));
+                continue;
+            }
+            let record = self.records.id_of(&self.db, &record)?;
+            self.db.prepare_cached(sql)?.execute([record])?;
+            of_rows.push((Some(record), url));
+        }
+        Ok(of_rows)
+    }
+
     fn feed_links(
         &mut self,
         task: &HeldTask,
         report: &TaskDone,
         served: &[Served],
+        of_rows: &[(Option<i64>, &str)],
         now_ms: i64,
     ) -> Result<FeedTally> {
         let unresolved = served.iter().filter(|record| !record.resolved);
@@ -155,7 +176,10 @@ impl Frontier {
             batch.judge_unless(unwanted, url, None, &LinkContext { kind, ..redirect })?;
         }
         // The worker goes by what the crawl asked for at the hand-out, which may have changed since.
-        let links = || report.links.iter().map(|text| LinkKind::of(text));
+        let links = || {
+            let links = report.links.iter().filter(|text| of_row(text).is_none());
+            links.map(|text| LinkKind::of(text))
+        };
         let keys = match unwanted || !batch.reaches(&link) {
             true => Vec::new(),
             false => batch.keys_of(links().map(|(_, url)| url)),
@@ -166,6 +190,10 @@ impl Frontier {
                 LinkKind::Link => batch.judge_unless(unwanted, url, key, &link)?,
                 _ => batch.judge_unless(unlisted, url, key, &LinkContext { kind, ..listed })?,
             }
+        }
+        for (record, url) in of_rows {
+            let records = record.as_slice();
+            batch.judge_unless(unlisted, url, None, &LinkContext { records, ..link })?;
         }
         batch.finish()
     }

@@ -10,7 +10,7 @@ use webfill_wire::FailedAttempt;
 use super::command::Db;
 use super::fault::Fault;
 use super::page_log;
-use super::records;
+use super::records::{self, PutRows};
 use super::samples;
 use super::value::{self, binary, bson, document, or_null, texts};
 use crate::error::StoreError;
@@ -31,9 +31,17 @@ pub(super) async fn save(
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     // Before their pages: where a page is stored, all of its rows are.
     let with_rows: Vec<RowPage<'_>> = saves.iter().map(RowPage::from).collect();
-    let refused_rows = records::put_rows(db, &with_rows, rules).await?;
+    let PutRows {
+        refused,
+        leads: of_rows,
+    } = records::put_rows(db, &with_rows, rules).await?;
     let mut kept = upsert_pages(db, saves).await?;
-    for (entry, reason) in refused_rows {
+    for (entry, lead) in of_rows {
+        if let Ok(saved) = &mut kept[entry] {
+            saved.leads.push(lead);
+        }
+    }
+    for (entry, reason) in refused {
         kept[entry] = Err(refusal(&saves[entry], reason));
     }
     let leads: Vec<Leads> = saves

@@ -31,7 +31,7 @@ use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
 pub(super) use filling::{fill, fill_again, foresee};
-pub(super) use rows::put_rows;
+pub(super) use rows::{PutRows, put_rows};
 pub(super) use taking_back::{TakeBackRequest, take_back};
 
 /// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
@@ -352,7 +352,7 @@ impl RecordDocument {
             self.check_source(crawl, source)?;
         }
         let before = self.record.clone();
-        let entry = json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id});
+        let entry = entry_of(crawl);
         let is_known_here = self.crawls.contains(&entry);
         let earlier = input
             .position
@@ -372,6 +372,14 @@ impl RecordDocument {
             state: self.record.state(),
             earlier,
         })
+    }
+
+    /// The record is one of the crawl from now on.
+    fn enter(&mut self, crawl: &CrawlId) {
+        let entry = entry_of(crawl);
+        if !self.crawls.contains(&entry) {
+            self.crawls.push(entry);
+        }
     }
 
     /// Where the crawl has read the record first, if it was at another position. A record that is new
@@ -470,6 +478,11 @@ impl RecordDocument {
         self.append_sources(&mut content)?;
         Ok(content)
     }
+}
+
+/// How a record names a crawl that it is in.
+fn entry_of(crawl: &CrawlId) -> Value {
+    json!({"app_id": crawl.app_id, "crawl_id": crawl.crawl_id})
 }
 
 /// Sources by field name, or lists of sources: each `at` and `until` becomes a date.

@@ -102,7 +102,7 @@ async fn put_rows(
         .iter()
         .map(|entry| (&rereads[*entry]).into())
         .collect();
-    for (page, reason) in records::put_rows(db, &pages, rules).await? {
+    for (page, reason) in records::put_rows(db, &pages, rules).await?.refused {
         let entry = there[page];
         answers[entry] = Err(refusal(&rereads[entry], reason));
     }

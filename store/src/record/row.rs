@@ -5,6 +5,7 @@
 //! - A later fetch replaces what a mapping of the same or of a lower priority has brought, wherever the row
 //!   stood then, because the rows of a listing move from page to page. What it replaces becomes history.
 //! - A value of a mapping of higher priority stays, and the row's becomes a candidate.
+//! - A row may lead to pages of its own, and want fields that these fill by the rules for all records.
 //! - An empty cell replaces nothing, unless another version of the mapping reads the same fetch of the page again: then
 //!   what the former one has read there was wrong, and becomes history.
 
@@ -23,6 +24,9 @@ pub(crate) struct RowValues<'a> {
     pub(crate) mapping_version: Option<&'a str>,
     /// The key of the record that the page was fetched for.
     pub(crate) parent: Option<&'a str>,
+    /// The fields that the pages to which it leads are to fill, and their URLs.
+    pub(crate) want: &'a [String],
+    pub(crate) links: &'a [String],
     pub(crate) started_at_ms: i64,
 }
 
@@ -65,7 +69,7 @@ impl StoredRecord {
                     .all(|part| known[part] == place[part])
         });
         let mut changed = self.row.as_ref() != Some(&place);
-        self.row = Some(place);
+        let former_links = self.row.replace(place).and_then(links_of);
         let source = json!({"url": row.url, "mapping": row.mapping, "at": at});
         for (name, value) in row.fields {
             if is_read_again && !has_value(value) {
@@ -73,10 +77,38 @@ impl StoredRecord {
             }
             changed |= self.take_cell(name, value, &source, row, rules);
         }
+        changed |= self.take_links(row.links, &former_links.unwrap_or_default());
+        changed |= self.want_of_row(row.want);
         if changed {
             self.update_resolved(row.started_at_ms);
         }
         changed
+    }
+
+    /// The pages to which the row leads are the record's own, as those are that the user names. Those to which it led
+    /// before, and no longer leads, are not. Returns whether anything has changed.
+    fn take_links(&mut self, links: &[String], former: &[Value]) -> bool {
+        let before = self.urls.len();
+        self.urls
+            .retain(|url| links.contains(url) || !former.iter().any(|one| one == url));
+        let has_lost = self.urls.len() < before;
+        self.add_urls(links) || has_lost
+    }
+
+    /// Notes which fields pages are to fill. Returns whether any is new.
+    fn want_of_row(&mut self, want: &[String]) -> bool {
+        let mut is_new = false;
+        for name in want {
+            if !self.fields.contains_key(name) {
+                self.fields.insert(name.clone(), Value::Null);
+                is_new = true;
+            }
+            if !has_value(&self.fields[name]) && !self.missing.contains(name) {
+                self.missing.push(name.clone());
+                is_new = true;
+            }
+        }
+        is_new
     }
 
     /// Takes back a value that the same fetch of the page has brought. Returns whether there was one.
@@ -144,20 +176,36 @@ impl<'a> RowValues<'a> {
                 [one] => Some(one),
                 _ => None,
             },
+            want: &row.want,
+            links: &row.links,
             started_at_ms: page.started_at_ms,
         }
     }
 
     /// Where the row was seen last.
     fn place(&self, at: &str) -> Value {
-        json!({
+        let mut place = json!({
             "url": self.url,
             "position": self.position,
             "mapping": self.mapping,
             "mapping_version": self.mapping_version,
             "parent": self.parent,
             "at": at,
-        })
+        });
+        if !self.links.is_empty() {
+            place[LINKS] = self.links.into();
+        }
+        place
+    }
+}
+
+/// The member of a row's place that says where the row leads.
+const LINKS: &str = "links";
+
+fn links_of(mut place: Value) -> Option<Vec<Value>> {
+    match place[LINKS].take() {
+        Value::Array(links) => Some(links),
+        _ => None,
     }
 }
 
@@ -176,6 +224,8 @@ mod tests {
             mapping: Some("list"),
             mapping_version: None,
             parent: None,
+            want: &[],
+            links: &[],
             started_at_ms: at_ms,
         }
     }

@@ -75,7 +75,7 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
             RecordState::Open => saved.open.push(record.clone()),
         }
     }
-    rows::put(conn, &save.into(), rules)?;
+    saved.leads = rows::put(conn, &save.into(), rules)?;
     Ok(saved)
 }
 

@@ -98,27 +98,34 @@ pub(super) fn fill(
     Ok(stored.need())
 }
 
-/// Takes the values of a row into its record.
+/// Takes the values of a row into its record, which becomes one of the crawl if one is named.
 pub(super) fn take_row(
     conn: &Connection,
     key: &str,
     row: &RowValues<'_>,
+    crawl: Option<&str>,
     rules: &FillRules,
-) -> Result<(), Fault> {
+) -> Result<RecordState, Fault> {
     let known = load(conn, key)?;
     let before = known.as_ref().map(StoredRecord::state);
     let mut stored = known.unwrap_or_default();
-    if !stored.take_row(row, rules) {
-        return Ok(());
-    }
-    keep(conn, key, &stored)?;
-    if let Some(before) = before {
-        source_documents::mark_unwritten(conn, key)?;
-        if stored.state() != before {
-            count_change(conn, key, stored.state())?;
+    if stored.take_row(row, rules) {
+        keep(conn, key, &stored)?;
+        if let Some(before) = before {
+            source_documents::mark_unwritten(conn, key)?;
+            if stored.state() != before {
+                count_change(conn, key, stored.state())?;
+            }
         }
     }
-    Ok(())
+    // A crawl that a dispatcher has just opened may not be stored yet, and is no reason to refuse the page.
+    if let Some(crawl) = crawl
+        && let Some(crawl) = find_crawl(conn, crawl)?
+        && membership(conn, crawl, key)?.is_none()
+    {
+        add_to_crawl(conn, crawl, key, None, stored.state())?;
+    }
+    Ok(stored.need())
 }
 
 /// Whether one of these records names this URL as its own.
@@ -296,16 +303,17 @@ fn count_change(conn: &Connection, key: &str, now: RecordState) -> Result<(), Fa
 
 /// The crawl's number in other tables.
 fn crawl_key(conn: &Connection, crawl: &str) -> Result<i64, Fault> {
-    let find = "SELECT key FROM crawls WHERE _id = ?1";
-    let key = conn
-        .prepare_cached(find)?
-        .query_row([crawl], |row| row.get(0))
-        .optional()?;
-    key.ok_or_else(|| {
+    find_crawl(conn, crawl)?.ok_or_else(|| {
         Fault::InvalidEntry(format!(
             "its crawl {crawl} is not stored: put the crawl first"
         ))
     })
+}
+
+fn find_crawl(conn: &Connection, crawl: &str) -> Result<Option<i64>, Fault> {
+    let find = "SELECT key FROM crawls WHERE _id = ?1";
+    let mut find = conn.prepare_cached(find)?;
+    Ok(find.query_row([crawl], |row| row.get(0)).optional()?)
 }
 
 /// Whether a record is in a crawl, and where the crawl has read it first.

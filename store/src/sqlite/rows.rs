@@ -5,11 +5,22 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::records;
 use crate::listing::RowPage;
-use crate::record::{FillRules, RowValues};
+use crate::record::{FillRules, RecordState, RowValues};
+use crate::store::RowLead;
 
-/// Takes the rows of a page into their records. Those without a key are left out.
-pub(super) fn put(conn: &Connection, page: &RowPage<'_>, rules: &FillRules) -> Result<(), Fault> {
+/// Takes the rows of a page into their records. Those without a key are left out. Returns where those lead that miss a
+/// wanted field.
+pub(super) fn put(
+    conn: &Connection,
+    page: &RowPage<'_>,
+    rules: &FillRules,
+) -> Result<Vec<RowLead>, Fault> {
+    let mut leads = Vec::new();
     for listing in page.listings {
+        let crawl = match &page.crawl {
+            Some(crawl) if !listing.want.is_empty() => Some(crawl.to_string()),
+            _ => None,
+        };
         let mut of_page = Vec::with_capacity(page.records.len());
         for key in page.records {
             let stored = match listing.needs_record() {
@@ -19,8 +30,15 @@ pub(super) fn put(conn: &Connection, page: &RowPage<'_>, rules: &FillRules) -> R
             of_page.push((key.clone(), stored));
         }
         for row in listing.keyed(&of_page) {
-            records::take_row(conn, &row.key, &RowValues::of(page, &row), rules)?;
+            let values = RowValues::of(page, &row);
+            let state = records::take_row(conn, &row.key, &values, crawl.as_deref(), rules)?;
+            if state == RecordState::Open && !row.links.is_empty() {
+                leads.push(RowLead {
+                    record: row.key,
+                    urls: row.links,
+                });
+            }
         }
     }
-    Ok(())
+    Ok(leads)
 }

@@ -10,6 +10,7 @@ fn ratings(rows: &[Value]) -> Listing {
     let row = |(position, fields): (usize, &Value)| ListedRow {
         position: position as u64,
         fields: object(fields.clone()),
+        links: Vec::new(),
     };
     Listing {
         dataset: "ratings".parse().unwrap(),
@@ -18,6 +19,7 @@ fn ratings(rows: &[Value]) -> Listing {
             ("user".to_owned(), "_id".to_owned()),
             ("city".to_owned(), "city".to_owned()),
         ],
+        want: Vec::new(),
         rows: rows.iter().enumerate().map(row).collect(),
     }
 }

@@ -206,6 +206,7 @@ mod tests {
         for (what, found, wanted) in table {
             let row = |(position, fields): (usize, Value)| Row {
                 position,
+                links: Vec::new(),
                 fields: fields.as_object().unwrap().clone(),
             };
             let found = Listing {

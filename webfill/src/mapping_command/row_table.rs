@@ -63,7 +63,26 @@ pub fn text(listing: &Listing) -> String {
             "\n{name}: `{field}` of the record for which a crawl fetches the page"
         );
     }
+    told.push_str(&leads(listing));
     told
+}
+
+/// Where the rows lead, and for what.
+fn leads(listing: &Listing) -> String {
+    if listing.want.is_empty() {
+        return String::new();
+    }
+    let want = listing.want.join(", ");
+    let mut leading = listing.rows.iter().filter(|row| !row.links.is_empty());
+    let Some(first) = leading.next() else {
+        return format!("\nno row leads to a page that could fill {want}");
+    };
+    let rows = 1 + leading.count();
+    let url = visible(&first.links[0]);
+    format!(
+        "\n{rows} of the rows lead to pages that may fill {want}: row {} to {url}",
+        first.position
+    )
 }
 
 /// The columns for which there is room, and the others.
@@ -104,6 +123,7 @@ mod tests {
         let rows = rows.into_iter().enumerate();
         let row = |(position, fields): (usize, Value)| Row {
             position,
+            links: Vec::new(),
             fields: fields.as_object().unwrap().clone(),
         };
         Listing {
@@ -133,6 +153,17 @@ mod tests {
             told,
             "rows of ratings: 1 row\n#  row  position\n0  x           7"
         );
+    }
+
+    #[test]
+    fn where_rows_lead_is_said() {
+        let mut found = listing(vec![json!({"item": "a"}), json!({"item": "b"})]);
+        found.want = vec!["publisher".to_owned()];
+        assert!(text(&found).ends_with("\nno row leads to a page that could fill publisher"));
+        found.rows[1].links = vec!["https://a.example/b".to_owned()];
+        let expected =
+            "\n1 of the rows lead to pages that may fill publisher: row 1 to https://a.example/b";
+        assert!(text(&found).ends_with(expected), "{}", text(&found));
     }
 
     #[test]

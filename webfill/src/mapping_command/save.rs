@@ -73,6 +73,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
 pub fn wants() -> Wants {
     Wants {
         mapped_links: true,
+        row_links: true,
         all_links: false,
         feeds: false,
         shell: false,

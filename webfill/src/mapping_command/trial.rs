@@ -162,6 +162,7 @@ impl Trial {
     fn extracted(&self, index: MappingIndex, page: &Page) -> Result<Extraction, Fault> {
         let wants = Wants {
             mapped_links: true,
+            row_links: true,
             all_links: false,
             feeds: false,
             shell: false,

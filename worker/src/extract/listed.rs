@@ -117,6 +117,7 @@ mod tests {
     use std::time::Duration;
 
     use webfill_mapping::Source;
+    use webfill_store::Saved;
     use webfill_wire::{AddressBounds, CrawlSettings, Delivery, Feature, Lane, Outcome, Task};
 
     use super::*;
@@ -200,7 +201,13 @@ mod tests {
     fn what_is_listed_is_reported_after_the_records_are_complete() {
         let mut result = taken_by(Instant::now() + Duration::from_secs(60));
         result.links = vec!["http://a.org/link".into()];
-        let done = result.into_task_done(vec!["people/1".into()], Instant::now());
+        let done = result.into_task_done(
+            Saved {
+                resolved: vec!["people/1".into()],
+                ..Saved::default()
+            },
+            Instant::now(),
+        );
         assert_eq!(done.links, ["listed http://a.org/item/1"]);
     }
 }

@@ -1,7 +1,26 @@
 //! The rows that a mapping has found, as the store takes them.
 
+use std::collections::HashSet;
+
 use webfill_mapping::{Listing as Found, RECORD_ID};
 use webfill_store::{ListedRow, Listing, has_value};
+
+use crate::task_result::TaskResult;
+
+/// What a row leads to is for its own record: it is no link of the page, which would be for the page's records. A
+/// page is asked for without a condition if rows lead on, because their links are not stored with it.
+pub(super) fn keep_links_apart(result: &mut TaskResult) {
+    let rows = result.listings.iter().flat_map(|listing| &listing.rows);
+    let of_rows: HashSet<&str> = rows
+        .flat_map(|row| &row.links)
+        .map(String::as_str)
+        .collect();
+    if of_rows.is_empty() {
+        return;
+    }
+    result.links.retain(|link| !of_rows.contains(link.as_str()));
+    result.validators = None;
+}
 
 /// How many rows of a page that was fetched for these records have no key, and become no records.
 pub(super) fn without_key(listings: &[Listing], records: &[String]) -> usize {
@@ -36,11 +55,13 @@ pub(super) fn to_store(found: Vec<Found>) -> Vec<Listing> {
                 .into_iter()
                 .filter_map(|(name, field)| Some((name, field.as_str()?.to_owned())))
                 .collect(),
+            want: found.want,
             rows: found
                 .rows
                 .into_iter()
                 .map(|row| ListedRow {
                     position: row.position as u64,
+                    links: row.links,
                     fields: row.fields,
                 })
                 .collect(),

@@ -73,6 +73,7 @@ pub(super) fn extract(
 ) -> Result<Extraction, String> {
     let wants = Wants {
         mapped_links: true,
+        row_links: true,
         deadline: Some(Instant::now() + PAGE_TIME),
         ..Wants::default()
     };

@@ -8,7 +8,8 @@ use super::{
 use crate::listing::{KeyedRow, RowPage};
 use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
-use crate::record::{FillRules, RowValues};
+use crate::record::{FillRules, RecordState, RowValues};
+use crate::store::RowLead;
 
 /// The most rows that are asked for and written at a time: a query for keys may have 16 MB, and a key 1,225 bytes.
 const ROWS_AT_ONCE: usize = 5_000;
@@ -16,19 +17,27 @@ const ROWS_AT_ONCE: usize = 5_000;
 /// A row, and the index of its page's entry.
 type Row = (usize, KeyedRow);
 
-/// Takes the rows of pages into their records. Those without a key are left out. Returns the refusals of rows that
-/// cannot be stored, each with the index of its entry.
+/// What has become of the rows of pages, each with the index of its entry.
+#[derive(Default)]
+pub(in crate::mongodb) struct PutRows {
+    /// Why rows cannot be stored.
+    pub(in crate::mongodb) refused: Vec<(usize, String)>,
+    /// Where rows lead whose records miss a wanted field.
+    pub(in crate::mongodb) leads: Vec<(usize, RowLead)>,
+}
+
+/// Takes the rows of pages into their records. Those without a key are left out.
 pub(in crate::mongodb) async fn put_rows(
     db: &Db,
     pages: &[RowPage<'_>],
     rules: &FillRules,
-) -> Result<Vec<(usize, String)>, Fault> {
+) -> Result<PutRows, Fault> {
     let rows = keyed(db, pages).await?;
-    let mut refused = Vec::new();
+    let mut put = PutRows::default();
     for some in rows.chunks(ROWS_AT_ONCE) {
-        refused.extend(put_some(db, pages, some, rules).await?);
+        put_some(db, pages, some, rules, &mut put).await?;
     }
-    Ok(refused)
+    Ok(put)
 }
 
 async fn put_some(
@@ -36,22 +45,44 @@ async fn put_some(
     pages: &[RowPage<'_>],
     rows: &[Row],
     rules: &FillRules,
-) -> Result<Vec<(usize, String)>, Fault> {
+    put: &mut PutRows,
+) -> Result<(), Fault> {
     let mut by_record = group_by_record(rows.iter().map(|(_, row)| row.key.as_str()));
     let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
         let take_one = |index: &usize| {
             let (entry, row) = &rows[*index];
             let values = RowValues::of(&pages[*entry], row);
-            kept.get_or_insert_default().take_row(&values, rules)
+            let record = kept.get_or_insert_default();
+            if let Some(crawl) = pages[*entry]
+                .crawl
+                .as_ref()
+                .filter(|_| !row.want.is_empty())
+            {
+                record.enter(crawl);
+            }
+            record.take_row(&values, rules)
         };
         indexes.iter().map(take_one).collect()
     };
     let mut settled = insert_new(db, &mut by_record, revise).await?;
     settled.extend(read_modify_write(db, by_record, revise).await?);
-    let refused = settled
-        .into_iter()
-        .filter_map(|(index, taken)| Some((rows[index].0, taken.err()?)));
-    Ok(refused.collect())
+    // In the order of their rows, so that pages are fetched in it.
+    settled.sort_unstable_by_key(|(index, _)| *index);
+    for (index, taken) in settled {
+        let (entry, row) = &rows[index];
+        match taken {
+            Err(reason) => put.refused.push((*entry, reason)),
+            Ok(RecordState::Open) if !row.links.is_empty() => {
+                let lead = RowLead {
+                    record: row.key.clone(),
+                    urls: row.links.clone(),
+                };
+                put.leads.push((*entry, lead));
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Creates the records that do not exist yet, without reading them, which is several times as fast. Takes those out of
@@ -59,8 +90,8 @@ async fn put_some(
 async fn insert_new(
     db: &Db,
     pending: &mut HashMap<&str, Vec<usize>>,
-    revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult<()>>,
-) -> Result<Results<()>, Fault> {
+    revise: impl Fn(&[usize], &mut Option<RecordDocument>) -> Vec<EntryResult>,
+) -> Result<Results<RecordState>, Fault> {
     let keys: Vec<&str> = pending.keys().copied().collect();
     let known = db.existing("records", &keys).await?;
     let mut new: Vec<(&str, Vec<usize>)> =
@@ -71,7 +102,7 @@ async fn insert_new(
     let (mut documents, mut sent) = (Vec::new(), Vec::new());
     for (key, entries) in new {
         let mut record = None;
-        let taken: Results<()> = revise(&entries, &mut record)
+        let taken: Results<RecordState> = revise(&entries, &mut record)
             .into_iter()
             .zip(&entries)
             .map(|(taken, index)| (*index, taken))
@@ -122,12 +153,12 @@ async fn keyed(db: &Db, pages: &[RowPage<'_>]) -> Result<Vec<Row>, Fault> {
 
 impl RecordDocument {
     /// A row that would make the record too large is refused and changes nothing.
-    fn take_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> EntryResult<()> {
+    fn take_row(&mut self, row: &RowValues<'_>, rules: &FillRules) -> EntryResult {
         let before = self.record.clone();
         if self.record.take_row(row, rules) {
             self.revert_if_too_large(before)?;
             self.mark_unwritten();
         }
-        Ok(())
+        Ok(self.record.need())
     }
 }

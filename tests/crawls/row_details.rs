@@ -1,0 +1,136 @@
+//! Rows that lead to pages of their own: what these say is for the records of the rows.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::run::Run;
+use webfill_tests::shelves::{self, SHELVES, asked, shelf_url, stored};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+/// A workplace whose input is the shelves, of which a publisher is wanted that they do not have.
+fn workplace() -> Workplace {
+    let work = Workplace::new();
+    for (name, mapping) in shelves::mappings() {
+        work.write_json(&format!("mappings/{name}.json"), &mapping);
+    }
+    let shelf = |number: usize| json!({"id": number.to_string(), "urls": [shelf_url(number)], "fields": {"publisher": null}});
+    let shelves: Vec<Value> = (0..SHELVES).map(shelf).collect();
+    work.write_lines("shelves.jsonl", &shelves);
+    work
+}
+
+fn crawl(work: &Workplace, web: &Web, store: &str) -> Run {
+    let crawl = work.crawl_without_delay(web).args(["--delay", "0"]);
+    let seeds = work.path("shelves.jsonl");
+    crawl
+        .instead("--store", store)
+        .args(["--dataset", "shelves", "--depth", "1", "--seeds"])
+        .arg(seeds)
+}
+
+fn sqlite(work: &Workplace) -> String {
+    format!("sqlite:{}", work.path("store.db").display())
+}
+
+fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
+    let web = Web::start();
+    shelves::serve(&web);
+    let run = crawl(work, &web, store).finish().expect(0);
+    assert_eq!(stored(store), shelves::truth());
+    assert_eq!(asked(&web), shelves::needed());
+    let records = &run.summary().json["records"];
+    assert_eq!(records["total"], SHELVES + shelves::copies(), "{records}");
+    assert_eq!(records["resolved"], shelves::resolved(), "{records}");
+    // What the page of a book says is of no shelf.
+    let args = [
+        "export",
+        "records",
+        "--dataset",
+        "shelves",
+        "--store",
+        store,
+    ];
+    for line in Run::new(args).finish().expect(0).stdout.lines() {
+        let shelf: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(shelf["fields"]["publisher"], Value::Null, "{shelf}");
+        assert_eq!(shelf["missing"], json!(["publisher"]), "{shelf}");
+    }
+    // Another crawl needs only the pages that have not said all.
+    let again = Web::start();
+    shelves::serve(&again);
+    crawl(work, &again, store)
+        .instead("--crawl", "again")
+        .instead("--state", &work.path("again").display().to_string())
+        .finish()
+        .expect(0);
+    assert_eq!(asked(&again), shelves::needed_again());
+    assert_eq!(stored(store), shelves::truth());
+}
+
+#[test]
+fn pages_to_which_rows_lead_complete_their_records() {
+    let work = workplace();
+    pages_of_rows_complete_their_records(&sqlite(&work), &work);
+}
+
+#[needs(mongod)]
+#[test]
+fn pages_to_which_rows_lead_complete_their_records_in_mongodb() {
+    let database = fresh_database();
+    pages_of_rows_complete_their_records(database.uri(), &workplace());
+}
+
+fn kills_lose_no_link_of_a_row(store: &str, work: &Workplace) {
+    let web = Web::start();
+    shelves::serve(&web);
+    for kill_after in [2, 5, 8] {
+        let running = crawl(work, &web, store).start();
+        web.log().wait_until("some pages are asked for", |visits| {
+            visits.pages().len() >= kill_after
+        });
+        for process in running.processes() {
+            process.signal(Signal::KILL);
+        }
+        running.finish();
+    }
+    crawl(work, &web, store).finish().expect(0);
+    assert_eq!(stored(store), shelves::truth());
+    let paths = web.visits().pages().paths();
+    let books = paths.into_iter().filter(|path| path.contains("/books/"));
+    assert_eq!(books.collect::<BTreeSet<_>>(), shelves::needed());
+}
+
+#[test]
+fn kills_lose_no_link_of_a_row_of_a_listing() {
+    let work = workplace();
+    kills_lose_no_link_of_a_row(&sqlite(&work), &work);
+}
+
+#[needs(mongod)]
+#[test]
+fn kills_lose_no_link_of_a_row_of_a_listing_in_mongodb() {
+    let database = fresh_database();
+    kills_lose_no_link_of_a_row(database.uri(), &workplace());
+}
+
+/// All links of pages are followed: those of rows are for the rows all the same.
+#[test]
+fn what_rows_lead_to_is_for_them_alone_though_all_links_are_followed() {
+    let work = workplace();
+    let store = sqlite(&work);
+    let web = Web::start();
+    shelves::serve(&web);
+    crawl(&work, &web, &store)
+        .args(["--follow", "all"])
+        .finish()
+        .expect(0);
+    assert_eq!(stored(&store), shelves::truth());
+    assert_eq!(asked(&web), shelves::linked());
+    for shelf in work.stored().records_of("shelves").values() {
+        assert_eq!(shelf.missing, ["publisher"], "{shelf:?}");
+    }
+}

@@ -1,0 +1,211 @@
+//! A made library, whose truth is known: its shelves list copies of books, and most copies lead to the page of their
+//! book, which says more of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::run::Run;
+use crate::site::{Page, Site, Web, page, status};
+
+pub const HOST: &str = "library.example";
+pub const SHELVES: usize = 4;
+/// Copies on each shelf.
+const SIZE: usize = 5;
+const COPIES: usize = SHELVES * SIZE;
+
+/// Two copies of a book, which may stand on different shelves.
+fn book(copy: usize) -> usize {
+    copy / 2
+}
+
+fn has_link(copy: usize) -> bool {
+    copy % 7 != 5
+}
+
+/// The shelf says all that is wanted.
+fn is_complete(copy: usize) -> bool {
+    book(copy) % 5 == 1
+}
+
+/// This page is missing.
+const LOST: usize = 3;
+/// This page lacks a value.
+const POOR: usize = 4;
+
+pub fn shelf_url(shelf: usize) -> String {
+    format!("http://{HOST}/shelves/{shelf}")
+}
+
+fn book_url(book: usize) -> String {
+    format!("http://{HOST}/books/{book}")
+}
+
+fn shelf(number: usize) -> Page {
+    let mut html = String::from("<table>");
+    for copy in number * SIZE..(number + 1) * SIZE {
+        let title = format!("Title {}", book(copy));
+        let title = match has_link(copy) {
+            true => format!("<a href=\"/books/{}\">{title}</a>", book(copy)),
+            false => title,
+        };
+        let more = if is_complete(copy) {
+            "<i>Own press</i><u>2000</u>"
+        } else {
+            ""
+        };
+        html += &format!("<tr class=\"copy\"><td><b>c{copy}</b></td><td>{title}{more}</td></tr>");
+    }
+    page("Shelf").html(html + "</table>")
+}
+
+fn book_page(number: usize) -> Page {
+    if number == LOST {
+        return status(404);
+    }
+    let year = (number != POOR).then(|| format!("<p class=\"year\">{}</p>", 1900 + number));
+    let html = format!(
+        "<p class=\"publisher\">Press {number}</p>{}",
+        year.unwrap_or_default()
+    );
+    page("Book").html(html)
+}
+
+pub fn serve(web: &Web) -> Site {
+    let site = web.site(HOST);
+    site.robots("");
+    for number in 0..SHELVES {
+        site.serve(&format!("/shelves/{number}"), shelf(number));
+    }
+    for number in 0..=book(COPIES) {
+        site.serve(&format!("/books/{number}"), book_page(number));
+    }
+    site
+}
+
+/// The files of a mapping for shelves, in the place of the one that a workplace has, and of one for books.
+pub fn mappings() -> [(&'static str, Value); 2] {
+    let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
+    let pattern =
+        |path: &str| json!([{"type": "prefix", "pattern": format!("http://{HOST}{path}")}]);
+    let shelves = json!({
+        "name": "shelves",
+        "url_patterns": pattern("/shelves/"),
+        "rows": {
+            "dataset": "copies",
+            "select": [css("tr.copy")],
+            "fields": [
+                {"name": "copy", "processors": [css("b"), {"type": "trim"}]},
+                {"name": "publisher", "processors": [css("i"), {"type": "trim"}]},
+                {"name": "year", "processors": [css("u"), {"type": "number"}]},
+            ],
+            "key": ["copy"],
+            "links": [{"processors": [css("a::attr(href)")]}],
+            "want": ["publisher", "year"],
+        },
+    });
+    let books = json!({
+        "name": "books",
+        "url_patterns": pattern("/books/"),
+        "fields": [
+            {"name": "publisher", "processors": [css("p.publisher"), {"type": "trim"}]},
+            {"name": "year", "processors": [css("p.year"), {"type": "number"}]},
+        ],
+    });
+    [("profile", shelves), ("books", books)]
+}
+
+/// What is to be known of each copy in the end.
+pub fn truth() -> BTreeMap<String, Value> {
+    let of_copy = |copy: usize| {
+        let number = book(copy);
+        let source = book_url(number);
+        let shelf = shelf_url(copy / SIZE);
+        let known = match number {
+            _ if is_complete(copy) => {
+                json!({"publisher": ["Own press", shelf], "year": [2000, shelf], "missing": []})
+            }
+            _ if !has_link(copy) || number == LOST => {
+                json!({"publisher": [null, null], "year": [null, null], "missing": ["publisher", "year"]})
+            }
+            POOR => {
+                json!({"publisher": [format!("Press {number}"), source], "year": [null, null], "missing": ["year"]})
+            }
+            _ => {
+                json!({"publisher": [format!("Press {number}"), source], "year": [1900 + number, source], "missing": []})
+            }
+        };
+        (format!("c{copy}"), known)
+    };
+    (0..COPIES).map(of_copy).collect()
+}
+
+/// How many copies lack nothing in the end.
+pub fn resolved() -> usize {
+    let all = truth();
+    all.values()
+        .filter(|one| one["missing"] == json!([]))
+        .count()
+}
+
+pub fn copies() -> usize {
+    COPIES
+}
+
+/// The pages of books that a copy needs.
+pub fn needed() -> BTreeSet<String> {
+    let needs = |copy: &usize| has_link(*copy) && !is_complete(*copy);
+    let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
+    (0..COPIES).filter(needs).map(path).collect()
+}
+
+/// All pages of books to which a shelf leads.
+pub fn linked() -> BTreeSet<String> {
+    let path = |copy: usize| format!("{HOST}/books/{}", book(copy));
+    (0..COPIES)
+        .filter(|copy| has_link(*copy))
+        .map(path)
+        .collect()
+}
+
+/// Those that have not said all that is wanted.
+pub fn needed_again() -> BTreeSet<String> {
+    let path = |book: usize| format!("{HOST}/books/{book}");
+    BTreeSet::from([path(LOST), path(POOR)])
+}
+
+/// The pages of books that were asked for; each once.
+pub fn asked(web: &Web) -> BTreeSet<String> {
+    let mut paths = web.visits().pages().paths();
+    paths.retain(|path| path.contains("/books/"));
+    let asked: BTreeSet<String> = paths.iter().cloned().collect();
+    assert_eq!(
+        asked.len(),
+        paths.len(),
+        "a page was fetched twice: {paths:?}"
+    );
+    asked
+}
+
+/// What a store has, in the form of [`truth`].
+pub fn stored(store: &str) -> BTreeMap<String, Value> {
+    let export = Run::new(["export", "records", "--dataset", "copies", "--store", store]);
+    let text = export.finish().expect(0).stdout;
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let record: Value = serde_json::from_str(line).expect("a record as JSON");
+        let field = |name: &str| json!([record["fields"][name], record["sources"][name]["url"]]);
+        let mut missing: Vec<&str> = record["missing"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        missing.sort_unstable();
+        let known =
+            json!({"publisher": field("publisher"), "year": field("year"), "missing": missing});
+        let id = record["record_id"].as_str().expect("an id").to_owned();
+        assert!(found.insert(id, known).is_none(), "twice: {record}");
+    }
+    found
+}
