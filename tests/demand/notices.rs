@@ -174,6 +174,89 @@ fn the_firehose_tells_of_a_watch_and_of_each_change() {
     assert!(notice.to_string().contains("Ada Lovelace"), "{notice}");
 }
 
+/// A fleet whose mapping reads numbers of the page of its watch.
+fn fleet_of_numbers() -> Fleet {
+    let mut fleet = Fleet::unstarted(&[]);
+    let number = |name: &str| {
+        let css = json!({"type": "css", "parameters": {"selector": format!("#{name}")}});
+        let number = json!({"type": "number", "parameters": {"decimal": "."}});
+        json!({"name": name, "processors": [css, number]})
+    };
+    let fields = ["id", "code", "price", "zero", "share"].map(number);
+    let host = json!({"type": "host", "pattern": SITE});
+    let mapping = json!({"name": "numbers", "url_patterns": [host], "fields": fields});
+    fleet.work.write_json("mappings/profile.json", &mapping);
+    fleet.start_dispatcher();
+    fleet.add_supervisor("one");
+    fleet
+}
+
+#[test]
+fn no_number_loses_a_digit_on_its_way_to_firehose_changes_and_notices() {
+    const TEXTS: [[&str; 5]; 2] = [
+        [
+            "9007199254740993",
+            "12345678901234567890123",
+            "1.10",
+            "-0",
+            "0.1234567890123456789",
+        ],
+        [
+            "9007199254740995",
+            "12345678901234567890125",
+            "1.30",
+            "-0.5",
+            "0.1234567890123456788",
+        ],
+    ];
+    let expected = [
+        json!({"id": 9007199254740993_u64, "code": "12345678901234567890123", "price": 1.1, "zero": 0,
+               "share": "0.1234567890123456789"}),
+        json!({"id": 9007199254740995_u64, "code": "12345678901234567890125", "price": 1.3, "zero": -0.5,
+               "share": "0.1234567890123456788"}),
+    ];
+    let fleet = fleet_of_numbers();
+    let firehose = fleet.firehose("");
+    let notify = json!([{"firehose": true, "when": "at_once", "about": ["runs", "changes"]}]);
+    add(&fleet, notify);
+    let told = |event: &str| {
+        let is_it = |told: &Value| told["event"] == event;
+        firehose.wait_for(|message| {
+            let events = message["events"].as_array();
+            events.is_some_and(|all| all.iter().any(is_it))
+        })
+    };
+    for (texts, expected) in TEXTS.iter().zip(&expected) {
+        let [id, code, price, zero, share] = texts;
+        let html = format!(
+            "<p id=id>{id}<p id=code>{code}<p id=price>{price}<p id=zero>{zero}<p id=share>{share}"
+        );
+        fleet.web.site(SITE).serve("/ada", page("Ada").html(&html));
+        run(&fleet);
+        let result = firehose.wait_for(|message| message["status_code"] == 200);
+        assert_eq!(result["fields"], *expected, "{result}");
+        if texts == &TEXTS[0] {
+            // The next run is another look once this one is judged.
+            told("run_ended");
+        }
+    }
+    let changed = firehose.wait_for(|message| message["kind"] == "changed");
+    assert_eq!(
+        (&changed["old"], &changed["new"]),
+        (&expected[0], &expected[1])
+    );
+    let notice = told("change").to_string();
+    for digits in TEXTS
+        .iter()
+        .flat_map(|texts| [texts[0], texts[1], texts[4]])
+    {
+        assert!(notice.contains(digits), "{digits}: {notice}");
+    }
+    let stored = fleet.work.stored().texts("SELECT fields FROM pages");
+    let stored: Value = serde_json::from_str(&stored[0]).unwrap();
+    assert_eq!(stored, expected[1]);
+}
+
 #[test]
 fn a_command_runs_with_the_arguments_that_are_allowed_and_no_others() {
     let fleet = Fleet::with_file(

@@ -47,6 +47,9 @@ struct Dataset {
     value: Value,
     /// What the user has typed and not withdrawn.
     users: Option<Value>,
+    /// It was typed over a value that a page had brought and webfill had certainly written. Over one of which a kill
+    /// leaves open whether it was written, a refresh asks for the field again.
+    corrects: bool,
     /// What webfill has written there last.
     written: Value,
     /// What webfill was about to write when it was killed: it may be taken for what it has written.
@@ -83,12 +86,15 @@ impl Dataset {
 
     /// Who repeats what is there, what was about to be there, or what webfill has found and not written yet, has not
     /// typed anything of his own.
-    fn type_in(&mut self, value: Value, found: &Value) {
+    fn type_in(&mut self, value: Value, found: &Value, is_filled: bool) {
         let is_own = has_value(&value) && value == *found;
         if is_own || value == self.value || value == self.written || self.intended.contains(&value)
         {
             return;
         }
+        let is_correction = is_filled && self.value == self.written && self.intended.is_empty();
+        self.corrects =
+            has_value(&value) && (is_correction || (self.corrects && self.users.is_some()));
         self.users = has_value(&value).then(|| value.clone());
         self.value = value;
     }
@@ -118,7 +124,7 @@ async fn read(store: &dyn Store, dataset: &mut Dataset, drawn: &mut Drawn, now_m
     match drawn.below(3) {
         0 => {
             dataset.crawls += 1;
-            if drawn.below(2) == 0 && dataset.users.is_none() {
+            if drawn.below(2) == 0 && (dataset.users.is_none() || dataset.corrects) {
                 input.refresh.on_entry = vec![FIELD.to_owned()];
             }
         }
@@ -168,6 +174,7 @@ pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
             id: format!("r{number}"),
             value: Value::Null,
             users: None,
+            corrects: false,
             written: Value::Null,
             intended: Vec::new(),
             crawls: 0,
@@ -188,7 +195,8 @@ pub(crate) async fn what_the_user_typed_is_never_lost(clients: &Clients) {
                     };
                     history += &format!(" type {value}");
                     let stored = stored_record(store, &dataset.id).await;
-                    dataset.type_in(value, &stored["fields"][FIELD]);
+                    let is_filled = stored["sources"].get(FIELD).is_some();
+                    dataset.type_in(value, &stored["fields"][FIELD], is_filled);
                 }
                 1 => {
                     history += " read";
