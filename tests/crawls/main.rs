@@ -11,6 +11,7 @@ mod commands;
 mod conditional;
 mod content_changes;
 mod copied_state;
+mod crawl_delays;
 mod datasets;
 mod dead_names;
 mod documents;
