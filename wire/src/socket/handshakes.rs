@@ -3,9 +3,8 @@
 //! reports it. On the connecting side, these events are the only sign of being refused.
 
 use std::collections::HashMap;
-use std::mem::ManuallyDrop;
-use std::net::{Shutdown, TcpStream};
-use std::os::fd::{BorrowedFd, FromRawFd, RawFd};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -127,39 +126,66 @@ impl Handshakes {
     /// Reads and logs what has happened. Returns what a server has decided last, if it has.
     pub(super) fn read(&mut self, refusal_log: &mut RefusalLog) -> Option<Verdict> {
         let mut verdict = None;
-        while let Ok(frames) = self.monitor.recv_multipart(zmq::DONTWAIT) {
-            let Some((event, value)) = frames.first().and_then(|frame| read_event(frame)) else {
-                continue;
-            };
-            let number = EVENTS_READ.fetch_add(1, Ordering::Relaxed) + 1;
-            match event {
-                ACCEPTED => {
-                    let connection = value as RawFd;
-                    let address = peer_address(connection);
-                    self.accepted
-                        .insert(connection, Accepted { address, number });
-                }
-                DISCONNECTED => {
-                    let accepted = self.accepted.remove(&(value as RawFd));
-                    if let (true, Some(failure)) = (self.serves, self.failed.take()) {
-                        let address = accepted.map(|one| one.address).unwrap_or_default();
-                        self.log_failed_client(failure, &address, refusal_log);
-                    }
-                }
-                SUCCEEDED if self.serves => {}
-                SUCCEEDED => verdict = Some(Verdict::LetIn),
-                _ if self.serves => self.failed = Some(failure(event, value)),
-                _ => {
-                    if event == FAILED_PROTOCOL {
-                        self.replace_after(RECONNECT_AFTER);
-                    }
-                    let why = self.why_not_let_in(failure(event, value));
-                    self.log_failed_server(failure(event, value), why, refusal_log);
-                    verdict = Some(Verdict::NotLetIn(why));
-                }
+        let mut events = self.waiting_events();
+        while !events.is_empty() {
+            let addresses: Vec<String> = events.iter().map(address_of).collect();
+            let later = self.waiting_events();
+            for (index, (event, address)) in events.iter().zip(addresses).enumerate() {
+                // Its descriptor serves another connection meanwhile, which the address is of.
+                let others = events[index + 1..].iter().chain(&later);
+                let is_of_another =
+                    event.0 == ACCEPTED && others.clone().any(|other| other == event);
+                let address = match is_of_another {
+                    true => String::new(),
+                    false => address,
+                };
+                verdict = self.note(*event, address, refusal_log).or(verdict);
             }
+            events = later;
         }
         verdict
+    }
+
+    fn waiting_events(&self) -> Vec<(u16, u32)> {
+        let frames = std::iter::from_fn(|| self.monitor.recv_multipart(zmq::DONTWAIT).ok());
+        let events = frames.map(|frames| frames.first().and_then(|frame| read_event(frame)));
+        events.flatten().collect()
+    }
+
+    /// `address`: of the peer, if a connection was accepted.
+    fn note(
+        &mut self,
+        (event, value): (u16, u32),
+        address: String,
+        refusal_log: &mut RefusalLog,
+    ) -> Option<Verdict> {
+        let number = EVENTS_READ.fetch_add(1, Ordering::Relaxed) + 1;
+        match event {
+            ACCEPTED => {
+                let connection = value as RawFd;
+                self.accepted
+                    .insert(connection, Accepted { address, number });
+            }
+            DISCONNECTED => {
+                let accepted = self.accepted.remove(&(value as RawFd));
+                if let (true, Some(failure)) = (self.serves, self.failed.take()) {
+                    let address = accepted.map(|one| one.address).unwrap_or_default();
+                    self.log_failed_client(failure, &address, refusal_log);
+                }
+            }
+            SUCCEEDED if self.serves => {}
+            SUCCEEDED => return Some(Verdict::LetIn),
+            _ if self.serves => self.failed = Some(failure(event, value)),
+            _ => {
+                if event == FAILED_PROTOCOL {
+                    self.replace_after(RECONNECT_AFTER);
+                }
+                let why = self.why_not_let_in(failure(event, value));
+                self.log_failed_server(failure(event, value), why, refusal_log);
+                return Some(Verdict::NotLetIn(why));
+            }
+        }
+        None
     }
 
     /// Closes a connection that a peer has opened, if it is still open.
@@ -253,14 +279,89 @@ fn read_event(frame: &[u8]) -> Option<(u16, u32)> {
     Some((u16::from_ne_bytes(*event), u32::from_ne_bytes(*value)))
 }
 
-/// Best effort, for the log: the connection may have ended before we ask.
-fn peer_address(connection: RawFd) -> String {
-    // SAFETY: libzmq owns the descriptor, and it is not closed here. Should it be closed already,
-    // the question fails.
-    #[allow(unsafe_code)]
-    let stream = ManuallyDrop::new(unsafe { TcpStream::from_raw_fd(connection) });
-    stream
-        .peer_addr()
-        .map(|address| address.to_string())
-        .unwrap_or_default()
+fn address_of((event, value): &(u16, u32)) -> String {
+    let address = (*event == ACCEPTED).then(|| peer_address(*value as RawFd));
+    address
+        .flatten()
+        .map_or_else(String::new, |address| address.to_string())
+}
+
+/// The size of `sockaddr_in6`, and that of `sockaddr_in`.
+const ADDRESS_BYTES: [usize; 2] = [28, 16];
+
+/// The address of a connection's peer, also if the peer has reset it: `getpeername` does not know that any more. `None` if
+/// libzmq has closed the descriptor already.
+fn peer_address(connection: RawFd) -> Option<SocketAddr> {
+    ADDRESS_BYTES.into_iter().find_map(|bytes| {
+        let mut address = [0_u8; ADDRESS_BYTES[0]];
+        let mut length = bytes as libc::socklen_t;
+        // SAFETY: at most `length` bytes are written. libzmq owns the descriptor; should it be closed already, the
+        // question fails.
+        #[allow(unsafe_code)]
+        let failed = unsafe {
+            libc::getsockopt(
+                connection,
+                libc::SOL_SOCKET,
+                libc::SO_PEERNAME,
+                address.as_mut_ptr().cast(),
+                &mut length,
+            )
+        };
+        (failed == 0).then(|| read_address(&address)).flatten()
+    })
+}
+
+/// Reads a `sockaddr_in` or `sockaddr_in6`.
+fn read_address(address: &[u8; ADDRESS_BYTES[0]]) -> Option<SocketAddr> {
+    let family = u16::from_ne_bytes([address[0], address[1]]);
+    let port = u16::from_be_bytes([address[2], address[3]]);
+    let ip = match libc::c_int::from(family) {
+        libc::AF_INET => IpAddr::from(*address[4..].first_chunk::<4>()?),
+        libc::AF_INET6 => IpAddr::from(*address[8..].first_chunk::<16>()?),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_peer_that_has_reset_its_connection_has_an_address() {
+        for host in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(host).unwrap();
+            let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let address = peer.local_addr().unwrap();
+            let (mut accepted, _) = listener.accept().unwrap();
+            assert_eq!(peer_address(accepted.as_raw_fd()), Some(address));
+            reset(peer);
+            assert!(accepted.read(&mut [0]).is_err(), "it was reset");
+            assert!(accepted.peer_addr().is_err());
+            assert_eq!(peer_address(accepted.as_raw_fd()), Some(address));
+        }
+    }
+
+    fn reset(peer: TcpStream) {
+        let at_once = libc::linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
+        // SAFETY: the descriptor is open, and the option is read only.
+        #[allow(unsafe_code)]
+        let failed = unsafe {
+            libc::setsockopt(
+                peer.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_LINGER,
+                (&raw const at_once).cast(),
+                size_of::<libc::linger>() as libc::socklen_t,
+            )
+        };
+        assert_eq!(failed, 0);
+    }
 }
