@@ -52,6 +52,7 @@ pub(crate) fn because(reason: RestReason) -> &'static str {
     match reason {
         RestReason::Robots => "its robots.txt cannot be had",
         RestReason::Unreachable => "it does not answer",
+        RestReason::Tls => "its certificate is not valid for it",
         RestReason::Dns => "its name does not resolve",
         RestReason::Busy => "it asks for fewer requests",
         RestReason::Blocked => "it blocks",

@@ -42,7 +42,8 @@ impl RestTable {
     pub fn rests(&self, reason: RestReason) -> &[f64] {
         match reason {
             RestReason::Robots => &self.robots,
-            RestReason::Unreachable => &self.unreachable,
+            // Neither gets an answer.
+            RestReason::Unreachable | RestReason::Tls => &self.unreachable,
             RestReason::Dns => &self.dns,
             RestReason::Busy => &self.busy,
             RestReason::Blocked => &self.blocked,

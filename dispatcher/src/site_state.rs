@@ -54,7 +54,8 @@ impl Sign {
             _ if is_limited(done) => failed(RestReason::Busy, false),
             (Outcome::HttpError, Some(401 | 403)) => failed(RestReason::Blocked, false),
             (_, Some(_)) => Sign::Answered,
-            (Outcome::NetworkError | Outcome::TlsError | Outcome::Timeout, None) => {
+            (Outcome::TlsError, None) => failed(RestReason::Tls, false),
+            (Outcome::NetworkError | Outcome::Timeout, None) => {
                 failed(RestReason::Unreachable, false)
             }
             _ => Sign::Nothing,
@@ -210,7 +211,7 @@ fn patience(reason: RestReason, certain: bool, has_answered: bool) -> u32 {
         (RestReason::Blocked, false) => PATIENCE_FORBIDDEN,
         (RestReason::Robots | RestReason::Dns, _) if has_answered => PATIENCE_KNOWN,
         (RestReason::Robots | RestReason::Dns, _) => 1,
-        (RestReason::Unreachable | RestReason::Busy, _) => PATIENCE,
+        (RestReason::Unreachable | RestReason::Tls | RestReason::Busy, _) => PATIENCE,
     }
 }
 
@@ -219,6 +220,7 @@ pub fn outcome_of(reason: RestReason) -> Outcome {
     match reason {
         RestReason::Robots => Outcome::RobotsUnreachable,
         RestReason::Unreachable => Outcome::NetworkError,
+        RestReason::Tls => Outcome::TlsError,
         RestReason::Dns => Outcome::DnsError,
         RestReason::Busy => Outcome::HttpError,
         RestReason::Blocked => Outcome::Blocked,

@@ -206,6 +206,7 @@ fn trouble(site: &SiteTrouble) -> String {
     let why = match site.reason.as_str() {
         "robots" => "its robots.txt cannot be read",
         "unreachable" => "it does not answer",
+        "tls" => "its certificate is not valid for it",
         "dns" => "its name is not found (DNS)",
         "busy" => "it says that it is too busy",
         "blocked" => "it blocks",

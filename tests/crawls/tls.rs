@@ -1,7 +1,11 @@
 //! TLS: certificates, and servers that speak none.
 
+use std::time::Duration;
+
 use webfill_tests::site::{Certificates, Web, page};
 use webfill_tests::workplace::Workplace;
+
+use crate::patience;
 
 #[test]
 fn certificates_are_checked() {
@@ -47,4 +51,30 @@ fn a_server_that_speaks_no_tls_is_a_tls_error() {
         work.stored().outcomes()["https://plain.example/"],
         "tls_error"
     );
+}
+
+/// Certificates mostly stay as they are: all pages of the site end in that outcome, and nothing waits for the patience.
+#[test]
+fn a_site_whose_certificate_is_not_valid_ends_in_that_outcome() {
+    let web = Web::start_tls(&["right.example"]);
+    let right = web.site("right.example");
+    right.otherwise(|_| page("T").into());
+    let pages = |host: &str| {
+        (0..8)
+            .map(|n| format!("https://{host}/{n}"))
+            .collect::<Vec<_>>()
+    };
+    let work = Workplace::new();
+    let run = patience::crawl(&work, &web, "2m")
+        .args(pages("right.example"))
+        .args(pages("wrong.example"))
+        // The patience is longer than this.
+        .time_limit(Duration::from_secs(80));
+    run.finish().expect(0);
+    let outcomes = work.stored().outcomes();
+    for (host, outcome) in [("right.example", "ok"), ("wrong.example", "tls_error")] {
+        for url in pages(host) {
+            assert_eq!(outcomes[&url], outcome, "{url}");
+        }
+    }
 }

@@ -104,6 +104,8 @@ named! {
         Robots = "robots",
         /// Connections fail, or requests get no answer.
         Unreachable = "unreachable",
+        /// Its certificate is not valid for it, or it speaks no TLS.
+        Tls = "tls",
         /// Its name does not resolve.
         Dns = "dns",
         /// It asks for fewer requests (429, 503).

@@ -69,6 +69,7 @@ pub(crate) fn of_rest(reason: &str) -> &'static str {
     match reason {
         "robots" => "its robots.txt cannot be had",
         "unreachable" => "it does not answer",
+        "tls" => "its certificate is not valid for it",
         "dns" => "its name does not resolve",
         "busy" => "it asks for fewer requests",
         "blocked" => "it blocks",

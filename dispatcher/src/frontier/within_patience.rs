@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
-use webfill_wire::{RestReason, TaskDone};
+use webfill_wire::{Outcome, RestReason, TaskDone};
 
 use super::answers::SiteId;
 use super::give_back::HeldTask;
@@ -66,10 +66,11 @@ impl Frontier {
         Ok(Verdict::GivenUp)
     }
 
-    /// Whether the name of a site that was never reached does not exist, at a second look. Another of its
-    /// hosts may.
+    /// Whether the name of a site that was never reached does not exist, or its certificate is not valid, at a second look:
+    /// both mostly stay so. Another of its hosts may be well.
     fn is_gone(&self, patience: Patience, task: &HeldTask, report: &TaskDone) -> Result<bool> {
-        if !is_no_such_name(report)
+        let is_lasting = is_no_such_name(report) || report.outcome == Outcome::TlsError;
+        if !is_lasting
             || !patience.is_shorter_than(&self.rests.table.dns)
             || has_answered(&self.db, task.site)?
         {
