@@ -183,7 +183,12 @@ impl Dispatch {
 
     /// The rule of a site has changed.
     pub fn change_rule(&mut self, due: &SiteDue) {
-        self.schedule.change_rule(due);
+        self.schedule.change_rule(due, false);
+    }
+
+    /// A site was forgotten by request: when it is due is as it is stored.
+    pub fn forget_site(&mut self, due: &SiteDue) {
+        self.schedule.change_rule(due, true);
     }
 
     /// A site begins to rest. If tasks of it are leased, returns the supervisor that has them.

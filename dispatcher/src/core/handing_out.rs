@@ -117,8 +117,12 @@ impl Core {
     }
 
     fn apply_changed_sites(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+        let forgotten = self.frontier.take_forgotten_sites();
         for site in self.frontier.take_changed_sites()? {
-            self.dispatch.change_rule(&site);
+            match forgotten.contains(&site.id) {
+                true => self.dispatch.forget_site(&site),
+                false => self.dispatch.change_rule(&site),
+            }
             self.next_site_ms = Some(now_ms);
         }
         Ok(())

@@ -215,12 +215,12 @@ impl Schedule {
         self.bring_forward(woken.site);
     }
 
-    /// The rule of a site has changed, and perhaps the time when it is due.
-    pub(super) fn change_rule(&mut self, due: &SiteDue) {
+    /// The rule of a site has changed, or it was forgotten, and perhaps the time when it is due.
+    pub(super) fn change_rule(&mut self, due: &SiteDue, is_forgotten: bool) {
         let Some(site) = self.sites.get_mut(&due.id) else {
             return;
         };
-        site.follow_rule(due, self.default_delay_ms);
+        site.follow_rule(due, is_forgotten, self.default_delay_ms);
         site.queued = if due.next.is_some() { due.queued } else { 0 };
         site.set_next(due.next);
         site.put_off_until_ms = 0;

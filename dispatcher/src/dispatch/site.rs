@@ -84,19 +84,17 @@ impl Site {
 
     /// Applies a changed rule or rest. A due time that is later than last request plus delay (the server
     /// has asked for it) still holds, unless the site was forgotten.
-    pub(super) fn follow_rule(&mut self, due: &SiteDue, default_delay_ms: u32) {
+    pub(super) fn follow_rule(&mut self, due: &SiteDue, is_forgotten: bool, default_delay_ms: u32) {
         self.rest_until_ms = due.rest_until_ms;
         self.is_given_up = due.is_given_up;
-        let was_forgotten = due.clock.delay_ms.is_none() && self.clock.delay_ms.is_some();
-        if self.rule == due.rule && !was_forgotten {
+        if self.rule == due.rule && !is_forgotten {
             return;
         }
         let is_paced = self.clock.last_start_ms.is_some_and(|last_ms| {
             self.clock.due_at_ms <= last_ms + i64::from(self.delay_ms(default_delay_ms))
         });
         self.rule = due.rule;
-        if was_forgotten {
-            // The site was forgotten by request.
+        if is_forgotten {
             self.clock.delay_ms = None;
             self.clock.due_at_ms = due.clock.due_at_ms;
         } else if is_paced && let Some(last_ms) = self.clock.last_start_ms {

@@ -34,6 +34,8 @@ pub(super) struct Holding {
     limits: HashMap<SiteId, Limit>,
     /// Sites whose rules have changed.
     pub(super) changed_sites: Vec<SiteId>,
+    /// Those that were forgotten by request.
+    pub(super) forgotten_sites: Vec<SiteId>,
 }
 
 /// A site's limit of further pages.
@@ -66,6 +68,7 @@ impl Holding {
             to_release,
             limits: limits.collect::<Result<_>>()?,
             changed_sites: Vec::new(),
+            forgotten_sites: Vec::new(),
         })
     }
 

@@ -72,6 +72,7 @@ impl Frontier {
             if frontier.lanes.rule(site).is_some() {
                 frontier.keep_lane(site, SiteLane::Auto)?;
             }
+            frontier.holding.forgotten_sites.push(site);
             frontier.keep_rule(site, &SiteRule::default())
         })
     }
@@ -150,6 +151,11 @@ impl Frontier {
         sites::unpark(&self.db, site)?;
         self.holding.changed_sites.push(site);
         Ok(())
+    }
+
+    /// The sites that were forgotten since the last call. They are among those whose rules have changed.
+    pub fn take_forgotten_sites(&mut self) -> Vec<SiteId> {
+        std::mem::take(&mut self.holding.forgotten_sites)
     }
 
     /// The sites whose rules have changed since the last call, as they are stored now.

@@ -130,8 +130,9 @@ fn check_page(
                 || of_site.is_ever_in_trouble());
         let is_permitted = |outcome| {
             is_permitted(of_site, page, planned, outcome)
-                || (world.plan.rests && is_given_up(of_site, outcome))
-                || (world.plan.dead_hosts.is_some() && may_be_given_up_with(of_site, outcome))
+                || (world.plan.rests && is_given_up(of_site, planned, outcome))
+                || (world.plan.dead_hosts.is_some()
+                    && may_be_given_up_with(of_site, planned, outcome))
                 || (may_be_machines && (is_failure(outcome) || Some(outcome) == failure(planned)))
         };
         let is_permitted = may_be_missed || outcome.is_some_and(is_permitted);
@@ -176,26 +177,28 @@ fn failure(page: &PagePlan) -> Option<&'static str> {
 }
 
 /// Whether a site may have been given up because of a page that fails for good: if that page is the one
-/// that goes first after the rests that a robots.txt has caused, its failure may be the last one in a row.
-fn is_given_up(site: &SitePlan, outcome: &str) -> bool {
+/// that goes first after the rests that a robots.txt has caused, or a page that is all that is left beside it and fails for
+/// good as well, its failure may be the last one in a row.
+fn is_given_up(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
-    site.robots.fails()
+    (site.robots.fails() || for_good(&planned))
         && failing.any(|page| match page.failure {
             PageFailure::Overloaded { .. } => outcome == "http_error",
             PageFailure::NoAnswer => outcome == "network_error",
         })
 }
 
-/// How tasks end without a request where sites are given up after few rests, whose trouble would pass.
-fn may_be_given_up_with(site: &SitePlan, outcome: &str) -> bool {
+/// How tasks end where sites are given up after few rests, whose trouble would pass: without a request, or by the failure that
+/// was the last one.
+fn may_be_given_up_with(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let outcomes = [
         "robots_unreachable",
         "network_error",
         "dns_error",
         "http_error",
     ];
-    site.is_ever_in_trouble() && outcomes.contains(&outcome)
+    site.is_ever_in_trouble() && (outcomes.contains(&outcome) || Some(outcome) == failure(planned))
 }
 
 /// Whether a page may end in another way because of its site's robots.txt.

@@ -113,3 +113,20 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
     dispatch.change_rule(&known);
     assert!(dispatch.next_grant(NOW).is_some());
 }
+
+/// Also one whose delay was never known, because its robots.txt could not be had.
+#[test]
+fn a_site_in_the_window_that_was_forgotten_is_due_as_it_is_stored() {
+    for delay_ms in [None, Some(15_000)] {
+        let mut dispatch = dispatch(&[("a", 10)]);
+        let mut stored = site(1, NOW + 60_000, Some("a"));
+        stored.clock.delay_ms = delay_ms;
+        dispatch.add_site(stored.clone());
+        stored.clock.due_at_ms = NOW;
+        dispatch.change_rule(&stored);
+        assert!(dispatch.next_grant(NOW).is_none(), "{delay_ms:?}");
+        stored.clock.delay_ms = None;
+        dispatch.forget_site(&stored);
+        assert!(dispatch.next_grant(NOW).is_some(), "{delay_ms:?}");
+    }
+}
