@@ -30,16 +30,39 @@ impl Chain {
         run: &Run<'p>,
         watch: &mut W,
     ) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let mut items = self.found(start, run, watch)?;
+        items.retain(|item| !webfill_values::is_blank(&run.text(item)));
+        Ok(items)
+    }
+
+    /// Runs the chain on the page for what is read further. Elements without a text stay: a card may be an image alone,
+    /// and what it says stands in attributes.
+    pub(crate) fn run_for_rows<'p, W: Watch>(
+        &self,
+        run: &Run<'p>,
+        watch: &mut W,
+    ) -> Result<Vec<Item<'p>>, OutOfTime> {
+        let mut items = self.found(Item::Page, run, watch)?;
+        items.retain(|item| {
+            matches!(item, Item::Node(_)) || !webfill_values::is_blank(&run.text(item))
+        });
+        Ok(items)
+    }
+
+    fn found<'p, W: Watch>(
+        &self,
+        start: Item<'p>,
+        run: &Run<'p>,
+        watch: &mut W,
+    ) -> Result<Vec<Item<'p>>, OutOfTime> {
         let from_metadata = self
             .steps
             .first()
             .is_some_and(|step| step.name == META.name);
-        if run.page.has_only_metadata() && !from_metadata {
-            return Ok(Vec::new());
+        match run.page.has_only_metadata() && !from_metadata {
+            true => Ok(Vec::new()),
+            false => run_steps(&self.steps, vec![start], run, watch),
         }
-        let mut items = run_steps(&self.steps, vec![start], run, watch)?;
-        items.retain(|item| !webfill_values::is_blank(&run.text(item)));
-        Ok(items)
     }
 
     /// Runs the chain, so that each value that its first step finds keeps its place, as `None` if the others leave

@@ -95,7 +95,7 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
         ..Listing::default()
     };
     let elements = run.with_most_values(run.limits.rows, || {
-        rule.select.run(Item::Page, run, &mut Unwatched)
+        rule.select.run_for_rows(run, &mut Unwatched)
     })?;
     listing.cut = elements.len() >= run.limits.rows;
     let mut of_page = HashMap::new();

@@ -97,6 +97,37 @@ fn what_a_row_lacks_is_null_in_it_and_shifts_nothing() {
 }
 
 #[test]
+fn a_row_without_a_text_is_read_and_counted() {
+    let rows = json!({
+        "dataset": "covers",
+        "select": css("li.card"),
+        "fields": [
+            {"name": "book", "processors": css("a::attr(href)")},
+            {"name": "cover", "processors": css("img::attr(src)")},
+        ],
+        "key": ["book"],
+    });
+    let page = r"<ul><li class=card><a href=/1><img src=1.png></a>
+        <li class=card><li class=card><a href=/2><img></a>
+        <li class=card>Sold out: <a href=/3>C</a></ul>";
+    let found = listing(&rows, PageKind::Html, page);
+    assert_eq!(
+        values(&found),
+        [
+            json!({"book": "/1", "cover": "1.png"}),
+            json!({"book": "/2", "cover": null}),
+            json!({"book": "/3", "cover": null}),
+        ]
+    );
+    let positions: Vec<usize> = found.rows.iter().map(|row| row.position).collect();
+    assert_eq!(
+        positions,
+        [0, 2, 3],
+        "the empty card is counted and is no row"
+    );
+}
+
+#[test]
 fn fields_come_from_the_page_its_url_and_its_record_as_well() {
     let rows = json!([{
         "dataset": "ratings",

@@ -40,7 +40,7 @@ pub(super) fn trace_rule(rule: &RowRule, chosen: &[usize], run: &Run<'_>) -> Row
     run.set_subject(format!("rows of {}", rule.dataset));
     let mut steps = Steps::default();
     let selected = run.with_most_values(run.limits.rows, || {
-        rule.select.run(Item::Page, run, &mut steps)
+        rule.select.run_for_rows(run, &mut steps)
     });
     let elements = selected.unwrap_or_default();
     gather_columns(rule, &elements, run);
