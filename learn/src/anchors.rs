@@ -5,7 +5,7 @@ use webfill_document::NodeRef;
 
 use crate::generated::looks_generated;
 use crate::labels::{Labels, Leaks};
-use crate::places::{At, Places, Written};
+use crate::places::{At, Places, Root, Written};
 use crate::steps::{absolute_paths, steps_between};
 use crate::survival::Anchor;
 
@@ -29,6 +29,55 @@ pub(crate) fn routes(
     labels: &Labels,
     leaks: &Leaks,
 ) -> Vec<Route> {
+    if page.roots.is_empty() {
+        return routes_from(page, None, index, labels, leaks);
+    }
+    let Some(element) = page.element_of(index) else {
+        return Vec::new();
+    };
+    let roots = page.roots.iter().filter(|root| root.node.contains(element));
+    let routes = roots.map(|root| {
+        let routes = routes_from(page, Some(root), index, labels, leaks);
+        routes.into_iter().map(|route| within_row(route, root))
+    });
+    routes.flatten().collect()
+}
+
+/// A route as it goes on from a row, or from a part of it.
+fn within_row(mut route: Route, root: &Root<'_>) -> Route {
+    route.burden += root.burden;
+    let Some(lead) = &root.lead else {
+        return route;
+    };
+    let next = std::mem::replace(&mut route.select, lead.clone());
+    if next["parameters"]["expression"] != "." {
+        route.then.insert(0, next);
+    }
+    // The cell is found by its header, whatever is taken of it, but by a class within it if need be.
+    if route.anchor == Anchor::Path {
+        route.anchor = root.anchor;
+    }
+    route
+}
+
+/// An XPath from the page, as one from a row.
+fn rebased(expression: &str, root: Option<&Root<'_>>) -> String {
+    let Some(root) = root else {
+        return expression.to_owned();
+    };
+    match expression.strip_prefix('(') {
+        Some(rest) => format!("({}{rest}", root.path),
+        None => format!("{}{expression}", root.path),
+    }
+}
+
+fn routes_from(
+    page: &Places<'_>,
+    root: Option<&Root<'_>>,
+    index: usize,
+    labels: &Labels,
+    leaks: &Leaks,
+) -> Vec<Route> {
     match &page.all[index].at {
         At::JsonLd(kind, path) => json_routes(
             Anchor::JsonLd,
@@ -42,13 +91,16 @@ pub(crate) fn routes(
         ),
         At::ScriptKey(key, written) => vec![script_route(key, *written)],
         At::Attribute(owner, name) => {
-            let mut routes = meta_routes(*owner, name);
-            routes.extend(named_link(*owner, name, labels));
+            let mut routes = match root {
+                None => meta_routes(*owner, name),
+                Some(_) => Vec::new(),
+            };
+            routes.extend(named_link(*owner, name, labels, root));
             let end = Ending {
                 node: *owner,
                 forms: vec![(format!("/@{name}"), 0.2)],
             };
-            tree_routes(page, index, &end, labels, leaks, &mut routes);
+            tree_routes(page, root, index, &end, labels, leaks, &mut routes);
             routes
         }
         At::Text(text) => {
@@ -60,7 +112,7 @@ pub(crate) fn routes(
                 forms: text_forms(*text, parent),
             };
             let mut routes = Vec::new();
-            tree_routes(page, index, &end, labels, leaks, &mut routes);
+            tree_routes(page, root, index, &end, labels, leaks, &mut routes);
             routes
         }
         At::Element(element) => {
@@ -69,7 +121,7 @@ pub(crate) fn routes(
                 forms: vec![(String::new(), 0.0)],
             };
             let mut routes = Vec::new();
-            tree_routes(page, index, &end, labels, leaks, &mut routes);
+            tree_routes(page, root, index, &end, labels, leaks, &mut routes);
             routes
         }
     }
@@ -145,13 +197,18 @@ fn meta_routes(owner: NodeRef<'_>, attribute: &str) -> Vec<Route> {
 }
 
 /// The target of a link by its text, where all pages have such a link.
-fn named_link(owner: NodeRef<'_>, attribute: &str, labels: &Labels) -> Option<Route> {
+fn named_link(
+    owner: NodeRef<'_>,
+    attribute: &str,
+    labels: &Labels,
+    root: Option<&Root<'_>>,
+) -> Option<Route> {
     let text = crate::fold::collapsed(owner.text());
     if (owner.tag(), attribute) != (Some("a"), "href") || !labels.has(&text) {
         return None;
     }
     let is_text = says(owner.text(), &text, labels)?;
-    let expression = format!("//a[{is_text}]/@href");
+    let expression = rebased(&format!("//a[{is_text}]/@href"), root);
     Some(xpath_route(Anchor::Label, expression, 0.05))
 }
 
@@ -180,6 +237,7 @@ fn text_forms(text: NodeRef<'_>, parent: NodeRef<'_>) -> Vec<(String, f64)> {
 
 fn tree_routes(
     page: &Places<'_>,
+    root: Option<&Root<'_>>,
     index: usize,
     end: &Ending<'_>,
     labels: &Labels,
@@ -189,7 +247,12 @@ fn tree_routes(
     let mut starts: Vec<(Anchor, String, NodeRef<'_>, f64)> = Vec::new();
     let mut node = end.node;
     for level in 0..LEVELS {
+        // Nothing within a row leads to the row itself.
+        if root.is_some_and(|root| root.node == node) {
+            break;
+        }
         for (anchor, xpath, burden) in own_anchors(page, node, leaks) {
+            let xpath = rebased(&xpath, root);
             starts.push((anchor, xpath, node, burden + 0.05 * level as f64));
         }
         match node.parent().filter(|parent| parent.is_element()) {
@@ -197,6 +260,8 @@ fn tree_routes(
             None => break,
         }
     }
+    // A row is found already: from there on it is only steps.
+    starts.extend(root.map(|root| (root.anchor, root.path.clone(), root.node, 0.0)));
     for (anchor, xpath, from, burden) in starts {
         for (steps, more) in steps_between(from, end.node) {
             if !names_a_value(&steps, leaks) {
@@ -205,13 +270,16 @@ fn tree_routes(
             }
         }
     }
-    if let Some(paths) = absolute_paths(end.node) {
+    if root.is_none()
+        && let Some(paths) = absolute_paths(end.node)
+    {
         for (path, burden) in paths {
             push_forms(routes, Anchor::Path, &path, burden, end);
         }
     }
     crate::beside::label_routes(
         page,
+        root.map(|root| root.node),
         index,
         end.node,
         labels,
@@ -219,10 +287,11 @@ fn tree_routes(
             if names_a_value(xpath, leaks) {
                 return;
             }
+            let xpath = rebased(xpath, root);
             if is_text {
-                routes.push(xpath_route(Anchor::Label, xpath.to_owned(), burden));
+                routes.push(xpath_route(Anchor::Label, xpath, burden));
             } else {
-                push_forms(routes, Anchor::Label, xpath, burden, end);
+                push_forms(routes, Anchor::Label, &xpath, burden, end);
             }
         },
     );
@@ -279,7 +348,11 @@ const LONGEST_NAME: usize = 60;
 const LONGEST_CLASS: usize = 160;
 
 /// What an element itself can be found by.
-fn own_anchors(page: &Places<'_>, node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
+pub(crate) fn own_anchors(
+    page: &Places<'_>,
+    node: NodeRef<'_>,
+    leaks: &Leaks,
+) -> Vec<(Anchor, String, f64)> {
     let Some(tag) = node.tag().filter(|tag| is_step(tag)) else {
         return Vec::new();
     };

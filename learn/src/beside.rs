@@ -16,9 +16,11 @@ const MOST: usize = 3;
 /// Headings may stand this many texts before.
 const FAR: usize = 60;
 
-/// Gives each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself.
+/// Gives each route from a label to `found`: the XPath, its burden, and whether it ends at the text itself. Of a row,
+/// labels are taken within the same part of it only.
 pub(crate) fn label_routes(
     page: &Places<'_>,
+    part: Option<NodeRef<'_>>,
     index: usize,
     end: NodeRef<'_>,
     labels: &Labels,
@@ -42,6 +44,9 @@ pub(crate) fn label_routes(
         let Some(parent) = label.parent() else {
             continue;
         };
+        if part.is_some_and(|part| !part.contains(label)) {
+            return;
+        }
         if parent.tag() == Some("title") {
             continue;
         }
@@ -62,7 +67,8 @@ pub(crate) fn label_routes(
             _ => 0.15,
         };
         let burden = 0.04 * distance as f64 + doubt;
-        if is_text && distance <= 4 {
+        // From a row that lacks the value, `following` would lead to the next one.
+        if is_text && distance <= 4 && part.is_none() {
             let after =
                 format!("//text()[{written}]/following::text()[normalize-space(.)][{distance}]");
             found(&after, 0.25 + 0.1 * distance as f64, true);

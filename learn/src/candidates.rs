@@ -38,21 +38,27 @@ fn burden_of(processor: &Value) -> f64 {
 impl Candidate {
     /// Whether the chain says how many others stand before, but for the first one beside a label.
     pub(crate) fn counts_positions(&self) -> bool {
-        let first = &self.processors[0]["parameters"]["expression"];
-        let expression = first.as_str().unwrap_or_default();
-        let mut before = "";
-        for part in expression.split('[') {
-            let number = part.split(']').next().unwrap_or_default();
-            let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
-            let step = before.rsplit('/').next().unwrap_or_default();
-            let is_beside = step.contains("-sibling::") && number == "1";
-            if (is_number && !is_beside) || number == "last()" {
-                return true;
-            }
-            before = part;
-        }
-        false
+        self.processors.iter().any(|processor| {
+            let parameters = &processor["parameters"];
+            let expression = parameters["expression"].as_str().unwrap_or_default();
+            !parameters["column"].is_null() || has_position(expression)
+        })
     }
+}
+
+fn has_position(expression: &str) -> bool {
+    let mut before = "";
+    for part in expression.split('[') {
+        let number = part.split(']').next().unwrap_or_default();
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        let step = before.rsplit('/').next().unwrap_or_default();
+        let is_beside = step.contains("-sibling::") && number == "1";
+        if (is_number && !is_beside) || number == "last()" {
+            return true;
+        }
+        before = part;
+    }
+    false
 }
 
 /// What all known values of a field say together.

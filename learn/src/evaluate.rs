@@ -1,10 +1,11 @@
 //! Runs candidates on pages, with the engine of the crawl and its bounds: many as the fields of one
 //! mapping, so that a page is parsed once for all of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use webfill_mapping::{Engine, Limits, MappingSet, PageInput, Source, Wants};
+use serde_json::{Map, Value, json};
+use webfill_mapping::{Engine, Limits, MappingSet, PageInput, Row, Source, Wants};
 
 use crate::fold::Spelling;
 use crate::types::Page;
@@ -55,22 +56,126 @@ pub(crate) fn read(chains: &[&[Value]], pages: &[&Page]) -> Vec<Vec<Reading>> {
     readings
 }
 
+/// Rows of pages, in each of which chains are run.
+pub(crate) struct RowsOf<'p> {
+    pub(crate) select: Vec<Value>,
+    pub(crate) pages: Vec<&'p Page>,
+    /// Of each row its page, and its position among the rows of that page.
+    pub(crate) rows: Vec<(usize, usize)>,
+}
+
+impl RowsOf<'_> {
+    /// What each chain reads in each of these rows: `[chain][row]`.
+    pub(crate) fn read(&self, chains: &[&[Value]], rows: &[usize]) -> Vec<Vec<Reading>> {
+        let mut readings = Vec::with_capacity(chains.len());
+        for chains in chains.chunks(TOGETHER) {
+            readings.extend(self.read_together(chains, rows));
+        }
+        readings
+    }
+
+    fn read_together(&self, chains: &[&[Value]], rows: &[usize]) -> Vec<Vec<Reading>> {
+        let mut readings = vec![vec![Reading::default(); rows.len()]; chains.len()];
+        let Some(engine) = engine_of_rows(&self.select, chains) else {
+            if chains.len() > 1 {
+                let alone = chains
+                    .iter()
+                    .map(|chain| self.read_together(&[chain], rows));
+                return alone.flatten().collect();
+            }
+            return readings;
+        };
+        for (number, page) in self.pages.iter().enumerate() {
+            let places = rows.iter().enumerate();
+            let wanted: HashMap<usize, usize> = places
+                .filter(|(_, row)| self.rows[**row].0 == number)
+                .map(|(place, &row)| (self.rows[row].1, place))
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            for row in rows_of(&engine, page) {
+                let Some(&place) = wanted.get(&row.position) else {
+                    continue;
+                };
+                for (at, readings) in readings.iter_mut().enumerate() {
+                    let value = row.fields.get(&format!("c{at}"));
+                    let value = value.filter(|value| !value.is_null());
+                    readings[place] = value.map(reading).unwrap_or_default();
+                }
+            }
+        }
+        readings
+    }
+}
+
+fn rows_of(engine: &Engine, page: &Page) -> Vec<Row> {
+    let mapping = engine.set().indexes().next();
+    let extraction = engine.extract_as(mapping, input(page), Wants::default());
+    let listing = extraction.ok().and_then(|mut found| found.listings.pop());
+    listing.map(|listing| listing.rows).unwrap_or_default()
+}
+
+/// The JSON of the rows that a chain selects on a page.
+pub(crate) fn objects(select: &[Value], page: &Page) -> Vec<Value> {
+    let whole = json!([{"type": "jsonpath", "parameters": {"expression": "$"}}]);
+    let rows = json!({
+        "dataset": "candidates",
+        "select": select,
+        "fields": [{"name": "whole", "processors": whole}],
+        "key": ["whole"],
+    });
+    let Some(engine) = engine_with("rows", rows) else {
+        return Vec::new();
+    };
+    let object = |row: Row| match row.fields.get("whole") {
+        Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
+        Some(value) => value.clone(),
+        None => Value::Null,
+    };
+    rows_of(&engine, page).into_iter().map(object).collect()
+}
+
+/// What a rule of rows reads on a page.
+pub(crate) fn rows_by(rule: &Value, page: &Page) -> Vec<Map<String, Value>> {
+    let engine = engine_with("rows", rule.clone());
+    let rows = engine
+        .map(|engine| rows_of(&engine, page))
+        .unwrap_or_default();
+    rows.into_iter().map(|row| row.fields).collect()
+}
+
+/// A field that all rows have stands beside the candidates, so that no row is left out.
+fn engine_of_rows(select: &[Value], chains: &[&[Value]]) -> Option<Engine> {
+    let mut fields = fields_of(chains);
+    let row = json!({"type": "default", "parameters": {"value": "row"}});
+    fields.push(json!({"name": "row", "processors": [row]}));
+    engine_with(
+        "rows",
+        json!({"dataset": "candidates", "select": select, "fields": fields, "key": ["row"]}),
+    )
+}
+
 fn engine_of(chains: &[&[Value]]) -> Option<Engine> {
+    engine_with("fields", fields_of(chains).into())
+}
+
+fn fields_of(chains: &[&[Value]]) -> Vec<Value> {
     let cut = json!({"type": "length_limit", "parameters": {"characters": LONGEST}});
-    let fields: Vec<Value> = chains
-        .iter()
-        .enumerate()
-        .map(|(number, chain)| {
-            let mut chain = chain.to_vec();
-            chain.push(cut.clone());
-            json!({"name": format!("c{number}"), "multiple": true, "processors": chain})
-        })
-        .collect();
-    let mapping = json!({
+    let field = |(number, chain): (usize, &&[Value])| {
+        let mut chain = chain.to_vec();
+        chain.push(cut.clone());
+        json!({"name": format!("c{number}"), "multiple": true, "processors": chain})
+    };
+    chains.iter().enumerate().map(field).collect()
+}
+
+fn engine_with(part: &str, what: Value) -> Option<Engine> {
+    let mut mapping = json!({
         "name": "candidates",
         "url_patterns": [{"type": "regex", "pattern": "^"}],
-        "fields": fields,
     });
+    mapping[part] = what;
     let source = Source {
         name: "candidates".to_owned(),
         text: mapping.to_string(),
@@ -84,14 +189,17 @@ pub(crate) fn limits() -> Limits {
     Limits::within(256 << 20)
 }
 
-fn read_page(engine: &Engine, count: usize, page: &Page) -> Vec<Reading> {
-    let input = PageInput {
+fn input(page: &Page) -> PageInput<'_> {
+    PageInput {
         url: &page.url,
         kind: page.kind,
         text: &page.text,
-    };
+    }
+}
+
+fn read_page(engine: &Engine, count: usize, page: &Page) -> Vec<Reading> {
     let mapping = engine.set().indexes().next();
-    let Ok(extraction) = engine.extract_as(mapping, input, Wants::default()) else {
+    let Ok(extraction) = engine.extract_as(mapping, input(page), Wants::default()) else {
         return vec![Reading::default(); count];
     };
     let field = |number: usize| extraction.fields.get(&format!("c{number}"));

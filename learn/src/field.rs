@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::candidates::{Candidate, Candidates, Column};
-use crate::evaluate::{self, Reading};
+use crate::evaluate::{self, Reading, RowsOf};
 use crate::fold::Wanted;
 use crate::labels::{Labels, Leaks};
 use crate::places::Places;
@@ -35,16 +35,34 @@ pub(crate) struct Found {
     pub(crate) doubted: Vec<usize>,
 }
 
-/// A group of pages as it is learned from.
+/// A group of pages as it is learned from; or of rows, each of which is as a page to what learns fields.
 pub(crate) struct Group<'d> {
     pub(crate) pages: Vec<Places<'d>>,
     pub(crate) labels: Labels,
     pub(crate) leaks: Leaks,
+    /// How chains are run within rows.
+    pub(crate) rows: Option<RowsOf<'d>>,
 }
 
 impl Group<'_> {
-    fn pages(&self) -> Vec<&Page> {
-        self.pages.iter().map(|places| places.page).collect()
+    /// What candidates read on these of its pages.
+    fn read(&self, candidates: &[Candidate], numbers: &[usize]) -> Vec<Vec<Reading>> {
+        let chains: Vec<&[Value]> = candidates
+            .iter()
+            .map(|one| one.processors.as_slice())
+            .collect();
+        match &self.rows {
+            Some(rows) => rows.read(&chains, numbers),
+            None => {
+                let pages: Vec<&Page> = numbers.iter().map(|&at| self.pages[at].page).collect();
+                evaluate::read(&chains, &pages)
+            }
+        }
+    }
+
+    fn read_all(&self, candidates: &[Candidate]) -> Vec<Vec<Reading>> {
+        let numbers: Vec<usize> = (0..self.pages.len()).collect();
+        self.read(candidates, &numbers)
     }
 }
 
@@ -135,11 +153,11 @@ fn learn_as(
     }
     let candidates = made.likeliest(limits.candidates.min(at_first));
     let mut candidates = best_of_first(group, candidates, &labels, multiple);
-    let mut readings = read_all(&candidates, &group.pages());
+    let mut readings = group.read_all(&candidates);
     if multiple {
         let credits = Scores::new(&candidates, &readings, &labels, multiple).credits;
         let unions = unions::of_pairs(&candidates, &readings, &labels, &credits);
-        readings.extend(read_all(&unions, &group.pages()));
+        readings.extend(group.read_all(&unions));
         candidates.extend(unions);
     }
     let scores = Scores::new(&candidates, &readings, &labels, multiple);
@@ -158,14 +176,6 @@ fn learn_as(
         readings,
         labels,
     }
-}
-
-fn read_all(candidates: &[Candidate], pages: &[&Page]) -> Vec<Vec<Reading>> {
-    let chains: Vec<&[Value]> = candidates
-        .iter()
-        .map(|one| one.processors.as_slice())
-        .collect();
-    evaluate::read(&chains, pages)
 }
 
 /// How many pages have several known values.
@@ -222,8 +232,7 @@ fn best_of_first(
         .take(FIRST_PAGES)
         .map(|label| label.page)
         .collect();
-    let pages: Vec<&Page> = numbers.iter().map(|&page| group.pages[page].page).collect();
-    let readings = read_all(&candidates, &pages);
+    let readings = group.read(&candidates, &numbers);
     let scores = Scores::new(&candidates, &readings, &first, multiple);
     let ranking = scores.ranking(None);
     let kept = spread(&candidates, &readings, &first, &ranking);

@@ -100,7 +100,7 @@ fn links_of(pages: &[Page], learnt: &[Learnt], at: usize, task: &Task) -> Vec<Va
     links::parsers(&group, &chosen, pages, &pairs, &task.limits)
 }
 
-fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
+pub(crate) fn check(pages: &[Page], task: &Task) -> Result<(), LearnError> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if task.name.is_empty() || !task.name.chars().all(is_name) {
         return Err(LearnError::Name(task.name.clone()));
@@ -135,7 +135,7 @@ pub(crate) fn parsed_all(pages: &[Page], chosen: &[usize]) -> Vec<Document> {
 }
 
 /// The tree of one of so many pages.
-fn parsed(page: &Page, pages: usize) -> Document {
+pub(crate) fn parsed(page: &Page, pages: usize) -> Document {
     let memory = ((1usize << 30) / pages.max(1)).clamp(8 << 20, 128 << 20);
     let limits = DocumentLimits {
         memory_bytes: memory,
@@ -185,6 +185,7 @@ pub(crate) fn prepared<'d>(
         pages: places,
         labels,
         leaks,
+        rows: None,
     }
 }
 
@@ -213,7 +214,7 @@ fn learn_fields(group: &Group<'_>, fields: &[String], task: &Task) -> (Vec<Field
 }
 
 /// URLs that a group's patterns must not match: those of other kinds, and of the other groups of its site.
-fn others_of<'p>(
+pub(crate) fn others_of<'p>(
     pages: &'p [Page],
     groups: &[Vec<usize>],
     group: &[usize],
@@ -225,7 +226,7 @@ fn others_of<'p>(
     urls.chain(other_urls).filter(|url| !own(url)).collect()
 }
 
-fn name_of(name: &str, before: usize) -> String {
+pub(crate) fn name_of(name: &str, before: usize) -> String {
     match before {
         0 => name.to_owned(),
         before => format!("{name}{}", before + 1),

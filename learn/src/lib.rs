@@ -27,6 +27,7 @@ mod links;
 mod places;
 mod repair;
 mod report;
+mod rows;
 mod score;
 mod shape;
 mod stale;
@@ -38,7 +39,8 @@ mod url_patterns;
 
 pub use learning::{learn, learn_with_links};
 pub use repair::{FieldRepair, Repaired, repair};
+pub use rows::{learn_rows, records_on, select_rows};
 pub use types::{
-    CandidateReport, Disagreement, FieldReport, LearnError, Learned, LearnedMapping, LeftOut,
-    Limits, Page, Said, Task,
+    CandidateReport, Disagreement, FieldReport, KnownRow, LearnError, Learned, LearnedMapping,
+    LeftOut, Limits, Page, RowsReport, RowsTask, Said, SelectedRows, Task,
 };

@@ -10,6 +10,7 @@ use webfill_mapping::PageKind;
 
 use crate::dates::{self, Way};
 use crate::fold::{Spelling, Wanted, collapsed, folded};
+use crate::survival::Anchor;
 use crate::types::Page;
 
 /// Places of a page that are looked at; a page with more is read to here.
@@ -93,10 +94,24 @@ impl At<'_> {
     }
 }
 
-/// A page with its places.
+/// An element from which places within a row of a listing are found.
+pub(crate) struct Root<'d> {
+    pub(crate) node: NodeRef<'d>,
+    /// The processor that leads from the row to a cell; `None`: the XPath below does.
+    pub(crate) lead: Option<Value>,
+    /// From the row, or from the cell, to the element.
+    pub(crate) path: String,
+    /// What `lead` or `path` holds on to.
+    pub(crate) anchor: Anchor,
+    pub(crate) burden: f64,
+}
+
+/// A page with its places, or a row of a page.
 pub(crate) struct Places<'d> {
     pub(crate) page: &'d Page,
     pub(crate) document: &'d Document,
+    /// Of a row; a page has none.
+    pub(crate) roots: Vec<Root<'d>>,
     pub(crate) all: Vec<Place<'d>>,
     /// The text nodes, in the order of the page: positions in `all`.
     pub(crate) texts: Vec<usize>,
@@ -107,16 +122,48 @@ pub(crate) struct Places<'d> {
 }
 
 impl<'d> Places<'d> {
-    pub(crate) fn new(page: &'d Page, document: &'d Document) -> Places<'d> {
-        let mut places = Places {
+    fn none(page: &'d Page, document: &'d Document, roots: Vec<Root<'d>>) -> Places<'d> {
+        Places {
             page,
             document,
+            roots,
             all: Vec::new(),
             texts: Vec::new(),
             by_class: BTreeMap::new(),
             by_text: HashMap::new(),
             bytes: 0,
-        };
+        }
+    }
+
+    /// Those of a row: `page` is what is known of it.
+    pub(crate) fn of_row(
+        page: &'d Page,
+        document: &'d Document,
+        roots: Vec<Root<'d>>,
+    ) -> Places<'d> {
+        let mut nodes: Vec<NodeRef<'d>> = roots.iter().map(|root| root.node).collect();
+        nodes.sort_by_key(|node| node.position());
+        let mut places = Places::none(page, document, roots);
+        let mut before: Option<NodeRef<'d>> = None;
+        for node in nodes {
+            // A cell is read with its row.
+            if before.is_none_or(|before| !before.contains(node)) {
+                before = Some(node);
+                places.read_nodes(std::iter::once(node).chain(node.descendants()));
+            }
+        }
+        places
+    }
+
+    /// Those of a row that is a JSON object.
+    pub(crate) fn of_object(page: &'d Page, document: &'d Document, row: &Value) -> Places<'d> {
+        let mut places = Places::none(page, document, Vec::new());
+        places.read_members(row, "$", 0, &|path| At::Json(path));
+        places
+    }
+
+    pub(crate) fn new(page: &'d Page, document: &'d Document) -> Places<'d> {
+        let mut places = Places::none(page, document, Vec::new());
         match page.kind {
             PageKind::Html | PageKind::Xml => places.read_tree(),
             PageKind::Json => places.read_json(&page.text),
@@ -148,7 +195,11 @@ impl<'d> Places<'d> {
     }
 
     fn read_tree(&mut self) {
-        for node in self.document.root().descendants() {
+        self.read_nodes(self.document.root().descendants());
+    }
+
+    fn read_nodes(&mut self, nodes: impl Iterator<Item = NodeRef<'d>>) {
+        for node in nodes {
             if node.is_text() {
                 let inside = node.parent().and_then(NodeRef::tag);
                 if !matches!(inside, Some("script" | "style"))
@@ -164,6 +215,8 @@ impl<'d> Places<'d> {
 
     fn read_element(&mut self, node: NodeRef<'d>, tag: &'d str) {
         match tag {
+            // A script within a row is no part of what the row's chains see.
+            "script" if !self.roots.is_empty() => return,
             "script" => return self.read_script(node),
             "style" => return,
             _ => {}
@@ -269,14 +322,9 @@ impl<'d> Places<'d> {
                     if name.starts_with('@') || name.len() > 60 {
                         continue;
                     }
-                    let step = if is_plain(name) {
-                        format!("{path}.{name}")
-                    } else if name.contains(['\'', '\\']) {
-                        continue;
-                    } else {
-                        format!("{path}['{name}']")
-                    };
-                    self.read_members(member, &step, depth + 1, at);
+                    if let Some(step) = member_path(path, name) {
+                        self.read_members(member, &step, depth + 1, at);
+                    }
                 }
             }
             Value::Null | Value::Bool(_) => {}
@@ -312,6 +360,16 @@ impl<'d> Places<'d> {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// The element in which a place is; `None` of places in JSON and scripts.
+    pub(crate) fn element_of(&self, place: usize) -> Option<NodeRef<'d>> {
+        match self.all[place].at {
+            At::Text(text) => text.parent(),
+            At::Element(element) => Some(element),
+            At::Attribute(owner, _) => Some(owner),
+            At::JsonLd(..) | At::Json(_) | At::ScriptKey(..) => None,
+        }
     }
 
     /// Whether the value stands somewhere on the page as the record writes it.
@@ -416,6 +474,15 @@ fn keys(text: &str) -> Vec<String> {
 
 fn day_key(day: &str) -> String {
     format!("\u{3}{day}")
+}
+
+/// The JSONPath of a member; `None` if its name cannot be written.
+pub(crate) fn member_path(path: &str, name: &str) -> Option<String> {
+    match name.contains(['\'', '\\']) {
+        _ if is_plain(name) => Some(format!("{path}.{name}")),
+        true => None,
+        false => Some(format!("{path}['{name}']")),
+    }
 }
 
 fn is_plain(name: &str) -> bool {

@@ -80,9 +80,15 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         guard.all(|guard| guard.keeps_what_is_right_of(found, *one))
     };
     report.processors = Some(chain(best));
-    let of_shape = guard.as_ref().filter(|guard| guard.has_shape());
+    // A row that lacks the value has others beside it: what is found by no name, or by its shape, may be one of them.
+    let is_of_row = group.rows.is_some();
+    let of_shape = guard
+        .as_ref()
+        .filter(|guard| guard.has_shape() && !is_of_row);
+    let is_named = |one: &usize| !is_of_row || found.candidates[*one].anchor != Anchor::Path;
     let alternatives: Vec<usize> = alternatives(found, of_shape);
-    let alternatives: Vec<usize> = alternatives.into_iter().filter(is_guarded).collect();
+    let alternatives = alternatives.into_iter().filter(is_guarded).filter(is_named);
+    let alternatives: Vec<usize> = alternatives.collect();
     report.alternatives = alternatives.iter().copied().map(chain).collect();
     let accepts = |text: &str| guard.as_ref().is_none_or(|guard| guard.accepts(text));
     report.why = why(found, best, &report, |page| {
@@ -313,6 +319,7 @@ pub(crate) fn mapping_report(
         pages: urls.iter().map(|url| url.to_string()).collect(),
         draft: fields.iter().any(is_unsure),
         look_at,
+        rows: None,
         fields,
     }
 }

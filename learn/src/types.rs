@@ -40,6 +40,24 @@ pub struct Said {
     pub rejected_nodes: Vec<String>,
 }
 
+/// A record that stands on a page which lists many.
+#[derive(Debug, Clone, Default)]
+pub struct KnownRow {
+    pub record: Option<String>,
+    /// What the record knows, by field, as for [`Page`].
+    pub known: BTreeMap<String, Vec<String>>,
+    /// Elements of the row that were pointed at, as absolute XPaths.
+    pub nodes: Vec<String>,
+}
+
+/// Which rows to learn.
+#[derive(Debug, Clone)]
+pub struct RowsTask {
+    pub task: Task,
+    /// The dataset that the rows are records of.
+    pub dataset: String,
+}
+
 /// What to learn.
 #[derive(Debug, Clone)]
 pub struct Task {
@@ -109,6 +127,38 @@ pub struct LearnedMapping {
     pub draft: bool,
     /// The page that a person should look at, because on it the best candidates disagree most.
     pub look_at: Option<String>,
+    /// How the rows were learned, whose fields are `fields`; `None`: it is a mapping of pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<RowsReport>,
+}
+
+/// Rows of pages, without their fields.
+#[derive(Debug, Clone, Serialize)]
+pub struct SelectedRows {
+    /// The chain of a rule of rows.
+    pub select: Vec<Value>,
+    /// The kind of anchor, in words of the documentation.
+    pub anchor: String,
+    /// By page, the numbers of the elements in the order of the document.
+    pub elements: Vec<Vec<usize>>,
+}
+
+/// How the rows of pages were learned.
+#[derive(Debug, Clone, Serialize)]
+pub struct RowsReport {
+    pub dataset: String,
+    pub key: Vec<String>,
+    /// The kind of anchor by which rows are selected.
+    pub anchor: String,
+    /// Rows that the mapping reads on the pages it was learned from.
+    pub rows: usize,
+    /// Known records, and those of them that stand in rows.
+    pub known: usize,
+    pub matched: usize,
+    /// The share of known rows that are selected by what others show.
+    pub confidence: f64,
+    /// One sentence for people.
+    pub why: String,
 }
 
 /// How a field was learned.

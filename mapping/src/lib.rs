@@ -82,6 +82,7 @@ pub use rows::RECORD_ID;
 pub use schema::{case_schema, schema};
 pub use set::{MappingIndex, MappingSet};
 pub use source::Source;
+pub use tables::{ColumnOfRow, columns_of_row};
 pub use trace::{
     FieldTrace, FoundMatch, FoundNode, Reading, RowTrace, RowsTrace, StepTrace, Trace,
     UrlParserTrace, Values,

@@ -123,6 +123,32 @@ fn is_named(texts: &[String], header: &str) -> bool {
     texts.iter().any(|text| text == header) || texts.len() > 1 && texts.join(" ") == header
 }
 
+/// A column of a row of a table, as `cell` sees it.
+#[derive(Debug, Clone)]
+pub struct ColumnOfRow<'p> {
+    /// The texts above it, in their folded form.
+    pub headers: Vec<String>,
+    /// Its cell, which may begin in another column, or in a row above.
+    pub cell: Option<NodeRef<'p>>,
+}
+
+/// The columns of a `tr`, in their order; none of a row of headers, of which `cell` reads nothing.
+pub fn columns_of_row(row: NodeRef<'_>) -> Vec<ColumnOfRow<'_>> {
+    let Some(table) = table_of(row).map(Table::read) else {
+        return Vec::new();
+    };
+    let cells = match table.is_header(row) {
+        true => None,
+        false => table.rows.get(&row.position()),
+    };
+    let columns = cells.into_iter().flatten().enumerate();
+    let column = |(column, cell): (usize, &Option<_>)| ColumnOfRow {
+        headers: table.headers.get(column).cloned().unwrap_or_default(),
+        cell: *cell,
+    };
+    columns.map(column).collect()
+}
+
 fn table_of(row: NodeRef<'_>) -> Option<NodeRef<'_>> {
     if row.tag() != Some("tr") {
         return None;

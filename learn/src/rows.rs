@@ -1,0 +1,648 @@
+//! Learns what pages list: which elements are rows, and where the fields of a row stand, from records that stand there.
+//!
+//! Known values show where records stand side by side (`standing`), and how rows look (`likeness`), which tells rows
+//! of which nothing is known from headers, advertisements and spacers (`target`). An XPath is made that selects all rows
+//! and nothing else (`select`). Then each row is learned from as pages are, from the row on (`roots`). Rows may also be
+//! objects (`objects`), and fields may stand once for all rows of a page (`shared`).
+
+mod key;
+mod likeness;
+mod objects;
+mod paging;
+mod roots;
+mod select;
+mod shared;
+mod standing;
+mod target;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use serde_json::{Value, json};
+use webfill_document::{Document, NodeRef};
+use webfill_urls::Url;
+
+use self::roots::Shape;
+use crate::conflicts;
+use crate::evaluate::{self, RowsOf};
+use crate::field::{Found, Group, learn_field};
+use crate::fold::Wanted;
+use crate::groups::groups;
+use crate::known;
+use crate::labels::{Labels, Leaks};
+use crate::learning::{self, field_of, parsed_all};
+use crate::places::Places;
+use crate::report;
+use crate::types::{
+    FieldReport, KnownRow, LearnError, Learned, LearnedMapping, LeftOut, Page, RowsReport,
+    RowsTask, SelectedRows,
+};
+use crate::url_patterns;
+
+/// Pages of one layout that are learned from.
+const MOST_PAGES: usize = 20;
+
+/// Rows that are learned from: those that are known, and others.
+const MOST_KNOWN: usize = 80;
+const MOST_OTHERS: usize = 120;
+
+/// Below this confidence of a field of the row, what stands once on the page is looked at.
+const SURE: f64 = 0.9;
+
+/// Records from which at least rows are learned that are no draft.
+const ENOUGH: usize = 3;
+
+/// A page, and the records that stand on it.
+#[derive(Clone, Copy)]
+struct ListPage<'p> {
+    page: &'p Page,
+    rows: &'p [KnownRow],
+}
+
+/// A page as it is learned from.
+struct Sheet<'d> {
+    list: ListPage<'d>,
+    document: &'d Document,
+    places: Places<'d>,
+}
+
+impl KnownRow {
+    /// Its values, each once.
+    fn wanted(&self) -> Vec<Wanted> {
+        let mut all: Vec<Wanted> = Vec::new();
+        for one in self
+            .known
+            .values()
+            .flatten()
+            .take(100)
+            .filter_map(|value| Wanted::new(value))
+        {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all
+    }
+}
+
+/// Learns a mapping with `rows` for each group of pages of one site and layout on which known records stand. `rows` are
+/// the records of each page. `links` and `other_urls` as for [`crate::learn_with_links`].
+///
+/// # Errors
+///
+/// There are no pages, or nothing is known of them, or a name cannot be used.
+pub fn learn_rows(
+    pages: &[Page],
+    rows: &[Vec<KnownRow>],
+    links: &[Url],
+    other_urls: &[Url],
+    task: &RowsTask,
+) -> Result<Learned, LearnError> {
+    learning::check(pages, &task.task)?;
+    if rows.iter().all(Vec::is_empty) {
+        return Err(LearnError::NothingKnown);
+    }
+    let sketches = pages.iter().map(|page| learning::parsed(page, 8).sketch());
+    let groups = url_patterns::separable(groups(pages, sketches.collect()), pages);
+    let mut learned = Learned {
+        mappings: Vec::new(),
+        left_out: Vec::new(),
+    };
+    for group in &groups {
+        let chosen = chosen_pages(rows, group);
+        if chosen.iter().all(|&page| rows[page].is_empty()) {
+            continue;
+        }
+        match of_group(pages, rows, &chosen, task) {
+            Ok(listing) => {
+                let others = learning::others_of(pages, &groups, group, other_urls);
+                let urls: Vec<&Url> = group.iter().map(|&page| &pages[page].url).collect();
+                let own = listing.further.iter().chain(links).cloned();
+                let links: Vec<Url> = own.collect();
+                let patterns = url_patterns::patterns_with_links(&urls, &links, &others);
+                let name = learning::name_of(&task.task.name, learned.mappings.len());
+                learned
+                    .mappings
+                    .push(listing.mapping(&name, &patterns, &urls));
+            }
+            Err(why) => learned.left_out.extend(chosen.iter().map(|&page| LeftOut {
+                url: pages[page].url.to_string(),
+                why: why.clone(),
+            })),
+        }
+    }
+    Ok(learned)
+}
+
+/// The rows that records, or elements which were pointed at, show on pages: what selects them, and the numbers of their
+/// first elements, page by page. `None` if they do not stand side by side.
+pub fn select_rows(pages: &[Page], rows: &[Vec<KnownRow>]) -> Option<SelectedRows> {
+    let all: Vec<usize> = (0..pages.len()).collect();
+    let documents = parsed_all(pages, &all);
+    let sheets = sheets(pages, rows, &all, &documents);
+    let (rule, _) = rule_of_elements(&sheets, &standing::standings(&sheets))?;
+    let mut elements = vec![Vec::new(); pages.len()];
+    for row in &rule.rows {
+        if let What::Element(element) = row.what {
+            elements[row.sheet].push(element.position());
+        }
+    }
+    Some(SelectedRows {
+        select: rule.select,
+        anchor: rule.anchor,
+        elements,
+    })
+}
+
+fn sheets<'d>(
+    pages: &'d [Page],
+    rows: &'d [Vec<KnownRow>],
+    chosen: &[usize],
+    documents: &'d [Document],
+) -> Vec<Sheet<'d>> {
+    let sheet = |(&page, document): (&usize, &'d Document)| Sheet {
+        list: ListPage {
+            page: &pages[page],
+            rows: &rows[page][..],
+        },
+        document,
+        places: Places::new(&pages[page], document),
+    };
+    chosen.iter().zip(documents).map(sheet).collect()
+}
+
+/// Which of these records stand on a page: two of their values do, of which one is a text that stands in few places.
+pub fn records_on(page: &Page, records: &[KnownRow]) -> Vec<usize> {
+    /// Places of a value that says whose it is.
+    const FEW: usize = 4;
+    /// Its characters.
+    const TELLING: usize = 4;
+    if records.is_empty() {
+        return Vec::new();
+    }
+    let document = learning::parsed(page, 8);
+    let places = Places::new(page, &document);
+    let stands = |record: &KnownRow| {
+        let wanted = record.wanted();
+        let of_values = wanted.iter().map(|one| (one, places.of(one).len()));
+        let found: Vec<(&Wanted, usize)> = of_values.filter(|(_, count)| *count > 0).collect();
+        let is_telling = |(one, count): &(&Wanted, usize)| {
+            *count <= FEW && one.text.chars().filter(|c| c.is_alphanumeric()).count() >= TELLING
+        };
+        found.len() >= wanted.len().min(2) && found.iter().any(is_telling)
+    };
+    (0..records.len())
+        .filter(|&at| stands(&records[at]))
+        .collect()
+}
+
+/// Pages with known records come first.
+fn chosen_pages(rows: &[Vec<KnownRow>], group: &[usize]) -> Vec<usize> {
+    let mut chosen = group.to_vec();
+    chosen.sort_by_key(|&page| (usize::MAX - rows[page].len(), page));
+    chosen.truncate(MOST_PAGES);
+    chosen.sort_unstable();
+    chosen
+}
+
+/// What was learned of a group of pages.
+struct Listing {
+    rule: Value,
+    fields: Vec<FieldReport>,
+    parsers: Vec<Value>,
+    /// The pages to which these lead.
+    further: Vec<Url>,
+    report: RowsReport,
+}
+
+impl Listing {
+    fn mapping(self, name: &str, patterns: &[String], urls: &[&Url]) -> LearnedMapping {
+        let patterns = patterns
+            .iter()
+            .map(|pattern| json!({"type": "regex", "pattern": pattern}));
+        let mut mapping = json!({"name": name, "url_patterns": patterns.collect::<Vec<Value>>()});
+        if !self.parsers.is_empty() {
+            mapping["url_parsers"] = self.parsers.into();
+        }
+        mapping["rows"] = self.rule;
+        let is_unsure = self.report.matched < ENOUGH || self.report.confidence < SURE;
+        let mut learned = report::mapping_report(mapping, urls, self.fields, None);
+        learned.draft |= is_unsure;
+        learned.rows = Some(self.report);
+        learned
+    }
+}
+
+/// A row of a page, as it is learned from.
+struct RowAt<'d> {
+    sheet: usize,
+    position: usize,
+    what: What<'d>,
+    known: Option<usize>,
+}
+
+enum What<'d> {
+    Element(NodeRef<'d>),
+    Object(Value),
+}
+
+/// How rows are selected.
+struct Rule<'d> {
+    select: Vec<Value>,
+    anchor: String,
+    shape: Shape,
+    rows: Vec<RowAt<'d>>,
+    /// How far what a part of the known rows shows holds for the others.
+    confidence: f64,
+}
+
+fn of_group(
+    pages: &[Page],
+    rows: &[Vec<KnownRow>],
+    chosen: &[usize],
+    task: &RowsTask,
+) -> Result<Listing, String> {
+    let documents = parsed_all(pages, chosen);
+    let sheets = sheets(pages, rows, chosen, &documents);
+    let known: usize = sheets.iter().map(|sheet| sheet.list.rows.len()).sum();
+    let rule = rule_of(&sheets).ok_or_else(|| {
+        format!("the values of {known} known records do not stand side by side, in elements or objects of their own")
+    })?;
+    let matched = rule.rows.iter().filter(|row| row.known.is_some()).count();
+    let mut fields = fields_of(&sheets, &rule, task);
+    for name in known_fields(&sheets, task) {
+        let is_missing = fields
+            .iter()
+            .all(|(_, report)| report.field != name || report.confidence < SURE);
+        let shared = Some(name).filter(|_| is_missing);
+        let shared =
+            shared.and_then(|name| shared::learn(&sheets, &documents, &name, &task.task.limits));
+        let Some(shared) = shared else { continue };
+        let of_row = fields
+            .iter()
+            .position(|(_, report)| report.field == shared.report.field);
+        let is_better = of_row.is_none_or(|at| shared.report.confidence > fields[at].1.confidence);
+        if is_better {
+            fields.retain(|(_, report)| report.field != shared.report.field);
+            fields.push((shared.from, shared.report));
+        }
+    }
+    fields.sort_by(|(_, one), (_, other)| one.field.cmp(&other.field));
+    finished(&sheets, rule, fields, known, matched, task)
+}
+
+fn known_fields(sheets: &[Sheet<'_>], task: &RowsTask) -> Vec<String> {
+    let rows = sheets.iter().flat_map(|sheet| sheet.list.rows);
+    let names: BTreeSet<&String> = rows.flat_map(|row| row.known.keys()).collect();
+    let is_wanted =
+        |name: &&&String| task.task.fields.is_empty() || task.task.fields.contains(name);
+    names
+        .iter()
+        .filter(is_wanted)
+        .map(|name| (*name).clone())
+        .collect()
+}
+
+fn finished(
+    sheets: &[Sheet<'_>],
+    rule: Rule<'_>,
+    fields: Vec<(&'static str, FieldReport)>,
+    known: usize,
+    matched: usize,
+    task: &RowsTask,
+) -> Result<Listing, String> {
+    let written = fields.iter().filter_map(|(from, report)| {
+        let field = field_of(report)?;
+        Some(match *from {
+            "row" => field,
+            from => shared::with_origin(field, from),
+        })
+    });
+    let written: Vec<Value> = written.collect();
+    let single = fields
+        .iter()
+        .filter(|(_, report)| !report.multiple && report.processors.is_some());
+    let single: Vec<String> = single.map(|(_, report)| report.field.clone()).collect();
+    let Some(first) = single.first() else {
+        return Err(format!(
+            "{matched} of {known} known records were found in rows, and no field of them that could be their key"
+        ));
+    };
+    let mut written = json!({
+        "dataset": task.dataset,
+        "select": rule.select,
+        "fields": written,
+        "key": [first],
+    });
+    let read: Vec<key::Rows> = sheets
+        .iter()
+        .map(|sheet| evaluate::rows_by(&written, sheet.list.page))
+        .collect();
+    let key = key::key(&read, &single);
+    written["key"] = key.clone().into();
+    let paging = paging::find(sheets);
+    let count = read.iter().map(Vec::len).sum();
+    let (parsers, further) = match paging {
+        Some(paging) => (
+            vec![json!({"description": "The further pages.", "processors": paging.processors})],
+            paging.urls,
+        ),
+        None => (Vec::new(), Vec::new()),
+    };
+    let share = format!("{matched} of {known} known records stand in rows of their own");
+    Ok(Listing {
+        report: RowsReport {
+            dataset: task.dataset.clone(),
+            key,
+            anchor: rule.anchor.clone(),
+            rows: count,
+            known,
+            matched,
+            confidence: rule.confidence,
+            why: format!(
+                "found by {}; {share}; {count} rows are read on {} pages",
+                rule.anchor,
+                sheets.len()
+            ),
+        },
+        rule: written,
+        fields: fields.into_iter().map(|(_, report)| report).collect(),
+        parsers,
+        further,
+    })
+}
+
+/// The likeliest way to select rows: elements, or objects if these hold more of what is known.
+fn rule_of<'d>(sheets: &[Sheet<'d>]) -> Option<Rule<'d>> {
+    let standings = standing::standings(sheets);
+    let elements = rule_of_elements(sheets, &standings);
+    let objects = objects::find(sheets);
+    let values: usize = sheets
+        .iter()
+        .flat_map(|sheet| sheet.list.rows)
+        .map(|row| row.wanted().len())
+        .sum();
+    let of_elements = elements
+        .as_ref()
+        .map_or(0.0, |(_, read)| *read as f64 / values.max(1) as f64);
+    match (elements, objects) {
+        (Some((rule, _)), Some(objects)) if of_elements + 0.02 >= objects.coverage => Some(rule),
+        (_, Some(objects)) => Some(rule_of_objects(objects)),
+        (elements, None) => elements.map(|(rule, _)| rule),
+    }
+}
+
+fn rule_of_objects<'d>(objects: objects::Objects) -> Rule<'d> {
+    let mut rows = Vec::new();
+    for (sheet, (values, known)) in objects.rows.into_iter().zip(objects.known).enumerate() {
+        let of_sheet = values.into_iter().zip(known).enumerate();
+        rows.extend(of_sheet.map(|(position, (value, known))| RowAt {
+            sheet,
+            position,
+            what: What::Object(value),
+            known,
+        }));
+    }
+    let anchor = match objects.select[0]["type"].as_str() {
+        Some("json_ld") => "linked data",
+        _ => "JSON of the page",
+    };
+    Rule {
+        anchor: anchor.to_owned(),
+        select: objects.select,
+        shape: Shape {
+            width: 1,
+            first: None,
+        },
+        rows,
+        confidence: 1.0,
+    }
+}
+
+/// With how many known values stand in the rows of their records.
+fn rule_of_elements<'d>(
+    sheets: &[Sheet<'d>],
+    standings: &[standing::Standing<'d>],
+) -> Option<(Rule<'d>, usize)> {
+    let (layout, target, selected) = selected(sheets, standings)?;
+    let width = match layout.is_wide {
+        true => 1 + target.tails,
+        false => 1,
+    };
+    let mut rows = Vec::new();
+    let mut read = 0;
+    for (sheet, elements) in selected.rows.iter().enumerate() {
+        for (position, element) in elements.iter().enumerate() {
+            let is_it = |(number, head): &&(usize, NodeRef<'d>)| {
+                standings[*number].sheet == sheet && head == element
+            };
+            let standing = layout
+                .heads
+                .iter()
+                .find(is_it)
+                .map(|(number, _)| &standings[*number]);
+            read += standing.map_or(0, |standing| {
+                let row = target::row_elements(*element, width);
+                let holds = |node: &NodeRef<'d>| row.iter().any(|part| part.contains(*node));
+                standing
+                    .values
+                    .iter()
+                    .filter(|nodes| nodes.iter().any(holds))
+                    .count()
+            });
+            rows.push(RowAt {
+                sheet,
+                position,
+                what: What::Element(*element),
+                known: standing.map(|standing| standing.row),
+            });
+        }
+    }
+    let confidence = confidence(sheets, standings, &layout, selected.f1);
+    let rule = Rule {
+        select: vec![json!({"type": "xpath", "parameters": {"expression": selected.expression}})],
+        anchor: selected.anchor.name().to_owned(),
+        shape: Shape {
+            width,
+            first: selected.first,
+        },
+        rows,
+        confidence,
+    };
+    Some((rule, read))
+}
+
+type Selection<'d> = (
+    standing::Layout<'d>,
+    target::Target<'d>,
+    select::Selected<'d>,
+);
+
+fn selected<'d>(
+    sheets: &[Sheet<'d>],
+    standings: &[standing::Standing<'d>],
+) -> Option<Selection<'d>> {
+    let layout = standing::layout(standings)?;
+    let target = target::Target::new(sheets, standings, &layout);
+    let values = sheets
+        .iter()
+        .flat_map(|sheet| sheet.list.rows)
+        .flat_map(KnownRow::wanted);
+    let leaks = Leaks::new(values.map(|wanted| wanted.folded));
+    let selected = select::select(sheets, standings, &layout, &target, &leaks)?;
+    Some((layout, target, selected))
+}
+
+/// The share of known rows that are selected by what the other half of them shows.
+fn confidence<'d>(
+    sheets: &[Sheet<'d>],
+    standings: &[standing::Standing<'d>],
+    layout: &standing::Layout<'d>,
+    f1: f64,
+) -> f64 {
+    if layout.heads.len() < 2 * ENOUGH - 2 {
+        return f1;
+    }
+    let (mut right, mut all) = (0usize, 0usize);
+    for half in 0..2 {
+        let is_shown = |number: usize| number % 2 == half;
+        let shown: Vec<standing::Standing<'d>> = standings
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| is_shown(*number))
+            .map(|(_, standing)| standing.clone())
+            .collect();
+        let found = selected(sheets, &shown).map(|(_, _, selected)| selected.rows);
+        let withheld = layout.heads.iter().filter(|(number, _)| !is_shown(*number));
+        for (number, head) in withheld {
+            let rows = found.as_ref().map(|rows| &rows[standings[*number].sheet]);
+            all += 1;
+            right += usize::from(rows.is_some_and(|rows| rows.contains(head)));
+        }
+    }
+    (f1 * 1_000.0 * right as f64 / all.max(1) as f64).round() / 1_000.0
+}
+
+/// The fields of rows, learned from each row as from a page.
+fn fields_of(
+    sheets: &[Sheet<'_>],
+    rule: &Rule<'_>,
+    task: &RowsTask,
+) -> Vec<(&'static str, FieldReport)> {
+    let rows = chosen_rows(&rule.rows);
+    let heads: BTreeMap<usize, HashSet<usize>> = heads(&rule.rows);
+    let of_rows: Vec<Page> = rows
+        .iter()
+        .map(|row| page_of(sheets, row, rule, &heads))
+        .collect();
+    let places = rows.iter().zip(&of_rows).map(|(row, page)| {
+        let document = sheets[row.sheet].document;
+        match &row.what {
+            What::Element(element) => {
+                let roots = roots::of_row(*element, &rule.shape, &heads[&row.sheet]);
+                Places::of_row(page, document, roots)
+            }
+            What::Object(value) => Places::of_object(page, document, value),
+        }
+    });
+    let places: Vec<Places<'_>> = places.collect();
+    let values = known::folded_values(of_rows.iter());
+    let leaks = Leaks::new(values.into_iter());
+    let labels = Labels::new(&places, &leaks);
+    let group = Group {
+        pages: places,
+        labels,
+        leaks,
+        rows: Some(RowsOf {
+            select: rule.select.clone(),
+            pages: sheets.iter().map(|sheet| sheet.list.page).collect(),
+            rows: rows.iter().map(|row| (row.sheet, row.position)).collect(),
+        }),
+    };
+    let mut all: Vec<(String, Found)> = Vec::new();
+    for field in known::fields(&of_rows, &task.task.fields) {
+        let (labels, pointed) = known::labels(&group.pages, &field);
+        if labels.iter().any(|label| !label.wanted.is_empty()) {
+            let found = learn_field(&group, labels, &pointed, None, &task.task.limits);
+            all.push((field, found));
+        }
+    }
+    conflicts::settle(&mut all);
+    let reports = all
+        .iter()
+        .map(|(field, found)| ("row", report::field_report(field, found, &group)));
+    reports.collect()
+}
+
+fn chosen_rows<'r, 'd>(rows: &'r [RowAt<'d>]) -> Vec<&'r RowAt<'d>> {
+    let (mut known, mut others) = (0, 0);
+    let is_taken = |row: &&RowAt<'_>| {
+        let (count, most) = match row.known {
+            Some(_) => (&mut known, MOST_KNOWN),
+            None => (&mut others, MOST_OTHERS),
+        };
+        *count += 1;
+        *count <= most
+    };
+    rows.iter().filter(is_taken).collect()
+}
+
+fn heads(rows: &[RowAt<'_>]) -> BTreeMap<usize, HashSet<usize>> {
+    let mut heads: BTreeMap<usize, HashSet<usize>> = BTreeMap::new();
+    for row in rows {
+        let of_sheet = heads.entry(row.sheet).or_default();
+        if let What::Element(element) = row.what {
+            of_sheet.insert(element.position());
+        }
+    }
+    heads
+}
+
+/// A row as a page of its own: what is known of it, and what was pointed at in it.
+fn page_of(
+    sheets: &[Sheet<'_>],
+    row: &RowAt<'_>,
+    rule: &Rule<'_>,
+    heads: &BTreeMap<usize, HashSet<usize>>,
+) -> Page {
+    let sheet = &sheets[row.sheet];
+    let mut url = sheet.list.page.url.clone();
+    url.set_fragment(Some(&format!("row-{}", row.position)));
+    let known = row.known.map(|known| &sheet.list.rows[known]);
+    let mut page = Page {
+        url,
+        kind: sheet.list.page.kind,
+        text: String::new(),
+        record: known.and_then(|known| known.record.clone()),
+        known: known.map(|known| known.known.clone()).unwrap_or_default(),
+        said: BTreeMap::new(),
+    };
+    let What::Element(element) = row.what else {
+        return page;
+    };
+    let own = heads.get(&row.sheet);
+    let parts = target::row_elements(element, rule.shape.width).into_iter();
+    let parts: Vec<NodeRef<'_>> = parts
+        .take_while(|part| {
+            *part == element || own.is_none_or(|own| !own.contains(&part.position()))
+        })
+        .collect();
+    let is_within = |path: &&String| {
+        let node = standing::at_path(sheet, path);
+        node.is_some_and(|node| parts.iter().any(|part| part.contains(node)))
+    };
+    for (field, said) in &sheet.list.page.said {
+        let mut of_row = said.clone();
+        of_row.nodes = said.nodes.iter().filter(is_within).cloned().collect();
+        of_row.rejected_nodes = said
+            .rejected_nodes
+            .iter()
+            .filter(is_within)
+            .cloned()
+            .collect();
+        of_row.absent = false;
+        if !of_row.nodes.is_empty() || !of_row.rejected_nodes.is_empty() {
+            page.said.insert(field.clone(), of_row);
+        }
+    }
+    page
+}

@@ -1,0 +1,79 @@
+//! The key of learned rows: the fewest fields that tell all rows apart.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+/// Names by which fields tell one thing from another, the likeliest first.
+const TELLING: [&str; 14] = [
+    "id", "url", "link", "href", "sku", "isbn", "asin", "code", "number", "item", "name", "title",
+    "user", "key",
+];
+
+/// Rows of a page, as the rule reads them.
+pub(super) type Rows = Vec<Map<String, Value>>;
+
+/// `fields` are those that are no lists. Empty if there is none.
+pub(super) fn key(pages: &[Rows], fields: &[String]) -> Vec<String> {
+    let mut fields: Vec<&String> = fields.iter().collect();
+    fields.sort_by_key(|field| rank(field));
+    let mut best: Option<(usize, usize, Vec<&String>)> = None;
+    for count in 1..=fields.len().min(3) {
+        for (number, chosen) in combinations(&fields, count).into_iter().enumerate() {
+            let faults = faults(pages, &chosen);
+            if faults == 0 {
+                return chosen.into_iter().cloned().collect();
+            }
+            if best.as_ref().is_none_or(|(least, ..)| faults < *least) {
+                best = Some((faults, number, chosen));
+            }
+        }
+    }
+    best.map(|(_, _, chosen)| chosen.into_iter().cloned().collect())
+        .unwrap_or_default()
+}
+
+fn rank(field: &str) -> usize {
+    let is_called = |word: &&str| field.split('_').any(|part| part == *word);
+    TELLING.iter().position(is_called).unwrap_or(TELLING.len())
+}
+
+fn combinations<'f>(fields: &[&'f String], count: usize) -> Vec<Vec<&'f String>> {
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for at in 0..fields.len() {
+        for mut rest in combinations(&fields[at + 1..], count - 1) {
+            rest.insert(0, fields[at]);
+            all.push(rest);
+        }
+    }
+    all
+}
+
+/// Rows without a key of their own. The same key on several pages is as likely the same thing as another one, so it
+/// counts only if the rows differ in what else they have.
+fn faults(pages: &[Rows], key: &[&String]) -> usize {
+    let mut faults = 0;
+    let mut seen: Vec<BTreeSet<String>> = vec![BTreeSet::new(); pages.len()];
+    for (page, rows) in pages.iter().enumerate() {
+        for row in rows {
+            let values: Option<Vec<&Value>> = key
+                .iter()
+                .map(|name| row.get(*name).filter(|value| !value.is_null()))
+                .collect();
+            let Some(values) = values else {
+                faults += 1;
+                continue;
+            };
+            let text = format!("{values:?}");
+            let is_elsewhere = seen[..page]
+                .iter()
+                .zip(pages)
+                .any(|(keys, rows)| keys.contains(&text) && !rows.contains(row));
+            faults += usize::from(is_elsewhere || !seen[page].insert(text));
+        }
+    }
+    faults
+}

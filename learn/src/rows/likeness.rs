@@ -1,0 +1,226 @@
+//! Whether an element is a row as known rows are: by the names of what it is made of.
+
+use std::collections::BTreeSet;
+
+use webfill_document::NodeRef;
+
+use crate::generated::looks_generated;
+
+/// Names that are looked at in one element, and how deep they stand.
+const MOST_PARTS: usize = 200;
+const DEPTH: usize = 4;
+
+/// Classes that say where a row stands among others, or that it is one of a few, and not of which kind it is.
+const STANDING: [&str; 18] = [
+    "odd",
+    "even",
+    "first",
+    "last",
+    "alt",
+    "active",
+    "current",
+    "selected",
+    "new",
+    "featured",
+    "highlight",
+    "highlighted",
+    "top",
+    "sale",
+    "hot",
+    "best",
+    "sold",
+    "unread",
+];
+
+/// Words of classes and ids by which sites and blockers know advertisements.
+const OF_ADVERTISEMENTS: [&str; 13] = [
+    "ad",
+    "ads",
+    "advert",
+    "adverts",
+    "advertisement",
+    "advertising",
+    "sponsor",
+    "sponsored",
+    "promo",
+    "promotion",
+    "promoted",
+    "banner",
+    "adsbygoogle",
+];
+
+/// And those of rows that say what stands below them.
+const OF_HEADS: [&str; 8] = [
+    "head", "header", "heading", "thead", "headings", "labels", "total", "totals",
+];
+
+/// How an element looks beside known rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Likeness {
+    Row,
+    /// It may be one that lacks much, or it is empty.
+    Doubtful,
+    Other,
+}
+
+/// What known rows have in common.
+pub(super) struct Model {
+    all: BTreeSet<String>,
+    core: BTreeSet<String>,
+    /// Where known values stand.
+    of_values: BTreeSet<String>,
+    /// Cells of the row of a table that has fewest.
+    fewest_cells: usize,
+}
+
+impl Model {
+    /// `values` are the elements at which known values stand in each row.
+    pub(super) fn new<'d>(rows: &[(NodeRef<'d>, Vec<NodeRef<'d>>)]) -> Model {
+        let mut model = Model {
+            all: BTreeSet::new(),
+            core: BTreeSet::new(),
+            of_values: BTreeSet::new(),
+            fewest_cells: rows
+                .iter()
+                .map(|(row, _)| cells(*row, "td"))
+                .min()
+                .unwrap_or(0),
+        };
+        for (at, (row, values)) in rows.iter().enumerate() {
+            let parts = parts(*row);
+            model.core = match at {
+                0 => parts.clone(),
+                _ => model.core.intersection(&parts).cloned().collect(),
+            };
+            model.all.extend(parts);
+            let paths = values.iter().filter_map(|value| path(*row, *value));
+            model.of_values.extend(paths);
+        }
+        model
+    }
+
+    pub(super) fn likeness(&self, element: NodeRef<'_>) -> Likeness {
+        if is_empty(element) {
+            return Likeness::Doubtful;
+        }
+        let parts = parts(element);
+        let cells_here = cells(element, "td");
+        let is_of_headers = self.fewest_cells > 0 && cells(element, "th") > 0 && cells_here == 0;
+        // One cell across the table heads a section of it.
+        let is_across = self.fewest_cells > 2 && cells_here == 1 && cells(element, "th") == 0;
+        if is_of_headers || is_across || self.is_named_otherwise(&parts) {
+            return Likeness::Other;
+        }
+        let share = |part: usize, all: usize| part as f64 / all.max(1) as f64;
+        let inside = share(parts.intersection(&self.all).count(), parts.len());
+        let core = share(parts.intersection(&self.core).count(), self.core.len());
+        let has_value = self.of_values.is_empty() || !parts.is_disjoint(&self.of_values);
+        match (inside, core) {
+            _ if inside < 0.5 || !has_value => Likeness::Other,
+            _ if inside >= 0.8 && core > 0.5 => Likeness::Row,
+            _ => Likeness::Doubtful,
+        }
+    }
+
+    /// Whether classes say that it is an advertisement, or a head, and those of known rows do not.
+    fn is_named_otherwise(&self, parts: &BTreeSet<String>) -> bool {
+        let is_head = |part: &&String| part.starts_with("self.") && has_word(part, &OF_HEADS);
+        let is_advert = |part: &&String| has_word(part, &OF_ADVERTISEMENTS);
+        let is_so = |parts: &BTreeSet<String>| {
+            (
+                parts.iter().any(|part| is_head(&part)),
+                parts.iter().any(|part| is_advert(&part)),
+            )
+        };
+        let (here, known) = (is_so(parts), is_so(&self.all));
+        here.0 && !known.0 || here.1 && !known.1
+    }
+
+    /// How much of an element is as in these rows.
+    pub(super) fn share(&self, element: NodeRef<'_>) -> f64 {
+        let parts = parts(element);
+        let core = parts.intersection(&self.core).count() as f64 / self.core.len().max(1) as f64;
+        parts.intersection(&self.all).count() as f64 / parts.len().max(1) as f64 + core
+    }
+}
+
+/// Whether it has neither a text nor anything that links or shows.
+pub(super) fn is_empty(element: NodeRef<'_>) -> bool {
+    let shows =
+        |node: NodeRef<'_>| node.attribute("href").is_some() || node.attribute("src").is_some();
+    webfill_values::is_blank(element.text()) && !shows(element) && !element.descendants().any(shows)
+}
+
+fn cells(element: NodeRef<'_>, tag: &str) -> usize {
+    element
+        .children()
+        .filter(|child| child.tag() == Some(tag))
+        .count()
+}
+
+/// The classes of an element that say of which kind it is.
+pub(super) fn tokens(element: NodeRef<'_>) -> impl Iterator<Item = &str> {
+    let classes = element.attribute("class").unwrap_or_default();
+    let is_kind = |token: &&str| {
+        token.len() <= 60
+            && !looks_generated(token)
+            && !STANDING.contains(&token.to_lowercase().as_str())
+    };
+    classes.split_whitespace().take(8).filter(is_kind)
+}
+
+fn has_word(part: &str, known: &[&str]) -> bool {
+    let names = part.rsplit('/').next().unwrap_or(part);
+    let mut words = names.split(['.', '-', '_', '#', ':']).skip(1);
+    words.any(|word| known.contains(&word.to_lowercase().as_str()))
+}
+
+/// The tag and the classes of an element.
+fn name(element: NodeRef<'_>) -> Option<String> {
+    let mut name = element.tag()?.to_owned();
+    for token in tokens(element) {
+        name.push('.');
+        name.push_str(token);
+    }
+    Some(name)
+}
+
+fn parts(element: NodeRef<'_>) -> BTreeSet<String> {
+    let mut parts = BTreeSet::new();
+    let own = tokens(element).map(|token| format!("self.{token}"));
+    parts.extend(own);
+    let id = element.attribute("id").filter(|id| !looks_generated(id));
+    let is_advert = |id: &&str| has_word(&format!("self#{id}"), &OF_ADVERTISEMENTS);
+    parts.extend(id.filter(is_advert).map(|id| format!("self#{id}")));
+    parts.extend(element.tag().map(str::to_owned));
+    add_parts(element, "", 0, &mut parts);
+    parts
+}
+
+fn add_parts(element: NodeRef<'_>, path: &str, depth: usize, parts: &mut BTreeSet<String>) {
+    for child in element.children() {
+        if parts.len() >= MOST_PARTS || depth >= DEPTH {
+            return;
+        }
+        let Some(name) = name(child) else { continue };
+        let path = format!("{path}/{name}");
+        add_parts(child, &path, depth + 1, parts);
+        parts.insert(path);
+    }
+}
+
+/// The path by names from a row to an element within it; that of its tag alone for the row itself.
+fn path(row: NodeRef<'_>, element: NodeRef<'_>) -> Option<String> {
+    if row == element {
+        return row.tag().map(str::to_owned);
+    }
+    let mut names = Vec::new();
+    let mut node = element;
+    while node != row {
+        names.push(name(node)?);
+        node = node.parent()?;
+    }
+    names.reverse();
+    names.truncate(DEPTH);
+    Some(format!("/{}", names.join("/")))
+}

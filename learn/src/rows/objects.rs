@@ -1,0 +1,219 @@
+//! Rows that are objects: of a JSON page, of data in a script, of linked data.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use webfill_mapping::PageKind;
+
+use super::Sheet;
+use crate::evaluate::objects;
+use crate::fold::Wanted;
+use crate::places::Places;
+use crate::types::Page;
+
+/// Paths and types that are tried.
+const MOST: usize = 60;
+
+/// The share of records that have an object of their own.
+const SEPARATE: f64 = 0.75;
+
+/// A way to select objects.
+pub(super) struct Objects {
+    pub(super) select: Vec<Value>,
+    /// By page, in the order of the page.
+    pub(super) rows: Vec<Vec<Value>>,
+    /// By page, which known row each object is.
+    pub(super) known: Vec<Vec<Option<usize>>>,
+    /// The share of known values that stand in the objects of their records.
+    pub(super) coverage: f64,
+}
+
+/// The likeliest; `None` if records stand in no objects.
+pub(super) fn find(sheets: &[Sheet<'_>]) -> Option<Objects> {
+    let mut selects: BTreeSet<String> = BTreeSet::new();
+    for sheet in sheets.iter().filter(|sheet| !sheet.list.rows.is_empty()) {
+        selects.extend(selects_of(sheet.list.page));
+    }
+    let mut best: Option<((usize, usize), Objects)> = None;
+    for select in selects.iter().take(MOST) {
+        let Ok(Value::Array(select)) = serde_json::from_str(select) else {
+            continue;
+        };
+        let Some(objects) = judged(sheets, select) else {
+            continue;
+        };
+        let rows = objects.rows.iter().map(Vec::len).sum();
+        // Of two that read about as much the one with more rows is meant: the other holds several in one.
+        let rank = ((objects.coverage * 20.0).round() as usize, rows);
+        if best.as_ref().is_none_or(|(most, _)| rank > *most) {
+            best = Some((rank, objects));
+        }
+    }
+    best.map(|(_, objects)| objects)
+}
+
+/// Chains that select the objects of a page, as JSON.
+fn selects_of(page: &Page) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut of_json = |text: &str, is_linked: bool| {
+        let Ok(value) = serde_json::from_str::<Value>(text.trim()) else {
+            return;
+        };
+        if is_linked {
+            types(&value, 0, &mut |kind| {
+                let of_type = json!([{"type": "json_ld", "parameters": {"type": kind}}]);
+                found.insert(of_type.to_string());
+            });
+        } else {
+            lists(&value, "$", 0, &mut |path| {
+                let of_path = json!([{"type": "jsonpath", "parameters": {"expression": path}}]);
+                found.insert(of_path.to_string());
+            });
+        }
+    };
+    match page.kind {
+        PageKind::Json => of_json(&page.text, false),
+        PageKind::Html => {
+            let document = crate::learning::parsed(page, 8);
+            for script in document.elements_by_tag("script") {
+                let declared = script
+                    .attribute("type")
+                    .unwrap_or_default()
+                    .to_ascii_lowercase();
+                if declared.starts_with("application/ld+json") {
+                    of_json(script.text(), true);
+                } else if declared.starts_with("application/json") {
+                    of_json(script.text(), false);
+                }
+            }
+        }
+        PageKind::Xml | PageKind::Text => {}
+    }
+    found
+}
+
+/// The paths of lists of objects, and of objects by name.
+fn lists(value: &Value, path: &str, depth: usize, found: &mut dyn FnMut(String)) {
+    if depth > 10 {
+        return;
+    }
+    match value {
+        Value::Array(items) => {
+            let path = format!("{path}[*]");
+            if items.iter().any(Value::is_object) {
+                found(path.clone());
+            }
+            items
+                .iter()
+                .take(50)
+                .for_each(|item| lists(item, &path, depth + 1, found));
+        }
+        Value::Object(object) => {
+            let members = object.values().filter(|member| member.is_object()).count();
+            if members > 1 && members == object.len() {
+                found(format!("{path}.*"));
+                object
+                    .values()
+                    .take(50)
+                    .for_each(|member| lists(member, &format!("{path}.*"), depth + 1, found));
+            }
+            for (name, member) in object.iter().take(300) {
+                if let Some(path) = crate::places::member_path(path, name) {
+                    lists(member, &path, depth + 1, found);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn types(value: &Value, depth: usize, found: &mut dyn FnMut(&str)) {
+    if depth > 16 {
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| types(item, depth + 1, found)),
+        Value::Object(object) => {
+            let kind = match object.get("@type") {
+                Some(Value::Array(kinds)) => kinds.first().and_then(Value::as_str),
+                Some(kind) => kind.as_str(),
+                None => None,
+            };
+            if let Some(kind) = kind.filter(|kind| kind.len() <= 80) {
+                found(kind.rsplit([':', '/', '#']).next().unwrap_or(kind));
+            }
+            object
+                .values()
+                .for_each(|member| types(member, depth + 1, found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn judged(sheets: &[Sheet<'_>], select: Vec<Value>) -> Option<Objects> {
+    let rows: Vec<Vec<Value>> = sheets
+        .iter()
+        .map(|sheet| objects(&select, sheet.list.page))
+        .collect();
+    let mut known = Vec::new();
+    let (mut read, mut all, mut records, mut separate) = (0, 0, 0, 0);
+    for (sheet, rows) in sheets.iter().zip(&rows) {
+        let of_page = matched(sheet, rows);
+        all += of_page.known;
+        records += sheet.list.rows.len();
+        read += of_page.read;
+        separate += of_page.rows.iter().flatten().count();
+        known.push(of_page.rows);
+    }
+    let is_separate = separate > 0 && separate as f64 >= SEPARATE * records as f64;
+    let has_lists = rows.iter().any(|rows| rows.len() > 1);
+    (is_separate && has_lists).then(|| Objects {
+        select,
+        rows,
+        known,
+        coverage: read as f64 / all.max(1) as f64,
+    })
+}
+
+struct Matched {
+    rows: Vec<Option<usize>>,
+    read: usize,
+    known: usize,
+}
+
+/// Which known row each object is: that of which it holds most values, if no other holds as many.
+fn matched(sheet: &Sheet<'_>, rows: &[Value]) -> Matched {
+    let list = sheet.list;
+    let places: Vec<Places<'_>> = rows
+        .iter()
+        .map(|row| Places::of_object(list.page, sheet.document, row))
+        .collect();
+    let mut matched = Matched {
+        rows: vec![None; rows.len()],
+        read: 0,
+        known: 0,
+    };
+    let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
+    for (number, row) in list.rows.iter().enumerate() {
+        let wanted: Vec<Wanted> = row.wanted();
+        matched.known += wanted.len();
+        let count = |places: &Places<'_>| {
+            wanted
+                .iter()
+                .filter(|one| !places.of(one).is_empty() || !places.around(one, 1).is_empty())
+                .count()
+        };
+        let mut counts: Vec<(usize, usize)> = places.iter().map(count).zip(0..).collect();
+        counts.sort_by_key(|(count, at)| (usize::MAX - count, *at));
+        let Some(&(most, at)) = counts.first().filter(|(most, _)| *most > 0) else {
+            continue;
+        };
+        if counts.get(1).is_some_and(|(second, _)| *second == most) || taken.contains_key(&at) {
+            continue;
+        }
+        taken.insert(at, number);
+        matched.rows[at] = Some(number);
+        matched.read += most;
+    }
+    matched
+}

@@ -1,0 +1,148 @@
+//! From where the fields of a row are read: the row itself, the cells below the headers of its table, and the elements
+//! beside the first one of a wide row.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+use webfill_document::NodeRef;
+use webfill_mapping::columns_of_row;
+
+use super::likeness::tokens;
+use super::standing::kind;
+use super::target::{header_texts, siblings_after};
+use crate::anchors::{is_step, literal};
+use crate::fold::folded;
+use crate::places::Root;
+use crate::survival::Anchor;
+
+/// How the rows of a rule are made up.
+pub(super) struct Shape {
+    /// Elements side by side that make a row.
+    pub(super) width: usize,
+    /// An XPath condition that the first of them meets and the others do not; `None`: they are counted.
+    pub(super) first: Option<String>,
+}
+
+/// The roots of a row; `heads` are the positions of the first elements of all rows of the page.
+pub(super) fn of_row<'d>(row: NodeRef<'d>, shape: &Shape, heads: &HashSet<usize>) -> Vec<Root<'d>> {
+    let mut roots = vec![Root {
+        node: row,
+        lead: None,
+        path: ".".to_owned(),
+        anchor: Anchor::Path,
+        burden: 0.0,
+    }];
+    if shape.width > 1 {
+        add_beside(row, shape, heads, &mut roots);
+    }
+    add_cells(row, &mut roots);
+    roots
+}
+
+fn add_cells<'d>(row: NodeRef<'d>, roots: &mut Vec<Root<'d>>) {
+    let columns = columns_of_row(row);
+    let table = row.parent().and_then(|parent| match parent.tag() {
+        Some("table") => Some(parent),
+        _ => parent.parent(),
+    });
+    let written = table.map(header_texts).unwrap_or_default();
+    let names = |headers: &[String]| -> Vec<String> {
+        let whole = headers.join(" ");
+        headers
+            .iter()
+            .rev()
+            .cloned()
+            .chain(Some(whole).filter(|_| headers.len() > 1))
+            .collect()
+    };
+    let all: Vec<Vec<String>> = columns
+        .iter()
+        .map(|column| names(&column.headers))
+        .collect();
+    let mut before: Option<NodeRef<'d>> = None;
+    for (at, column) in columns.iter().enumerate() {
+        let Some(cell) = column.cell.filter(|cell| before != Some(*cell)) else {
+            continue;
+        };
+        before = Some(cell);
+        let is_own = |name: &&String| {
+            let named = all
+                .iter()
+                .zip(&columns)
+                .filter(|(names, _)| names.contains(name));
+            let mut cells = named.map(|(_, column)| column.cell);
+            !name.is_empty() && cells.all(|other| other == Some(cell))
+        };
+        let (lead, anchor, burden) = match all[at].iter().find(is_own) {
+            Some(name) => {
+                let header = written
+                    .iter()
+                    .find(|text| folded(text) == *name)
+                    .unwrap_or(name);
+                (json!({"header": header}), Anchor::Label, 0.0)
+            }
+            None => (json!({"column": at + 1}), Anchor::Path, 0.15),
+        };
+        roots.push(Root {
+            node: cell,
+            lead: Some(json!({"type": "cell", "parameters": lead})),
+            path: ".".to_owned(),
+            anchor,
+            burden,
+        });
+    }
+}
+
+/// The elements after the first one of a wide row, each from the one before, so that a row which lacks one does not
+/// go on into the next row.
+fn add_beside<'d>(
+    row: NodeRef<'d>,
+    shape: &Shape,
+    heads: &HashSet<usize>,
+    roots: &mut Vec<Root<'d>>,
+) {
+    let after = siblings_after(row).into_iter();
+    let after = after.take_while(|one| !heads.contains(&one.position()));
+    let after: Vec<NodeRef<'d>> = after.take(shape.width - 1).collect();
+    let steps: Vec<String> = (1..shape.width)
+        .map(|number| match &shape.first {
+            Some(first) => vec![format!("following-sibling::*[1][not({first})]"); number].join("/"),
+            None => format!("following-sibling::*[{number}]"),
+        })
+        .collect();
+    for (at, node) in after.iter().enumerate() {
+        roots.push(Root {
+            node: *node,
+            lead: None,
+            path: steps[at].clone(),
+            anchor: Anchor::Path,
+            burden: 0.1 + 0.1 * at as f64,
+        });
+        if let Some((anchor, condition)) = named(*node, &after) {
+            roots.push(Root {
+                node: *node,
+                lead: None,
+                path: format!("({})[{condition}]", steps.join(" | ")),
+                anchor,
+                burden: 0.05,
+            });
+        }
+    }
+}
+
+/// What one of these elements is called, if none of the others is.
+fn named(node: NodeRef<'_>, all: &[NodeRef<'_>]) -> Option<(Anchor, String)> {
+    let tag = node.tag().filter(|tag| is_step(tag))?;
+    let others = || all.iter().filter(|other| **other != node);
+    if others().any(|other| kind(*other) == kind(node)) {
+        return None;
+    }
+    if others().all(|other| other.tag() != Some(tag)) {
+        return Some((Anchor::Path, format!("self::{tag}")));
+    }
+    let token = tokens(node)
+        .find(|token| others().all(|other| !tokens(*other).any(|one| one == *token)))?;
+    let literal = literal(&format!(" {token} "))?;
+    let class = format!("contains(concat(' ', normalize-space(@class), ' '), {literal})");
+    Some((Anchor::ClassToken, class))
+}

@@ -1,0 +1,543 @@
+//! The XPath that selects all rows, and only rows.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use webfill_document::{NodeRef, XPath};
+
+use super::Sheet;
+use super::likeness::tokens;
+use super::standing::{Layout, Standing};
+use super::target::{Target, header_texts, number_of_tag};
+use crate::anchors::{is_step, literal, own_anchors};
+use crate::generated::looks_generated;
+use crate::labels::Leaks;
+use crate::steps::{absolute_paths, steps_between};
+use crate::survival::Anchor;
+
+/// Known rows from which selectors are made, and levels above them at which anchors are looked for.
+const HEADS: usize = 4;
+const LEVELS: usize = 7;
+
+/// Conditions of one selector.
+const MOST_CONDITIONS: usize = 3;
+
+/// Selectors that are tried with conditions.
+const TRIED: usize = 150;
+
+/// What selects rows.
+pub(super) struct Selected<'d> {
+    pub(super) expression: String,
+    pub(super) anchor: Anchor,
+    /// By page, in the order of the page.
+    pub(super) rows: Vec<Vec<NodeRef<'d>>>,
+    /// How it agrees with what is known of the pages.
+    pub(super) f1: f64,
+    /// What the first element of a wide row is, as an XPath condition; the later ones are not.
+    pub(super) first: Option<String>,
+}
+
+pub(super) fn select<'d>(
+    sheets: &[Sheet<'d>],
+    standings: &[Standing<'d>],
+    layout: &Layout<'d>,
+    target: &Target<'d>,
+    leaks: &Leaks,
+) -> Option<Selected<'d>> {
+    let mut bases = bases(sheets, standings, layout, leaks);
+    bases.sort_by(|one, other| rank(one).total_cmp(&rank(other)));
+    bases.truncate(TRIED);
+    let mut best: Option<(f64, Selected<'d>)> = None;
+    for base in bases {
+        let Some((score, selected)) = judged(sheets, target, base) else {
+            continue;
+        };
+        if best.as_ref().is_none_or(|(most, _)| score > *most) {
+            best = Some((score, selected));
+        }
+    }
+    let (_, mut selected) = best?;
+    if layout.is_wide && target.stride.is_none() {
+        let others: Vec<NodeRef<'d>> = target.others.iter().map(|(_, other)| *other).collect();
+        let rows: Vec<NodeRef<'d>> = target.rows.iter().map(|(_, row)| *row).collect();
+        let tag = rows.first().and_then(|row| row.tag()).unwrap_or_default();
+        let alike: Vec<NodeRef<'d>> = others
+            .into_iter()
+            .filter(|other| other.tag() == Some(tag))
+            .collect();
+        let mut first = vec![format!("self::{tag}")];
+        let conditions = conditions(&rows, &[], alike, None);
+        first.extend(conditions.into_iter().map(|one| one.xpath));
+        selected.first = Some(first.join(" and "));
+    }
+    Some(selected)
+}
+
+/// A selector without conditions.
+struct Base {
+    anchor: Anchor,
+    expression: String,
+    burden: f64,
+}
+
+fn rank(base: &Base) -> f64 {
+    base.burden - base.anchor.survival()
+}
+
+fn bases(
+    sheets: &[Sheet<'_>],
+    standings: &[Standing<'_>],
+    layout: &Layout<'_>,
+    leaks: &Leaks,
+) -> Vec<Base> {
+    let mut bases: BTreeMap<String, Base> = BTreeMap::new();
+    let mut add = |anchor: Anchor, expression: String, burden: f64| {
+        let base = bases.entry(expression.clone());
+        base.or_insert(Base {
+            anchor,
+            expression,
+            burden,
+        });
+    };
+    let step = layout.heads.len().div_ceil(HEADS).max(1);
+    for (number, head) in layout.heads.iter().step_by(step) {
+        let sheet = &sheets[standings[*number].sheet];
+        of_row(sheet, *head, leaks, &mut add);
+        above(sheet, *head, leaks, &mut add);
+    }
+    bases.into_values().collect()
+}
+
+/// Selectors by what the row itself is called.
+fn of_row(
+    sheet: &Sheet<'_>,
+    head: NodeRef<'_>,
+    leaks: &Leaks,
+    add: &mut dyn FnMut(Anchor, String, f64),
+) {
+    let Some(tag) = head.tag().filter(|tag| is_step(tag)) else {
+        return;
+    };
+    for (anchor, expression, burden) in own_anchors(&sheet.places, head, leaks) {
+        let is_of_one = expression.starts_with('(') || anchor == Anchor::Id;
+        if !is_of_one {
+            add(anchor, expression, burden);
+        }
+    }
+    for attribute in head.attributes().take(24) {
+        let (name, value) = (attribute.name(), attribute.value());
+        let is_type = matches!(name, "itemtype" | "role" | "typeof");
+        if is_type && let Some(value) = literal(value).filter(|_| !leaks.holds(value)) {
+            add(Anchor::Itemprop, format!("//{tag}[@{name}={value}]"), 0.0);
+        } else if (name.starts_with("data-") || name == "itemscope") && is_step(name) {
+            add(Anchor::Data, format!("//{tag}[@{name}]"), 0.1);
+        }
+    }
+}
+
+/// Selectors by what stands above or before the rows.
+fn above(
+    sheet: &Sheet<'_>,
+    head: NodeRef<'_>,
+    leaks: &Leaks,
+    add: &mut dyn FnMut(Anchor, String, f64),
+) {
+    let (Some(tag), Some(parent)) = (head.tag().filter(|tag| is_step(tag)), head.parent()) else {
+        return;
+    };
+    let mut node = parent;
+    for level in 0..LEVELS {
+        let mut starts = own_anchors(&sheet.places, node, leaks);
+        starts.extend(by_table(node, leaks));
+        starts.extend(after_heading(node, leaks));
+        for (anchor, start, burden) in starts {
+            let burden = burden + 0.05 * level as f64;
+            for (steps, more) in steps_between(node, parent) {
+                add(anchor, format!("{start}{steps}/{tag}"), burden + more);
+            }
+            add(anchor, format!("{start}//{tag}"), burden + 0.1);
+        }
+        match node.parent().filter(|parent| parent.is_element()) {
+            Some(parent) => node = parent,
+            None => break,
+        }
+    }
+    for (path, burden) in absolute_paths(parent).into_iter().flatten() {
+        add(Anchor::Path, format!("{path}/{tag}"), burden);
+    }
+}
+
+/// A table by what one of its columns is called, or by its caption.
+fn by_table(node: NodeRef<'_>, leaks: &Leaks) -> Vec<(Anchor, String, f64)> {
+    if node.tag() != Some("table") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let caption = node.children().find(|child| child.tag() == Some("caption"));
+    let caption = caption.map(|caption| crate::fold::collapsed(caption.text()));
+    let is_name = |text: &String| !text.is_empty() && text.len() <= 60 && !leaks.holds(text);
+    if let Some(text) = caption.filter(is_name).and_then(|text| literal(&text)) {
+        let table = format!("//table[caption[normalize-space(.)={text}]]");
+        found.push((Anchor::Label, table, 0.05));
+    }
+    for text in header_texts(node).into_iter().filter(is_name).take(8) {
+        if let Some(text) = literal(&text) {
+            let table = format!("//table[.//th[normalize-space(.)={text}]]");
+            found.push((Anchor::Label, table, 0.05));
+        }
+    }
+    found
+}
+
+/// An element by the heading before it.
+fn after_heading(node: NodeRef<'_>, leaks: &Leaks) -> Option<(Anchor, String, f64)> {
+    let tag = node.tag().filter(|tag| is_step(tag))?;
+    let siblings = node.parent()?.children().take_while(|one| *one != node);
+    let before: Vec<NodeRef<'_>> = siblings.filter(|one| one.is_element()).collect();
+    let (at, heading) = before
+        .iter()
+        .enumerate()
+        .rev()
+        .find(|(_, one)| matches!(one.tag(), Some("h1" | "h2" | "h3" | "h4" | "h5" | "h6")))?;
+    let text = crate::fold::collapsed(heading.text());
+    let is_name = !text.is_empty() && text.len() <= 60 && !leaks.holds(&text);
+    let text = literal(&text).filter(|_| is_name)?;
+    let number = before[at..]
+        .iter()
+        .filter(|one| one.tag() == Some(tag))
+        .count()
+        + 1;
+    let heading = heading.tag()?;
+    let start =
+        format!("//{heading}[normalize-space(.)={text}]/following-sibling::{tag}[{number}]");
+    Some((Anchor::Label, start, 0.05 * number as f64))
+}
+
+/// What an expression selects on each page.
+fn evaluated<'d>(sheets: &[Sheet<'d>], expression: &str) -> Option<Vec<Vec<NodeRef<'d>>>> {
+    let xpath = XPath::compile(expression).ok()?;
+    let of_sheet = |sheet: &Sheet<'d>| -> Option<Vec<NodeRef<'d>>> {
+        let found = sheet.document.evaluate(&xpath).ok()?;
+        Some(found.iter().filter_map(|value| value.node()).collect())
+    };
+    sheets.iter().map(of_sheet).collect()
+}
+
+/// A selector with the conditions that it needs, and how good it is.
+fn judged<'d>(
+    sheets: &[Sheet<'d>],
+    target: &Target<'d>,
+    base: Base,
+) -> Option<(f64, Selected<'d>)> {
+    let rows: HashSet<(usize, usize)> = target
+        .rows
+        .iter()
+        .map(|(sheet, row)| (*sheet, row.position()))
+        .collect();
+    // Pages of which nothing is known say nothing of what is selected there.
+    let known: BTreeSet<usize> = rows.iter().map(|(sheet, _)| *sheet).collect();
+    let found = evaluated(sheets, &base.expression)?;
+    let (mut right, mut open, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
+    for sheet in &known {
+        for element in &found[*sheet] {
+            let place = (*sheet, element.position());
+            match () {
+                () if rows.contains(&place) => right.push(*element),
+                () if target.open.contains(&place) => open.push(*element),
+                () => wrong.push(*element),
+            }
+        }
+    }
+    if right.is_empty() || (right.len() as f64) < 0.5 * rows.len() as f64 {
+        return None;
+    }
+    let conditions = match wrong.is_empty() {
+        true => Vec::new(),
+        false => conditions(&right, &open, wrong, target.stride),
+    };
+    let mut expression = base.expression.clone();
+    let mut burden = base.burden;
+    for condition in &conditions {
+        expression.push_str(&format!("[{}]", condition.xpath));
+        burden += condition.burden;
+    }
+    let selected = match conditions.is_empty() {
+        true => found,
+        false => evaluated(sheets, &expression)?,
+    };
+    let of_known = known.iter().flat_map(|sheet| {
+        selected[*sheet]
+            .iter()
+            .map(|element| (*sheet, element.position()))
+    });
+    let counted = of_known.filter(|place| !target.open.contains(place));
+    let (is_right, is_wrong): (Vec<_>, Vec<_>) = counted.partition(|place| rows.contains(place));
+    let f1 = 2.0 * is_right.len() as f64 / (is_right.len() + is_wrong.len() + rows.len()) as f64;
+    let score = 10.0 * f1 + base.anchor.survival() - burden;
+    let selected = Selected {
+        expression,
+        anchor: base.anchor,
+        rows: selected,
+        f1,
+        first: None,
+    };
+    Some((score, selected))
+}
+
+/// A condition that rows meet.
+pub(super) struct Condition {
+    pub(super) xpath: String,
+    pub(super) burden: f64,
+    meets: Box<dyn Fn(NodeRef<'_>) -> bool>,
+}
+
+/// Conditions that all rows meet, and as few as can be of what else is selected.
+fn conditions(
+    rows: &[NodeRef<'_>],
+    open: &[NodeRef<'_>],
+    mut wrong: Vec<NodeRef<'_>>,
+    stride: Option<(usize, usize)>,
+) -> Vec<Condition> {
+    let shown: Vec<NodeRef<'_>> = open
+        .iter()
+        .copied()
+        .filter(|one| !super::likeness::is_empty(*one))
+        .collect();
+    let mut possible = possible(rows, &wrong, stride);
+    possible.retain(|one| rows.iter().all(|row| (one.meets)(*row)));
+    // One that drops rows which lack much is better than none, but only then.
+    let (keeping, others): (Vec<_>, Vec<_>) = possible
+        .into_iter()
+        .partition(|one| shown.iter().all(|open| (one.meets)(*open)));
+    let mut chosen = Vec::new();
+    for mut possible in [keeping, others] {
+        while chosen.len() < MOST_CONDITIONS && !wrong.is_empty() {
+            let dropped =
+                |one: &Condition| wrong.iter().filter(|other| !(one.meets)(**other)).count();
+            let worth = |one: &Condition| dropped(one) as f64 / wrong.len() as f64 - one.burden;
+            let best = (0..possible.len())
+                .filter(|&at| dropped(&possible[at]) > 0)
+                .max_by(|&one, &other| {
+                    worth(&possible[one])
+                        .total_cmp(&worth(&possible[other]))
+                        .then(other.cmp(&one))
+                });
+            let Some(best) = best else { break };
+            let condition = possible.swap_remove(best);
+            wrong.retain(|other| (condition.meets)(*other));
+            chosen.push(condition);
+        }
+    }
+    chosen
+}
+
+fn has_token(element: NodeRef<'_>, token: &str) -> bool {
+    let classes = element.attribute("class").unwrap_or_default();
+    classes.split_whitespace().any(|one| one == token)
+}
+
+fn token_test(token: &str) -> Option<String> {
+    let literal = literal(&format!(" {token} "))?;
+    Some(format!(
+        "contains(concat(' ', normalize-space(@class), ' '), {literal})"
+    ))
+}
+
+/// The children of an element by tag, what is within it by tag and class, and by tag alone (with an empty class).
+fn children_of<'d>(element: NodeRef<'d>) -> BTreeSet<(&'d str, Option<&'d str>)> {
+    let mut found = BTreeSet::new();
+    for child in element.descendants().take(400) {
+        let Some(tag) = child.tag().filter(|tag| is_step(tag)) else {
+            continue;
+        };
+        if child.parent() == Some(element) {
+            found.insert((tag, None));
+        } else {
+            found.insert((tag, Some("")));
+        }
+        found.extend(tokens(child).map(|token| (tag, Some(token))));
+    }
+    found
+}
+
+fn shared<T: Ord + Clone>(mut sets: impl Iterator<Item = BTreeSet<T>>) -> BTreeSet<T> {
+    let first = sets.next().unwrap_or_default();
+    sets.fold(first, |shared, set| {
+        shared.intersection(&set).cloned().collect()
+    })
+}
+
+fn joined<T: Ord>(sets: impl Iterator<Item = BTreeSet<T>>) -> BTreeSet<T> {
+    sets.flatten().collect()
+}
+
+fn possible(
+    rows: &[NodeRef<'_>],
+    wrong: &[NodeRef<'_>],
+    stride: Option<(usize, usize)>,
+) -> Vec<Condition> {
+    let mut found = Vec::new();
+    let mut add = |xpath: String, burden: f64, meets: Box<dyn Fn(NodeRef<'_>) -> bool>| {
+        found.push(Condition {
+            xpath,
+            burden,
+            meets,
+        });
+    };
+    if let Some((width, rest)) = stride {
+        let meets = move |element: NodeRef<'_>| number_of_tag(element) % width == rest;
+        add(
+            format!("position() mod {width} = {rest}"),
+            0.3,
+            Box::new(meets),
+        );
+    }
+    let own = |element: &NodeRef<'_>| -> BTreeSet<String> {
+        tokens(*element).map(str::to_owned).collect()
+    };
+    for token in shared(rows.iter().map(own)) {
+        if let Some(test) = token_test(&token) {
+            add(
+                test,
+                0.05,
+                Box::new(move |element| has_token(element, &token)),
+            );
+        }
+    }
+    let of_rows = joined(rows.iter().map(own));
+    for token in joined(wrong.iter().map(own)).difference(&of_rows) {
+        let token = token.clone();
+        if let Some(test) = token_test(&token) {
+            add(
+                format!("not({test})"),
+                0.12,
+                Box::new(move |element| !has_token(element, &token)),
+            );
+        }
+    }
+    if rows.iter().all(|row| row.attribute("class").is_none()) {
+        add(
+            "not(@class)".to_owned(),
+            0.2,
+            Box::new(|element| element.attribute("class").is_none()),
+        );
+    }
+    by_children(rows, wrong, &mut add);
+    by_attributes(rows, &mut add);
+    by_count(rows, &mut add);
+    let tag = rows
+        .first()
+        .and_then(|row| row.tag())
+        .unwrap_or_default()
+        .to_owned();
+    if is_step(&tag) {
+        let xpath = format!("not(ancestor::{tag})");
+        let meets = move |element: NodeRef<'_>| {
+            let mut up = element.parent();
+            while let Some(node) = up {
+                if node.tag() == Some(tag.as_str()) {
+                    return false;
+                }
+                up = node.parent();
+            }
+            true
+        };
+        add(xpath, 0.15, Box::new(meets));
+    }
+    found
+}
+
+type Add<'a> = &'a mut dyn FnMut(String, f64, Box<dyn Fn(NodeRef<'_>) -> bool>);
+
+fn by_children(rows: &[NodeRef<'_>], wrong: &[NodeRef<'_>], add: Add<'_>) {
+    let own = |element: &NodeRef<'_>| -> BTreeSet<(String, Option<String>)> {
+        let children = children_of(*element).into_iter();
+        children
+            .map(|(tag, token)| (tag.to_owned(), token.map(str::to_owned)))
+            .collect()
+    };
+    let test = |tag: &str, token: &Option<String>| match token {
+        None => Some(tag.to_owned()),
+        Some(token) if token.is_empty() => Some(format!(".//{tag}")),
+        Some(token) => Some(format!(".//{tag}[{}]", token_test(token)?)),
+    };
+    let has = |tag: String, token: Option<String>| {
+        move |element: NodeRef<'_>| match &token {
+            None => element
+                .children()
+                .any(|child| child.tag() == Some(tag.as_str())),
+            Some(token) => element.descendants().any(|node| {
+                node.tag() == Some(tag.as_str()) && (token.is_empty() || has_token(node, token))
+            }),
+        }
+    };
+    for (tag, token) in shared(rows.iter().map(own)) {
+        if let Some(xpath) = test(&tag, &token) {
+            let burden = if token.is_some() { 0.1 } else { 0.06 };
+            add(xpath, burden, Box::new(has(tag, token)));
+        }
+    }
+    let of_rows = joined(rows.iter().map(own));
+    for (tag, token) in joined(wrong.iter().map(own)).difference(&of_rows) {
+        if let Some(xpath) = test(tag, token) {
+            let has = has(tag.clone(), token.clone());
+            add(
+                format!("not({xpath})"),
+                0.15,
+                Box::new(move |element| !has(element)),
+            );
+        }
+    }
+}
+
+fn by_attributes(rows: &[NodeRef<'_>], add: Add<'_>) {
+    let names = |element: &NodeRef<'_>| -> BTreeSet<String> {
+        let names = element
+            .attributes()
+            .map(|attribute| attribute.name().to_owned());
+        names
+            .filter(|name| is_step(name) && name != "class" && name != "style")
+            .collect()
+    };
+    for name in shared(rows.iter().map(names)) {
+        let xpath = format!("@{name}");
+        add(
+            xpath,
+            0.1,
+            Box::new(move |element| element.attribute(&name).is_some()),
+        );
+    }
+    let ids = rows.iter().filter_map(|row| row.attribute("id"));
+    let starts: BTreeSet<&str> = ids
+        .map(|id| id.trim_end_matches(|c: char| c.is_ascii_digit()))
+        .collect();
+    if let (1, Some(start)) = (starts.len(), starts.first().copied())
+        && start.len() > 1
+        && !looks_generated(start)
+        && let Some(written) = literal(start)
+    {
+        let start = start.to_owned();
+        let meets = move |element: NodeRef<'_>| {
+            element
+                .attribute("id")
+                .is_some_and(|id| id.starts_with(&start))
+        };
+        add(format!("starts-with(@id,{written})"), 0.1, Box::new(meets));
+    }
+}
+
+fn by_count(rows: &[NodeRef<'_>], add: Add<'_>) {
+    let count = |element: NodeRef<'_>, tag: &str| {
+        element
+            .children()
+            .filter(|child| child.tag() == Some(tag))
+            .count()
+    };
+    for tag in ["td", "div", "span", "p", "a"] {
+        let counts: BTreeSet<usize> = rows.iter().map(|row| count(*row, tag)).collect();
+        let least = counts.first().copied().unwrap_or(0);
+        if least > 1 {
+            let meets = move |element: NodeRef<'_>| count(element, tag) >= least;
+            add(format!("count({tag}) >= {least}"), 0.2, Box::new(meets));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Fields that all rows of a page have in common: they stand once on the page, or in its URL.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use webfill_document::Document;
+use webfill_urls::Url;
+
+use super::Sheet;
+use crate::field::learn_field;
+use crate::fold::{Spelling, Wanted, folded};
+use crate::known;
+use crate::learning::prepared;
+use crate::report;
+use crate::types::{FieldReport, Limits, Page};
+
+/// A field of rows, and where it is read.
+pub(super) struct Shared {
+    pub(super) from: &'static str,
+    pub(super) report: FieldReport,
+}
+
+/// The values of a field that all known rows of a page share, of each page that has such; `None` if rows differ.
+fn of_pages(sheets: &[Sheet<'_>], field: &str) -> Option<Vec<(usize, String)>> {
+    let mut found = Vec::new();
+    for (number, sheet) in sheets.iter().enumerate() {
+        let known = sheet
+            .list
+            .rows
+            .iter()
+            .filter_map(|row| row.known.get(field)?.first());
+        let values: BTreeSet<String> = known.clone().map(|value| folded(value)).collect();
+        match values.len() {
+            0 => {}
+            1 => found.extend(known.take(1).map(|value| (number, value.clone()))),
+            _ => return None,
+        }
+    }
+    let rows: usize = sheets.iter().map(|sheet| sheet.list.rows.len()).sum();
+    (!found.is_empty() && rows > found.len()).then_some(found)
+}
+
+pub(super) fn learn(
+    sheets: &[Sheet<'_>],
+    documents: &[Document],
+    field: &str,
+    limits: &Limits,
+) -> Option<Shared> {
+    let values = of_pages(sheets, field)?;
+    by_url(sheets, field, &values).or_else(|| on_page(sheets, documents, field, &values, limits))
+}
+
+/// A part of the URL.
+fn by_url(sheets: &[Sheet<'_>], field: &str, values: &[(usize, String)]) -> Option<Shared> {
+    let urls: Vec<(&Url, Wanted)> = values
+        .iter()
+        .filter_map(|(sheet, value)| Some((&sheets[*sheet].list.page.url, Wanted::new(value)?)))
+        .collect();
+    let (first, wanted) = urls.first()?;
+    let pattern = patterns(first, wanted).into_iter().find(|pattern| {
+        let Ok(regex) = regex::Regex::new(pattern) else {
+            return false;
+        };
+        urls.iter().all(|(url, wanted)| {
+            let found = regex.captures(url.as_str());
+            found.is_some_and(|found| wanted.is(&Spelling::new(&found[1])))
+        })
+    })?;
+    let chain = json!([{"type": "regex", "parameters": {"pattern": pattern, "group": 1}}]);
+    let pages = values
+        .iter()
+        .map(|(sheet, _)| sheets[*sheet].list.page.url.to_string());
+    let count = values.len();
+    Some(Shared {
+        from: "url",
+        report: FieldReport {
+            field: field.to_owned(),
+            multiple: false,
+            processors: Some(chain),
+            alternatives: Vec::new(),
+            anchor: Some("URL".to_owned()),
+            confidence: 1.0,
+            agree: pages.collect(),
+            disagree: Vec::new(),
+            doubted: Vec::new(),
+            runner_up: None,
+            candidates: Vec::new(),
+            why: format!(
+                "a part of the URL, the same for all rows of a page; right on {count} of {count} pages"
+            ),
+        },
+    })
+}
+
+/// Patterns that take the value out of a URL.
+fn patterns(url: &Url, wanted: &Wanted) -> Vec<String> {
+    let is_it = |text: &str| wanted.is(&Spelling::new(text));
+    let mut patterns = Vec::new();
+    for (name, value) in url.query_pairs() {
+        if is_it(&value) {
+            patterns.push(format!("[?&]{}=([^&]*)", regex::escape(&name)));
+        }
+    }
+    let segments: Vec<&str> = url.path().split('/').skip(1).collect();
+    for (at, segment) in segments
+        .iter()
+        .enumerate()
+        .filter(|(_, segment)| is_it(segment))
+    {
+        let _ = segment;
+        if let Some(before) = at
+            .checked_sub(1)
+            .map(|at| segments[at])
+            .filter(|one| !one.is_empty())
+        {
+            patterns.push(format!("/{}/([^/?]+)", regex::escape(before)));
+        }
+        patterns.push(format!("^https?://[^/]+{}/([^/?]+)", "/[^/?]+".repeat(at)));
+    }
+    patterns
+}
+
+/// Somewhere on the page, as a field of the page is.
+fn on_page(
+    sheets: &[Sheet<'_>],
+    documents: &[Document],
+    field: &str,
+    values: &[(usize, String)],
+    limits: &Limits,
+) -> Option<Shared> {
+    let pages: Vec<Page> = sheets
+        .iter()
+        .enumerate()
+        .map(|(number, sheet)| {
+            let mut page = sheet.list.page.clone();
+            let known = values.iter().find(|(of, _)| *of == number);
+            page.known.clear();
+            page.known
+                .extend(known.map(|(_, value)| (field.to_owned(), vec![value.clone()])));
+            page
+        })
+        .collect();
+    let all: Vec<usize> = (0..pages.len()).collect();
+    let group = prepared(&pages, documents, &all);
+    let (labels, pointed) = known::labels(&group.pages, field);
+    let found = learn_field(&group, labels, &pointed, Some(false), limits);
+    let report = report::field_report(field, &found, &group);
+    report.processors.is_some().then_some(Shared {
+        from: "page",
+        report,
+    })
+}
+
+/// The field of a rule.
+pub(super) fn with_origin(mut field: Value, from: &str) -> Value {
+    field["from"] = from.into();
+    field
+}

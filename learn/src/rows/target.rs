@@ -1,0 +1,295 @@
+//! Which elements of the pages are rows, as far as the known ones show it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use webfill_document::NodeRef;
+
+use super::Sheet;
+use super::likeness::{Likeness, is_empty};
+use super::standing::{Layout, Standing, WIDEST, kind, model, tag_path};
+use crate::fold::folded;
+
+/// What the elements of pages are, by page and position.
+pub(super) struct Target<'d> {
+    pub(super) rows: Vec<(usize, NodeRef<'d>)>,
+    /// Elements that may be rows, or are empty: whether they are selected does not matter.
+    pub(super) open: HashSet<(usize, usize)>,
+    /// Elements beside the rows that are none, such as advertisements, and the later elements of wide rows.
+    pub(super) others: Vec<(usize, NodeRef<'d>)>,
+    /// How many elements make a row, where nothing else tells the first of them, and the number of a first one.
+    pub(super) stride: Option<(usize, usize)>,
+    /// Elements after the first one of a wide row, at most.
+    pub(super) tails: usize,
+}
+
+impl<'d> Target<'d> {
+    pub(super) fn new(
+        sheets: &[Sheet<'d>],
+        standings: &[Standing<'d>],
+        layout: &Layout<'d>,
+    ) -> Target<'d> {
+        let model = model(standings, &layout.heads, layout.is_wide);
+        let known: HashSet<(usize, usize)> = layout
+            .heads
+            .iter()
+            .map(|(number, head)| (standings[*number].sheet, head.position()))
+            .collect();
+        let tag = layout
+            .heads
+            .first()
+            .and_then(|(_, head)| head.tag())
+            .unwrap_or_default();
+        let mut target = Target {
+            rows: Vec::new(),
+            open: HashSet::new(),
+            others: Vec::new(),
+            stride: None,
+            tails: 0,
+        };
+        let tails = match layout.is_wide {
+            true => tails(standings, layout),
+            false => Vec::new(),
+        };
+        let later: Vec<(NodeRef<'d>, Vec<NodeRef<'d>>)> =
+            tails.iter().map(|(_, tail)| (*tail, Vec::new())).collect();
+        let later_model = super::likeness::Model::new(&later);
+        let is_later = |place: &(usize, usize)| {
+            tails
+                .iter()
+                .any(|(sheet, tail)| (*sheet, tail.position()) == *place)
+        };
+        // Rows may have labels of their own.
+        let rows_name_fields = layout
+            .heads
+            .iter()
+            .any(|(_, head)| names_fields(sheets, *head));
+        for (sheet, container) in containers(sheets, layout) {
+            for child in container.children().filter(|child| child.is_element()) {
+                let place = (sheet, child.position());
+                let likeness = match () {
+                    () if known.contains(&place) => Likeness::Row,
+                    () if child.tag() != Some(tag) || is_later(&place) => Likeness::Other,
+                    () if !rows_name_fields && names_fields(sheets, child) => Likeness::Other,
+                    () if layout.is_wide && later_model.share(child) > model.share(child) => {
+                        Likeness::Other
+                    }
+                    () => model.likeness(child),
+                };
+                match likeness {
+                    Likeness::Row => target.rows.push((sheet, child)),
+                    Likeness::Doubtful => {
+                        target.open.insert(place);
+                    }
+                    Likeness::Other if is_empty(child) => {
+                        target.open.insert(place);
+                    }
+                    Likeness::Other => target.others.push((sheet, child)),
+                }
+            }
+        }
+        if layout.is_wide {
+            target.tails = most_tails(layout, &tails);
+            target.count_off(layout, &tails);
+        }
+        target
+    }
+
+    /// Where the later elements of a row look like the first, the first ones are counted off.
+    fn count_off(&mut self, layout: &Layout<'d>, tails: &[(usize, NodeRef<'d>)]) {
+        let kinds: HashSet<String> = layout.heads.iter().map(|(_, head)| kind(*head)).collect();
+        let is_alike = tails.iter().any(|(_, tail)| kinds.contains(&kind(*tail)));
+        let width = 1 + self.tails;
+        let first = layout
+            .heads
+            .first()
+            .map_or(0, |(_, head)| number_of_tag(*head));
+        let is_regular = layout
+            .heads
+            .iter()
+            .all(|(_, head)| number_of_tag(*head) % width == first % width);
+        if !is_alike || width < 2 || !is_regular || self.has_structure() {
+            return;
+        }
+        self.stride = Some((width, first % width));
+        let all: Vec<(usize, NodeRef<'d>)> =
+            self.rows.drain(..).chain(self.others.drain(..)).collect();
+        let tag = layout.heads.first().and_then(|(_, head)| head.tag());
+        for (sheet, element) in all {
+            let is_first = element.tag() == tag && number_of_tag(element) % width == first % width;
+            match is_first {
+                true => self.rows.push((sheet, element)),
+                false => self.others.push((sheet, element)),
+            }
+        }
+    }
+
+    /// Whether first elements and later ones differ in what they are made of.
+    fn has_structure(&self) -> bool {
+        let children = |element: &NodeRef<'d>| -> Vec<Option<&str>> {
+            element
+                .children()
+                .filter(|one| one.is_element())
+                .map(NodeRef::tag)
+                .collect()
+        };
+        let of_rows: HashSet<_> = self.rows.iter().map(|(_, row)| children(row)).collect();
+        let of_others: HashSet<_> = self
+            .others
+            .iter()
+            .map(|(_, other)| children(other))
+            .collect();
+        of_rows.is_disjoint(&of_others)
+    }
+}
+
+/// Whether an element says what the fields of the rows are called, as a row of headers does.
+fn names_fields(sheets: &[Sheet<'_>], element: NodeRef<'_>) -> bool {
+    let rows = sheets.iter().flat_map(|sheet| sheet.list.rows);
+    let names: HashSet<String> = rows
+        .take(20)
+        .flat_map(|row| row.known.keys())
+        .map(|name| folded(name))
+        .collect();
+    let texts = element
+        .descendants()
+        .filter(|node| node.is_text())
+        .take(100);
+    let named: HashSet<String> = texts
+        .map(|text| folded(text.text()))
+        .filter(|text| names.contains(text))
+        .collect();
+    named.len() > 1
+}
+
+/// The number of an element among the siblings of its tag, from 1.
+pub(super) fn number_of_tag(element: NodeRef<'_>) -> usize {
+    let siblings = element.parent().into_iter().flat_map(NodeRef::children);
+    let before = siblings.take_while(|one| *one != element);
+    1 + before.filter(|one| one.tag() == element.tag()).count()
+}
+
+pub(super) fn siblings_after(element: NodeRef<'_>) -> Vec<NodeRef<'_>> {
+    let mut after = Vec::new();
+    let mut next = element.next_sibling();
+    while let Some(one) = next.filter(|_| after.len() < WIDEST) {
+        after.extend(Some(one).filter(|one| one.is_element()));
+        next = one.next_sibling();
+    }
+    after
+}
+
+/// How many later elements a row has at most.
+fn most_tails(layout: &Layout<'_>, tails: &[(usize, NodeRef<'_>)]) -> usize {
+    let of_row = layout.heads.iter().map(|(_, head)| {
+        let after = siblings_after(*head);
+        let is_tail = |one: &&NodeRef<'_>| tails.iter().any(|(_, tail)| tail == *one);
+        after.iter().take_while(is_tail).count()
+    });
+    of_row.max().unwrap_or(0)
+}
+
+/// The elements of a row that has so many.
+pub(super) fn row_elements(head: NodeRef<'_>, width: usize) -> Vec<NodeRef<'_>> {
+    let after = siblings_after(head).into_iter();
+    std::iter::once(head).chain(after.take(width - 1)).collect()
+}
+
+/// The later elements of known rows: up to the last that holds a value of the record.
+fn tails<'d>(standings: &[Standing<'d>], layout: &Layout<'d>) -> Vec<(usize, NodeRef<'d>)> {
+    let is_head = |node: NodeRef<'_>| layout.heads.iter().any(|(_, head)| *head == node);
+    let mut tails = Vec::new();
+    for (number, head) in &layout.heads {
+        let standing = &standings[*number];
+        let after: Vec<NodeRef<'d>> = siblings_after(*head)
+            .into_iter()
+            .take_while(|one| !is_head(*one))
+            .collect();
+        // A value that the row's first element has as well says nothing of the others.
+        let own = standing
+            .values
+            .iter()
+            .filter(|nodes| !nodes.iter().any(|node| head.contains(*node)));
+        let last = own.filter_map(|nodes| {
+            after
+                .iter()
+                .position(|one| nodes.iter().any(|node| one.contains(*node)))
+        });
+        let count = last.max().map_or(0, |last| last + 1);
+        tails.extend(
+            after
+                .into_iter()
+                .take(count)
+                .map(|tail| (standing.sheet, tail)),
+        );
+    }
+    tails
+}
+
+/// The containers of known rows, and those of their kind on the same pages.
+fn containers<'d>(sheets: &[Sheet<'d>], layout: &Layout<'d>) -> Vec<(usize, NodeRef<'d>)> {
+    let mut of_sheets: BTreeMap<usize, usize> = BTreeMap::new();
+    for (sheet, _) in &layout.containers {
+        *of_sheets.entry(*sheet).or_default() += 1;
+    }
+    let are_many = of_sheets.values().any(|count| *count > 1);
+    let kinds: HashSet<(String, String, Vec<String>)> = layout
+        .containers
+        .iter()
+        .map(|(_, node)| kind_of(*node))
+        .collect();
+    let mut containers = layout.containers.clone();
+    for sheet in of_sheets.keys() {
+        for node in sheets[*sheet]
+            .document
+            .root()
+            .descendants()
+            .filter(|node| node.is_element())
+        {
+            let is_known = containers
+                .iter()
+                .any(|(of, known)| of == sheet && *known == node);
+            if is_known || !kinds.iter().any(|(_, kind, _)| *kind == self::kind(node)) {
+                continue;
+            }
+            let kind = kind_of(node);
+            if (are_many || kind.1.contains('.')) && kinds.contains(&kind) {
+                containers.push((*sheet, node));
+            }
+        }
+    }
+    containers.sort_by_key(|(sheet, node)| (*sheet, node.position()));
+    containers
+}
+
+/// The path, the tag and class, and of a table what its columns are called.
+fn kind_of(container: NodeRef<'_>) -> (String, String, Vec<String>) {
+    let table = [Some(container), container.parent()];
+    let table = table
+        .into_iter()
+        .flatten()
+        .find(|node| node.tag() == Some("table"));
+    let heads = table.into_iter().flat_map(|table| header_texts(table));
+    (
+        tag_path(container),
+        kind(container),
+        heads.map(|text| folded(&text)).collect(),
+    )
+}
+
+/// The texts of a table's first row of headers.
+pub(super) fn header_texts(table: NodeRef<'_>) -> Vec<String> {
+    let rows = table.descendants().filter(|node| node.tag() == Some("tr"));
+    let is_cell = |node: &NodeRef<'_>| matches!(node.tag(), Some("td" | "th"));
+    for row in rows.take(3) {
+        let cells: Vec<NodeRef<'_>> = row.children().filter(is_cell).collect();
+        let is_head = row.parent().and_then(NodeRef::tag) == Some("thead")
+            || cells.iter().all(|cell| cell.tag() == Some("th"));
+        if is_head && cells.len() > 1 {
+            return cells
+                .iter()
+                .map(|cell| crate::fold::collapsed(cell.text()))
+                .collect();
+        }
+    }
+    Vec::new()
+}
