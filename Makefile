@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build quick test chaos power fleet check fuzz bench
+.PHONY: help demo build quick test chaos power ratings fleet check fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -56,6 +56,12 @@ power: ## Lose the power in the middle of crawls; CUTS=1000 times, by SEED=1
 	POWER_CUTS="$(or $(CUTS),1000)" POWER_SEED="$(SEED)" cargo test --package webfill-tests --locked --test chaos -- --nocapture whenever_the_power_is_lost
 
 # Each machine is a network namespace with a supervisor and a worker; MINUTES is how long some of them are killed.
+ratings: ## Collect all ratings of USERS=2000 users of a made site that refuses from time to time (docs/listings.md)
+	@deploy/install-build-deps.sh --tests
+	@deploy/install-mongod.sh >/dev/null
+	cargo build --package webfill --package webfill-tests --tests --bins --locked
+	WEBFILL_RATING_USERS="$(or $(USERS),2000)" REQUIRE_MONGOD=1 cargo test --package webfill-tests --locked --test crawls -- --nocapture rows::seeds_job
+
 fleet: ## Run MACHINES=126 machines: restart, replace and kill them under load for MINUTES=10, and tell what it costs
 	@deploy/install-build-deps.sh --tests
 	@deploy/install-mongod.sh >/dev/null

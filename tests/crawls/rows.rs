@@ -1,11 +1,9 @@
 //! Rows: pages that list many things, each of which becomes a record.
 
-mod rating_site;
+mod seeds_job;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bson::Bson;
 use rusqlite::Connection;
@@ -14,15 +12,14 @@ use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;
 use webfill_tests::Signal;
 use webfill_tests::documents::Documents;
+use webfill_tests::ratings::Ratings;
 use webfill_tests::run::Run;
-use webfill_tests::site::{Page, Web, page, redirect, status};
+use webfill_tests::site::{Web, page, status};
 use webfill_tests::workplace::Workplace;
-
-use rating_site::{HOST, Ratings, mapping, url};
 
 fn workplace(ratings: Ratings) -> Workplace {
     let work = Workplace::new();
-    work.write_json("mappings/profile.json", &mapping());
+    work.write_json("mappings/profile.json", &ratings.mapping(true));
     work.write_lines("users.jsonl", &ratings.seeds());
     work
 }
@@ -114,16 +111,16 @@ fn progress_in_mongodb(uri: &str) -> BTreeMap<String, (i64, i64)> {
 
 fn all_done(ratings: Ratings) -> BTreeMap<String, (i64, i64)> {
     let of_user = |user| {
-        let pages = Ratings::pages_of(user) as i64;
+        let pages = ratings.pages_of(user) as i64;
         (format!("users/u{user}"), (pages, pages))
     };
     (0..ratings.users).map(of_user).collect()
 }
 
 fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
-    let ratings = Ratings { users: 9 };
+    let ratings = Ratings::small(9);
     let web = Web::start();
-    Ratings::serve(&web);
+    ratings.serve(&web);
     let run = crawl(work, &web, store).finish().expect(0);
     assert_eq!(stored(store), ratings.truth());
     assert_eq!(web.visits().pages().len(), ratings.pages());
@@ -149,7 +146,7 @@ fn rows_are_stored_each_once_and_none_shifted(store: &str, work: &Workplace) {
 
 #[test]
 fn rows_of_a_listing_are_stored_each_once_and_none_shifted() {
-    let work = workplace(Ratings { users: 9 });
+    let work = workplace(Ratings::small(9));
     rows_are_stored_each_once_and_none_shifted(&sqlite(&work), &work);
 }
 
@@ -157,14 +154,14 @@ fn rows_of_a_listing_are_stored_each_once_and_none_shifted() {
 #[test]
 fn rows_of_a_listing_are_stored_each_once_and_none_shifted_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings { users: 9 });
+    let work = workplace(Ratings::small(9));
     rows_are_stored_each_once_and_none_shifted(database.uri(), &work);
 }
 
 fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
-    let ratings = Ratings { users: 9 };
+    let ratings = Ratings::small(9);
     let web = Web::start();
-    Ratings::serve(&web);
+    ratings.serve(&web);
     for asked in [5, 12, 17] {
         let running = crawl(work, &web, store).start();
         web.log().wait_until("some pages are asked for", |visits| {
@@ -185,7 +182,7 @@ fn kills_lose_and_double_no_row(store: &str, work: &Workplace) {
 
 #[test]
 fn kills_lose_and_double_no_row_of_a_listing() {
-    let work = workplace(Ratings { users: 9 });
+    let work = workplace(Ratings::small(9));
     kills_lose_and_double_no_row(&sqlite(&work), &work);
 }
 
@@ -193,17 +190,17 @@ fn kills_lose_and_double_no_row_of_a_listing() {
 #[test]
 fn kills_lose_and_double_no_row_of_a_listing_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings { users: 9 });
+    let work = workplace(Ratings::small(9));
     kills_lose_and_double_no_row(database.uri(), &work);
-    let done = all_done(Ratings { users: 9 });
+    let done = all_done(Ratings::small(9));
     assert_eq!(progress_in_mongodb(database.uri()), done);
 }
 
 fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
     let web = Web::start();
-    Ratings::serve(&web);
+    Ratings::small(2).serve(&web);
     crawl(work, &web, store).finish().expect(0);
-    let rows = Ratings { users: 2 }.truth().len();
+    let rows = Ratings::small(2).truth().len();
     let args = ["--dataset", "ratings", "--with-parent=city,name"];
     let csv = export(store, &[&args[..], &["--format", "csv"]].concat());
     assert_eq!(csv.lines().count(), rows + 1, "{csv}");
@@ -234,7 +231,7 @@ fn exports_have_a_row_for_each_row(store: &str, work: &Workplace) {
 
 #[test]
 fn exports_have_a_row_for_each_row_of_a_listing() {
-    let work = workplace(Ratings { users: 2 });
+    let work = workplace(Ratings::small(2));
     exports_have_a_row_for_each_row(&sqlite(&work), &work);
 }
 
@@ -242,19 +239,19 @@ fn exports_have_a_row_for_each_row_of_a_listing() {
 #[test]
 fn exports_have_a_row_for_each_row_of_a_listing_in_mongodb() {
     let database = fresh_database();
-    let work = workplace(Ratings { users: 2 });
+    let work = workplace(Ratings::small(2));
     exports_have_a_row_for_each_row(database.uri(), &work);
 }
 
 #[test]
 fn rows_that_are_too_much_are_left_out_and_said() {
     let web = Web::start();
-    let site = Ratings::serve(&web);
+    let site = Ratings::small(1).serve(&web);
     let row = |item: &str| format!("<tr class=\"rating\"><td><a>{item}</a><td><b>1</b>");
     let large = "x".repeat((1 << 20) + 10);
     let table = format!("<table>{}{}{}</table>", row("a"), row(&large), row("b"));
     site.serve("/users/0", page("Ratings").html(table));
-    let work = workplace(Ratings { users: 1 });
+    let work = workplace(Ratings::small(1));
     crawl(&work, &web, &sqlite(&work)).finish().expect(0);
     let ids: Vec<String> = stored(&sqlite(&work)).into_keys().collect();
     assert_eq!(ids, ["u0/a", "u0/b"]);
@@ -272,9 +269,9 @@ fn rows_that_are_too_much_are_left_out_and_said() {
 /// What fails is tried again by one command.
 #[test]
 fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
-    let ratings = Ratings { users: 9 };
+    let ratings = Ratings::small(9);
     let web = Web::start();
-    let site = Ratings::serve(&web);
+    let site = ratings.serve(&web);
     for number in 2..=4 {
         site.serve(&format!("/users/1?page={number}"), status(404));
     }
@@ -282,19 +279,14 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
     let store = sqlite(&work);
     crawl(&work, &web, &store).finish().expect(0);
     let mut expected = ratings.truth();
-    expected.retain(|_, row| {
-        !row["url"]
-            .as_str()
-            .unwrap()
-            .contains(&format!("{HOST}/users/1?"))
-    });
+    expected.retain(|_, row| !row["url"].as_str().unwrap().contains("/users/1?"));
     assert_eq!(stored(&store), expected);
     let mut done = all_done(ratings);
     done.insert("users/u1".to_owned(), (1, 4));
     assert_eq!(progress(&store), done);
-    Ratings::serve(&web);
+    ratings.serve(&web);
     for number in 2..=4 {
-        site.serve(&format!("/users/1?page={number}"), Ratings::page(1, number));
+        site.serve(&format!("/users/1?page={number}"), ratings.page(1, number));
     }
     crawl(&work, &web, &store)
         .args(["--retry", "http_error"])
@@ -302,64 +294,5 @@ fn pages_of_a_listing_that_failed_are_fetched_again_by_one_command() {
         .expect(0);
     assert_eq!(stored(&store), ratings.truth());
     assert_eq!(progress(&store), all_done(ratings));
-    assert_eq!(
-        web.visits()
-            .of_path(url(0, 1).trim_start_matches("http://ratings.example"))
-            .len(),
-        1
-    );
-}
-
-/// As the site of the seed does: for a while it answers 403, a redirect to another host, or one line of JavaScript.
-#[test]
-fn a_site_that_refuses_for_a_while_costs_no_row_and_doubles_none() {
-    let ratings = Ratings { users: 40 };
-    let web = Web::start();
-    let site = Ratings::serve(&web);
-    let (asked, refusals) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
-    let told = Arc::clone(&refusals);
-    site.otherwise(move |request| {
-        let Some((user, number)) = Ratings::asked(request) else {
-            return status(404).into();
-        };
-        let asked = asked.fetch_add(1, Ordering::SeqCst);
-        if asked % 30 < 24 {
-            return Ratings::page(user, number).into();
-        }
-        told.fetch_add(1, Ordering::SeqCst);
-        match asked / 30 % 3 {
-            0 => status(403).into(),
-            1 => redirect("http://login.example/wall?captcha=1").into(),
-            _ => page_of_script().into(),
-        }
-    });
-    web.site("login.example")
-        .otherwise(|_| page("Log in").into());
-    let work = workplace(ratings);
-    let store = sqlite(&work);
-    crawl(&work, &web, &store).finish().expect(0);
-    for _ in 0..6 {
-        if stored(&store) == ratings.truth() {
-            break;
-        }
-        crawl(&work, &web, &store)
-            .args([
-                "--retry",
-                "http_error",
-                "--retry",
-                "blocked",
-                "--retry",
-                "redirected",
-            ])
-            .finish()
-            .expect(0);
-    }
-    assert!(refusals.load(Ordering::SeqCst) > 12);
-    assert_eq!(stored(&store), ratings.truth());
-    assert_eq!(progress(&store), all_done(ratings));
-}
-
-fn page_of_script() -> Page {
-    let script = "<script>document.cookie='v=1';location.reload()</script>";
-    webfill_tests::site::document("text/html", script)
+    assert_eq!(web.visits().of_path("/users/0").len(), 1);
 }

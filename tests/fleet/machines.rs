@@ -62,6 +62,12 @@ impl Machines {
         machines
     }
 
+    /// A further mapping, for a dispatcher that does not run yet.
+    pub(crate) fn add_mapping(&self, name: &str, mapping: &Value) {
+        let file = format!("mappings/{name}.json");
+        self.work.write_json(&file, mapping);
+    }
+
     pub(crate) fn store(&self) -> String {
         self.mongod.uri("fleet")
     }

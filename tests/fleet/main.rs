@@ -7,6 +7,7 @@ mod figures;
 mod load;
 mod machines;
 mod phases;
+mod ratings;
 mod witness;
 
 use std::time::Duration;
@@ -36,6 +37,23 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
             killed_for: Duration::from_secs(20),
             killed_every: Duration::from_secs(8),
         });
+    });
+}
+
+#[test]
+#[needs(mongod, namespaces)]
+fn machines_share_sites_of_ratings() {
+    isolated_if_possible("machines_share_sites_of_ratings", || {
+        ratings::share(4, 12, 3)
+    });
+}
+
+#[test]
+#[ignore = "takes many minutes: make fleet"]
+fn a_large_fleet_shares_two_hundred_sites_of_ratings() {
+    isolated_if_possible("a_large_fleet_shares_two_hundred_sites_of_ratings", || {
+        let machines = setting("FLEET_MACHINES").unwrap_or(126) as u16;
+        ratings::share(machines, 200, 10);
     });
 }
 

@@ -26,6 +26,7 @@ pub mod name_server;
 pub mod office;
 pub mod older_file;
 pub mod process;
+pub mod ratings;
 pub mod receiver;
 pub mod regulator;
 pub mod run;

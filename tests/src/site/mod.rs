@@ -16,7 +16,7 @@ mod tls;
 mod web;
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ struct Connection {
     number: u64,
     accepted_at: Instant,
     tls: bool,
+    /// The address that it came from.
+    client: IpAddr,
 }
 
 /// A request, as answers see it.
@@ -46,6 +48,8 @@ pub struct Request {
     pub tls: bool,
     /// The target was a whole URL, as proxies are asked.
     pub proxied: bool,
+    /// The address that it came from.
+    pub client: IpAddr,
     version: &'static str,
 }
 
@@ -71,6 +75,7 @@ impl Request {
             headers,
             tls: connection.tls,
             proxied,
+            client: connection.client,
             version,
         }
     }

@@ -149,13 +149,14 @@ impl Web {
             let listener = tokio::net::TcpListener::from_std(listener).expect("inside the runtime");
             loop {
                 // Accepting fails only for a client that is gone already.
-                let Ok((stream, _)) = listener.accept().await else {
+                let Ok((stream, peer)) = listener.accept().await else {
                     continue;
                 };
                 let connection = Connection {
                     number: connections.fetch_add(1, Ordering::SeqCst),
                     accepted_at: Instant::now(),
                     tls: tls.is_some(),
+                    client: peer.ip(),
                 };
                 tokio::spawn(serve(
                     stream,

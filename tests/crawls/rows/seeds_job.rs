@@ -1,0 +1,70 @@
+//! The job of a large collection: all ratings of the users of a site that refuses from time to time, from the list of
+//! its users with their counts. `WEBFILL_RATING_USERS=2000` runs it at full size.
+
+use std::time::Duration;
+
+use super::*;
+
+/// Of a command at full size.
+const TIME_LIMIT: Duration = Duration::from_secs(3_600);
+
+/// Of so many requests of an address the last few are refused.
+const OF: usize = 200;
+const REFUSED: usize = 2;
+
+/// The command that fetches failed pages again is given so often at most: it meets refusals, too.
+const MOST_RETRIES: usize = 12;
+
+fn size() -> usize {
+    let users = std::env::var("WEBFILL_RATING_USERS").ok();
+    users.map_or(50, |users| users.parse().expect("a number of users"))
+}
+
+fn all_ratings_are_collected(
+    store: &str,
+    progress: impl Fn() -> BTreeMap<String, (i64, i64)>,
+    work: &Workplace,
+) {
+    let ratings = Ratings::large(size());
+    let web = Web::start();
+    let refusals = ratings.serve_refusing(&web, OF, REFUSED);
+    let truth = ratings.truth();
+    let done = all_done(ratings);
+    let crawl = || crawl(work, &web, store).time_limit(TIME_LIMIT);
+    crawl().finish().expect(0);
+    let mut retries = 0;
+    while progress() != done && retries < MOST_RETRIES {
+        retries += 1;
+        let again = ["--retry", "http_error,blocked,redirected"];
+        crawl().args(again).finish().expect(0);
+    }
+    assert!(
+        refusals.refused() > ratings.pages() / OF,
+        "{}",
+        refusals.refused()
+    );
+    assert_eq!(refusals.clients(), 1);
+    assert_eq!(progress(), done, "after {retries} retries");
+    let found = stored(store);
+    assert_eq!(found.len(), truth.len());
+    for (id, row) in &truth {
+        assert_eq!(found.get(id), Some(row), "{id}");
+    }
+}
+
+#[test]
+fn all_ratings_of_all_users_are_collected_from_a_site_that_refuses_at_times() {
+    let ratings = Ratings::large(size());
+    let work = workplace(ratings);
+    let store = sqlite(&work);
+    all_ratings_are_collected(&store, || progress(&store), &work);
+}
+
+#[needs(mongod)]
+#[test]
+fn all_ratings_of_all_users_are_collected_into_mongodb_as_well() {
+    let database = fresh_database();
+    let work = workplace(Ratings::large(size()));
+    let uri = database.uri();
+    all_ratings_are_collected(uri, || progress_in_mongodb(uri), &work);
+}

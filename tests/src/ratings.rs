@@ -1,0 +1,249 @@
+//! Made sites of ratings, whose truth is known: each user's list has several pages, some rows have no stars, some no
+//! item, and some users none at all.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::site::{Page, Reply, Request, Site, Web, document, page, redirect, status};
+
+/// A row as the site has it.
+#[derive(Debug, Clone, PartialEq)]
+struct Rating {
+    item: Option<String>,
+    stars: Option<u64>,
+}
+
+/// One site.
+#[derive(Debug, Clone, Copy)]
+pub struct Ratings {
+    pub users: usize,
+    /// Which of the sites it is.
+    pub number: usize,
+    pub most_pages: usize,
+    /// Rows of a page.
+    pub size: usize,
+}
+
+impl Ratings {
+    /// Every user has 1 to 4 pages of 5 rows.
+    pub const fn small(users: usize) -> Ratings {
+        Ratings {
+            users,
+            number: 0,
+            most_pages: 4,
+            size: 5,
+        }
+    }
+
+    /// Every user has 1 to 40 pages of 30 rows.
+    pub const fn large(users: usize) -> Ratings {
+        Ratings {
+            users,
+            number: 0,
+            most_pages: 40,
+            size: 30,
+        }
+    }
+
+    pub fn host(self) -> String {
+        match self.number {
+            0 => "ratings.example".to_owned(),
+            number => format!("ratings{number}.example"),
+        }
+    }
+
+    pub fn pages_of(self, user: usize) -> usize {
+        1 + (user + self.number) * 7 % self.most_pages
+    }
+
+    /// How many ratings a user has, which the site knows.
+    pub fn count(self, user: usize) -> usize {
+        match (self.pages_of(user), user % 11) {
+            (1, 5..) => 0,
+            // The last page is not full.
+            (pages, _) => pages * self.size - user % self.size,
+        }
+    }
+
+    fn ratings(self, user: usize) -> Vec<Rating> {
+        let rating = |index: usize| Rating {
+            item: (index % 7 != 3).then(|| format!("item{index}")),
+            stars: (index % 3 != 1 || index % 7 == 3).then_some(((user + index) % 5 + 1) as u64),
+        };
+        (0..self.count(user)).map(rating).collect()
+    }
+
+    /// What a page of a user's list shows.
+    pub fn page(self, user: usize, number: usize) -> Page {
+        let all = self.ratings(user);
+        let mut html = format!(
+            "<p class=\"name\">Name {user}</p><p class=\"count\">{}</p><table>",
+            all.len()
+        );
+        let on_page = all.iter().enumerate();
+        for (index, rating) in on_page.skip((number - 1) * self.size).take(self.size) {
+            let item = rating.item.iter();
+            let item = item.map(|item| format!("<a href=\"/items/{item}\">{item}</a>"));
+            let stars = rating.stars.map(|stars| format!("<b>{stars}</b>"));
+            html += &format!(
+                "<tr class=\"rating\"><td>{index}.</td><td>{}</td><td>{}</td></tr>",
+                item.collect::<String>(),
+                stars.unwrap_or_default()
+            );
+        }
+        page("Ratings").html(html + "</table>")
+    }
+
+    /// The user and the number of the page that are asked for.
+    pub fn asked(request: &Request) -> Option<(usize, usize)> {
+        let rest = request.path.strip_prefix("/users/")?;
+        let (user, number) = rest.split_once("?page=").unwrap_or((rest, "1"));
+        Some((user.parse().ok()?, number.parse().ok()?))
+    }
+
+    fn answer(self, request: &Request) -> Reply {
+        match Ratings::asked(request) {
+            Some((user, number)) => self.page(user, number).into(),
+            None => status(404).into(),
+        }
+    }
+
+    pub fn serve(self, web: &Web) -> Site {
+        let site = web.site(&self.host());
+        site.robots("");
+        site.otherwise(move |request| self.answer(request));
+        site
+    }
+
+    /// As the site of the seed does: of so many requests (`of`) of one address the last few (`refused`) are answered
+    /// with 403, with a redirect to another host, or with one line of JavaScript, in turns.
+    pub fn serve_refusing(self, web: &Web, of: usize, refused: usize) -> Refusals {
+        let site = self.serve(web);
+        web.site("login.example")
+            .otherwise(|_| page("Log in").into());
+        let refusals = Refusals::default();
+        let told = refusals.clone();
+        site.otherwise(move |request| {
+            let number = told.note(request.client);
+            if number % of < of - refused {
+                return self.answer(request);
+            }
+            told.note_refusal();
+            match number / of % 3 {
+                0 => status(403).into(),
+                1 => redirect("http://login.example/wall?captcha=1").into(),
+                _ => page_of_script().into(),
+            }
+        });
+        refusals
+    }
+
+    /// What is to be found, by the ids of records: the stars, and where the row stands.
+    pub fn truth(self) -> BTreeMap<String, Value> {
+        let mut truth = BTreeMap::new();
+        for user in 0..self.users {
+            for (index, rating) in self.ratings(user).into_iter().enumerate() {
+                let Some(item) = rating.item else { continue };
+                let row = json!({
+                    "stars": rating.stars,
+                    "url": self.url(user, index / self.size + 1),
+                    "position": index % self.size,
+                    "parent": format!("users/u{user}"),
+                });
+                truth.insert(format!("u{user}/{item}"), row);
+            }
+        }
+        truth
+    }
+
+    pub fn pages(self) -> usize {
+        (0..self.users).map(|user| self.pages_of(user)).sum()
+    }
+
+    /// The users with their counts; the site knows their names.
+    pub fn seeds(self) -> Vec<Value> {
+        let seed = |user: usize| {
+            let fields = json!({"name": null, "city": format!("City {}", user % 3), "count": self.count(user)});
+            json!({"id": format!("u{user}"), "urls": [self.url(user, 1)], "fields": fields})
+        };
+        (0..self.users).map(seed).collect()
+    }
+
+    pub fn url(self, user: usize, number: usize) -> String {
+        let host = self.host();
+        match number {
+            1 => format!("http://{host}/users/{user}"),
+            _ => format!("http://{host}/users/{user}?page={number}"),
+        }
+    }
+
+    /// The rule for all sites of this size. The user of a row is the record that its page was fetched for, or, where
+    /// there are no records, the one of the page's URL, with the site.
+    pub fn mapping(self, with_records: bool) -> Value {
+        let css = |selector: &str| json!({"type": "css", "parameters": {"selector": selector}});
+        let pages =
+            json!({"type": "pagination", "parameters": {"parameter": "page", "size": self.size}});
+        let user = match with_records {
+            true => json!({"name": "user", "from": "record", "record_field": "_id"}),
+            false => json!({"name": "user", "from": "url", "processors": [
+                {"type": "regex", "parameters": {"pattern": "//([^?]+)", "group": 1}}
+            ]}),
+        };
+        json!({
+            "name": "ratings",
+            "url_patterns": [{"type": "regex", "pattern": "^http://ratings[0-9]*\\.example/users/"}],
+            "url_parsers": [{"processors": [css("p.count"), pages]}],
+            "fields": [{"name": "name", "processors": [css("p.name"), {"type": "trim"}]}],
+            "rows": [{
+                "dataset": "ratings",
+                "select": [css("tr.rating")],
+                "fields": [
+                    user,
+                    {"name": "item", "processors": [css("a"), {"type": "trim"}]},
+                    {"name": "stars", "processors": [css("b"), {"type": "number"}]},
+                ],
+                "key": ["user", "item"],
+            }],
+        })
+    }
+}
+
+fn page_of_script() -> Page {
+    document(
+        "text/html",
+        "<script>document.cookie='v=1';location.reload()</script>",
+    )
+}
+
+/// How often each address has asked, and how often it was refused.
+#[derive(Debug, Clone, Default)]
+pub struct Refusals {
+    asked: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    refused: Arc<Mutex<usize>>,
+}
+
+impl Refusals {
+    /// The number of a request among those of its address, from 0.
+    fn note(&self, client: IpAddr) -> usize {
+        let mut asked = self.asked.lock().expect("nobody panics with it");
+        let number = asked.entry(client).or_default();
+        *number += 1;
+        *number - 1
+    }
+
+    fn note_refusal(&self) {
+        *self.refused.lock().expect("nobody panics with it") += 1;
+    }
+
+    pub fn refused(&self) -> usize {
+        *self.refused.lock().expect("nobody panics with it")
+    }
+
+    /// From how many addresses requests came.
+    pub fn clients(&self) -> usize {
+        self.asked.lock().expect("nobody panics with it").len()
+    }
+}
