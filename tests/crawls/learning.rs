@@ -184,7 +184,7 @@ fn each_learned_mapping_is_named_after_its_own_site() {
         let patterns = mapping["url_patterns"].to_string();
         let host = ["alpha", "beta"].iter().find(|host| name.contains(**host));
         let host = host.unwrap_or_else(|| panic!("{name} is named after no site"));
-        assert!(patterns.contains(&format!("{host}")), "{name}: {patterns}");
+        assert!(patterns.contains(*host), "{name}: {patterns}");
     }
 }
 
