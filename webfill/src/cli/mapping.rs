@@ -124,6 +124,12 @@ pub struct MappingLearnOptions {
     /// The mapping's name [default: after the site]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Learn `rows` of pages that list several records, found by their values where the records do not link to the page
+    #[arg(long, requires = "records")]
+    pub rows: bool,
+    /// The dataset that learned rows are records of [default: the mapping's name]
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
     /// A page and values that stand on it, taken as true; repeatable. `FIELD=` says that it has none
     #[arg(long, num_args = 2.., value_names = ["URL", "FIELD=VALUE"])]
     pub example: Vec<String>,

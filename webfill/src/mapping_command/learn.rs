@@ -9,6 +9,7 @@ pub mod folder;
 pub mod gathered;
 mod join;
 mod layouts;
+mod listed;
 pub mod output;
 pub mod records;
 mod report;
@@ -29,6 +30,7 @@ use webfill_worker::PageReader;
 use self::archive::Archive;
 use self::folder::Folder;
 use self::gathered::{Gathered, Gathering, Pages};
+use self::listed::Listed;
 use self::records::{KnownRecord, KnownRecords};
 use self::said::SaidOfPages;
 use self::stored::StoredCrawl;
@@ -74,20 +76,46 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
     if options.records.records.is_some() {
         records.check_fields(options.fields.iter().filter(|field| !is_said(&said, field)))?;
     }
-    let mut joined = join::join(&pages, &records, &said)?;
-    if options.fields.is_empty() {
-        join::leave_out_unusable_names(&mut joined);
-    }
     let task = Task {
         name: name(options, &pages),
         fields: options.fields.clone(),
         limits: Limits::default(),
     };
-    let links = records.links_to_sites_of(joined.iter().map(|page| &page.url));
-    let learned = webfill_learn::learn_with_links(&joined, &links, &of_other_kinds, &task);
-    let mut learned = learned.map_err(Fault::usage)?;
-    if options.name.is_none() {
-        name_after_sites(&mut learned);
+    let links = records.links_to_sites_of(pages.iter().map(|page| &page.url));
+    let mut learned = Learned {
+        mappings: Vec::new(),
+        left_out: Vec::new(),
+    };
+    let mut listed = Listed::new(&pages, &records, options.rows);
+    if !listed.is_empty() {
+        if options.fields.is_empty() {
+            join::leave_out_unusable_rows(&mut listed);
+        }
+        let dataset = options.dataset.as_ref();
+        learned = listed.learn(&pages, &links, &of_other_kinds, &task, dataset)?;
+    }
+    let single = pages
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !listed.lists(*at));
+    let single: Vec<Gathered> = single.map(|(_, page)| page.clone()).collect();
+    // Pages beside those that list records are learned from if records link to them.
+    if listed.is_empty() || join::is_any_known(&single, &records, &said) {
+        let mut joined = join::join(&single, &records, &said)?;
+        if options.fields.is_empty() {
+            join::leave_out_unusable_names(&mut joined);
+        }
+        let lists = pages.iter().enumerate().filter(|(at, _)| listed.lists(*at));
+        let mut others = of_other_kinds.clone();
+        others.extend(lists.map(|(_, page)| page.url.clone()));
+        let of_pages = webfill_learn::learn_with_links(&joined, &links, &others, &task);
+        let of_pages = of_pages.map_err(Fault::usage)?;
+        learned.mappings.extend(of_pages.mappings);
+        learned.left_out.extend(of_pages.left_out);
+    }
+    match options.name {
+        None => name_after_sites(&mut learned),
+        Some(_) => number(&mut learned, &task.name),
     }
     let told = report::Told {
         learned: &learned,
@@ -150,7 +178,7 @@ fn gather(
     let from = &options.from;
     let mut urls = Urls::default();
     let read_records = |urls: &Urls| {
-        let is_wanted = |record: &KnownRecord| urls.has_any_of(record);
+        let is_wanted = |record: &KnownRecord| options.rows || urls.has_any_of(record);
         KnownRecords::read(&options.records, runtime, &is_wanted, &|_| false)
     };
     if let Some(folder) = &from.pages {
@@ -214,6 +242,13 @@ fn name(options: &MappingLearnOptions, pages: &[Gathered]) -> String {
 fn name_of_site(url: &Url) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     site(url).replace(|c| !is_plain(c), "_")
+}
+
+/// Each mapping has this name, with a number from the second on.
+fn number(learned: &mut Learned, name: &str) {
+    for (at, mapping) in learned.mappings.iter_mut().enumerate().skip(1) {
+        mapping.mapping["name"] = format!("{name}{}", at + 1).into();
+    }
 }
 
 /// Each mapping has the name of its own site, with a number from the second of a site on.

@@ -7,6 +7,7 @@ use webfill_mapping::nearest_first;
 use webfill_startup::Fault;
 
 use super::gathered::Gathered;
+use super::listed::Listed;
 use super::records::KnownRecords;
 use super::said::SaidOfPages;
 use crate::demand::table::visible;
@@ -38,12 +39,27 @@ pub fn join(
     }
 }
 
+/// Whether records know something of one of these pages, or somebody has said it.
+pub fn is_any_known(pages: &[Gathered], records: &KnownRecords, said: &SaidOfPages) -> bool {
+    let is_known = |name: &str| {
+        let record = records.of_link(name);
+        said.contains_key(name) || record.is_some_and(|record| !record.known.is_empty())
+    };
+    pages.iter().flat_map(Gathered::names).any(is_known)
+}
+
+fn is_usable(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
+}
+
+/// As [`leave_out_unusable_names`], of records that stand in rows.
+pub fn leave_out_unusable_rows(listed: &mut Listed) {
+    report_unusable(listed.leave_out_unusable_names(is_usable));
+}
+
 /// Records may have fields whose names no mapping can have: they are told, and not learned.
 pub fn leave_out_unusable_names(pages: &mut [Page]) {
-    let is_usable = |name: &str| {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
-    };
     let mut left_out = BTreeSet::new();
     for page in pages {
         page.known.retain(|name, _| {
@@ -54,6 +70,10 @@ pub fn leave_out_unusable_names(pages: &mut [Page]) {
             is_usable
         });
     }
+    report_unusable(left_out);
+}
+
+fn report_unusable(left_out: BTreeSet<String>) {
     for name in left_out {
         webfill_startup::say!(
             "webfill: `{}` is left out: a field of a mapping has a to z, digits and `_`, a letter first",
@@ -84,7 +104,7 @@ fn nothing_known(pages: &[Gathered], joined: &[Page], records: &KnownRecords) ->
     let count = pages.len();
     match joined.iter().filter(|page| page.record.is_some()).count() {
         0 => format!(
-            "none of {} records links to one of the {count} pages, such as {}: compare the links of the records with the URLs of the pages",
+            "none of {} records links to one of the {count} pages, such as {}: compare the links of the records with the URLs of the pages, or find the records by their values with --rows if these pages list them",
             records.read, first.url
         ),
         linked => format!(

@@ -36,7 +36,7 @@ pub struct KnownRecord {
 #[derive(Debug, Default)]
 pub struct KnownRecords {
     pub records: Vec<KnownRecord>,
-    by_link: HashMap<String, usize>,
+    by_link: HashMap<String, Vec<usize>>,
     /// Links of all records, by site.
     links: HashMap<String, Vec<Url>>,
     links_kept: usize,
@@ -117,7 +117,7 @@ impl KnownRecords {
         }
         for link in &record.links {
             let place = self.records.len();
-            self.by_link.entry(link.clone()).or_insert(place);
+            self.by_link.entry(link.clone()).or_default().push(place);
         }
         self.records.push(record);
     }
@@ -156,7 +156,13 @@ impl KnownRecords {
     }
 
     pub fn of_link(&self, url: &str) -> Option<&KnownRecord> {
-        self.by_link.get(url).map(|&place| &self.records[place])
+        self.all_of_link(url).next()
+    }
+
+    /// The records that link to a page: several, if it lists them.
+    pub fn all_of_link(&self, url: &str) -> impl Iterator<Item = &KnownRecord> {
+        let places = self.by_link.get(url).into_iter().flatten();
+        places.map(|&place| &self.records[place])
     }
 
     pub fn has_link(&self, url: &str) -> bool {

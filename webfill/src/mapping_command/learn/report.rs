@@ -115,6 +115,14 @@ pub fn of_mapping(learned: &LearnedMapping) -> String {
         visible(&format!("mapping {name}, learned from {count} pages")),
         table(&HEADS, &rows),
     ];
+    if let Some(rows) = &learned.rows {
+        let (dataset, key) = (&rows.dataset, rows.key.join(", "));
+        let head = format!(
+            "rows of {dataset}, key {key}, confidence {:.2}",
+            rows.confidence
+        );
+        lines.push(visible(&format!("{head}: {}", rows.why)));
+    }
     lines.extend(
         learned
             .fields

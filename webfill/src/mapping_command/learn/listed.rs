@@ -1,0 +1,104 @@
+//! Records that stand as rows on pages which list many of them: several link to one page, or (`--rows`) their values
+//! stand there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_learn::{KnownRow, Learned, Limits, Page, RowsTask, Task, records_on};
+use webfill_startup::Fault;
+use webfill_urls::Url;
+
+use super::gathered::Gathered;
+use super::records::{KnownRecord, KnownRecords};
+
+/// Records from which on a page is one that lists them.
+const SEVERAL: usize = 2;
+
+/// The records on each page; empty for pages that are of one record, or of none.
+pub struct Listed(Vec<Vec<KnownRow>>);
+
+impl Listed {
+    /// `by_values` looks for records that do not link to their page as well.
+    pub fn new(pages: &[Gathered], records: &KnownRecords, by_values: bool) -> Listed {
+        let known: Vec<KnownRow> = match by_values {
+            true => records.records.iter().map(row).collect(),
+            false => Vec::new(),
+        };
+        let rows = pages.iter().map(|page| {
+            let linked = page.names().flat_map(|name| records.all_of_link(name));
+            let linked: BTreeMap<&str, &KnownRecord> =
+                linked.map(|record| (record.id.as_str(), record)).collect();
+            if linked.len() >= SEVERAL {
+                return linked.into_values().map(row).collect();
+            }
+            let found = records_on(&as_learned(page), &known);
+            match found.len() >= SEVERAL {
+                true => found.into_iter().map(|at| known[at].clone()).collect(),
+                false => Vec::new(),
+            }
+        });
+        Listed(rows.collect())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(Vec::is_empty)
+    }
+
+    /// Whether a page lists records.
+    pub fn lists(&self, page: usize) -> bool {
+        !self.0[page].is_empty()
+    }
+
+    /// Leaves out fields that no mapping can have.
+    pub fn leave_out_unusable_names(
+        &mut self,
+        is_usable: impl Fn(&str) -> bool,
+    ) -> BTreeSet<String> {
+        let mut left_out = BTreeSet::new();
+        for row in self.0.iter_mut().flatten() {
+            let known = std::mem::take(&mut row.known);
+            let (usable, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                known.into_iter().partition(|(name, _)| is_usable(name));
+            row.known = usable;
+            left_out.extend(others.into_keys());
+        }
+        left_out
+    }
+
+    pub fn learn(
+        &self,
+        pages: &[Gathered],
+        links: &[Url],
+        others: &[Url],
+        task: &Task,
+        dataset: Option<&String>,
+    ) -> Result<Learned, Fault> {
+        let pages: Vec<Page> = pages.iter().map(as_learned).collect();
+        let task = RowsTask {
+            dataset: dataset.unwrap_or(&task.name).clone(),
+            task: Task {
+                limits: Limits::default(),
+                ..task.clone()
+            },
+        };
+        webfill_learn::learn_rows(&pages, &self.0, links, others, &task).map_err(Fault::usage)
+    }
+}
+
+fn row(record: &KnownRecord) -> KnownRow {
+    KnownRow {
+        record: Some(record.id.clone()),
+        known: record.known.clone(),
+        nodes: Vec::new(),
+    }
+}
+
+fn as_learned(page: &Gathered) -> Page {
+    Page {
+        url: page.url.clone(),
+        kind: page.kind,
+        text: page.text.clone(),
+        record: None,
+        known: BTreeMap::new(),
+        said: BTreeMap::new(),
+    }
+}
