@@ -64,7 +64,7 @@ fn pages_of_rows_complete_their_records(store: &str, work: &Workplace) {
     shelves::serve(&again);
     crawl(work, &again, store)
         .instead("--crawl", "again")
-        .instead("--state", &work.path("again").display().to_string())
+        .instead("--state", work.path("again").display().to_string())
         .finish()
         .expect(0);
     assert_eq!(asked(&again), shelves::needed_again());
