@@ -2,8 +2,10 @@
 //! were, and the tasks are queued again.
 
 use rusqlite::Result;
+use webfill_wire::Outcome;
 
 use super::answers::{SiteId, TaskId, Woken};
+use super::reopen::ended_tasks;
 use super::site_states::has_answered;
 use super::{Frontier, FrontierError};
 
@@ -51,7 +53,20 @@ impl Frontier {
             }
             tasks.iter().try_for_each(|task| frontier.discount(*task))
         })?;
-        self.reopen(tasks, now_ms)
+        let failed = self.failed_at_last(tasks)?;
+        self.reopen(&failed, now_ms)
+    }
+
+    /// Those that have ended, and that no other machine has got an answer for since.
+    fn failed_at_last(
+        &mut self,
+        tasks: &[TaskId],
+    ) -> std::result::Result<Vec<TaskId>, FrontierError> {
+        self.guarded("look up what has failed", |frontier| {
+            let ended = ended_tasks(&frontier.db, tasks)?.into_iter();
+            let failed = ended.filter(|task| is_of_machine(task.outcome));
+            Ok(failed.map(|task| task.id).collect())
+        })
     }
 
     /// What a task has tried does not count against its retries.
@@ -60,4 +75,16 @@ impl Frontier {
         self.db.prepare_cached(sql)?.execute([task as i64])?;
         Ok(())
     }
+}
+
+/// How tasks end on a machine that does not reach the web.
+fn is_of_machine(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::DnsError
+            | Outcome::NetworkError
+            | Outcome::TlsError
+            | Outcome::Timeout
+            | Outcome::RobotsUnreachable
+    )
 }

@@ -203,7 +203,7 @@ impl EndedTask {
 }
 
 /// Those of the tasks that have ended and that somebody may still want.
-fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
+pub(super) fn ended_tasks(db: &Connection, tasks: &[TaskId]) -> Result<Vec<EndedTask>> {
     let columns = EndedTask::COLUMNS;
     let sql = format!(
         "SELECT {columns} FROM tasks

@@ -80,3 +80,21 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
     );
     assert_eq!(fixture.frontier.next_sites(100, 9).unwrap().len(), 1);
 }
+
+/// Its first attempt failed on a machine that was cut off, and the second was answered on another.
+#[test]
+fn a_task_that_was_answered_since_is_not_queued_again() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    let task = fixture.lease_one();
+    let site = site_of(&mut fixture, "a.org");
+    let before = fixture.frontier.standing(site).unwrap();
+    fixture.frontier.complete(&report(&task), 50).unwrap();
+    fixture
+        .frontier
+        .forgive(&[task.task], &[(site, before)], 100)
+        .unwrap();
+    let status = fixture.status();
+    assert_eq!((status.done, status.queued), (1, 0));
+    fixture.assert_conserved();
+}
