@@ -140,11 +140,13 @@ pub struct Clashes {
     pub key: Option<String>,
 }
 
+/// The fields of a row, and which rule has found it.
+type OfRule<'a> = (usize, &'a Map<String, Value>);
+
 /// The rows of a page that lose values because another row has their key. What comes from the record that the page was
 /// fetched for is the same for all of them.
 pub fn clashes(listings: &[Listing]) -> Clashes {
-    let mut known: HashMap<(&DatasetName, String), Vec<(usize, &Map<String, Value>)>> =
-        HashMap::new();
+    let mut known: HashMap<(&DatasetName, String), Vec<OfRule>> = HashMap::new();
     let mut clashes = Clashes::default();
     for (rule, listing) in listings.iter().enumerate() {
         let is_of_page =
