@@ -27,7 +27,8 @@ export function edit(root, mapping, changed, renamed) {
     text(mapping, "name", "name", "Name", { required: true }),
     text(mapping, "description", "description", "Description"),
     list(mapping, "url_patterns", "Pages that it is for", "a pattern", () => ({ type: "prefix", pattern: "" }), pattern),
-    list(mapping, "fields", "Fields", "a field", newField, field),
+    list(mapping, "fields", "Fields", "a field", newField, (item, path, remove) => field(item, path, remove)),
+    ...rowRules(),
     list(mapping, "url_parsers", "Links to follow", "links", () => ({ processors: [newStep()] }), parser));
 
   const newStep = () => ({ type: "css", parameters: { selector: "" } });
@@ -42,6 +43,29 @@ export function edit(root, mapping, changed, renamed) {
       button(`Add ${one}`, add, { className: "plain add" }));
   }
 
+  /** Rules are made by pointing, or in the file; here they are changed. */
+  function rowRules() {
+    const rules = [mapping.rows ?? []].flat();
+    const remove = (at) => () => {
+      if (rules.length > 1) mapping.rows = rules.filter((_, place) => place !== at); else delete mapping.rows;
+      redraw();
+    };
+    return rules.map((rule, at) => rowRule(rule, Array.isArray(mapping.rows) ? `rows[${at}]` : "rows", remove(at)));
+  }
+
+  function rowRule(rule, path, remove) {
+    const setKey = (event) => { rule.key = event.target.value.split(",").map((name) => name.trim()).filter(Boolean); changed(false); };
+    const one = (item, at) => field(item, `${path}.fields[${at}]`, () => { rule.fields.splice(at, 1); redraw(); }, rule);
+    return el("section", { className: "rows", "data-path": path },
+      el("h3", {}, `Rows of ${rule.dataset ?? "the page"}`),
+      el("div", { className: "row" },
+        text(rule, "dataset", `${path}.dataset`, "Dataset", { required: true }),
+        labelled("Key", (id) => el("input", { id, type: "text", value: (rule.key ?? []).join(", "), oninput: setKey, autocomplete: "off", spellcheck: false, "data-path": `${path}.key` })),
+        button("Remove rows", remove, { className: "plain", ariaLabel: `Remove rows of ${rule.dataset}` })),
+      el("fieldset", { className: "field" }, el("legend", {}, "What selects the rows"), steps(rule.select ?? [], `${path}.select`, "the rows")),
+      (rule.fields ?? []).map(one));
+  }
+
   function pattern(item, path, remove) {
     const types = schema.url_pattern.properties.type.oneOf;
     return el("div", { className: "row", role: "group", ariaLabel: path, "data-path": path },
@@ -49,10 +73,15 @@ export function edit(root, mapping, changed, renamed) {
       button("Remove", remove, { className: "plain", ariaLabel: `Remove ${path}` }));
   }
 
-  function field(item, path, remove) {
+  function field(item, path, remove, rule) {
     const chains = item.alternatives ?? [item.processors ?? []];
     const before = item.name;
-    const rename = () => { renamed(before, item.name); redraw(); };
+    const prefix = rule ? "#rows." : "";
+    const rename = () => {
+      if (rule?.key) rule.key = rule.key.map((name) => (name === before ? item.name : name));
+      renamed(prefix + before, prefix + item.name);
+      redraw();
+    };
     const addChain = () => {
       item.alternatives = [...chains, [newStep()]];
       delete item.processors;

@@ -28,8 +28,19 @@ export function trial(told, urlOf, show) {
     table("Fields, on all pages of the draft", ["Field", "differs", "not read", "empty", "new", "as known"], counts),
     bad.length ? table(`What disagrees: ${bad.length}`, heads, rows(bad)) : el("p", {}, "Nothing that is known disagrees."),
     good.length ? el("details", { open: !bad.length }, el("summary", {}, `All else: ${good.length}`), table("What agrees, or is not known", heads, rows(good))) : null,
+    rowsOfPages(told.pages, urlOf),
     pages(told.pages, urlOf, show),
   ];
+}
+
+/** The rows of pages, a table for each rule of each page. */
+export function rowsOfPages(pages, urlOf) {
+  const of = (page) => (page.rows ?? []).map((rule) => {
+    const names = [...new Set(rule.rows.flatMap(Object.keys))];
+    const rows = rule.rows.map((row, at) => ({ cells: [String(at + 1), ...names.map((name) => (row[name] === null ? "-" : shown(row[name])))] }));
+    return table(`${rule.count ?? rows.length} rows of ${rule.dataset} on ${urlOf(page.page)}`, ["Row", ...names], rows);
+  });
+  return pages.flatMap(of);
 }
 
 function pages(all, urlOf, show) {

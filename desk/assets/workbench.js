@@ -16,6 +16,12 @@ let offered = null;
 /** By field, the elements that the last trace has read from. */
 let found = {};
 
+/** Under this name the draft has what was pointed at as rows, and with `.NAME` after it, what was pointed at in each row. */
+const ROWS = "#rows";
+const isOfRows = (name) => name.startsWith(ROWS);
+/** The rule that is pointed at; a mapping may have several. */
+const rule = () => [draft.mapping.rows ?? []].flat()[0];
+
 const page = () => Number(at("page-choice").value);
 const field = () => at("field-choice").value;
 const urlOf = (number) => draft.pages.find((one) => one.number === number)?.url ?? "";
@@ -98,10 +104,17 @@ function showFields() {
   const before = field();
   const names = (draft.mapping.fields ?? []).map((one) => one.name);
   const fresh = freeName(draft.mapping.fields ?? []);
-  const options = [...names.map((name) => el("option", { value: name }, name)), el("option", { value: fresh }, `a new field (${fresh})`)];
-  at("field-choice").replaceChildren(...options);
-  at("field-choice").value = names.includes(before) ? before : (names[0] ?? fresh);
-  if (!names.includes(before)) mark();
+  const ofRows = [[ROWS, "the rows of the page"]];
+  if (rule() || draft.said[ROWS]) {
+    const fields = rule()?.fields ?? [];
+    ofRows.push(...fields.map(({ name }) => [`${ROWS}.${name}`, `${name}, in each row`]));
+    ofRows.push([`${ROWS}.${freeName(fields)}`, `a new field of each row (${freeName(fields)})`]);
+  }
+  const options = [...names.map((name) => [name, name]), [fresh, `a new field (${fresh})`], ...ofRows];
+  at("field-choice").replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
+  const isThere = options.some(([value]) => value === before);
+  at("field-choice").value = isThere ? before : (names[0] ?? fresh);
+  if (!isThere) mark();
 }
 
 // Pages.
@@ -151,7 +164,7 @@ function mark() {
   if (!draft || !frame.contentWindow) return;
   const { right, wrong, absent } = peek();
   at("absent").checked = absent;
-  const read = found[field()] ?? [];
+  const read = found[field()] ?? (isOfRows(field()) ? found[ROWS] : undefined) ?? [];
   frame.contentWindow.postMessage({ right, wrong, found: read.filter((one) => !right.includes(one) && !wrong.includes(one)) }, "*");
 }
 
@@ -174,8 +187,42 @@ function point(number, sense) {
   findCandidates();
 }
 
+/** All rows of the pages, by those that were pointed at, and their fields. */
+function findRows() {
+  at("candidates").hidden = true;
+  return doing("Looking for the rows", async () => {
+    const told = await ask("rows", typed());
+    const place = told.of_pages.indexOf(page());
+    found[ROWS] = told.elements?.[place] ?? [];
+    mark();
+    if (!told.rule) {
+      showFields();
+      return told.select ? `${told.why}; choose a new field of each row, and point at its value in one of them` : told.why;
+    }
+    useRule(told);
+    showResults("Rows of all pages", results.rowsOfPages(told.of_pages.map((page, at) => ({ page, rows: told.pages[at] })), urlOf));
+    await replaceMapping(draft.mapping, told.why);
+    return at("status").textContent;
+  });
+}
+
+/** Takes the rule over; fields that were not pointed at stay. */
+function useRule(told) {
+  const { mapping } = draft;
+  const before = rule();
+  const names = told.rule.fields.map((one) => one.name);
+  const kept = (before?.fields ?? []).filter((one) => !names.includes(one.name));
+  const isKept = before?.key?.some((name) => kept.some((one) => one.name === name));
+  const next = { ...before, ...told.rule, fields: [...told.rule.fields, ...kept], key: isKept ? before.key : told.rule.key };
+  if (Array.isArray(mapping.rows)) mapping.rows[0] = next;
+  else mapping.rows = next;
+  if ((mapping.url_patterns ?? []).every((pattern) => !pattern.pattern) && told.url_patterns?.length) mapping.url_patterns = told.url_patterns;
+  if (!mapping.url_parsers?.length && told.url_parsers?.length) mapping.url_parsers = told.url_parsers;
+}
+
 function findCandidates() {
   const name = field();
+  if (isOfRows(name)) return findRows();
   const has = (draft.said[name] ?? []).some((one) => one.right.length || one.wrong.length || one.absent);
   if (!has) {
     at("candidates").hidden = true;

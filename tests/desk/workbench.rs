@@ -9,4 +9,5 @@ mod jobs;
 mod kinds;
 mod pointing;
 mod repairing;
+mod rows;
 mod saving;

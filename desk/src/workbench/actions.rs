@@ -12,7 +12,7 @@ use super::Workbench;
 use super::adding::{self, From};
 use super::drafts::{Draft, DraftPage};
 use super::hands::GoldenCase;
-use super::job::{Order, Pointed, Work};
+use super::job::{Order, Pointed, ROWS, Work};
 use super::mappings::{Checked, NotSaved, SavedFile};
 use super::trial;
 use crate::answer::{Problem, Shown, json as json_answer};
@@ -66,6 +66,7 @@ async fn answer(
         "check" => Ok(state(bench, draft).await),
         "candidates" => candidates(bench, &draft, &asked.field).await,
         "learn" => learn(bench, &draft).await,
+        "rows" => rows(bench, &draft).await,
         "trial" => try_on_pages(bench, &draft).await,
         "trace" => trace(bench, &draft, asked.page).await,
         "repair" => repair(bench, &draft).await,
@@ -207,6 +208,26 @@ async fn learn(bench: &Workbench, draft: &Draft) -> Result<Value, Problem> {
     };
     let learned = run(bench, draft, &pages, work).await?;
     Ok(with_difference(draft, learned))
+}
+
+/// The rows that were pointed at, with the rule that reads them.
+async fn rows(bench: &Workbench, draft: &Draft) -> Result<Value, Problem> {
+    let pages = present(draft);
+    let said = draft.said.keys().filter(|name| name.starts_with(ROWS));
+    let said = said.map(|name| (name.clone(), placed(draft.said.get(name), &pages)));
+    let name = draft.mapping["name"].as_str().unwrap_or("learned");
+    let of_rule = [&draft.mapping["rows"], &draft.mapping["rows"][0]];
+    let dataset = of_rule
+        .into_iter()
+        .find_map(|rule| rule["dataset"].as_str());
+    let work = Work::Rows {
+        name: name.to_owned(),
+        dataset: dataset.unwrap_or(name).to_owned(),
+        said: said.collect(),
+    };
+    let mut told = run(bench, draft, &pages, work).await?;
+    told["of_pages"] = numbers(&pages).into();
+    Ok(told)
 }
 
 async fn repair(bench: &Workbench, draft: &Draft) -> Result<Value, Problem> {
@@ -374,6 +395,7 @@ async fn keep_case(
         body,
         fields: read["fields"].as_object().cloned().unwrap_or_default(),
         links: links.collect(),
+        rows: read["rows"].as_array().cloned().unwrap_or_default(),
     };
     let path = bench.hands.keep_case(bench.folder.path(), case).await?;
     Ok(path.display().to_string())

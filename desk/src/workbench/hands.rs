@@ -27,6 +27,8 @@ pub struct GoldenCase {
     pub body: Vec<u8>,
     pub fields: Map<String, Value>,
     pub links: Vec<String>,
+    /// Of each rule of rows `{"dataset", "rows": [{FIELD: VALUE}]}`.
+    pub rows: Vec<Value>,
 }
 
 /// See the module.

@@ -12,6 +12,7 @@ mod nodes;
 mod parent;
 mod reading;
 mod repairing;
+mod rows;
 
 use std::collections::BTreeMap;
 
@@ -77,9 +78,19 @@ pub enum Work {
         name: String,
         said: BTreeMap<String, Vec<Pointed>>,
     },
+    /// The rows that were pointed at, and what was pointed at in them.
+    Rows {
+        name: String,
+        dataset: String,
+        said: BTreeMap<String, Vec<Pointed>>,
+    },
     /// The fields of a mapping that read no longer what is known.
     Repair { mapping: Value },
 }
+
+/// Under this name a draft has what was pointed at as rows; and, with a point and the name of a field after it, what was
+/// pointed at in rows. No field is called so.
+pub(super) const ROWS: &str = "#rows";
 
 /// What a person has said of a field on one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use serde_json::Value;
 use webfill_desk::workbench::hands::{FetchedPage, GoldenCase, Hands};
 use webfill_desk::workbench::job::{self, Decoded};
-use webfill_mapping::{Extraction, PageKind};
+use webfill_mapping::{Extraction, Listing, PageKind, Row};
 use webfill_reader::process::STACK_BYTES;
 use webfill_reader::{Limits, Report, Status};
 use webfill_startup::{ExitStatus, Fault};
@@ -87,6 +88,7 @@ fn keep(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
         mapping: Some(case.mapping),
         fields: case.fields,
         links: case.links,
+        listings: case.rows.iter().map(listing).collect(),
         ..Extraction::default()
     };
     let ending = match case.ending.as_str() {
@@ -104,6 +106,20 @@ fn keep(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
         extraction: &extraction,
     };
     case.keep()
+}
+
+/// As a job has read it.
+fn listing(read: &Value) -> Listing {
+    let rows = read["rows"].as_array().into_iter().flatten().enumerate();
+    let row = |(position, row): (usize, &Value)| Row {
+        position,
+        fields: row.as_object().cloned().unwrap_or_default(),
+    };
+    Listing {
+        dataset: read["dataset"].as_str().unwrap_or_default().to_owned(),
+        rows: rows.map(row).collect(),
+        ..Listing::default()
+    }
 }
 
 /// Does one job of the workbench: `webfill desk-job`.

@@ -10,7 +10,7 @@ use webfill_mapping::{PageKind, Source};
 use super::child::Page;
 use super::nodes::{innermost, numbered, path};
 use super::reading::{elements_of, engine, extract, shorten};
-use super::{MOST_PAGES, Pointed};
+use super::{MOST_PAGES, Pointed, ROWS};
 
 /// Candidates of a field that are tried: fewer than a command does, because somebody waits.
 const MOST_CANDIDATES: usize = 800;
@@ -71,7 +71,7 @@ pub(super) fn learn_all(
     pages: &[Page],
 ) -> Result<Value, String> {
     let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn).collect();
-    for (field, said) in said {
+    for (field, said) in said.iter().filter(|(field, _)| !field.starts_with(ROWS)) {
         say(field, said, pages, &mut to_learn);
     }
     for page in &mut to_learn {
@@ -109,7 +109,12 @@ fn learned(
 }
 
 /// Tells the learner what was pointed at. What cannot be used is told in words.
-fn say(field: &str, said: &[Pointed], pages: &[Page], to_learn: &mut [LearnPage]) -> Vec<String> {
+pub(super) fn say(
+    field: &str,
+    said: &[Pointed],
+    pages: &[Page],
+    to_learn: &mut [LearnPage],
+) -> Vec<String> {
     let mut notes = Vec::new();
     for pointed in said {
         let (Some(page), Some(learn)) = (pages.get(pointed.page), to_learn.get_mut(pointed.page))
@@ -141,7 +146,7 @@ fn say(field: &str, said: &[Pointed], pages: &[Page], to_learn: &mut [LearnPage]
     notes
 }
 
-fn path_of(document: &Document, number: usize) -> Result<String, String> {
+pub(super) fn path_of(document: &Document, number: usize) -> Result<String, String> {
     let Some(node) = numbered(document, number) else {
         return Err(format!("there is no element {number} on the page"));
     };

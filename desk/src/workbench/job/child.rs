@@ -10,7 +10,7 @@ use webfill_mapping::{Metadatum, PageInput, PageKind};
 use webfill_urls::Url;
 
 use super::{
-    Answer, MOST_BYTES, MOST_PAGES, Order, PageHead, Work, candidates, reading, repairing,
+    Answer, MOST_BYTES, MOST_PAGES, Order, PageHead, Work, candidates, reading, repairing, rows,
 };
 use crate::workbench::copy::{Bounds, Copy, copy, copy_of_text};
 
@@ -156,6 +156,11 @@ fn work(work: Work, pages: &[Page]) -> Result<Value, String> {
         Work::Trace { sources, mapping } => reading::trace(sources, &mapping, only()?),
         Work::Candidates { field, said } => candidates::candidates(&field, &said, pages),
         Work::Learn { name, said } => candidates::learn_all(&name, &said, pages),
+        Work::Rows {
+            name,
+            dataset,
+            said,
+        } => rows::rows(&name, &dataset, &said, pages),
         Work::Repair { mapping } => repairing::repair(&mapping, pages),
     }
 }

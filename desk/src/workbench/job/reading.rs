@@ -19,6 +19,7 @@ const PAGE_TIME: Duration = Duration::from_secs(20);
 const SHOWN_CHARS: usize = 600;
 const SHOWN_VALUES: usize = 50;
 const SHOWN_LINKS: usize = 200;
+const SHOWN_ROWS: usize = 200;
 
 /// Fields and links of each page, by one mapping of a set.
 pub(super) fn read(
@@ -42,6 +43,7 @@ fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -
     match extract(engine, index, page) {
         Err(why) => json!({"url": page.url.as_str(), "used": used, "error": why}),
         Ok(extraction) => {
+            let rows = rows_of(&extraction, is_whole);
             let mut fields = extraction.fields;
             if !is_whole {
                 fields.iter_mut().for_each(|(_, value)| shorten(value));
@@ -56,6 +58,7 @@ fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -
                 "url": page.url.as_str(),
                 "used": used,
                 "fields": fields,
+                "rows": rows,
                 "links": links.collect::<Vec<Value>>(),
                 "link_count": extraction.links.len(),
                 "truncated": extraction.truncated,
@@ -63,6 +66,24 @@ fn read_one(engine: &Engine, index: MappingIndex, is_whole: bool, page: &Page) -
             })
         }
     }
+}
+
+/// The rows of each rule, as golden cases have them; for people not all of them, with their count.
+pub(super) fn rows_of(extraction: &Extraction, is_whole: bool) -> Value {
+    let rules = extraction.listings.iter().map(|listing| {
+        let mut told = listing.json();
+        if !is_whole {
+            told["count"] = listing.rows.len().into();
+            let rows = told["rows"].as_array_mut().into_iter().flatten();
+            rows.flat_map(|row| row.as_object_mut().into_iter().flatten())
+                .for_each(|(_, value)| shorten(value));
+            if let Some(rows) = told["rows"].as_array_mut() {
+                rows.truncate(SHOWN_ROWS);
+            }
+        }
+        told
+    });
+    rules.collect()
 }
 
 /// The values of several fields of one mapping on a page.

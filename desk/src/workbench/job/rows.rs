@@ -1,0 +1,135 @@
+//! Rows that were pointed at: which elements of the pages they are, and their fields.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use webfill_learn::{
+    KnownRow, LearnedMapping, Limits, Page as LearnPage, RowsTask, Task, learn_rows, select_rows,
+};
+use webfill_mapping::Source;
+
+use super::candidates::say;
+use super::child::Page;
+use super::nodes::{numbered, path};
+use super::reading::{engine, extract, rows_of};
+use super::{MOST_PAGES, Pointed, ROWS};
+
+/// Elements that are taken of what was pointed at as rows on one page.
+const MOST_POINTED: usize = 50;
+
+/// What selects the rows, the elements that they are, and the rule with the fields that were pointed at in them.
+pub(super) fn rows(
+    name: &str,
+    dataset: &str,
+    said: &BTreeMap<String, Vec<Pointed>>,
+    pages: &[Page],
+) -> Result<Value, String> {
+    let mut to_learn: Vec<LearnPage> = pages.iter().map(Page::to_learn).collect();
+    let mut notes = Vec::new();
+    for page in &mut to_learn {
+        page.known.clear();
+    }
+    for (key, said) in said {
+        if let Some(field) = key
+            .strip_prefix(ROWS)
+            .and_then(|rest| rest.strip_prefix('.'))
+        {
+            notes.extend(say(field, said, pages, &mut to_learn));
+        }
+    }
+    let pointed = said.get(ROWS).map(Vec::as_slice).unwrap_or_default();
+    let known = known(pointed, pages, &mut notes);
+    if known.iter().flatten().count() < 2 {
+        return Ok(json!({
+            "why": "point at two rows at least: at the elements themselves, or at something in each",
+            "notes": notes,
+        }));
+    }
+    let Some(selected) = select_rows(&to_learn, &known) else {
+        let why =
+            "what was pointed at does not stand side by side: point at the same part of two rows";
+        return Ok(json!({"why": why, "notes": notes}));
+    };
+    let count: usize = selected.elements.iter().map(Vec::len).sum();
+    let mut told = json!({
+        "select": selected.select,
+        "elements": selected.elements,
+        "notes": notes,
+        "why": format!("{count} rows, found by {}", selected.anchor),
+    });
+    if to_learn.iter().all(|page| page.said.is_empty()) {
+        return Ok(told);
+    }
+    let learned = learned(name, dataset, &to_learn, &known)?;
+    let Some(mapping) = learned else {
+        told["why"] = "nothing was found that reads these values in the rows".into();
+        return Ok(told);
+    };
+    told["rule"] = mapping.mapping["rows"].clone();
+    told["url_patterns"] = mapping.mapping["url_patterns"].clone();
+    told["url_parsers"] = mapping.mapping["url_parsers"].clone();
+    told["fields"] = json!(mapping.fields);
+    told["pages"] = read(&mapping.mapping, name, pages)?;
+    Ok(told)
+}
+
+/// The rows that were pointed at, page by page.
+fn known(pointed: &[Pointed], pages: &[Page], notes: &mut Vec<String>) -> Vec<Vec<KnownRow>> {
+    let mut known: Vec<Vec<KnownRow>> = vec![Vec::new(); pages.len()];
+    for pointed in pointed {
+        let (Some(page), Some(rows)) = (pages.get(pointed.page), known.get_mut(pointed.page))
+        else {
+            continue;
+        };
+        let document = page.document();
+        for &number in pointed.right.iter().take(MOST_POINTED) {
+            match numbered(&document, number) {
+                Some(node) => rows.push(KnownRow {
+                    nodes: vec![path(node)],
+                    ..KnownRow::default()
+                }),
+                None => notes.push(format!("there is no element {number} on the page")),
+            }
+        }
+    }
+    known
+}
+
+fn learned(
+    name: &str,
+    dataset: &str,
+    pages: &[LearnPage],
+    known: &[Vec<KnownRow>],
+) -> Result<Option<LearnedMapping>, String> {
+    let task = RowsTask {
+        task: Task {
+            name: name.to_owned(),
+            fields: Vec::new(),
+            limits: Limits {
+                pages: MOST_PAGES,
+                ..Limits::default()
+            },
+        },
+        dataset: dataset.to_owned(),
+    };
+    let learned = learn_rows(pages, known, &[], &[], &task).map_err(|error| error.to_string())?;
+    let most = |mapping: &LearnedMapping| mapping.rows.as_ref().map_or(0, |rows| rows.matched);
+    Ok(learned.mappings.into_iter().max_by_key(most))
+}
+
+/// The rows of all pages, for people.
+fn read(mapping: &Value, name: &str, pages: &[Page]) -> Result<Value, String> {
+    let source = Source {
+        name: name.to_owned(),
+        text: mapping.to_string(),
+    };
+    let name = mapping["name"].as_str().unwrap_or_default();
+    let (engine, index) = engine(vec![source], name)?;
+    let read = pages
+        .iter()
+        .map(|page| match extract(&engine, index, page) {
+            Ok(extraction) => rows_of(&extraction, false),
+            Err(_) => json!([]),
+        });
+    Ok(read.collect())
+}
