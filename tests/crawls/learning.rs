@@ -4,6 +4,7 @@
 mod bounds;
 mod made_site;
 mod repairing;
+mod rows;
 mod saying;
 
 use std::time::Duration;
