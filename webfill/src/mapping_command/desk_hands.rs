@@ -111,8 +111,13 @@ fn keep(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
 /// As a job has read it.
 fn listing(read: &Value) -> Listing {
     let rows = read["rows"].as_array().into_iter().flatten().enumerate();
+    let links = |position: usize| {
+        let links = read["links"][position].as_array().into_iter().flatten();
+        links.filter_map(|link| link.as_str().map(str::to_owned)).collect()
+    };
     let row = |(position, row): (usize, &Value)| Row {
         position,
+        links: links(position),
         fields: row.as_object().cloned().unwrap_or_default(),
     };
     Listing {
