@@ -18,8 +18,11 @@ fn epoch_in(wait: Duration) -> String {
     (now.expect("it is later than 1970").as_secs() + wait.as_secs() + 1).to_string()
 }
 
-/// Refusals that name a time, by the host that sends them.
-fn refusals() -> Vec<(&'static str, fn() -> Page)> {
+/// A host, and the page by which it refuses.
+type Refusal = (&'static str, fn() -> Page);
+
+/// Refusals that name a time.
+fn refusals() -> Vec<Refusal> {
     vec![
         ("s403", || status(403).header("retry-after", "3")),
         ("s403-spent", || {

@@ -113,7 +113,9 @@ fn listing(read: &Value) -> Listing {
     let rows = read["rows"].as_array().into_iter().flatten().enumerate();
     let links = |position: usize| {
         let links = read["links"][position].as_array().into_iter().flatten();
-        links.filter_map(|link| link.as_str().map(str::to_owned)).collect()
+        links
+            .filter_map(|link| link.as_str().map(str::to_owned))
+            .collect()
     };
     let row = |(position, row): (usize, &Value)| Row {
         position,
