@@ -78,10 +78,10 @@ check: ## Format, lints, documentation, licences and advisories of dependencies
 
 fuzz: ## Feed every reader of foreign input hostile input; TIME=120 seconds each, TARGETS="urls pages"
 	@deploy/install-build-deps.sh
-	TIME="$(TIME)" TARGETS="$(TARGETS)" fuzz/run.sh
+	TIME="$(TIME)" TARGETS="$(TARGETS)" tests/fuzz/run.sh
 
 # SIZE=small takes the debug build and a tenth of the work: to see that no limit is broken by a factor.
 bench: ## Measure speed and memory, each figure beside what it is measured against
 	@deploy/install-build-deps.sh --bench
 	@deploy/install-mongod.sh >/dev/null
-	BENCH_SIZE="$(SIZE)" bench/run.sh
+	BENCH_SIZE="$(SIZE)" tests/bench/run.sh

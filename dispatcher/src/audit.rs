@@ -9,7 +9,7 @@
 mod deed;
 
 use serde_json::{Map, Value, json};
-use webfill_startup::log::audit::AuditFile;
+use webfill_service::log::audit::AuditFile;
 use webfill_store::iso_time;
 
 pub(crate) use self::deed::Deed;

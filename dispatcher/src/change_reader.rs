@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{Store, StoreError, StoreUri};
 
 use crate::core::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion, Core};

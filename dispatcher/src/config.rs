@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use webfill_desk::DeskSetup;
-use webfill_http::{HttpFiles, Protection};
-use webfill_startup::disk::Disks;
-use webfill_startup::log::audit::AuditFile;
+use webfill_service::disk::Disks;
+use webfill_service::http::{HttpFiles, Protection};
+use webfill_service::log::audit::AuditFile;
 use webfill_store::{MappingRules, RetentionConfig, StoreUri};
 use webfill_urls::DroppedParameters;
 use webfill_wire::keys::ServerKeys;

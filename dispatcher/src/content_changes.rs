@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use webfill_changes::Look;
-use webfill_startup::Fault;
-use webfill_startup::signals::{self, Asked};
+use webfill_service::Fault;
+use webfill_service::signals::{self, Asked};
 use webfill_store::{
     Change, Cursor, ExportError, ExportFilter, JudgedTo, Judgement, Store, StoreError, StoreUri,
     iso_time,

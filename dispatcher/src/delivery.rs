@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use webfill_notices::{Courier, Ended};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use crate::core::Core;
 use crate::feeders::FeederSetup;

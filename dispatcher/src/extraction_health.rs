@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use webfill_notices::Standing;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreError, StoreUri};
 
 use crate::firehose::Notices;

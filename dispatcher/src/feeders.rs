@@ -9,8 +9,8 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use webfill_notices::Permissions;
-use webfill_startup::child::{self, BackOff};
-use webfill_startup::{ExitStatus as Code, Fault};
+use webfill_service::child::{self, BackOff};
+use webfill_service::{ExitStatus as Code, Fault};
 
 use crate::core::FeederOrder;
 use crate::watch_sources::WatchSources;

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::mpsc;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{ExportError, Store, StoreError, StoreUri, page_id};
 use webfill_wire::socket::{Outbox, SocketName};
 

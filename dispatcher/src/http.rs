@@ -1,7 +1,7 @@
 //! Requests by HTTP: the same JSON as on the control socket, for clients without ZeroMQ.
 //!
 //! HTTP requests carry no keys: beyond loopback the server listens only with TLS and tokens
-//! ([`webfill_http`]). To keep foreign pages in a browser out, it refuses any `Origin` header, bodies whose
+//! ([`webfill_service::http`]). To keep foreign pages in a browser out, it refuses any `Origin` header, bodies whose
 //! type is not JSON and, where no token is asked for, `Host` names that are not this machine's. One thread serves all connections; it only
 //! reads and waits, and the dispatcher's loop carries the requests out.
 //!
@@ -26,9 +26,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
 use webfill_desk::{Desk, DeskSetup};
-use webfill_http::body::MOST_LARGE;
-use webfill_http::{Answering, InForce, PERIOD, Peer, WrongTokens, note_known_client};
-use webfill_startup::Fault;
+use webfill_service::Fault;
+use webfill_service::http::body::MOST_LARGE;
+use webfill_service::http::{Answering, InForce, PERIOD, Peer, WrongTokens, note_known_client};
 use webfill_wire::RefusalLog;
 use webfill_wire::keys::Rights;
 
@@ -76,7 +76,7 @@ pub(crate) fn start(
         refusals: Mutex::default(),
     });
     let advice = "choose another --http ADDRESS:PORT, or `--http off`";
-    webfill_http::start(address, advice, protection, service)
+    webfill_service::http::start(address, advice, protection, service)
 }
 
 impl Answering for Service {

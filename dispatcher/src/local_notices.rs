@@ -12,7 +12,7 @@ use webfill_api::{About, NoticeTime, Watch, WatchRun};
 use webfill_notices::{
     Courier, Ended, Facts, Permissions, ReadChanges, Standing, Told, Verdict, compose, wait_ms,
 };
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use crate::frontier::open_file;
 use crate::frontier::outbox::{self, TargetKey};

@@ -1,6 +1,6 @@
 //! What a dispatcher tells Prometheus. The loop publishes what it knows once a second ([`Metrics::publish`]);
 //! what is in the frontier's file is counted by a thread of its own ([`census`]). Who asks gets what was
-//! published last, on a third thread ([`webfill_metrics::serve`]), so a scrape holds nobody up.
+//! published last, on a third thread ([`webfill_service::metrics::serve`]), so a scrape holds nobody up.
 
 mod census;
 mod page;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_wire::figures::Histogram;
 use webfill_wire::socket::Traffic;
 
@@ -73,7 +73,7 @@ impl Metrics {
             census: Mutex::default(),
         });
         let served = Arc::clone(&shared);
-        webfill_metrics::serve(address, "metrics.dispatcher", move || served.page())?;
+        webfill_service::metrics::serve(address, "metrics.dispatcher", move || served.page())?;
         Ok(Some(Metrics {
             shared,
             next: Instant::now(),

@@ -5,8 +5,8 @@
 use std::sync::{Arc, mpsc};
 
 use serde_json::{Value, json};
-use webfill_http::Protection;
-use webfill_startup::Fault;
+use webfill_service::Fault;
+use webfill_service::http::Protection;
 use webfill_store::MappingRules;
 
 use crate::excluded_sites::ExcludedSites;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use webfill_api::Refusal;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_wire::RefusalLog;
 use webfill_wire::socket::Peer;
 

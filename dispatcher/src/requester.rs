@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use webfill_startup::journey::JOURNEY;
+use webfill_service::journey::JOURNEY;
 use webfill_wire::keys::{Entry, Rights};
 
 use webfill_wire::socket::Peer;

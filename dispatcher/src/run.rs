@@ -15,13 +15,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use webfill_changes::Look;
-use webfill_http::InForce;
-use webfill_metrics::Probe;
 use webfill_notices::Ended;
-use webfill_startup::disk::Disks;
-use webfill_startup::service_manager::ServiceManager;
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::disk::Disks;
+use webfill_service::http::InForce;
+use webfill_service::metrics::Probe;
+use webfill_service::service_manager::ServiceManager;
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault};
 use webfill_wire::codec;
 use webfill_wire::socket::{Arrived, Outbox, Sockets};
 
@@ -121,9 +121,11 @@ pub fn run(
     }
     if let Some(address) = setup.probes {
         let health = health.clone();
-        webfill_metrics::serve_probes(address, "probes.dispatcher", move |probe| match probe {
-            Probe::Health => health.faults(),
-            Probe::Readiness => health.unreadiness(),
+        webfill_service::metrics::serve_probes(address, "probes.dispatcher", move |probe| {
+            match probe {
+                Probe::Health => health.faults(),
+                Probe::Readiness => health.unreadiness(),
+            }
         })?;
     }
     let mut metrics = Metrics::start(&setup, health.clone(), clock)?;
@@ -207,7 +209,7 @@ pub fn run(
     tell_of_quiet(&process.core, &setup.state, clock.now_ms());
     // The first turn may take a moment: nobody who has read the line is told that nothing is open.
     process.note_turn(process.clock.now_ms());
-    webfill_startup::say!("ready");
+    webfill_service::say!("ready");
     process.service_manager.ready();
     let ended = process.run_until_ended(&arrived);
     process.service_manager.stops();

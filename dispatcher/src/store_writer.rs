@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{
     ApplyPage, Crawl, CrawlId, MappingRules, Page, RecordState, Save, SiteState, Store, StoreError,
 };

@@ -1,7 +1,7 @@
 //! The claim of `webfill crawl` to its crawl, as its supervisor sees it. While the claim is not renewed, another
 //! process may take the crawl over, so nothing is requested.
 
-use webfill_startup::claim_file::ClaimFile;
+use webfill_service::claim_file::ClaimFile;
 
 /// Why nothing is requested, in words.
 const LAPSED: &str = "the claim to the crawl is not renewed: webfill crawl stands still, or does not reach the store";

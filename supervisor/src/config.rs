@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use webfill_startup::claim_file::ClaimFile;
-use webfill_startup::disk::Disks;
+use webfill_service::claim_file::ClaimFile;
+use webfill_service::disk::Disks;
 use webfill_wire::Lane;
 use webfill_wire::keys::ClientKeys;
 

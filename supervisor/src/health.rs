@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_metrics::Probe;
+use webfill_service::metrics::Probe;
 
 /// The loop checks ten times a second. One that has not for so long is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
@@ -33,9 +33,10 @@ impl Health {
     /// Answers probes from now on. What cannot be probed crawls all the same.
     pub(crate) fn serve(&self, address: SocketAddr) {
         let health = self.clone();
-        let serving = webfill_metrics::serve_probes(address, "probes.supervisor", move |probe| {
-            health.faults(probe, Instant::now())
-        });
+        let serving =
+            webfill_service::metrics::serve_probes(address, "probes.supervisor", move |probe| {
+                health.faults(probe, Instant::now())
+            });
         if let Err(fault) = serving {
             tracing::error!(event = "probes_not_served", error = %fault, "no probes are answered");
         }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use webfill_metrics::{
+use webfill_service::Fault;
+use webfill_service::metrics::{
     Exposition, Watched, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
     add_processes, add_starts,
 };
-use webfill_startup::Fault;
 use webfill_wire::Outcome;
 use webfill_wire::figures::{WorkerFigures, WorkerTotals};
 use webfill_wire::socket::Traffic;
@@ -123,7 +123,7 @@ fn serve(
         let told = Arc::clone(&served.lock().unwrap_or_else(PoisonError::into_inner));
         told.page(&machine)
     };
-    webfill_metrics::serve(address, "metrics.supervisor", page)?;
+    webfill_service::metrics::serve(address, "metrics.supervisor", page)?;
     Ok(published)
 }
 

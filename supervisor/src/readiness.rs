@@ -44,12 +44,12 @@ impl Readiness {
             News::Nothing => {}
             News::Ready => {
                 tracing::info!(event = "ready", "ready");
-                webfill_startup::say!("ready");
+                webfill_service::say!("ready");
             }
             News::Waiting => {
                 let reason = waits_for.unwrap_or_default();
                 tracing::warn!(event = "waiting", reason, "not ready yet");
-                webfill_startup::say!("waiting: {reason}");
+                webfill_service::say!("waiting: {reason}");
             }
         }
     }

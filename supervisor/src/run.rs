@@ -9,10 +9,10 @@ mod telling;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use webfill_startup::boot_clock::boot_ms;
-use webfill_startup::service_manager::ServiceManager;
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::boot_clock::boot_ms;
+use webfill_service::service_manager::ServiceManager;
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault};
 use webfill_wire::codec::{self, CodecError, OLDEST_VERSION};
 use webfill_wire::figures;
 use webfill_wire::greeting::{self, Refusal, Versions};

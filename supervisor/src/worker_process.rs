@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use webfill_startup::child::{self, BackOff};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::child::{self, BackOff};
+use webfill_service::{ExitStatus, Fault};
 use webfill_wire::socket::SocketName;
 
 /// The name of the socket to worker 0; the other workers' sockets follow.

@@ -277,7 +277,7 @@ fn a_crawl_of_an_older_version_goes_on_with_its_records() {
     let seeds = || crawl(&work, &web).arg("--seeds").arg(&people);
     let limited = seeds().args(["--dataset", "unnamed", "--max-pages", "5"]);
     limited.finish().expect(12);
-    let store = include_str!("../../store/src/sqlite/schema/frozen/v4.sql");
+    let store = include_str!("../../crates/store/src/sqlite/schema/frozen/v4.sql");
     make_older(&work.path("store.db"), store, 4, OLDER_KEYS);
     let frontier = include_str!("../../dispatcher/src/frontier/schema/frozen/v3.sql");
     make_older(&work.path("state/dispatcher.db"), frontier, 3, OLDER_NAMES);

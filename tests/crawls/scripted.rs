@@ -316,7 +316,7 @@ fn what_is_kept_of_a_page_is_what_the_browser_has_shown() {
     assert_eq!((kept(1), kept(0)), (2, 0));
 }
 
-/// `bench/run.sh scripts` prints its figures.
+/// `tests/bench/run.sh scripts` prints its figures.
 #[needs(chromium)]
 #[test]
 fn of_twenty_sites_only_the_six_that_scripts_make_are_rendered() {

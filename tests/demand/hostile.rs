@@ -1,5 +1,5 @@
 //! Clients that send more than anybody can answer, read nothing, or send what they may not: whoever else asks
-//! is answered, and the dispatcher's memory stays bounded. `bench/run.sh hostile` does it at length.
+//! is answered, and the dispatcher's memory stays bounded. `tests/bench/run.sh hostile` does it at length.
 
 use std::fs;
 use std::time::{Duration, Instant};

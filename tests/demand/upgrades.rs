@@ -100,7 +100,7 @@ fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
 
 /// The frozen frame of a greeting, with these versions in it.
 pub(crate) fn greeting(oldest: u8, newest: u8) -> Vec<u8> {
-    let frozen = include_str!("../../wire/tests/frozen/greeting.txt");
+    let frozen = include_str!("../../crates/wire/tests/frozen/greeting.txt");
     let line = frozen
         .lines()
         .find_map(|line| line.strip_prefix("Greeting "));

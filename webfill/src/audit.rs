@@ -9,8 +9,8 @@ use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use serde_json::Value;
-use webfill_startup::log::audit::{audit_files, desk_audit_file};
-use webfill_startup::{ExitStatus, Fault, terminal};
+use webfill_service::log::audit::{audit_files, desk_audit_file};
+use webfill_service::{ExitStatus, Fault, terminal};
 use webfill_store::parse_iso_time;
 
 use crate::changes::since;

@@ -10,9 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use webfill_dispatcher::frontier::{FILE_NAME, Frontier};
-use webfill_startup::last_backup::note_backup;
-use webfill_startup::state::no_folder;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::last_backup::note_backup;
+use webfill_service::state::no_folder;
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::StoreUri;
 
 use self::rotation::Rotation;
@@ -84,7 +84,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
     }
     if let Err(error) = note_backup(&sources.state, begun_ms) {
         let state = sources.state.display();
-        webfill_startup::say!(
+        webfill_service::say!(
             "webfill: the backup is complete, but its time cannot be noted in {state}: {error}"
         );
     }
@@ -140,7 +140,7 @@ fn require(uri: &StoreUri) -> Result<(), Fault> {
 fn back_up_store(what: &str, store: &StoreUri, folder: &Path) -> Result<(), Fault> {
     match webfill_store::back_up(store, folder).map_err(Fault::error)? {
         Some(copy) => tell(copy.display())?,
-        None => webfill_startup::say!(
+        None => webfill_service::say!(
             "webfill: the {what} {store} is not copied: back it up with mongodump after this"
         ),
     }

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{Change, ChangeFilter, StoreUri, iso_time, open_existing, parse_iso_time};
 
 use crate::cli::duration;
@@ -106,7 +106,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
             }
             Err(error) if options.follow && error.is_retry() => {
                 if told.is_none_or(|told| told.elapsed() > REPORT_EVERY) {
-                    webfill_startup::say!("webfill: {error}, waiting for it");
+                    webfill_service::say!("webfill: {error}, waiting for it");
                     told = Some(Instant::now());
                 }
             }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use webfill_startup::ExitStatus;
+use webfill_service::ExitStatus;
 use webfill_store::DatasetName;
 use webfill_wire::{Follow, Lane};
 
@@ -326,11 +326,11 @@ pub fn tell_usage(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            webfill_startup::say!("{}", error.to_string().trim_end());
+            webfill_service::say!("{}", error.to_string().trim_end());
             ExitCode::from(ExitStatus::Usage.code())
         }
         _ => {
-            webfill_startup::say!("webfill: {}", usage_sentence(error));
+            webfill_service::say!("webfill: {}", usage_sentence(error));
             ExitCode::from(ExitStatus::Usage.code())
         }
     }

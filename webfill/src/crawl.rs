@@ -30,9 +30,9 @@ use webfill_dispatcher::Endpoints;
 use webfill_dispatcher::excluded_sites::ExcludedSites;
 use webfill_dispatcher::local_crawl::{ChosenDataset, LocalRequest};
 use webfill_dispatcher::scope::Scope;
-use webfill_startup::signals;
-use webfill_startup::state::{StateFolder, socket_folder};
-use webfill_startup::{ExitStatus, Fault, log};
+use webfill_service::signals;
+use webfill_service::state::{StateFolder, socket_folder};
+use webfill_service::{ExitStatus, Fault, log};
 use webfill_store::{CrawlId, Dataset, DatasetName, RecordCounts, Store, StoreError};
 
 use crate::cli::{CrawlOptions, ProgressStyle, SummaryFormat};
@@ -73,7 +73,7 @@ pub fn run(options: CrawlOptions) -> Result<ExitStatus, Fault> {
         SummaryFormat::Human => tell(summary.text().trim_end())?,
     }
     if let Some(reason) = failed {
-        webfill_startup::say!("webfill: {reason} (--fail-on)");
+        webfill_service::say!("webfill: {reason} (--fail-on)");
     }
     Ok(status)
 }
@@ -438,7 +438,7 @@ impl Crawl {
         let has_records = self.seeds.as_ref().is_some_and(Seeds::may_have_records);
         let is_told = has_records && self.options.progress != ProgressStyle::None;
         if is_told && matches!(self.dataset_name, NamedDataset::OfPipe(_)) {
-            webfill_startup::say!(
+            webfill_service::say!(
                 "webfill: records from a pipe are in the dataset `{name}`; --dataset NAME puts them into another"
             );
         }

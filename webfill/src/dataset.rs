@@ -5,7 +5,7 @@ mod name;
 use std::sync::Arc;
 
 use clap::Args;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{Dataset, DatasetSource, StoreError, StoreUri, WriteBack};
 
 pub use name::NamedDataset;

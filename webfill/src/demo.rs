@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{ExportFilter, ExportKind};
 
 use crate::cli::{Cli, Command, CrawlOptions, DemoOptions};

@@ -9,9 +9,9 @@ use clap::Args;
 use hyper::Request;
 use hyper::body::Incoming;
 use webfill_desk::{Desk, DeskSetup, entrance};
-use webfill_http::{Answer, Answering, HttpFiles, InForce, Peer};
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::http::{Answer, Answering, HttpFiles, InForce, Peer};
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{StoreUri, open_existing};
 
 use crate::keys::KeyFolder;
@@ -62,9 +62,9 @@ pub fn run(options: &DeskOptions) -> Result<ExitStatus, Fault> {
     let desk = Desk::new(setup, None, protection.clone())?;
     let advice = "choose another --listen ADDRESS:PORT";
     let alone = Arc::new(Alone(desk));
-    let address = webfill_http::start(options.listen, advice, protection.clone(), alone)?;
-    webfill_startup::say!("the desk is at {scheme}://{address}/desk/");
-    webfill_startup::say!("ready");
+    let address = webfill_service::http::start(options.listen, advice, protection.clone(), alone)?;
+    webfill_service::say!("the desk is at {scheme}://{address}/desk/");
+    webfill_service::say!("ready");
     while signals::asked() == Asked::Nothing {
         std::thread::sleep(LOOK_EVERY);
         if signals::take_reload() {
@@ -116,7 +116,7 @@ fn check(store: &StoreUri) -> Result<(), Fault> {
 fn read_again(files: &HttpFiles, protection: &InForce) {
     match files.read() {
         Ok(read) => protection.replace(read),
-        Err(fault) => webfill_startup::say!("webfill: the reload has changed nothing: {fault}"),
+        Err(fault) => webfill_service::say!("webfill: the reload has changed nothing: {fault}"),
     }
 }
 

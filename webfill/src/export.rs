@@ -26,7 +26,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde_json::Value;
-use webfill_startup::{ExitStatus, Fault, signals, terminal};
+use webfill_service::{ExitStatus, Fault, signals, terminal};
 use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreUri, open_existing};
 
 use crate::cli::{ExportFormat, ExportOptions, ExportWhat};
@@ -128,7 +128,7 @@ fn tell_of_nothing(wanted: &Wanted, uri: &StoreUri) {
         ExportWhat::Pages => "pages",
         ExportWhat::Changes => "changes",
     };
-    webfill_startup::say!("webfill: {uri} has no {what} of {}", named.join(" and "));
+    webfill_service::say!("webfill: {uri} has no {what} of {}", named.join(" and "));
 }
 
 /// Refuses flags that do not go together.

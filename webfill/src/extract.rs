@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use webfill_mapping::MappingSet;
-use webfill_startup::signals;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::signals;
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, open_existing_with_bodies};
 use webfill_worker::{PageReader, RulesOfSet};
 

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use webfill_api::CrawlSpec;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{DatasetName, Store};
 
 use crate::summary::{BrokenSeeds, RepeatedSeeds};

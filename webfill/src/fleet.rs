@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use webfill_startup::child::{self, BackOff};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::child::{self, BackOff};
+use webfill_service::{ExitStatus, Fault};
 
 /// How long a process may take to become ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 use webfill_health::{Alarm, MappingHealth};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{HealthState, Store, StoreError, StoreUri, open_existing};
 
 use crate::demand::table::{table, visible};

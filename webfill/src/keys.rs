@@ -15,7 +15,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 pub use webfill_wire::keys::read_key_file;
 use webfill_wire::keys::{
     AllowList, ClientKeys, KeyPair, PublicKey, Role, RotationFiles, SecretKey, ServerKeys,

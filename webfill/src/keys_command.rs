@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_wire::keys::{Entry, HEADING, KeyPair, PublicKey, Rights, Role, is_name, parse};
 use webfill_wire::socket::new_key_pair;
 
@@ -164,7 +164,7 @@ fn make(
     create(&secret_file, &secret, 0o400)?;
     create(&public_file, &format!("{}\n", keys.public), 0o444)?;
     match owner {
-        Owner::Dispatcher if is_next => webfill_startup::say!(
+        Owner::Dispatcher if is_next => webfill_service::say!(
             "copy {} to the folder of keys of every supervisor and client; then, here, `webfill keys rotate`, and restart the dispatcher",
             public_file.display()
         ),
@@ -176,7 +176,7 @@ fn make(
             if let Some(trusted) = trusted {
                 trust(folder, trusted)?;
             }
-            webfill_startup::say!(
+            webfill_service::say!(
                 "on the dispatcher's machine, let it in: webfill keys add {} NAME '{}'",
                 owner.as_str(),
                 keys.public

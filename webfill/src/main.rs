@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use webfill_reader::NotingAllocator;
-use webfill_startup::{ExitStatus, Fault, child};
+use webfill_service::{ExitStatus, Fault, child};
 
 use crate::cli::{Cli, Command};
 
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(status) => ExitCode::from(status.code()),
         Err(fault) => {
-            webfill_startup::say!("webfill: {fault}");
+            webfill_service::say!("webfill: {fault}");
             ExitCode::from(fault.status.code())
         }
     }

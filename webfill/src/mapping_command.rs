@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use webfill_mapping::{Engine, Limits, MappingSet};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 pub use self::desk_hands::{DeskHands, desk_job};
 use self::row_warnings::Warning;

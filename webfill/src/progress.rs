@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
-use webfill_startup::terminal::printable;
+use webfill_service::terminal::printable;
 use webfill_store::RecordCounts;
 
 use crate::cli::ProgressStyle;
@@ -84,7 +84,7 @@ impl Progress {
             bar.set_position(done);
             bar.set_message(printable(&line));
         } else {
-            webfill_startup::say!("{line}");
+            webfill_service::say!("{line}");
             self.next_line = now + PLAIN_EVERY;
         }
     }
@@ -99,8 +99,8 @@ impl Progress {
     /// Prints a line, above the bar if there is one.
     pub fn say(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| webfill_startup::say!("{line}")),
-            None => webfill_startup::say!("{line}"),
+            Some(bar) => bar.suspend(|| webfill_service::say!("{line}")),
+            None => webfill_service::say!("{line}"),
         }
     }
 
@@ -190,7 +190,7 @@ impl FeedProgress {
             bar.set_message(printable(&self.line(tally)));
             bar.tick();
         } else if self.plain && now >= self.next_line {
-            webfill_startup::say!("{}", self.line(tally));
+            webfill_service::say!("{}", self.line(tally));
             self.next_line = now + FEED_EVERY;
         }
     }
@@ -198,8 +198,8 @@ impl FeedProgress {
     /// Prints a line of text that stays, above the bar.
     pub fn tell(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| webfill_startup::say!("{line}")),
-            None => webfill_startup::say!("{line}"),
+            Some(bar) => bar.suspend(|| webfill_service::say!("{line}")),
+            None => webfill_service::say!("{line}"),
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use toml::{Table, Value};
 use webfill_dispatcher::excluded_sites::ExcludedSites;
 use webfill_dispatcher::{ReadAgain, Reloaded};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_worker::RulesOfSet;
 
 use crate::cli::DispatcherOptions;

@@ -14,11 +14,11 @@ use toml::Table;
 use webfill_dispatcher::{
     ApplicationLimits, DispatcherConfig, RestTable, RetryTable, WatchSources, WatchesConfig,
 };
-use webfill_metrics::{MetricsConfig, ProbesConfig};
 use webfill_notices::NoticesConfig;
-use webfill_startup::Fault;
-use webfill_startup::disk::DiskConfig;
-use webfill_startup::log::LogConfig;
+use webfill_service::Fault;
+use webfill_service::disk::DiskConfig;
+use webfill_service::log::LogConfig;
+use webfill_service::metrics::{MetricsConfig, ProbesConfig};
 use webfill_store::{BodiesConfig, DatasetName, RetentionConfig, StoreUri};
 use webfill_supervisor::SupervisorConfig;
 use webfill_wire::Lane;
@@ -166,7 +166,7 @@ impl Settings {
             .create(true)
             .write(true)
             .truncate(true)
-            .mode(webfill_startup::state::PRIVATE)
+            .mode(webfill_service::state::PRIVATE)
             .open(path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| match error.kind() {

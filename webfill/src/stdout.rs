@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
-use webfill_startup::{Fault, terminal};
+use webfill_service::{Fault, terminal};
 
 /// Prints a text or JSON and a line break. If the reader has closed the pipe, as `head` does, this is not
 /// an error.

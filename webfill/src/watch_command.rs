@@ -6,7 +6,7 @@ mod local;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use crate::cli::{ProgressStyle, SummaryFormat};
 use crate::crawl;

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 mod exchange;
 mod file;

@@ -97,7 +97,7 @@ pub fn check(config: &BrowserConfig) -> Result<(), String> {
             config.command
         ));
     }
-    if config.sandbox && webfill_startup::is_root() {
+    if config.sandbox && webfill_service::is_root() {
         return Err(
             "Chromium's sandbox does not work for root: start webfill as another user, or, where \
              something else protects the machine from the pages' scripts, set browser.sandbox = false"

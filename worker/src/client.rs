@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::{Client, Proxy};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::Url;
 
 use crate::connections::IDLE;

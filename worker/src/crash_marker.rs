@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use webfill_startup::state::PRIVATE;
+use webfill_service::state::PRIVATE;
 
 /// The crash marker of one worker, in the folder of its supervisor's sockets.
 pub fn path(sockets: &Path, worker_index: u16) -> PathBuf {

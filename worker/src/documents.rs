@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use webfill_reader::{Metadata, Report, Status};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use crate::charset::{self, Kind};
 use crate::kept_body::{self, KeptBody};

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use webfill_startup::boot_clock::boot_ms;
+use webfill_service::boot_clock::boot_ms;
 use webfill_urls::Url;
 use webfill_wire::{RecallScope, Task};
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, mpsc};
 use tracing::Instrument;
 use webfill_mapping::MappingSet;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{Cache, Store};
 use webfill_urls::Url;
 use webfill_wire::{CrawlKey, Delivery, Feature, Lane, Task, TaskReturned};

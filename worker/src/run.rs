@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
 use tokio::time::MissedTickBehavior;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{Cache, Store, StoreError};
 use webfill_wire::socket::{Pattern, SocketName, SocketSpec, Sockets};
 

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::{Url, canonical, site};
 use webfill_wire::{AddressBounds, Delivery, Outcome, Task};
 

@@ -11,7 +11,7 @@ use reqwest::header::REFRESH;
 use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
-use webfill_startup::log::task_span;
+use webfill_service::log::task_span;
 use webfill_store::{Listing, RowLead, SampleText, Saved, Validators};
 use webfill_wire::{
     Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,

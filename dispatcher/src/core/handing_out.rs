@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use webfill_startup::journey::{self, JOURNEY};
+use webfill_service::journey::{self, JOURNEY};
 use webfill_wire::{CrawlKey, DispatcherToSupervisor, FEATURES_SINCE, SITE_SCRIPTS_SINCE, Task};
 
 use super::Core;

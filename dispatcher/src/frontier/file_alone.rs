@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result, params};
 use serde_json::Value;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::answers::TaskId;
 use super::stored_urls::shortened;

@@ -1,6 +1,6 @@
 //! The first steps of a URL in the log, for `webfill trace`: whether it was taken in.
 
-use webfill_startup::journey::JOURNEY;
+use webfill_service::journey::JOURNEY;
 use webfill_urls::Url;
 use webfill_wire::Reason;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
-use webfill_startup::state::PRIVATE;
+use webfill_service::state::PRIVATE;
 
 use self::notices::SINCE_6_NOTICES;
 use self::since_6::SINCE_6_WATCHES;

@@ -4,8 +4,8 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::Value;
 use webfill_api::Refusal;
-pub(super) use webfill_http::Answer;
-use webfill_http::whole;
+pub(super) use webfill_service::http::Answer;
+use webfill_service::http::whole;
 
 pub(super) fn json_answer(status: u16, value: Value) -> Answer {
     let mut text = value.to_string();

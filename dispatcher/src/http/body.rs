@@ -2,7 +2,7 @@
 
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
-use webfill_http::body::{self, BodyFault};
+use webfill_service::http::body::{self, BodyFault};
 
 use super::answers::{Answer, refused};
 

@@ -6,7 +6,7 @@ use hyper::Request;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use webfill_api::{Batch, Question, Refusal, RequestParser};
-use webfill_http::body::Arriving;
+use webfill_service::http::body::Arriving;
 
 use super::answers::{Answer, json_answer, refused};
 use super::body::{read_whole, refusal};

@@ -3,7 +3,7 @@
 
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
-use webfill_startup::own_names::is_of_this_machine;
+use webfill_service::own_names::is_of_this_machine;
 
 /// Judges a request by its headers. A foreign page can make a browser send a form or text to this
 /// server, but it cannot suppress `Origin`, choose another `Host`, or send JSON without a preflight

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Result, Row, params};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::waiting::{Conditions, Counter, Since, WaitTotals};
 use crate::clock::SteadyClock;

@@ -1,11 +1,11 @@
 //! The page of a dispatcher's figures. All states that a series can have are there from the start, so that
 //! the first of a kind shows in a rate, and no label comes from the web.
 
-use webfill_metrics::{
+use webfill_service::last_backup::last_backup_ms;
+use webfill_service::metrics::{
     Exposition, Watched, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
     add_processes, add_starts,
 };
-use webfill_startup::last_backup::last_backup_ms;
 use webfill_wire::{Outcome, RestReason};
 
 use super::census::Census;

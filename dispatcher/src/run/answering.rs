@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::Value;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_wire::socket::{Held, Outbox};
 
 use super::sockets::{CONTROL, FEEDERS};

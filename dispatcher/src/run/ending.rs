@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use super::opening::frontier_fault;
 use super::{Event, Process};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::DroppedParameters;
 
 use crate::clock::SteadyClock;
@@ -62,12 +62,12 @@ pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
             wait_s,
             "the state folder is a copy, or was moved from another disk"
         );
-        webfill_startup::say!(
+        webfill_service::say!(
             "{} is a copy, or was moved here from another disk: no dispatcher may run on the original any more",
             state.display()
         );
     }
-    webfill_startup::say!(
+    webfill_service::say!(
         "no supervisor is let in for {wait_s} s: requests of the former fleet may be under way"
     );
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use webfill_startup::signals;
+use webfill_service::signals;
 
 use super::Process;
 use crate::reload::{ReloadAsked, ReloadEnded};
@@ -47,7 +47,7 @@ impl Process {
             Err(fault) => {
                 // Who has sent a signal gets no answer.
                 if ended.asked.client.is_none() {
-                    webfill_startup::say!(
+                    webfill_service::say!(
                         "webfill: nothing was changed by the reload: {}",
                         fault.message
                     );

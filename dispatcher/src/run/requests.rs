@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use webfill_api::Refusal;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::Process;
 use super::opening::frontier_fault;

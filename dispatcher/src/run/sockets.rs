@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_wire::keys::Role;
 use webfill_wire::socket::{Pattern, SocketError, SocketName, SocketSpec};
 

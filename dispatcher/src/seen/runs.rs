@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{Connection, Result, ffi, params};
-use webfill_startup::state::PRIVATE;
+use webfill_service::state::PRIVATE;
 
 use super::slices::{Layout, Slice};
 

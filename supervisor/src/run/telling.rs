@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use webfill_startup::boot_clock::boot_ms;
+use webfill_service::boot_clock::boot_ms;
 use webfill_wire::codec;
 use webfill_wire::socket::{SocketName, Traffic};
 use webfill_wire::{REPORTS_SINCE, SupervisorToDispatcher};

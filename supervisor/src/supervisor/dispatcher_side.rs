@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use webfill_startup::journey::JOURNEY;
+use webfill_service::journey::JOURNEY;
 use webfill_wire::{
     CrawlKey, CrawlSettings, Credit, DispatcherToSupervisor, Hello, MappingSource, MappingsVersion,
     RecallScope, SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, links,

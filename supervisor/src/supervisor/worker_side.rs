@@ -5,8 +5,8 @@
 //! of an earlier incarnation are ignored.
 
 use tracing::Span;
-use webfill_startup::journey::JOURNEY;
-use webfill_startup::log::task_span;
+use webfill_service::journey::JOURNEY;
+use webfill_service::log::task_span;
 use webfill_wire::{SupervisorToWorker, Task, WorkerToSupervisor};
 
 use super::Supervisor;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::iso_time;
 
 /// Before the name of a backup that is being made.

@@ -12,11 +12,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use webfill_startup::Fault;
-use webfill_startup::boot_clock::boot_ms;
-use webfill_startup::claim_file::ClaimFile;
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::state::StateFolder;
+use webfill_service::Fault;
+use webfill_service::boot_clock::boot_ms;
+use webfill_service::claim_file::ClaimFile;
+use webfill_service::signals::{self, Asked};
+use webfill_service::state::StateFolder;
 use webfill_store::{
     CrawlClaim, CrawlId, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY, Store, StoreError, iso_time,
 };
@@ -90,7 +90,7 @@ impl Claim {
     /// begun end in this time. The claim is renewed meanwhile.
     fn wait_for_requests(&self, longest: Duration, tells: bool) -> Result<(), Fault> {
         if tells && !longest.is_zero() {
-            webfill_startup::say!(
+            webfill_service::say!(
                 "webfill: took the crawl over; waits for {} seconds, because requests of the former process may be under way",
                 longest.as_secs()
             );
@@ -243,7 +243,7 @@ fn wait_until_lapsed(
     tells: bool,
 ) -> Result<u64, Fault> {
     if tells {
-        webfill_startup::say!(
+        webfill_service::say!(
             "webfill: crawl {} was begun by {}; if that is dead, this goes on in {} seconds",
             claim.crawl.crawl_id,
             other.holder,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use webfill_dispatcher::local_crawl::LocalRequest;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_wire::Outcome;
 
 use crate::control_client::ControlClient;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use webfill_api::{Refusal, Watch};
 use webfill_dispatcher::WatchSources;
 use webfill_dispatcher::local_crawl::LocalRequest;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, Dataset, RecordCounts, Store};
 
 use super::{Crawl, Opened, findings, flags, put_crawl_if_missing, unusable_store};

@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use webfill_dispatcher::run_changes;
 use webfill_health::MappingHealth;
 use webfill_mapping::MappingSet;
-use webfill_startup::signals::{self, Asked};
+use webfill_service::signals::{self, Asked};
 use webfill_store::{CrawlId, FieldCounts, Store, StoreError};
 
 use crate::health;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use webfill_api::CrawlSpec;
 use webfill_api::scope::{ScopeError, denied_beside_documents};
 use webfill_dispatcher::local_crawl::Limits;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::DatasetName;
 
 use crate::cli::CrawlOptions;

@@ -12,8 +12,8 @@ use webfill_dispatcher::run_changes;
 use webfill_health::{Alarm, Warning};
 use webfill_notices::blindness::RUNS_JUDGED;
 use webfill_notices::{Permissions, ReadChanges, Standing};
-use webfill_startup::Fault;
-use webfill_startup::signals::{self, Asked};
+use webfill_service::Fault;
+use webfill_service::signals::{self, Asked};
 use webfill_store::{CrawlId, Store};
 
 use super::run_record::RunFile;
@@ -97,7 +97,7 @@ impl RunNotices {
         let name = &self.watch.name;
         tracing::warn!(event = "notices_left", watch = name, "{what}");
         if self.tells {
-            webfill_startup::say!("webfill: {name}: {what}");
+            webfill_service::say!("webfill: {name}: {what}");
         }
     }
 

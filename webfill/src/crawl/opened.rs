@@ -1,7 +1,7 @@
 //! What a crawl is when it begins: how far it is at the dispatcher, and that it is in the store.
 
 use webfill_api::CrawlSpec;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{CrawlId, CrawlState, DatasetName, Store, StoreError};
 
 use crate::feeding;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::Value;
 use webfill_api::CrawlSpec;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_wire::Outcome;
 
 use crate::control_client::ControlClient;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use webfill_api::{RunEnd, Schedule, Watch, WatchRun};
-use webfill_startup::Fault;
-use webfill_startup::state::PRIVATE;
+use webfill_service::Fault;
+use webfill_service::state::PRIVATE;
 
 use super::watch::{End, Limit};
 use crate::feeding::now_ms;

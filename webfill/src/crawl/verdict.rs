@@ -1,7 +1,7 @@
 //! Whether a crawl that ran to its end has failed all the same (`--fail-on`), so that cron notices.
 
 use clap::ValueEnum;
-use webfill_startup::ExitStatus;
+use webfill_service::ExitStatus;
 
 use super::watch::End;
 use crate::summary::{Counters, Summary};

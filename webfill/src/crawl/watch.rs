@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use webfill_dispatcher::local_crawl::{Limits, LocalRequest};
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{CrawlId, RecordCounts, Store};
 
 use super::claim::Hold;

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{CrawlId, Dataset, Store, StoreError, Unwritten, WriteBack};
 
 use crate::feeding::store_fault;

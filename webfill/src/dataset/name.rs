@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use webfill_dispatcher::local_crawl::ChosenDataset;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::DatasetName;
 
 use super::DatasetPlan;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use webfill_dispatcher::Endpoints;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_wire::keys::{ClientKeys, Role};
 
 use crate::control_client::ControlClient;
@@ -155,7 +155,7 @@ impl Connection {
         let mut answer = self.client.answer_within(EXPLAIN_AFTER)?;
         if answer.is_none() {
             if std::io::stderr().is_terminal() {
-                webfill_startup::say!(
+                webfill_service::say!(
                     "webfill: waiting for the answer: what stands still is waited for until its lease is over"
                 );
             }

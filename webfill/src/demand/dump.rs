@@ -8,8 +8,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Args;
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::{ExitStatus, Fault, terminal};
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault, terminal};
 use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 
 use super::ConnectionOptions;

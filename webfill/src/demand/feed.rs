@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use super::batches::{BadLine, Batches};
 use super::connection::{Connection, ConnectionOptions};
@@ -90,7 +90,7 @@ fn feed_whole(dispatcher: &mut Connection, text: &str, request: &Value) -> Resul
     match dispatcher.feed(text)? {
         Ok(answer) => tally.add(&answer),
         Err(refusal) => {
-            webfill_startup::say!("webfill: {}", refusal.sentence());
+            webfill_service::say!("webfill: {}", refusal.sentence());
             tally.refused = request.as_array().map_or(1, |list| list.len() as u64);
         }
     }
@@ -131,7 +131,7 @@ fn feed_lines(
     }
     progress.finish();
     if tally.refused > MAX_PRINTED {
-        webfill_startup::say!(
+        webfill_service::say!(
             "webfill: {} more lines refused",
             tally.refused - MAX_PRINTED
         );

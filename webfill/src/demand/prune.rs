@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Args;
 use serde_json::{Value, json};
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError, applications_in_file};
-use webfill_startup::state::StateFolder;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::state::StateFolder;
+use webfill_service::{ExitStatus, Fault};
 
 use super::actions::{action, answered};
 use super::connection::ConnectionOptions;

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{Cutoff, Dropped, Store, StoreError, StoreUri, open_existing};
 
 /// Drops the pages that were fetched so long ago, with the entries of the log that name them and the samples

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::Value;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_wire::Outcome;
 
 use super::actions::{action, answered};

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use super::connection::ConnectionOptions;
 use super::site_here;

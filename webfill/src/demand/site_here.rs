@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value, json};
 use webfill_dispatcher::Endpoints;
 use webfill_dispatcher::frontier::{Frontier, FrontierConfig, FrontierError, SiteLane};
-use webfill_startup::Fault;
-use webfill_startup::state::{StateFolder, socket_folder};
+use webfill_service::Fault;
+use webfill_service::state::{StateFolder, socket_folder};
 
 use super::connection::Connection;
 use crate::backup::require_frontier;

@@ -4,7 +4,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 use webfill_api::Refusal;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use super::actions::answered;
 use super::connection::ConnectionOptions;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use super::actions::answered;
 use super::connection::ConnectionOptions;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use webfill_startup::signals::{self, Asked};
+use webfill_service::signals::{self, Asked};
 use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 
 /// How often a follower asks the store for more pages.
@@ -52,7 +52,7 @@ pub(super) async fn export(
             Err(ExportError::Output(error)) if is_interrupt(&error) => {}
             Err(ExportError::Store(error)) if follow && error.is_retry() => {
                 if told.is_none_or(|told| told.elapsed() > REPORT_EVERY) {
-                    webfill_startup::say!("webfill: {error}, waiting for it");
+                    webfill_service::say!("webfill: {error}, waiting for it");
                     told = Some(Instant::now());
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{Bodies, CrawlId};
 
 use super::reading::{Candidate, Content, patiently};

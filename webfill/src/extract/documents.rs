@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{CrawlId, Cursor, ExportError, ExportFilter, Store, StoreError};
 
 use super::reading::{Candidate, Content, patiently};

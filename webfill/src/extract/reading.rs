@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use webfill_mapping::MappingSet;
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
     CrawlId, ExportError, Reread, Store, StoreError, Trial, ValueTally, parse_iso_time,
 };

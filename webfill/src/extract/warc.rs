@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{CrawlId, page_id};
 use webfill_urls::canonical;
 use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::list_file::ListFile;
 use crate::seeds::SeedFault;

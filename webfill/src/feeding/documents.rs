@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{Dataset, DatasetDocument, Documents};
 
 use super::position::Position;

@@ -8,8 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use webfill_startup::Fault;
-use webfill_startup::state::PRIVATE;
+use webfill_service::Fault;
+use webfill_service::state::PRIVATE;
 
 /// The file.
 pub struct ListFile {

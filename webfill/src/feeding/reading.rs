@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use webfill_mapping::MappingSet;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::documents::{DatasetSeeds, read_documents};
 use super::position::{Position, ReadAgain};

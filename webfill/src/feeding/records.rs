@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{
     CrawlId, DatasetName, DatasetRecord, Record, RecordPut, RecordState, Refresh, Store,
     StoreError, has_value,

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::list_file::ListFile;
 use crate::summary::{RepeatedSeed, RepeatedSeeds};

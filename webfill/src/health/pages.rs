@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::json;
 use webfill_health::Alarm;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{Sample, Store, iso_time};
 
 /// No kept page is larger.

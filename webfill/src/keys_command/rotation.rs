@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_wire::keys::PublicKey;
 
 use super::writing::make_like;
@@ -70,7 +70,7 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
     let synced = File::open(folder.path()).and_then(|folder| folder.sync_all());
     synced.map_err(|error| cannot_write(folder.path(), &error))?;
     if is_dispatcher {
-        webfill_startup::say!(
+        webfill_service::say!(
             "restart the dispatcher; once all have followed, `webfill keys rotate` in every other folder of keys, and remove {} and {}",
             folder.secret_file(FORMER).display(),
             folder.public_file(FORMER).display()

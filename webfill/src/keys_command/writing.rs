@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use webfill_startup::{Fault, is_root};
+use webfill_service::{Fault, is_root};
 use webfill_store::iso_time;
 
 use crate::feeding::now_ms;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use webfill_mapping::{Engine, Limits, MappingSet};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use super::difference::lines_that_differ;
 use super::fetching::Fetching;

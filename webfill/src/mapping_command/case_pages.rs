@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use webfill_mapping::{MappingIndex, MappingSet};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::fetching::Fetching;
 use super::golden::{Case, cases_of};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use webfill_mapping::{MappingIndex, MappingSet, nearest_first};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::Url;
 
 use crate::cli::MappingTestOptions;

@@ -11,7 +11,7 @@ use webfill_desk::workbench::job::{self, Decoded};
 use webfill_mapping::{Extraction, Listing, PageKind, Row};
 use webfill_reader::process::STACK_BYTES;
 use webfill_reader::{Limits, Report, Status};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_urls::Url;
 use webfill_worker::{PageReader, is_document};
 

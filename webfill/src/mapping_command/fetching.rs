@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use webfill_dispatcher::excluded_sites::ExcludedSites;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::Url;
 use webfill_wire::Outcome;
 use webfill_worker::{DocumentsConfig, NoPage, SingleFetcher};
@@ -68,7 +68,7 @@ impl<'o> Fetching<'o> {
             return self.fetch(url);
         };
         let (path, ago) = (source.shown_path(), for_people(ago));
-        webfill_startup::say!("webfill: reads {path}, fetched {ago} ago; --again fetches it again");
+        webfill_service::say!("webfill: reads {path}, fetched {ago} ago; --again fetches it again");
         Ok(source)
     }
 
@@ -93,7 +93,7 @@ impl<'o> Fetching<'o> {
         let ago = self.kept.last_request_ago(url);
         if let Some(left) = ago.and_then(|ago| web.delay.checked_sub(ago)) {
             let (site, seconds) = (webfill_urls::site(url), left.as_secs() + 1);
-            webfill_startup::say!("webfill: waits {seconds} s, because {site} was asked just now");
+            webfill_service::say!("webfill: waits {seconds} s, because {site} was asked just now");
         }
         let ago = |url: &Url| self.kept.last_request_ago(url);
         let fetched = web.runtime.block_on(web.fetcher.fetch(url, &ago));
@@ -110,7 +110,7 @@ impl<'o> Fetching<'o> {
                 return Err(fault.into());
             }
         };
-        webfill_startup::say!("webfill: fetched {url}, kept as {}", source.shown_path());
+        webfill_service::say!("webfill: fetched {url}, kept as {}", source.shown_path());
         Ok(source)
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use webfill_mapping::{Extraction, Listing};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::Url;
 use webfill_values::exact_json;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use webfill_reader::coarse_kind;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::{Url, page_hash, site};
 use webfill_worker::charset::{self, Kind};
 use webfill_worker::{Now, SinglePage, is_document};

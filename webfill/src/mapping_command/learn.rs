@@ -22,7 +22,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use tokio::runtime::Runtime;
 use webfill_learn::{Learned, Limits, Task};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_store::CrawlId;
 use webfill_urls::{Url, site};
 use webfill_worker::PageReader;
@@ -225,7 +225,7 @@ fn gather_with(
     gather(&mut gathering)?;
     if gathering.passed_over > 0 {
         let (pages, more) = (gathering.pages.len(), gathering.passed_over);
-        webfill_startup::say!("webfill: learns from {pages} pages; {more} more are not looked at");
+        webfill_service::say!("webfill: learns from {pages} pages; {more} more are not looked at");
     }
     Ok(gathering.into())
 }

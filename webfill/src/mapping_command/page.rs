@@ -8,7 +8,7 @@ use webfill_mapping::{
     Engine, ExtractError, Extraction, MappingIndex, Metadatum, PageInput, PageKind, Trace, Wants,
 };
 use webfill_reader::Status;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::Url;
 use webfill_worker::charset::{self, Kind};
 use webfill_worker::{ReadDocument, is_document, read_document};
@@ -81,7 +81,7 @@ impl Page {
         let status = document.status.as_str();
         match document.status {
             Status::Text => {}
-            Status::NoText => webfill_startup::say!(
+            Status::NoText => webfill_service::say!(
                 "webfill: {}: there is no text in this document ({kind}), so only `meta` yields anything",
                 self.name
             ),

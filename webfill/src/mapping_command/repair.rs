@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use webfill_learn::Page;
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use self::evidence::Evidence;
 use self::merge::{chains_of, mapping_of, set_chains};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use webfill_mapping::{Engine, Limits, Wants};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 
 use super::fetching::Fetching;
 use super::golden::{self, NewCase};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::Url;
 
 use super::kept::Kept;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use webfill_mapping::{Engine, Extraction, Limits, Listing, MappingIndex, Trace, Wants};
-use webfill_startup::{ExitStatus, Fault};
+use webfill_service::{ExitStatus, Fault};
 use webfill_urls::Url;
 
 use super::all;
@@ -90,13 +90,13 @@ impl Trial {
             let name = &source.name;
             match Page::read(source, fetching) {
                 Ok(page) if source.is_found && page.is_binary() => {
-                    webfill_startup::say!(
+                    webfill_service::say!(
                         "webfill: {name} is neither a page nor a document, and is left out"
                     );
                 }
                 Ok(page) => self.on_one_of_several(&page, &mut rates)?,
                 Err(fault) => {
-                    webfill_startup::say!("webfill: {fault}");
+                    webfill_service::say!("webfill: {fault}");
                     rates.add_failed(name);
                 }
             }
@@ -127,7 +127,7 @@ impl Trial {
                 );
             }
             Err(fault) => {
-                webfill_startup::say!("webfill: {}: {fault}", page.name);
+                webfill_service::say!("webfill: {}: {fault}", page.name);
                 rates.add_failed(&page.name);
                 return Ok(());
             }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use webfill_startup::Fault;
-use webfill_startup::whole_file::write_whole;
+use webfill_service::Fault;
+use webfill_service::whole_file::write_whole;
 
 /// Writes a file whole or not at all. Makes its folder.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Fault> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toml::Table;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::Settings;
 

@@ -1,7 +1,7 @@
 //! The ranges of settings. A value out of range is refused, with its key, before anything is opened,
 //! whether it comes from the file, the environment or a flag.
 
-use webfill_startup::{Fault, log};
+use webfill_service::{Fault, log};
 use webfill_urls::{DroppedParameters, MAX_URL_BYTES};
 
 use super::Settings;

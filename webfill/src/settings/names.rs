@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 use webfill_api::nearest;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 /// The type of a setting, for reading it from an environment variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

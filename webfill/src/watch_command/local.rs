@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 use webfill_api::{Refusal, Watch, WatchRun};
 use webfill_notices::wait_ms;
-use webfill_startup::signals::{self, Asked};
-use webfill_startup::state::StateFolder;
-use webfill_startup::{ExitStatus, Fault, child};
+use webfill_service::signals::{self, Asked};
+use webfill_service::state::StateFolder;
+use webfill_service::{ExitStatus, Fault, child};
 
 use super::RunOptions;
 use crate::cli::{self, Cli, CrawlOptions, ProgressStyle};
@@ -219,7 +219,7 @@ impl Attendance {
 
     fn say(&self, what: &str) {
         if self.says {
-            webfill_startup::say!("webfill: {}: {what}", self.watch.name);
+            webfill_service::say!("webfill: {}: {what}", self.watch.name);
         }
     }
 }

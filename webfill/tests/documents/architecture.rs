@@ -20,7 +20,7 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let workspace = manifest("");
     let folder_of = |package: &String| {
         let path = workspace["workspace"]["dependencies"].get(package)?;
-        Some(path.get("path")?.as_str()?.to_owned())
+        Some(name_of(path.get("path")?.as_str()?))
     };
     let members = workspace["workspace"]["members"]
         .as_array()
@@ -31,9 +31,14 @@ fn crates() -> BTreeMap<String, BTreeSet<String>> {
             let manifest = manifest(folder);
             let dependencies = manifest.get("dependencies").and_then(Value::as_table);
             let packages = dependencies.into_iter().flat_map(Table::keys);
-            (folder.to_owned(), packages.filter_map(folder_of).collect())
+            (name_of(folder), packages.filter_map(folder_of).collect())
         })
         .collect()
+}
+
+/// A crate is called by its folder; libraries without that which they are in.
+fn name_of(folder: &str) -> String {
+    folder.strip_prefix("crates/").unwrap_or(folder).to_owned()
 }
 
 #[test]

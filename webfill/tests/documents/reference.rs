@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Value;
-use webfill_startup::ExitStatus;
+use webfill_service::ExitStatus;
 use webfill_wire::{Outcome, Reason};
 
 use crate::markdown::Document;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::timeout;
-use webfill_startup::child;
+use webfill_service::child;
 
 use super::BrowserConfig;
 use super::devtools::DevTools;

@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use webfill_reader::process::report_of_death;
 use webfill_reader::{Limits, NotADocument, Report, Status, coarse_kind};
-use webfill_startup::child::kill_with_parent;
+use webfill_service::child::kill_with_parent;
 
 use super::{DocumentsConfig, NoDocument, Try};
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 /// Keeps a document, unless it is there already.
 pub(super) fn keep(folder: &Path, sha256: &str, body: &[u8]) -> Result<(), Fault> {

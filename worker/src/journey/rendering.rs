@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::Url;
 use webfill_wire::{Outcome, Task};
 

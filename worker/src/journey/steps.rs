@@ -1,8 +1,8 @@
 //! The steps of the journey in the log, for `webfill trace`.
 
 use tracing::Span;
-use webfill_startup::journey::JOURNEY;
-use webfill_startup::log::task_span;
+use webfill_service::journey::JOURNEY;
+use webfill_service::log::task_span;
 use webfill_wire::Task;
 
 use super::Journey;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use webfill_mapping::{MappingSet, Source};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::Store;
 use webfill_wire::{
     CrawlKey, CrawlSettings, Feature, MappingSource, RecallScope, ReturnCause, SupervisorToWorker,

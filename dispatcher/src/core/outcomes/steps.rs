@@ -1,6 +1,6 @@
 //! The ends of leases in the log, for `webfill trace`.
 
-use webfill_startup::journey::{self, JOURNEY};
+use webfill_service::journey::{self, JOURNEY};
 use webfill_wire::{TaskDone, TaskReturned};
 
 use super::Core;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::{Url, canonical};
 use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
@@ -105,7 +105,7 @@ impl Archive {
                     Ok(None) => break,
                     Err(error) => {
                         if is_first {
-                            webfill_startup::say!(
+                            webfill_service::say!(
                                 "webfill: {shown}: torn, read up to there: {error}"
                             );
                         }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::{Url, canonical};
 
 use super::gathered::{Gathered, Gathering};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use webfill_learn::Page;
 use webfill_mapping::nearest_first;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::gathered::Gathered;
 use super::listed::Listed;
@@ -75,7 +75,7 @@ pub fn leave_out_unusable_names(pages: &mut [Page]) {
 
 fn report_unusable(left_out: BTreeSet<String>) {
     for name in left_out {
-        webfill_startup::say!(
+        webfill_service::say!(
             "webfill: `{}` is left out: a field of a mapping has a to z, digits and `_`, a letter first",
             visible(&name)
         );

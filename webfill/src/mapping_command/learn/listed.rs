@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use webfill_learn::{KnownRow, Learned, Limits, Page, RowsTask, Task, records_on};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::Url;
 
 use super::gathered::Gathered;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use webfill_mapping::{MappingSet, Source};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use crate::cli::MappingOutputOptions;
 use crate::mapping_command::writing::write_atomically;

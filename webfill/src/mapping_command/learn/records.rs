@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 use webfill_mapping::nearest_first;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::{Url, site};
 
 use crate::cli::KnownRecordsOptions;
@@ -83,7 +83,7 @@ impl KnownRecords {
         }
         if known.faults > FAULTS_TOLD {
             let more = known.faults - FAULTS_TOLD;
-            webfill_startup::say!("webfill: {from}: {more} more records cannot be used");
+            webfill_service::say!("webfill: {from}: {more} more records cannot be used");
         }
         Ok(known)
     }
@@ -147,7 +147,7 @@ impl KnownRecords {
                 Some(document) => format!("record {document}"),
                 None => format!("line {}", fault.line),
             };
-            webfill_startup::say!(
+            webfill_service::say!(
                 "webfill: --records: {place}: {}: {}",
                 fault.reason,
                 fault.text

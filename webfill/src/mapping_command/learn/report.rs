@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use webfill_learn::{FieldReport, Learned, LearnedMapping};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use super::output;
 use super::records::KnownRecords;
@@ -55,7 +55,7 @@ impl Told<'_> {
             (ReportFormat::Json, ..) => tell(format_args!("{:#}", self.json())),
             (ReportFormat::Text, Some(file), _) => tell(self.text(Some(file))),
             (ReportFormat::Text, None, text) => {
-                webfill_startup::say!("{}", self.text(None));
+                webfill_service::say!("{}", self.text(None));
                 text.map_or(Ok(()), |text| tell(text.trim_end()))
             }
         }

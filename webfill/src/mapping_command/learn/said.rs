@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use webfill_learn::Said;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::canonical;
 use webfill_values::trimmed;
 

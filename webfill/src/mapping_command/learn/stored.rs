@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{
     Bodies, Body, CrawlId, ExportError, ExportFilter, ExportKind, Store, StoreUri,
     open_existing_with_bodies,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tokio::runtime::Runtime;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_urls::{Url, canonical, site};
 
 use super::gathered::{Gathered, Gathering, Pages};
@@ -89,7 +89,7 @@ fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fa
         let asked = canonical(url, None).map_err(Fault::usage)?;
         match fetching.source(&asked) {
             Ok(source) => read(&asked, &source, &mut gathering)?,
-            Err(Missing::OnTheWeb(reason)) => webfill_startup::say!("webfill: {reason}"),
+            Err(Missing::OnTheWeb(reason)) => webfill_service::say!("webfill: {reason}"),
             Err(Missing::Here(fault)) => return Err(fault),
         }
     }
@@ -107,7 +107,7 @@ fn read(asked: &Url, source: &Source, gathering: &mut Gathering<'_>) -> Result<(
         .map_err(|error| Fault::error(format!("cannot read {}: {error}", file.display())))?;
     let url = source.url.clone().unwrap_or_else(|| asked.clone());
     let Some((kind, text)) = kind_and_text(file, source.content_type.as_deref(), &body) else {
-        webfill_startup::say!("webfill: {asked} is no page to learn from, and is left out");
+        webfill_service::say!("webfill: {asked} is no page to learn from, and is left out");
         gathering.note_of_other_kind(&url);
         return Ok(());
     };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use webfill_health::Alarm;
-use webfill_startup::Fault;
+use webfill_service::Fault;
 use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, iso_time, open_existing};
 use webfill_urls::canonical;
 

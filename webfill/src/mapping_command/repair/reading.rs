@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use webfill_mapping::{Engine, Extraction, Limits, MappingSet, PageInput, Wants};
-use webfill_startup::Fault;
+use webfill_service::Fault;
 
 use crate::mapping_command::learn::gathered::Gathered;
 use crate::mapping_command::learn::output::checked;

@@ -33,7 +33,7 @@ fn ask(version: &str) -> SupervisorToDispatcher {
     }
 }
 
-fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_startup::Fault>) {
+fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_service::Fault>) {
     let found = found.map(|mappings| {
         Box::new(Reloaded {
             protection: Default::default(),
@@ -86,7 +86,7 @@ fn other_mappings_are_named_to_all_and_those_with_a_fault_to_nobody() {
     fixture.core().mappings = mappings("a");
     fixture.join();
     sent(&mut fixture);
-    reload(&mut fixture, Err(webfill_startup::Fault::usage("a fault")));
+    reload(&mut fixture, Err(webfill_service::Fault::usage("a fault")));
     reload(&mut fixture, Ok(mappings("a")));
     assert_eq!(sent(&mut fixture), []);
     reload(&mut fixture, Ok(mappings("b")));

@@ -1,0 +1,356 @@
+//! A watch: a crawl that is run again and again, as one JSON object. The same object is read by
+//! `webfill watch run FILE` on one machine and by the dispatcher of a fleet.
+//!
+//! The members of `crawl` are the flags of `webfill crawl`, with `_` for `-`. Some of them belong to
+//! the machine ([`CrawlFlag::of_machine`]), and a fleet has its own settings for those.
+
+mod action;
+mod keys;
+mod notify;
+mod run;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value, json};
+
+pub(crate) use self::action::parse_watch_action;
+pub use self::action::{WatchAction, WatchOrder};
+use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, NOTIFY_KEYS, RECORDS_KEYS, WATCH_KEYS};
+pub use self::notify::{About, NoticeTarget, NoticeTime, Notify};
+use self::notify::{notify_of, shown_url};
+pub use self::run::{RunEnd, WatchRun};
+use crate::refusal::Refusal;
+use crate::rule::{Key, check};
+use crate::schedule::{Schedule, time_zone};
+use crate::schema::{add_members, object_schema};
+use crate::scope::{ScopeError, check_domains, check_patterns};
+
+/// The application of a watch that names none.
+const DEFAULT_APP: &str = "watches";
+
+/// After so many runs without what a watch usually finds, it is blind, unless it says otherwise.
+const BLIND_AFTER: u64 = 3;
+
+/// The published schema of a watch. A test compares it with [`watch_schema`].
+pub const WATCH_SCHEMA: &str = include_str!("../../../docs/watch.schema.json");
+
+/// A watch that was found to be in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Watch {
+    pub name: String,
+    pub app: String,
+    pub urls: Vec<String>,
+    /// A file of seeds.
+    pub seeds: Option<String>,
+    pub records: Option<WatchRecords>,
+    pub dataset: Option<String>,
+    /// The members of `crawl`.
+    pub flags: Vec<CrawlFlag>,
+    pub schedule: Schedule,
+    /// How long a run may take.
+    pub window_ms: Option<i64>,
+    /// How many pages a run may fetch.
+    pub max_pages: Option<u64>,
+    /// Who is told of it.
+    pub notify: Vec<Notify>,
+    /// It is blind when so many runs in a row have found nothing.
+    pub blind_after: u64,
+    /// As it was given.
+    pub json: Value,
+}
+
+/// The documents of a MongoDB collection, as records.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WatchRecords {
+    pub uri: String,
+    pub collection: String,
+    /// Extended JSON.
+    pub query: Option<String>,
+    pub projection: Option<String>,
+    pub write_back: Option<String>,
+}
+
+/// A flag of `webfill crawl` with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CrawlFlag {
+    /// The member's name.
+    pub key: String,
+    pub value: Value,
+}
+
+impl CrawlFlag {
+    /// Whether it says how this machine crawls, rather than what is crawled.
+    pub fn of_machine(&self) -> bool {
+        MACHINE_FLAGS.contains(&self.key.as_str())
+    }
+
+    /// As on the command line of `webfill crawl`.
+    pub fn arguments(&self) -> Vec<String> {
+        let flag = format!("--{}", self.key.replace('_', "-"));
+        let with = |value: &Value| match value {
+            Value::String(text) => format!("{flag}={text}"),
+            other => format!("{flag}={other}"),
+        };
+        match &self.value {
+            // Its default is no constant.
+            value @ Value::Bool(_) if self.key == "conditional" => vec![with(value)],
+            Value::Bool(false) => Vec::new(),
+            Value::Bool(true) => vec![flag],
+            // An empty list denies no extension, which differs from the flag left out.
+            Value::Array(list) if list.is_empty() && self.key == "deny_extensions" => {
+                vec![format!("{flag}=")]
+            }
+            Value::Array(list) => list.iter().map(with).collect(),
+            value => vec![with(value)],
+        }
+    }
+}
+
+impl Watch {
+    /// Reads a watch; nothing is opened.
+    pub fn parse(message: Value) -> Result<Watch, Refusal> {
+        Watch::parse_at(message, "$")
+    }
+
+    /// The same for a watch within a message.
+    pub(crate) fn parse_at(message: Value, path: &str) -> Result<Watch, Refusal> {
+        let members = object(&message, path)?;
+        check(WATCH_KEYS, members, path)?;
+        let crawl = part(members, "crawl", CRAWL_KEYS, path)?;
+        let budget = part(members, "budget", BUDGET_KEYS, path)?;
+        let records = part(members, "records", RECORDS_KEYS, path)?;
+        let watch = Watch {
+            name: text(members, "name").unwrap_or_default(),
+            app: text(members, "app").unwrap_or_else(|| DEFAULT_APP.to_owned()),
+            urls: texts(members, "urls"),
+            seeds: text(members, "seeds"),
+            records: records.map(WatchRecords::of),
+            dataset: text(members, "dataset"),
+            flags: crawl.map(flags_of).unwrap_or_default(),
+            schedule: schedule_of(members, path)?,
+            window_ms: duration(members, "window"),
+            max_pages: budget.and_then(|budget| budget.get("pages")?.as_u64()),
+            notify: notify_of(members, path)?,
+            blind_after: members
+                .get("blind_after")
+                .and_then(Value::as_u64)
+                .unwrap_or(BLIND_AFTER),
+            json: message.clone(),
+        };
+        watch.check_input(path)?;
+        watch.check_scope(path)?;
+        Ok(watch)
+    }
+
+    fn check_input(&self, path: &str) -> Result<(), Refusal> {
+        if self.urls.is_empty() && self.seeds.is_none() && self.records.is_none() {
+            let why = "there is nothing to crawl: give `urls`, `seeds` or `records`";
+            return Err(Refusal::new(path, why));
+        }
+        if self.seeds.is_some() && self.records.is_some() {
+            let why = "`seeds` and `records` exclude each other";
+            return Err(Refusal::new(&format!("{path}.records"), why));
+        }
+        if self.seeds.as_deref() == Some("-") {
+            let why = "a watch reads its seeds again in each run: expected a file";
+            return Err(Refusal::new(&format!("{path}.seeds"), why));
+        }
+        for (index, url) in self.urls.iter().enumerate() {
+            webfill_urls::canonical(url, None)
+                .map_err(|why| Refusal::new(&format!("{path}.urls[{index}]"), why))?;
+        }
+        if self.window_ms.is_some_and(|window_ms| window_ms < 1_000) {
+            let why = "expected a duration from 1s on";
+            return Err(Refusal::new(&format!("{path}.window"), why));
+        }
+        Ok(())
+    }
+
+    fn check_scope(&self, path: &str) -> Result<(), Refusal> {
+        let refused = |error: ScopeError| {
+            Refusal::new(&format!("{path}.crawl.{}", error.path()), error.fault())
+        };
+        check_domains(&self.list("allowed_domains")).map_err(refused)?;
+        for list in ["allow_regex", "deny_regex"] {
+            check_patterns(list, &self.list(list)).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a fleet can run it: its machines have settings of their own.
+    pub fn check_for_fleet(&self, path: &str) -> Result<(), Refusal> {
+        if let Some(flag) = self.flags.iter().find(|flag| flag.of_machine()) {
+            let why = "this is a setting of the fleet's machines, not of a watch: leave it out";
+            return Err(Refusal::new(&format!("{path}.crawl.{}", flag.key), why));
+        }
+        Ok(())
+    }
+
+    /// As it may be shown: without passwords, and without what else may be a secret.
+    pub fn shown(&self) -> Value {
+        let mut shown = self.json.clone();
+        if let Some(records) = &self.records {
+            shown["records"]["uri"] = without_password(&records.uri).into();
+        }
+        let items = shown.get_mut("notify").and_then(Value::as_array_mut);
+        for item in items.into_iter().flatten() {
+            if let Some(Value::String(url)) = item.get_mut("webhook") {
+                *url = shown_url(url);
+            }
+        }
+        shown
+    }
+
+    pub fn flag(&self, key: &str) -> Option<&Value> {
+        let flag = self.flags.iter().find(|flag| flag.key == key);
+        flag.map(|flag| &flag.value)
+    }
+
+    fn list(&self, key: &str) -> Vec<String> {
+        let list = self.flag(key).and_then(Value::as_array);
+        let texts = list.into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
+    /// The command line of `webfill crawl`, without the command itself, for a run of this watch on one
+    /// machine.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![
+            format!("--crawl={}", self.name),
+            format!("--app={}", self.app),
+        ];
+        let mut give = |flag: &str, value: &Option<String>| {
+            arguments.extend(value.as_ref().map(|value| format!("--{flag}={value}")));
+        };
+        give("seeds", &self.seeds);
+        give("dataset", &self.dataset);
+        give("max-pages", &self.max_pages.map(|pages| pages.to_string()));
+        if let Some(records) = &self.records {
+            give("records", &Some(records.uri.clone()));
+            give("records-collection", &Some(records.collection.clone()));
+            give("records-query", &records.query);
+            give("records-projection", &records.projection);
+            give("write-back", &records.write_back);
+        }
+        arguments.extend(self.flags.iter().flat_map(CrawlFlag::arguments));
+        if self.flag("changes").is_none() {
+            arguments.push("--changes".into());
+        }
+        arguments.push("--".into());
+        arguments.extend(self.urls.iter().cloned());
+        arguments
+    }
+}
+
+impl Watch {
+    /// A watch looks for changes unless it says that it does not.
+    pub fn looks_for_changes(&self) -> bool {
+        self.flag("changes") != Some(&Value::Bool(false))
+    }
+}
+
+impl WatchRecords {
+    fn of(members: &Map<String, Value>) -> WatchRecords {
+        let json = |key| members.get(key).map(Value::to_string);
+        WatchRecords {
+            uri: text(members, "uri").unwrap_or_default(),
+            collection: text(members, "collection").unwrap_or_default(),
+            query: json("query"),
+            projection: json("projection"),
+            write_back: text(members, "write_back"),
+        }
+    }
+}
+
+/// An address as it may be shown: its password is nobody's business.
+fn without_password(uri: &str) -> String {
+    let Some((scheme, rest)) = uri.split_once("://") else {
+        return "***".into();
+    };
+    match rest.rsplit_once('@') {
+        Some((_, place)) => format!("{scheme}://***@{place}"),
+        None => uri.to_owned(),
+    }
+}
+
+fn flags_of(members: &Map<String, Value>) -> Vec<CrawlFlag> {
+    let flags = members.iter().map(|(key, value)| CrawlFlag {
+        key: key.clone(),
+        value: value.clone(),
+    });
+    flags.collect()
+}
+
+fn schedule_of(members: &Map<String, Value>, path: &str) -> Result<Schedule, Refusal> {
+    let zone = match text(members, "time_zone") {
+        None => TimeZone::UTC,
+        Some(name) => {
+            time_zone(&name).map_err(|why| Refusal::new(&format!("{path}.time_zone"), why))?
+        }
+    };
+    let schedule = text(members, "schedule").unwrap_or_default();
+    Schedule::parse(&schedule, zone).map_err(|why| Refusal::new(&format!("{path}.schedule"), why))
+}
+
+/// A member that is an object with keys of its own.
+fn part<'m>(
+    members: &'m Map<String, Value>,
+    name: &str,
+    keys: &[Key],
+    path: &str,
+) -> Result<Option<&'m Map<String, Value>>, Refusal> {
+    let Some(value) = members.get(name) else {
+        return Ok(None);
+    };
+    let path = format!("{path}.{name}");
+    let inner = object(value, &path)?;
+    check(keys, inner, &path)?;
+    Ok(Some(inner))
+}
+
+fn object<'m>(value: &'m Value, path: &str) -> Result<&'m Map<String, Value>, Refusal> {
+    let members = value.as_object();
+    members.ok_or_else(|| Refusal::new(path, "expected an object"))
+}
+
+fn text(members: &Map<String, Value>, key: &str) -> Option<String> {
+    let text = members.get(key).and_then(Value::as_str);
+    text.map(str::to_owned)
+}
+
+fn texts(members: &Map<String, Value>, key: &str) -> Vec<String> {
+    let list = members.get(key).and_then(Value::as_array);
+    let texts = list.into_iter().flatten().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}
+
+fn duration(members: &Map<String, Value>, key: &str) -> Option<i64> {
+    crate::duration_ms(members.get(key)?.as_str()?).ok()
+}
+
+/// Makes the JSON Schema (draft 2020-12) of a watch from the tables of its keys.
+pub fn watch_schema() -> Value {
+    let mut schema = object_schema(WATCH_KEYS);
+    for (name, keys) in [
+        ("crawl", CRAWL_KEYS),
+        ("budget", BUDGET_KEYS),
+        ("records", RECORDS_KEYS),
+    ] {
+        let described = schema["properties"][name]["description"].take();
+        schema["properties"][name] = object_schema(keys);
+        schema["properties"][name]["description"] = described;
+    }
+    let described = schema["properties"]["notify"]["description"].take();
+    schema["properties"]["notify"]["items"] = object_schema(NOTIFY_KEYS);
+    schema["properties"]["notify"]["description"] = described;
+    let mut titled = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "webfill watch",
+        "description": "A crawl that is run again and again. What a schema cannot say: schedule, time zone, \
+                        URLs, domains and patterns are judged, too; `urls`, `seeds` or `records` is required.",
+    });
+    add_members(&mut titled, schema);
+    titled
+}

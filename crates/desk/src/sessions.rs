@@ -1,0 +1,122 @@
+//! Sessions: which browsers have shown a token. A session knows its token by the digest, and holds only while
+//! that is on the list in force. All are lost with the process.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use webfill_service::http::TokenDigest;
+
+use crate::secrets::new_secret;
+
+/// At most this many sessions; a further one takes the place of the one that was idle for longest.
+const MOST: usize = 200;
+
+/// A session ends so long after its login,
+pub(crate) const LASTS: Duration = Duration::from_secs(12 * 3_600);
+
+/// or when nothing was asked in it for so long.
+const IDLE: Duration = Duration::from_secs(2 * 3_600);
+
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<HashMap<String, Session>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Session {
+    token: TokenDigest,
+    since: Instant,
+    used: Instant,
+}
+
+impl Session {
+    fn holds(&self, now: Instant) -> bool {
+        now.duration_since(self.since) < LASTS && now.duration_since(self.used) < IDLE
+    }
+}
+
+impl Sessions {
+    /// Begins a session; returns its id.
+    pub(crate) fn begin(&self, token: TokenDigest, now: Instant) -> std::io::Result<String> {
+        let id = new_secret()?;
+        let mut sessions = self.lock();
+        sessions.retain(|_, session| session.holds(now));
+        if sessions.len() >= MOST {
+            let idlest = sessions.iter().min_by_key(|(_, session)| session.used);
+            let idlest = idlest.map(|(id, _)| id.clone());
+            idlest.map(|id| sessions.remove(&id));
+        }
+        let session = Session {
+            token,
+            since: now,
+            used: now,
+        };
+        sessions.insert(id.clone(), session);
+        Ok(id)
+    }
+
+    /// The token of a session that holds, which is used now.
+    pub(crate) fn token(&self, id: &str, now: Instant) -> Option<TokenDigest> {
+        let mut sessions = self.lock();
+        let session = sessions.get_mut(id).filter(|session| session.holds(now))?;
+        session.used = now;
+        Some(session.token)
+    }
+
+    pub(crate) fn end(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: TokenDigest = [7; 32];
+
+    #[test]
+    fn a_session_holds_while_it_is_used_and_not_for_ever() {
+        let sessions = Sessions::default();
+        let mut now = Instant::now();
+        let id = sessions.begin(TOKEN, now).unwrap();
+        let began = now;
+        while now.duration_since(began) < LASTS {
+            assert_eq!(sessions.token(&id, now), Some(TOKEN));
+            now += IDLE / 2;
+        }
+        assert_eq!(sessions.token(&id, now), None, "it has lasted for its time");
+        let idle = sessions.begin(TOKEN, now).unwrap();
+        assert_eq!(sessions.token(&idle, now + IDLE), None);
+        assert_eq!(sessions.token("", now), None);
+    }
+
+    #[test]
+    fn a_session_ends_at_the_logout_and_others_go_on() {
+        let sessions = Sessions::default();
+        let now = Instant::now();
+        let [one, other] = [0, 1].map(|_| sessions.begin(TOKEN, now).unwrap());
+        sessions.end(&one);
+        assert_eq!(sessions.token(&one, now), None);
+        assert_eq!(sessions.token(&other, now), Some(TOKEN));
+    }
+
+    #[test]
+    fn the_idlest_session_makes_room() {
+        let sessions = Sessions::default();
+        let now = Instant::now();
+        let ids: Vec<String> = (0..MOST)
+            .map(|_| sessions.begin(TOKEN, now).unwrap())
+            .collect();
+        let later = now + Duration::from_secs(1);
+        for id in &ids[1..] {
+            sessions.token(id, later);
+        }
+        let newest = sessions.begin(TOKEN, later).unwrap();
+        assert_eq!(sessions.lock().len(), MOST);
+        assert_eq!(sessions.token(&ids[0], later), None);
+        assert!(sessions.token(&newest, later).is_some());
+    }
+}

@@ -1,0 +1,333 @@
+//! The folder of mappings: reading, checking, and saving, which is all or nothing.
+//!
+//! A file is saved only if it has no fault and brings none to the others, and only onto the version that it was
+//! made from. Its former version is kept beside it, as `shop.json.1`, `shop.json.2`, ..., of which the last few stay.
+//! A new file is written under a hidden name, brought to the disk, and then renamed; so after a loss of power there
+//! is the old one or the new one, and the former version is there before the new one is. Savers of all processes
+//! take turns by a lock on the folder.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+use webfill_mapping::{Fault, MappingSet, Source};
+use webfill_service::whole_file::write_whole;
+
+/// Former versions of a file that are kept.
+const FORMER_VERSIONS: usize = 10;
+
+/// A larger file is no mapping.
+const MOST_BYTES: usize = 4 << 20;
+
+/// A folder of mapping files.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+/// A mapping of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    pub file: String,
+    pub name: String,
+    pub description: String,
+}
+
+/// A fault, for the person who edits the mapping.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Another file than the edited one, if it is in another.
+    pub file: Option<String>,
+    /// Within the edited mapping, such as `fields[0].name`.
+    pub path: String,
+    pub message: String,
+}
+
+/// What checking has shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// What keeps it from being saved.
+    pub faults: Vec<Found>,
+    pub warnings: Vec<Found>,
+    /// The set with the edited file; that file alone, if others have faults.
+    #[serde(skip)]
+    pub sources: Vec<Source>,
+}
+
+/// Why a mapping was not saved; nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotSaved {
+    #[error("the mapping has {} to be mended first", faults(.0.len()))]
+    Faults(Vec<Found>),
+    #[error("{0} was changed by somebody else since you opened it; compare, and open it again")]
+    Changed(String),
+    #[error("{0}")]
+    Name(String),
+    #[error("cannot write {path}: {error}", path = .0.display(), error = .1)]
+    Io(PathBuf, io::Error),
+}
+
+fn faults(count: usize) -> String {
+    match count {
+        1 => "a fault".to_owned(),
+        count => format!("{count} faults"),
+    }
+}
+
+/// What was saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedFile {
+    pub path: PathBuf,
+    /// Where the former version is.
+    pub former: Option<PathBuf>,
+    pub version: String,
+}
+
+/// Which mapping is edited: the only one of its file, or one of its list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct Edited {
+    pub file: String,
+    /// Its number in the list.
+    pub place: Option<usize>,
+    /// Of the file that it was read from; `None`: there was no file.
+    pub version: Option<String>,
+}
+
+impl Folder {
+    pub fn new(path: &Path) -> Folder {
+        Folder {
+            path: path.to_owned(),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All mappings that can be read, in the order in which they win.
+    pub fn list(&self) -> Vec<Listed> {
+        let mut listed = Vec::new();
+        for source in self.sources() {
+            let file = file_name(&source);
+            for mapping in mappings_of(&source.text) {
+                let text = |name: &str| mapping[name].as_str().unwrap_or_default().to_owned();
+                listed.push(Listed {
+                    file: file.clone(),
+                    name: text("name"),
+                    description: text("description"),
+                });
+            }
+        }
+        listed
+    }
+
+    fn sources(&self) -> Vec<Source> {
+        MappingSet::sources_of_dir(&self.path).0
+    }
+
+    /// A mapping, by its name, with the place that it has.
+    pub fn open(&self, name: &str) -> Option<(Value, Edited)> {
+        for source in self.sources() {
+            let mappings = mappings_of(&source.text);
+            let is_list = source.text.trim_start().starts_with('[');
+            let found = mappings.iter().position(|mapping| mapping["name"] == name);
+            if let Some(place) = found {
+                let edited = Edited {
+                    file: file_name(&source),
+                    place: is_list.then_some(place),
+                    version: Some(version(&source.text)),
+                };
+                return Some((mappings[place].clone(), edited));
+            }
+        }
+        None
+    }
+
+    /// The text of the file with the mapping in its place.
+    fn text_with(&self, edited: &Edited, mapping: &Value) -> String {
+        let mut whole = mapping.clone();
+        if let Some(place) = edited.place
+            && let Ok(text) = fs::read_to_string(self.path.join(&edited.file))
+        {
+            let mut list = mappings_of(&text);
+            if let Some(there) = list.get_mut(place) {
+                *there = mapping.clone();
+                whole = list.into();
+            }
+        }
+        format!("{whole:#}\n")
+    }
+
+    /// Checks a mapping in the place that it is to have among the others.
+    pub fn check(&self, edited: &Edited, mapping: &Value) -> Checked {
+        let before = match MappingSet::from_sources(self.sources()) {
+            Ok(_) => Vec::new(),
+            Err(errors) => errors.0,
+        };
+        let path = self.path.join(&edited.file);
+        let own = path.display().to_string();
+        let mut sources = self.sources();
+        sources.retain(|source| source.name != own);
+        sources.push(Source {
+            name: own.clone(),
+            text: self.text_with(edited, mapping),
+        });
+        sources.sort_by(|one, other| Path::new(&one.name).cmp(Path::new(&other.name)));
+        let found = |fault: &Fault| found(fault, &own, edited.place);
+        let mut checked = Checked::default();
+        match MappingSet::from_sources(sources.clone()) {
+            Ok(set) => {
+                let warnings = set.warnings().iter();
+                checked.warnings = warnings
+                    .filter(|one| one.source == own)
+                    .map(found)
+                    .collect();
+                checked.sources = sources;
+            }
+            Err(errors) => {
+                // What was wrong with other files before is not this one's fault.
+                let is_new = |fault: &&Fault| fault.source == own || !before.contains(fault);
+                checked.faults = errors.0.iter().filter(is_new).map(found).collect();
+                // It is tried alone, if others cannot be loaded.
+                sources.retain(|source| source.name == own);
+                checked.sources = sources;
+            }
+        }
+        checked
+    }
+
+    /// Saves a mapping.
+    ///
+    /// # Errors
+    ///
+    /// It has faults, its file was changed meanwhile or has no good name, or it cannot be written. Nothing has
+    /// changed then.
+    pub fn save(&self, edited: &Edited, mapping: &Value) -> Result<SavedFile, NotSaved> {
+        check_file_name(&edited.file).map_err(NotSaved::Name)?;
+        let path = self.path.join(&edited.file);
+        let failed = |error| NotSaved::Io(path.clone(), error);
+        fs::create_dir_all(&self.path).map_err(failed)?;
+        let folder = File::open(&self.path).map_err(failed)?;
+        folder.lock().map_err(failed)?;
+        let there = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            read => Some(read.map_err(failed)?),
+        };
+        if there.as_deref().map(version) != edited.version {
+            return Err(NotSaved::Changed(edited.file.clone()));
+        }
+        let checked = self.check(edited, mapping);
+        if !checked.faults.is_empty() {
+            return Err(NotSaved::Faults(checked.faults));
+        }
+        let text = self.text_with(edited, mapping);
+        if text.len() > MOST_BYTES {
+            return Err(NotSaved::Name(format!(
+                "{} would be too large for a mapping",
+                edited.file
+            )));
+        }
+        let former = match &there {
+            Some(there) if *there != text => Some(keep_former(&path, there).map_err(failed)?),
+            _ => None,
+        };
+        write_whole(&path, text.as_bytes()).map_err(failed)?;
+        drop_oldest(&path).map_err(failed)?;
+        Ok(SavedFile {
+            path,
+            former,
+            version: version(&text),
+        })
+    }
+}
+
+/// The mappings of a file's text; none if it is no JSON.
+fn mappings_of(text: &str) -> Vec<Value> {
+    match serde_json::from_str(text) {
+        Ok(Value::Array(list)) => list,
+        Ok(mapping @ Value::Object(_)) => vec![mapping],
+        _ => Vec::new(),
+    }
+}
+
+fn file_name(source: &Source) -> String {
+    let name = Path::new(&source.name).file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Names the content of a file.
+fn version(text: &str) -> String {
+    webfill_urls::page_hash(text)
+}
+
+/// Refuses a name that no folder of mappings reads, or that leads out of it.
+fn check_file_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let stem = name.strip_suffix(".json").unwrap_or_default();
+    let begins_well = stem.starts_with(|c: char| c.is_ascii_alphanumeric());
+    match begins_well && stem.chars().all(is_plain) && stem.len() <= 100 && name != "schema.json" {
+        true => Ok(()),
+        false => Err(format!(
+            "{name:?} cannot name a mapping file: letters, digits, `.`, `_` and `-` can, with `.json` at the end"
+        )),
+    }
+}
+
+/// A fault as the editor shows it: at its place within the edited mapping.
+fn found(fault: &Fault, own: &str, place: Option<usize>) -> Found {
+    let prefix = place.map(|place| format!("[{place}]"));
+    let path = match &prefix {
+        Some(prefix) => fault.path.strip_prefix(prefix.as_str()),
+        None => Some(fault.path.as_str()),
+    };
+    let is_own = fault.source == own && path.is_some();
+    let path = path
+        .unwrap_or(&fault.path)
+        .trim_start_matches('.')
+        .to_owned();
+    Found {
+        file: (!is_own).then(|| fault.source.clone()),
+        path,
+        message: fault.message.clone(),
+    }
+}
+
+/// Keeps the former version of a file under the next free number.
+fn keep_former(path: &Path, content: &str) -> io::Result<PathBuf> {
+    let next = numbers_of(path)?.last().map_or(1, |last| last + 1);
+    let former = numbered(path, next);
+    write_whole(&former, content.as_bytes())?;
+    Ok(former)
+}
+
+fn drop_oldest(path: &Path) -> io::Result<()> {
+    let numbers = numbers_of(path)?;
+    for number in numbers.iter().rev().skip(FORMER_VERSIONS) {
+        fs::remove_file(numbered(path, *number))?;
+    }
+    Ok(())
+}
+
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    PathBuf::from(format!("{}.{number}", path.display()))
+}
+
+/// The numbers of the former versions of a file, in order.
+fn numbers_of(path: &Path) -> io::Result<Vec<u64>> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!("{name}.");
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(path.parent().unwrap_or(Path::new(".")))? {
+        let entry = entry?.file_name();
+        let entry = entry.to_string_lossy();
+        let number = entry.strip_prefix(&prefix).map(str::parse::<u64>);
+        numbers.extend(number.and_then(Result::ok));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! [`Growing`], the tree while the parser builds it: nodes that can be moved, linked by index.
+//!
+//! HTML5 parsing moves nodes around (foster parenting, the adoption agency), so the order of
+//! creation is not document order; [`crate::freeze`] puts the finished tree in order. The links
+//! always form a forest: a node is detached before it is attached elsewhere.
+
+use html5ever::QualName;
+use html5ever::interface::Attribute;
+use html5ever::tendril::StrTendril;
+
+use crate::limits::{Limits, Truncation};
+
+/// What a node, an attribute and a byte of text cost at most, from the parser to the finished tree: the
+/// lists of both trees, which double when they grow, and the names. `crates/document/tests/memory.rs`
+/// compares this with what is allocated.
+const NODE_BYTES: usize = 210;
+const ATTRIBUTE_BYTES: usize = 190;
+const BYTES_PER_TEXT_BYTE: usize = 3;
+
+/// The link value for "no node".
+pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const DOCUMENT: u32 = 0;
+
+pub(crate) enum Data {
+    Document,
+    Element {
+        name: QualName,
+        attributes: Vec<Attribute>,
+        integration_point: bool,
+    },
+    Text(StrTendril),
+    Comment(StrTendril),
+    Instruction {
+        target: StrTendril,
+        data: StrTendril,
+    },
+}
+
+pub(crate) struct Node {
+    pub(crate) parent: u32,
+    pub(crate) previous: u32,
+    pub(crate) next: u32,
+    pub(crate) first_child: u32,
+    pub(crate) last_child: u32,
+    /// How many elements were open when this one was appended.
+    open_elements: u32,
+    pub(crate) data: Data,
+}
+
+/// The nodes, and why parsing must stop.
+pub(crate) struct Growing {
+    pub(crate) nodes: Vec<Node>,
+    attributes: usize,
+    /// An upper estimate, see [`NODE_BYTES`].
+    memory_bytes: usize,
+    limits: Limits,
+    full: Option<Truncation>,
+}
+
+impl Growing {
+    /// An empty tree, for `input_bytes` of text, which the parser copies.
+    pub(crate) fn new(limits: &Limits, input_bytes: usize) -> Self {
+        let mut tree = Growing {
+            nodes: Vec::new(),
+            attributes: 0,
+            memory_bytes: input_bytes,
+            limits: limits.clone(),
+            full: None,
+        };
+        tree.create(Data::Document);
+        tree
+    }
+
+    /// The limit that was reached, if any. The tree still accepts what the parser has begun.
+    pub(crate) fn full(&self) -> Option<Truncation> {
+        self.full
+    }
+
+    pub(crate) fn create(&mut self, data: Data) -> u32 {
+        if let Data::Element { attributes, .. } = &data {
+            self.attributes += attributes.len();
+        }
+        self.count(NODE_BYTES + memory_of(&data));
+        if self.nodes.len() >= self.limits.nodes {
+            self.full = Some(Truncation::Nodes);
+        } else if self.attributes > self.limits.attributes {
+            self.full = Some(Truncation::Attributes);
+        }
+        self.nodes.push(Node {
+            parent: NONE,
+            previous: NONE,
+            next: NONE,
+            first_child: NONE,
+            last_child: NONE,
+            open_elements: 0,
+            data,
+        });
+        (self.nodes.len() - 1) as u32
+    }
+
+    /// What the tree needs while it is built and read, at most.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.memory_bytes += bytes;
+        if self.memory_bytes > self.limits.memory_bytes {
+            self.full = Some(Truncation::Memory);
+        }
+    }
+
+    pub(crate) fn append(&mut self, parent: u32, child: u32) {
+        self.detach(child);
+        let last = self.node(parent).last_child;
+        self.link(parent, last, child, NONE);
+        let open_elements = self.node(parent).open_elements + 1;
+        self.node_mut(child).open_elements = open_elements;
+        if open_elements as usize > self.limits.open_elements {
+            self.full = Some(Truncation::OpenElements);
+        }
+    }
+
+    pub(crate) fn append_text(&mut self, parent: u32, text: StrTendril) {
+        let last = self.node(parent).last_child;
+        if let Some(text) = self.merge_into(last, text) {
+            let child = self.create(Data::Text(text));
+            self.link(parent, last, child, NONE);
+        }
+    }
+
+    /// Inserts before `sibling`. If that has no parent, the child is dropped.
+    pub(crate) fn insert_before(&mut self, sibling: u32, child: u32) {
+        self.detach(child);
+        let Node {
+            parent, previous, ..
+        } = *self.node(sibling);
+        if parent == NONE {
+            return;
+        }
+        self.link(parent, previous, child, sibling);
+        self.node_mut(child).open_elements = self.node(parent).open_elements + 1;
+    }
+
+    pub(crate) fn insert_text_before(&mut self, sibling: u32, text: StrTendril) {
+        let Node {
+            parent, previous, ..
+        } = *self.node(sibling);
+        if parent == NONE {
+            return;
+        }
+        if let Some(text) = self.merge_into(previous, text) {
+            let child = self.create(Data::Text(text));
+            self.link(parent, previous, child, sibling);
+        }
+    }
+
+    pub(crate) fn detach(&mut self, child: u32) {
+        let Node {
+            parent,
+            previous,
+            next,
+            ..
+        } = *self.node(child);
+        if parent == NONE {
+            return;
+        }
+        match previous {
+            NONE => self.node_mut(parent).first_child = next,
+            _ => self.node_mut(previous).next = next,
+        }
+        match next {
+            NONE => self.node_mut(parent).last_child = previous,
+            _ => self.node_mut(next).previous = previous,
+        }
+        let node = self.node_mut(child);
+        (node.parent, node.previous, node.next) = (NONE, NONE, NONE);
+    }
+
+    pub(crate) fn move_children(&mut self, from: u32, to: u32) {
+        let mut child = self.node(from).first_child;
+        while child != NONE {
+            let next = self.node(child).next;
+            self.append(to, child);
+            child = next;
+        }
+    }
+
+    pub(crate) fn add_missing_attributes(&mut self, element: u32, more: Vec<Attribute>) {
+        let cap = self.limits.attributes_per_element;
+        let Data::Element { attributes, .. } = &mut self.node_mut(element).data else {
+            return;
+        };
+        let before = attributes.len();
+        for attribute in more {
+            let known = attributes.iter().any(|known| known.name == attribute.name);
+            if !known && attributes.len() < cap {
+                attributes.push(attribute);
+            }
+        }
+        let (added, bytes) = (
+            attributes.len() - before,
+            memory_of_attributes(&attributes[before..]),
+        );
+        self.attributes += added;
+        self.count(bytes);
+    }
+
+    pub(crate) fn parent(&self, node: u32) -> Option<u32> {
+        Some(self.node(node).parent).filter(|parent| *parent != NONE)
+    }
+
+    pub(crate) fn is_integration_point(&self, node: u32) -> bool {
+        matches!(
+            self.node(node).data,
+            Data::Element {
+                integration_point: true,
+                ..
+            }
+        )
+    }
+
+    /// Appends to the text node `neighbour`; returns the text if that is not a text node.
+    fn merge_into(&mut self, neighbour: u32, text: StrTendril) -> Option<StrTendril> {
+        if neighbour != NONE
+            && let Data::Text(before) = &mut self.node_mut(neighbour).data
+        {
+            before.push_tendril(&text);
+            self.count(text.len() * BYTES_PER_TEXT_BYTE);
+            return None;
+        }
+        Some(text)
+    }
+
+    fn link(&mut self, parent: u32, previous: u32, child: u32, next: u32) {
+        let node = self.node_mut(child);
+        (node.parent, node.previous, node.next) = (parent, previous, next);
+        match previous {
+            NONE => self.node_mut(parent).first_child = child,
+            _ => self.node_mut(previous).next = child,
+        }
+        match next {
+            NONE => self.node_mut(parent).last_child = child,
+            _ => self.node_mut(next).previous = child,
+        }
+    }
+
+    fn node(&self, index: u32) -> &Node {
+        &self.nodes[index as usize]
+    }
+
+    fn node_mut(&mut self, index: u32) -> &mut Node {
+        &mut self.nodes[index as usize]
+    }
+}
+
+/// What a node's content costs beside the node itself.
+fn memory_of(data: &Data) -> usize {
+    match data {
+        Data::Document => 0,
+        Data::Element { attributes, .. } => memory_of_attributes(attributes),
+        Data::Text(text) | Data::Comment(text) => text.len() * BYTES_PER_TEXT_BYTE,
+        Data::Instruction { target, data } => (target.len() + data.len()) * BYTES_PER_TEXT_BYTE,
+    }
+}
+
+fn memory_of_attributes(attributes: &[Attribute]) -> usize {
+    let values: usize = attributes.iter().map(|it| it.value.len()).sum();
+    attributes.len() * ATTRIBUTE_BYTES + values * BYTES_PER_TEXT_BYTE
+}

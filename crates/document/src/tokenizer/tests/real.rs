@@ -1,0 +1,58 @@
+//! Compares both tokenizers on real pages.
+
+use std::path::{Path, PathBuf};
+
+use super::super::compare::compare;
+
+/// Every page below a folder of the project that ends in `.html`.
+fn pages(folder: &str) -> Vec<PathBuf> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec![project.join(folder)];
+    let mut pages = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = folder.read_dir() else {
+            continue;
+        };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "html") {
+                pages.push(path);
+            }
+        }
+    }
+    pages
+}
+
+fn compare_all(pages: &[PathBuf]) {
+    for path in pages {
+        let bytes = std::fs::read(path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        compare(&text);
+        // With CRLF line ends, with NULs, and cut off at several positions.
+        compare(&text.replace('\n', "\r\n"));
+        compare(&text.replace("e ", "\0\r"));
+        for part in 1..8 {
+            compare(&text[..text.floor_char_boundary(text.len() * part / 8)]);
+        }
+    }
+}
+
+#[test]
+fn pages_of_the_project_are_read_as_html5ever_reads_them() {
+    let pages: Vec<PathBuf> = ["etl-mappings", "webfill/demo", "crates/document/src/xpath"]
+        .into_iter()
+        .flat_map(pages)
+        .collect();
+    assert!(pages.len() >= 20, "only {} pages", pages.len());
+    compare_all(&pages);
+}
+
+/// `tests/bench/extraction/fetch-pages` gets them.
+#[test]
+#[ignore = "needs the pages of the benchmark"]
+fn pages_of_the_benchmark_are_read_as_html5ever_reads_them() {
+    let pages = pages(".cache/pages");
+    assert!(pages.len() >= 100, "only {} pages", pages.len());
+    compare_all(&pages);
+}

@@ -1,0 +1,53 @@
+//! The health of extractions: notices when the pages of a mapping no longer yield what they did.
+//!
+//! Of each mapping there is a [`MappingHealth`]: a [`Series`] for each field, of all pages and of those of
+//! each template, one for values that are known already, and a [`Profile`] of each field's values. What is
+//! judged is a good page, in the order of the saves. All is plain state that the caller stores: no I/O, no
+//! clock, no threads. Each part is bounded, whatever pages come.
+//!
+//! What falls together is one [`Alarm`]: the layout changed. How often alarms are false, and how soon they
+//! come, is simulated in `crates/health/tests/simulation.rs` and told in `docs/health.md`.
+
+mod alarm;
+mod alternatives;
+mod deliveries;
+mod kept;
+mod mapping_health;
+mod profile;
+mod recent;
+mod report;
+mod returning;
+mod scope;
+mod series;
+mod sources;
+mod standing;
+mod template;
+
+pub use alarm::{Alarm, Event, FallenField, Sign, Warning, WarningKind};
+pub use deliveries::Deliveries;
+pub use kept::KeptPage;
+pub use mapping_health::{GoodPage, MappingHealth};
+pub use profile::{Finding, Profile};
+pub use scope::{FieldHealth, Scope};
+pub use series::{Fall, Series, Step, Witness, weight};
+pub use sources::Sources;
+pub use template::{MOST_TEMPLATES, is_similar};
+
+/// The same number for the same text, in every process and release: it is stored.
+pub(crate) fn hash(text: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    hash ^ (hash >> 32)
+}
+
+/// Whether an extracted value counts as one, as a record counts it.
+pub(crate) fn has_value(value: &serde_json::Value) -> bool {
+    match value {
+        serde_json::Value::Null => false,
+        serde_json::Value::String(text) => !text.is_empty(),
+        serde_json::Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}

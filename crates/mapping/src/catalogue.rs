@@ -1,0 +1,255 @@
+//! The table of processors: their names, parameters and examples. The checks of mapping files, the
+//! JSON Schema and the manual are all made from it, so they cannot contradict each other.
+
+use crate::fault::did_you_mean;
+use crate::parameters::Parameters;
+use crate::processors;
+use crate::run::Processor;
+use crate::selectors::Selectors;
+
+/// One processor.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) family: Family,
+    /// One sentence for the manual and for editors.
+    pub(crate) summary: &'static str,
+    pub(crate) parameters: &'static [Parameter],
+    pub(crate) examples: &'static [Example],
+    pub(crate) build: Build,
+}
+
+/// Makes the processor from parameters, whose names and types have been checked.
+pub(crate) type Build =
+    fn(&Parameters<'_>, &mut Selectors) -> Result<Box<dyn Processor>, Vec<Refusal>>;
+
+/// The manual's heading for a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    Find,
+    Text,
+    Convert,
+    List,
+}
+
+impl Family {
+    pub(crate) const ALL: &'static [(Family, &'static str)] = &[
+        (Family::Find, "Find values in the page"),
+        (Family::Text, "Change texts"),
+        (Family::Convert, "Read numbers, dates, links"),
+        (Family::List, "Choose among values"),
+    ];
+}
+
+/// One parameter of a processor.
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) presence: Presence,
+    /// Half a sentence for the manual and for editors.
+    pub(crate) meaning: &'static str,
+}
+
+/// The type of a parameter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Text,
+    /// A whole number within these bounds.
+    Integer(i64, i64),
+    Boolean,
+    TextList,
+    /// An object of texts.
+    TextTable,
+    Choice(&'static [&'static str]),
+    /// The number or the name of a group of a regular expression.
+    Group,
+}
+
+/// Whether a parameter is required, and its default.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Presence {
+    Required,
+    Optional,
+    Text(&'static str),
+    Boolean(bool),
+}
+
+/// An example of a processor, which a test runs.
+pub(crate) struct Example {
+    /// The parameters, as JSON.
+    pub(crate) parameters: &'static str,
+    pub(crate) input: Input,
+    pub(crate) output: &'static [&'static str],
+}
+
+/// The input of an example.
+pub(crate) enum Input {
+    /// An HTML page, for a processor that begins a chain.
+    Page(&'static str),
+    /// The values that the previous processor returned.
+    Values(&'static [&'static str]),
+}
+
+/// An invalid value of a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The parameter, such as `expression` or `formats[1]`; empty for the parameters together.
+    pub(crate) parameter: String,
+    pub(crate) message: String,
+}
+
+pub(crate) fn refusal(parameter: impl Into<String>, message: impl Into<String>) -> Vec<Refusal> {
+    vec![Refusal {
+        parameter: parameter.into(),
+        message: message.into(),
+    }]
+}
+
+/// Every processor, in the order of the manual.
+pub(crate) const ALL: &[&Entry] = &[
+    &processors::select::XPATH,
+    &processors::select::CSS,
+    &processors::cell::CELL,
+    &processors::regex::REGEX,
+    &processors::json::JSONPATH,
+    &processors::json_ld::JSON_LD,
+    &processors::meta::META,
+    &processors::text::TRIM,
+    &processors::text::COLLAPSE_WHITESPACE,
+    &processors::replace::REPLACE,
+    &processors::text::LOWERCASE,
+    &processors::text::UPPERCASE,
+    &processors::text::PREFIX,
+    &processors::text::SUFFIX,
+    &processors::text::LENGTH_LIMIT,
+    &processors::markup::HTML_TO_TEXT,
+    &processors::markup::DECODE_ENTITIES,
+    &processors::lookup::MAP,
+    &processors::number::NUMBER,
+    &processors::date::DATE,
+    &processors::url::URL,
+    &processors::pagination::PAGINATION,
+    &processors::list::SPLIT,
+    &processors::list::JOIN,
+    &processors::list::FIRST,
+    &processors::list::LAST,
+    &processors::list::NTH,
+    &processors::list::UNIQUE,
+    &processors::regex::FILTER,
+    &processors::validate::VALIDATE,
+    &processors::list::DEFAULT,
+];
+
+/// The processor called `name`.
+///
+/// # Errors
+///
+/// A sentence with the nearest right name.
+pub(crate) fn find(name: &str) -> Result<&'static Entry, String> {
+    ALL.iter()
+        .find(|entry| entry.name == name)
+        .copied()
+        .ok_or_else(|| {
+            let meant = did_you_mean(name, ALL.iter().map(|entry| entry.name));
+            format!("unknown processor `{name}`{meant}")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extraction::{PageInput, PageKind};
+    use crate::item::Item;
+    use crate::limits::Limits;
+    use crate::page::Page;
+    use crate::reader::Reader;
+    use crate::run::Run;
+    use crate::selectors::CompiledSelectors;
+    use crate::source::Source;
+    use webfill_urls::Url;
+
+    #[test]
+    fn names_are_unique_and_every_processor_has_an_example() {
+        for (index, entry) in ALL.iter().enumerate() {
+            assert!(!entry.examples.is_empty(), "{}", entry.name);
+            let others = &ALL[index + 1..];
+            assert!(others.iter().all(|other| other.name != entry.name));
+        }
+    }
+
+    #[test]
+    fn the_mapping_of_the_fuzz_targets_has_every_processor() {
+        let mapping = include_str!("../../../tests/fuzz/src/everything.json");
+        for entry in ALL {
+            let used = format!("\"type\": \"{}\"", entry.name);
+            assert!(
+                mapping.contains(&used),
+                "tests/fuzz/src/everything.json: no {}",
+                entry.name
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest_one() {
+        let error = find("x-path").err().unwrap_or_default();
+        assert_eq!(error, "unknown processor `x-path`, did you mean `xpath`?");
+    }
+
+    #[test]
+    fn every_example_yields_what_it_says() {
+        for entry in ALL {
+            for example in entry.examples {
+                let output = output_of(entry, example);
+                assert_eq!(
+                    output, example.output,
+                    "{} {}",
+                    entry.name, example.parameters
+                );
+            }
+        }
+    }
+
+    fn output_of(entry: &'static Entry, example: &Example) -> Vec<String> {
+        let mut selectors = Selectors::default();
+        let processor = build(entry, example.parameters, &mut selectors);
+        let url = Url::parse("https://people.example/list/").unwrap();
+        let (text, items) = match example.input {
+            Input::Page(html) => (html, vec![Item::Page]),
+            Input::Values(texts) => {
+                let items = texts.iter().map(|text| Item::from((*text).to_owned()));
+                ("", items.collect())
+            }
+        };
+        let input = PageInput {
+            url: &url,
+            kind: PageKind::Html,
+            text,
+        };
+        let limits = Limits::default();
+        let compiled = CompiledSelectors::new(&selectors);
+        let page = Page::new(input, &limits, None);
+        let run = Run::new(&page, &compiled, &limits, None);
+        let output = processor.apply(items, &run).unwrap();
+        output
+            .iter()
+            .map(|item| run.text(item).into_owned())
+            .collect()
+    }
+
+    fn build(
+        entry: &'static Entry,
+        parameters: &str,
+        selectors: &mut Selectors,
+    ) -> Box<dyn Processor> {
+        let source = Source {
+            name: entry.name.to_owned(),
+            text: parameters.to_owned(),
+        };
+        let (mut reader, value) = Reader::parse(&source).unwrap();
+        let given = value.as_object().unwrap();
+        let parameters = Parameters::check(entry, given, "", &mut reader);
+        let parameters = parameters.unwrap_or_else(|| panic!("{:?}", reader.into_findings().0));
+        let built = (entry.build)(&parameters, selectors);
+        built.unwrap_or_else(|refusals| panic!("{}: {refusals:?}", entry.name))
+    }
+}

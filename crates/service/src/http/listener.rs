@@ -1,0 +1,180 @@
+//! The listener: takes connections as long as there are places, and hands their requests on.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Fault;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+
+use crate::http::places::{Place, Places};
+use crate::http::protection::InForce;
+use crate::http::tls;
+use crate::http::unread::Unread;
+
+/// At most this many connections of clients that have shown a token are served at once; where none is asked for, of all.
+/// Those who have not shown one yet are fewer: see [`Places`].
+const MOST_CONNECTIONS: usize = 64;
+
+/// The time limit for the head of a request.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time limit for an answer to be read, from when the client is behind.
+const READ_WITHIN: Duration = Duration::from_secs(30);
+
+/// The body of an answer: known as a whole, or told piece by piece.
+pub type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
+
+pub type Answer = Response<AnswerBody>;
+
+/// A body that is known as a whole.
+pub fn whole(body: impl Into<Bytes>) -> AnswerBody {
+    Full::new(body.into()).boxed_unsync()
+}
+
+/// Where a request comes from, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    pub address: SocketAddr,
+    pub is_tls: bool,
+}
+
+/// Whoever answers requests.
+pub trait Answering: Send + Sync + 'static {
+    /// Runs beside the requests, for as long as they are served.
+    fn attend(self: Arc<Self>) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> impl Future<Output = Answer> + Send;
+}
+
+/// Listens, and serves on a thread of its own until the process ends. Returns the address. `advice` is given
+/// when the address cannot be had.
+pub fn start<A: Answering>(
+    address: SocketAddr,
+    advice: &str,
+    protection: InForce,
+    answering: Arc<A>,
+) -> Result<SocketAddr, Fault> {
+    let cannot = |error: std::io::Error| {
+        Fault::error(format!(
+            "cannot take requests at http://{address}: {error}; {advice}"
+        ))
+    };
+    let listener = TcpListener::bind(address).map_err(cannot)?;
+    listener.set_nonblocking(true).map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(cannot)?;
+    std::thread::Builder::new()
+        .name("http".into())
+        .spawn(move || runtime.block_on(serve(listener, protection, answering)))
+        .map_err(cannot)?;
+    Ok(address)
+}
+
+async fn serve<A: Answering>(listener: TcpListener, protection: InForce, answering: Arc<A>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(event = "http_ended", %error, "no requests are taken by HTTP");
+            return;
+        }
+    };
+    tokio::spawn(Arc::clone(&answering).attend());
+    let of_this_machine = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Places::new(MOST_CONNECTIONS));
+    loop {
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(_) => {
+                // Most likely out of file descriptors: retry when some are free again.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let protection = protection.get();
+        // Without tokens only this machine's processes come, and all by one address.
+        let (permit, place) = match protection.tokens {
+            Some(_) => match places.take(from.ip()) {
+                Some(place) => (None, Some(place)),
+                None => continue,
+            },
+            None => (
+                Some(Arc::clone(&of_this_machine).acquire_owned().await),
+                None,
+            ),
+        };
+        let answering = Arc::clone(&answering);
+        let peer = Peer {
+            address: from,
+            is_tls: protection.tls.is_some(),
+        };
+        tokio::spawn(async move {
+            let _permit = permit;
+            let requests = Requests {
+                answering,
+                peer,
+                place: place.clone(),
+            };
+            let serving = async {
+                match protection.tls {
+                    None => requests.serve(stream).await,
+                    Some(config) => {
+                        if let Some(stream) = tls::accept(stream, config, HEAD_WITHIN).await {
+                            requests.serve(stream).await;
+                        }
+                    }
+                }
+            };
+            match &place {
+                None => serving.await,
+                Some(place) => tokio::select! {
+                    () = serving => {}
+                    () = place.taken_away() => {}
+                },
+            }
+        });
+    }
+}
+
+/// The requests of one connection.
+struct Requests<A> {
+    answering: Arc<A>,
+    peer: Peer,
+    place: Option<Arc<Place>>,
+}
+
+impl<A: Answering> Requests<A> {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let serve_one = service_fn(move |mut request: Request<Incoming>| {
+            if let Some(place) = &self.place {
+                request.extensions_mut().insert(Arc::clone(place));
+            }
+            let answer = Arc::clone(&self.answering).answer(request, self.peer);
+            async { Ok::<_, Infallible>(answer.await) }
+        });
+        // A client that has closed the connection needs no answer.
+        let _ = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WITHIN)
+            .serve_connection(TokioIo::new(Unread::new(stream, READ_WITHIN)), serve_one)
+            .await;
+    }
+}

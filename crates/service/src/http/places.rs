@@ -1,0 +1,217 @@
+//! Which connections are open: how many one address may hold, and how many there may be whose clients have not shown a
+//! token yet, so that no stranger takes the places of all others.
+//!
+//! Whoever comes while there are too many strangers takes the place of one of them: of the address that has most, the
+//! one that came first. So some addresses that hold connections idle keep nobody out.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::Request;
+use tokio::sync::Notify;
+
+use crate::http::wrong_tokens::network;
+
+/// At most this many connections of one address, of IPv6 one network of 64 bits.
+const MOST_OF_ONE: usize = 16;
+
+/// At most this many connections whose clients have not shown a token.
+const MOST_STRANGERS: usize = 24;
+
+/// The connections that are open, the oldest first.
+#[derive(Debug)]
+pub(crate) struct Places {
+    most_known: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    last_number: u64,
+    connections: Vec<Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    number: u64,
+    network: IpAddr,
+    /// Its client has shown a token.
+    is_known: bool,
+    /// Notified when the place is taken away.
+    leave: Arc<Notify>,
+}
+
+/// A connection's place, free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    places: Arc<Places>,
+    number: u64,
+    leave: Arc<Notify>,
+}
+
+impl Places {
+    /// `most_known`: of clients that have shown a token.
+    pub(crate) fn new(most_known: usize) -> Places {
+        Places {
+            most_known,
+            held: Mutex::default(),
+        }
+    }
+
+    /// A place for a connection; `None` if its address holds as many as it may.
+    pub(crate) fn take(self: &Arc<Places>, from: IpAddr) -> Option<Arc<Place>> {
+        let network = network(from);
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.count(|other| other.network == network) >= MOST_OF_ONE && !held.evict(network) {
+            return None;
+        }
+        if held.count(|other| !other.is_known) >= MOST_STRANGERS
+            && let Some(network) = held.network_with_most_strangers()
+        {
+            held.evict(network);
+        }
+        held.last_number += 1;
+        let (number, leave) = (held.last_number, Arc::new(Notify::new()));
+        held.connections.push(Connection {
+            number,
+            network,
+            is_known: false,
+            leave: Arc::clone(&leave),
+        });
+        Some(Arc::new(Place {
+            places: Arc::clone(self),
+            number,
+            leave,
+        }))
+    }
+}
+
+impl Held {
+    fn count(&self, is_counted: impl Fn(&Connection) -> bool) -> usize {
+        let connections = self.connections.iter();
+        connections.filter(|other| is_counted(other)).count()
+    }
+
+    fn network_with_most_strangers(&self) -> Option<IpAddr> {
+        let strangers = self.connections.iter().filter(|other| !other.is_known);
+        let networks = strangers.map(|stranger| stranger.network);
+        // Of several with as many, the one that came first.
+        networks
+            .rev()
+            .max_by_key(|network| self.count(|other| !other.is_known && other.network == *network))
+    }
+
+    /// Takes the place of the first stranger of a network away, if it has one.
+    fn evict(&mut self, network: IpAddr) -> bool {
+        let is_stranger = |other: &Connection| !other.is_known && other.network == network;
+        let Some(index) = self.connections.iter().position(is_stranger) else {
+            return false;
+        };
+        self.connections.remove(index).leave.notify_one();
+        true
+    }
+}
+
+impl Place {
+    /// The client has shown a token. While there are too many such ones it stays among the strangers.
+    fn note_known(&self) {
+        let mut held = self
+            .places
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = held.count(|other| other.is_known);
+        let mut connections = held.connections.iter_mut();
+        if let Some(own) = connections.find(|other| other.number == self.number)
+            && known < self.places.most_known
+        {
+            own.is_known = true;
+        }
+    }
+
+    /// Waits until the place is taken away.
+    pub(crate) async fn taken_away(&self) {
+        self.leave.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let held = self.places.held.lock();
+        let mut held = held.unwrap_or_else(PoisonError::into_inner);
+        held.connections.retain(|other| other.number != self.number);
+    }
+}
+
+/// Notes that the client of a request has shown a token that is in force: its connection keeps its place.
+pub fn note_known_client<B>(request: &Request<B>) {
+    if let Some(place) = request.extensions().get::<Arc<Place>>() {
+        place.note_known();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([127, 0, 0, last])
+    }
+
+    fn is_there(place: &Place) -> bool {
+        let held = place.places.held.lock().unwrap();
+        held.count(|other| other.number == place.number) == 1
+    }
+
+    #[test]
+    fn one_address_holds_few_places_and_others_still_find_theirs() {
+        let places = Arc::new(Places::new(64));
+        let take = |last: u8| {
+            let place = places.take(address(last))?;
+            place.note_known();
+            Some(place)
+        };
+        let mut held: Vec<Arc<Place>> = (0..64).filter_map(|_| take(2)).collect();
+        assert_eq!(held.len(), MOST_OF_ONE);
+        assert!(take(3).is_some());
+        held.pop();
+        assert!(take(2).is_some(), "a place is free again");
+        held.clear();
+        assert!(
+            places.held.lock().unwrap().connections.is_empty(),
+            "nothing is kept"
+        );
+    }
+
+    #[test]
+    fn strangers_make_room_for_each_other_and_who_has_shown_a_token_stays() {
+        let places = Arc::new(Places::new(2));
+        let known = places.take(address(1)).unwrap();
+        known.note_known();
+        let idle: Vec<Arc<Place>> = (0..60)
+            .filter_map(|number| places.take(address(2 + number % 6)))
+            .collect();
+        let held = || idle.iter().filter(|place| is_there(place)).count();
+        assert_eq!(held(), MOST_STRANGERS);
+        let late = places.take(address(9)).unwrap();
+        for _ in 0..200 {
+            places.take(address(2)).unwrap();
+        }
+        assert!(is_there(&known) && is_there(&late));
+        late.note_known();
+        let third = places.take(address(10)).unwrap();
+        third.note_known();
+        let held = places.held.lock().unwrap();
+        assert_eq!(held.count(|other| other.is_known), 2, "no more than these");
+    }
+
+    #[test]
+    fn whoever_loses_the_place_hears_of_it() {
+        let places = Arc::new(Places::new(64));
+        let first = places.take(address(2)).unwrap();
+        let _others: Vec<_> = (0..MOST_OF_ONE).map(|_| places.take(address(2))).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(first.taken_away());
+        assert!(!is_there(&first));
+    }
+}

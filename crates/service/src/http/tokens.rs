@@ -1,0 +1,210 @@
+//! Tokens: how clients by HTTP prove who they are. A text file with one `NAME TOKEN` per line, and behind it
+//! perhaps the token's [`Rights`]. A token stands there itself or, better, as `sha256:` and its digest.
+//!
+//! Digests are compared, each with all of the list and to the end, so that the time tells nothing.
+
+use std::fs;
+use std::hint::black_box;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::Fault;
+use sha2::{Digest, Sha256};
+use webfill_wire::keys::{Rights, is_name};
+
+/// The first line of every file of tokens; a file without it is refused.
+pub const TOKENS_HEADING: &str = "# webfill: tokens for HTTP, one `NAME TOKEN` per line";
+
+/// What precedes the digest of a token.
+const DIGEST_MARK: &str = "sha256:";
+
+/// A token that stands in the file itself has at least this many characters.
+const LEAST_CHARACTERS: usize = 32;
+
+/// The bits of a file's mode that give access to other users than its owner.
+pub(crate) const OTHERS: u32 = 0o077;
+
+pub type TokenDigest = [u8; 32];
+
+/// The owner of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bearer {
+    pub name: Arc<str>,
+    pub rights: Rights,
+}
+
+/// The tokens in force.
+#[derive(Clone, Default)]
+pub struct Tokens(Vec<(TokenDigest, Bearer)>);
+
+impl Tokens {
+    /// Reads the file, which only its owner may read.
+    pub(crate) fn read(path: &Path) -> Result<Tokens, Fault> {
+        let shown = path.display();
+        let text = read_private(path, "the tokens")?;
+        parse(&text).map_err(|fault| Fault::usage(format!("{shown}: {fault}")))
+    }
+
+    /// The owner of a token, if it is one.
+    pub fn bearer(&self, token: &str) -> Option<&Bearer> {
+        self.by_digest(&digest(token))
+    }
+
+    /// The digest of a token that is on the list, by which [`Tokens::by_digest`] finds its owner for as long as it is.
+    pub fn digest_of(&self, token: &str) -> Option<TokenDigest> {
+        let digest = digest(token);
+        self.by_digest(&digest).map(|_| digest)
+    }
+
+    /// The owner of the token with this digest.
+    pub fn by_digest(&self, digest: &TokenDigest) -> Option<&Bearer> {
+        let mut found = None;
+        for (listed, bearer) in &self.0 {
+            if is_same(digest, listed) {
+                found = Some(bearer);
+            }
+        }
+        found
+    }
+}
+
+/// Reads a file that must be closed to other users.
+pub(crate) fn read_private(path: &Path, what: &str) -> Result<String, Fault> {
+    let shown = path.display();
+    let unreadable = |error| Fault::usage(format!("cannot read {what} {shown}: {error}"));
+    let mode = fs::metadata(path).map_err(unreadable)?.permissions().mode();
+    if mode & OTHERS != 0 {
+        return Err(Fault::usage(format!(
+            "{shown} is open to others than its owner (mode {:03o}): it must be 0400, and if others have been on this machine, what is in it must be made anew",
+            mode & 0o777
+        )));
+    }
+    fs::read_to_string(path).map_err(unreadable)
+}
+
+fn digest(token: &str) -> TokenDigest {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+fn is_same(one: &TokenDigest, other: &TokenDigest) -> bool {
+    let pairs = one.iter().zip(other);
+    black_box(pairs.fold(0, |differ, (a, b)| differ | (a ^ b))) == 0
+}
+
+/// Faults do not repeat a token.
+fn parse(text: &str) -> Result<Tokens, String> {
+    if text.lines().next() != Some(TOKENS_HEADING) {
+        return Err(format!(
+            "not a list of tokens: its first line is not `{TOKENS_HEADING}`"
+        ));
+    }
+    let mut tokens = Tokens::default();
+    for (line, content) in text.lines().enumerate() {
+        let content = content.trim();
+        if content.is_empty() || content.starts_with('#') {
+            continue;
+        }
+        let fault = |reason: String| format!("line {}: {reason}", line + 1);
+        let (digest, bearer) = entry(content).map_err(fault)?;
+        for (listed, other) in &tokens.0 {
+            if other.name == bearer.name || *listed == digest {
+                let why = format!("{} has this name or this token already", other.name);
+                return Err(fault(why));
+            }
+        }
+        tokens.0.push((digest, bearer));
+    }
+    match tokens.0.is_empty() {
+        true => Err("it has no token, so nobody could ask".into()),
+        false => Ok(tokens),
+    }
+}
+
+fn entry(line: &str) -> Result<(TokenDigest, Bearer), String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [name, token, rights @ ..] = &words[..] else {
+        return Err("expected `NAME TOKEN`".into());
+    };
+    if !is_name(name) {
+        return Err(format!(
+            "`{name}` is no name: 1 to 64 letters, digits, or - _ ."
+        ));
+    }
+    let digest = match token.strip_prefix(DIGEST_MARK) {
+        Some(hex) => digest_of_hex(hex)
+            .ok_or_else(|| format!("the digest of {name} is not 64 hexadecimal digits"))?,
+        None if token.chars().count() < LEAST_CHARACTERS => {
+            return Err(format!(
+                "the token of {name} has less than {LEAST_CHARACTERS} characters, which can be guessed"
+            ));
+        }
+        None => digest(token),
+    };
+    let bearer = Bearer {
+        name: (*name).into(),
+        rights: Rights::parse(rights)?,
+    };
+    Ok((digest, bearer))
+}
+
+fn digest_of_hex(hex: &str) -> Option<TokenDigest> {
+    let mut digest = TokenDigest::default();
+    if hex.len() != 2 * digest.len() || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (place, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&hex[2 * place..2 * place + 2], 16).ok()?;
+    }
+    Some(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = "0123456789abcdef0123456789abcdef";
+    /// Of the text `secret`.
+    const DIGEST: &str = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+
+    fn list(lines: &[&str]) -> String {
+        format!("{TOKENS_HEADING}\n{}\n", lines.join("\n"))
+    }
+
+    #[test]
+    fn a_token_is_known_by_itself_or_by_its_digest() {
+        let plain = format!("shop {PLAIN} apps=shop read-only");
+        let hashed = format!("chief {DIGEST}");
+        let tokens = parse(&list(&["# ours", &plain, &hashed])).unwrap();
+        let name = |token: &str| tokens.bearer(token).map(|bearer| &*bearer.name);
+        assert_eq!(name(PLAIN), Some("shop"));
+        assert_eq!(name("secret"), Some("chief"));
+        for wrong in ["", "Secret", "secret ", DIGEST, &PLAIN[1..]] {
+            assert_eq!(name(wrong), None, "{wrong}");
+        }
+        let shop = tokens.bearer(PLAIN).unwrap();
+        assert!(shop.rights.is_read_only() && !shop.rights.permit_app("news"));
+    }
+
+    #[test]
+    fn faults_name_their_line_and_no_token() {
+        let good = format!("shop {PLAIN}");
+        for wrong in [
+            "other short-secret".to_owned(),
+            format!("other {PLAIN}"),
+            format!("shop {DIGEST}"),
+            "other sha256:abc".into(),
+            format!("other {DIGEST} everything"),
+            format!("o:ther {DIGEST}"),
+            "other".into(),
+        ] {
+            let fault = parse(&list(&[&good, &wrong])).map(drop).unwrap_err();
+            assert!(fault.starts_with("line 3: "), "{fault}");
+            assert!(
+                !fault.contains(PLAIN) && !fault.contains("short-secret"),
+                "{fault}"
+            );
+        }
+        assert!(parse("").is_err() && parse(&list(&[])).is_err());
+    }
+}

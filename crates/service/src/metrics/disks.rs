@@ -1,0 +1,59 @@
+//! The room on the disks that a process writes to.
+
+use std::path::PathBuf;
+
+use crate::disk::Room;
+
+use crate::metrics::exposition::Exposition;
+
+/// Adds the room on the disks of these folders, as far as it can be told.
+pub fn add_disks(page: &mut Exposition, folders: &[PathBuf]) {
+    let mut rooms: Vec<(String, Room)> = folders
+        .iter()
+        .filter_map(|folder| Some((folder.display().to_string(), Room::of(folder)?)))
+        .collect();
+    // The store may be in the state folder.
+    rooms.sort_by(|one, other| one.0.cmp(&other.0));
+    rooms.dedup_by(|one, other| one.0 == other.0);
+    let mut free = page.gauge(
+        "webfill_disk_free_bytes",
+        "What may still be written to the disk of a folder.",
+    );
+    for (folder, room) in &rooms {
+        free.with(&[("folder", folder)], room.free_bytes);
+    }
+    let mut sizes = page.gauge("webfill_disk_size_bytes", "The size of that disk.");
+    for (folder, room) in &rooms {
+        sizes.with(&[("folder", folder)], room.size_bytes);
+    }
+}
+
+/// Adds whether the process pauses because of them.
+pub fn add_disk_low(page: &mut Exposition, is_low: bool) {
+    page.gauge(
+        "webfill_disk_low",
+        "Whether it pauses because a disk has too little room.",
+    )
+    .value(u8::from(is_low));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_folder_that_is_there_is_told_once() {
+        let there = std::env::temp_dir();
+        let mut page = Exposition::default();
+        add_disks(
+            &mut page,
+            &[there.clone(), "/no/such/folder".into(), there.clone()],
+        );
+        let page = page.finish();
+        for name in ["webfill_disk_free_bytes", "webfill_disk_size_bytes"] {
+            let series = format!("{name}{{folder=\"{}\"}}", there.display());
+            assert_eq!(page.matches(&series).count(), 1, "{page}");
+        }
+        assert!(!page.contains("/no/such"), "{page}");
+    }
+}

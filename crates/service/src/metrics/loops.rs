@@ -1,0 +1,28 @@
+//! How the loop of a process is, and what passes its sockets.
+
+use std::time::Instant;
+
+use webfill_wire::socket::Traffic;
+
+use crate::metrics::exposition::Exposition;
+
+/// Adds how long ago the loop published what the page shows.
+pub fn add_loop_age(page: &mut Exposition, published: Instant) {
+    page.gauge(
+        "webfill_loop_age_seconds",
+        "How long ago the loop told the figures of this page; a few seconds at most, unless it is stuck.",
+    )
+    .value(published.elapsed().as_secs_f64());
+}
+
+/// Adds the frames of each socket, by its name.
+pub fn add_messages(
+    page: &mut Exposition,
+    sockets: impl IntoIterator<Item = (&'static str, Traffic)>,
+) {
+    let mut messages = page.counter("webfill_messages_total", "Frames, by socket.");
+    for (socket, traffic) in sockets {
+        messages.with(&[("socket", socket), ("direction", "in")], traffic.received);
+        messages.with(&[("socket", socket), ("direction", "out")], traffic.sent);
+    }
+}

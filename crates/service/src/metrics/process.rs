@@ -1,0 +1,157 @@
+//! What the operating system knows of processes, and which build runs.
+
+use std::fs;
+
+use webfill_wire::codec::WIRE_VERSION;
+
+use crate::metrics::exposition::Exposition;
+
+/// Of the times in `/proc`: a constant of the interface of Linux, whatever the kernel counts in.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A process whose series have these labels.
+#[derive(Debug)]
+pub struct Watched<'l> {
+    pub pid: u32,
+    pub labels: Vec<(&'static str, &'l str)>,
+}
+
+/// What there is to know of a process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Facts {
+    resident_bytes: u64,
+    /// Since the epoch, by the wall clock as it is set now.
+    started_s: f64,
+    cpu_s: f64,
+    open_files: u64,
+    most_files: u64,
+}
+
+/// Adds the series that tells which build runs.
+pub fn add_build(page: &mut Exposition) {
+    let wire = WIRE_VERSION.to_string();
+    let labels = [
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("wire_version", &*wire),
+    ];
+    page.gauge("webfill_build_info", "The build that runs; always 1.")
+        .with(&labels, 1);
+}
+
+/// Adds how often the role was started on its state folder.
+pub fn add_starts(page: &mut Exposition, starts: u64) {
+    page.counter(
+        "webfill_starts_total",
+        "Starts of this role on its state folder, the present one included; it outlives the process.",
+    )
+    .value(starts);
+}
+
+/// Adds what can be read of these processes: one of them may have just ended. But for the first, the names are
+/// those that every client of Prometheus uses.
+pub fn add_processes(page: &mut Exposition, processes: &[Watched<'_>]) {
+    let known: Vec<(&Watched<'_>, Facts)> = processes
+        .iter()
+        .filter_map(|process| Some((process, facts(process.pid)?)))
+        .collect();
+    let mut gauge = |name, help, value: fn(&Facts) -> f64| {
+        let mut family = page.gauge(name, help);
+        for (process, facts) in &known {
+            family.with(&process.labels, value(facts));
+        }
+    };
+    gauge(
+        "webfill_process_resident_memory_bytes",
+        "Resident memory.",
+        |facts| facts.resident_bytes as f64,
+    );
+    gauge(
+        "process_start_time_seconds",
+        "When the process started, in seconds since the epoch.",
+        |facts| facts.started_s,
+    );
+    gauge("process_open_fds", "Open file descriptors.", |facts| {
+        facts.open_files as f64
+    });
+    gauge(
+        "process_max_fds",
+        "The most file descriptors that may be open.",
+        |facts| facts.most_files as f64,
+    );
+    let mut cpu = page.counter(
+        "process_cpu_seconds_total",
+        "CPU time that the process has used, in user and kernel mode.",
+    );
+    for (process, facts) in &known {
+        cpu.with(&process.labels, facts.cpu_s);
+    }
+}
+
+fn facts(pid: u32) -> Option<Facts> {
+    let folder = format!("/proc/{pid}");
+    let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).ok();
+    let (cpu_ticks, started_ticks) = ticks(&read("stat")?)?;
+    let resident_kib = number_after(&read("status")?, "VmRSS:")?;
+    Some(Facts {
+        resident_bytes: resident_kib << 10,
+        started_s: booted_s()? as f64 + started_ticks as f64 / TICKS_PER_SECOND,
+        cpu_s: cpu_ticks as f64 / TICKS_PER_SECOND,
+        open_files: fs::read_dir(format!("{folder}/fd")).ok()?.count() as u64,
+        most_files: number_after(&read("limits")?, "Max open files")?,
+    })
+}
+
+/// The CPU time of a process, and when it started after the boot. Its name, in parentheses, may hold anything.
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    // The state is the third field of the file.
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    Some((field(14)?.checked_add(field(15)?)?, field(22)?))
+}
+
+/// Read each time, because it moves with the wall clock when that is set.
+fn booted_s() -> Option<u64> {
+    number_after(&fs::read_to_string("/proc/stat").ok()?, "btime")
+}
+
+/// The first number of the line that begins so.
+fn number_after(text: &str, beginning: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(beginning))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_process_that_runs() {
+        let now_s = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_secs_f64();
+        let before = facts(std::process::id()).unwrap();
+        assert!(before.resident_bytes > 100 << 10, "{before:?}");
+        assert!(before.started_s > now_s - 86_400.0, "{before:?}");
+        assert!(before.started_s < now_s + 2.0, "{before:?}");
+        assert!(before.most_files >= before.open_files, "{before:?}");
+        let file = fs::File::open("/proc/self/stat").unwrap();
+        let after = facts(std::process::id()).unwrap();
+        assert!(after.open_files > 3 && after.cpu_s >= before.cpu_s);
+        drop(file);
+        assert_eq!(facts(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_name_with_blanks_and_parentheses_is_no_field() {
+        let rest = "S 1 2 3 4 5 6 7 8 9 10 250 50 13 14 15 16 17 18 4711 20";
+        for name in ["webfill", "a ) b (", "9 9 9"] {
+            let stat = format!("42 ({name}) {rest}");
+            assert_eq!(ticks(&stat), Some((300, 4711)), "{name}");
+        }
+        assert_eq!(ticks("42 (short) S 1 2"), None);
+    }
+}

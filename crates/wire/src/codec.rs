@@ -1,0 +1,151 @@
+//! The encoding of messages: one version byte, then the message in postcard's format. A frame of a
+//! version that this build does not speak, or one that is malformed, is an error for the receiver to
+//! log; it is never misread. `crates/wire/tests/frozen_bytes.rs` fails if the bytes change while the version
+//! stays.
+//!
+//! A build speaks all versions from [`OLDEST_VERSION`] to [`WIRE_VERSION`], so that the machines of a
+//! fleet can be changed one after another. The shape of a message is therefore never changed: a newer
+//! version has further variants at the ends of the enums, which are not sent to who speaks an older one.
+//! How two builds agree on a version: [`crate::greeting`].
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The newest version of messages that this build speaks. Raise it with every new message.
+pub const WIRE_VERSION: u8 = 10;
+
+/// The oldest version that this build speaks.
+pub const OLDEST_VERSION: u8 = 6;
+
+/// The first byte of the frames that are the same in all versions.
+pub(crate) const NO_VERSION: u8 = 0;
+
+/// Why a frame could not be decoded. The receiver logs and drops such a frame.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CodecError {
+    #[error("empty frame")]
+    Empty,
+    #[error(
+        "wire version {found}, this build speaks {OLDEST_VERSION} to {WIRE_VERSION}: upgrade webfill {}",
+        older_end(*found)
+    )]
+    Version { found: u8 },
+    #[error("malformed message: {reason}")]
+    Malformed { reason: String },
+}
+
+/// Where webfill is to be upgraded if a frame of this version cannot be read.
+fn older_end(found: u8) -> &'static str {
+    match found > WIRE_VERSION {
+        true => "here, it is the older one",
+        false => "at the sender, it is the older one",
+    }
+}
+
+/// Encodes a message for a process of the same build.
+pub fn encode<M: Serialize>(message: &M) -> Vec<u8> {
+    encode_in(WIRE_VERSION, message)
+}
+
+/// Encodes a message in a version. The caller sees to it that the version has this message.
+pub fn encode_in<M: Serialize>(version: u8, message: &M) -> Vec<u8> {
+    postcard::to_extend(message, vec![version])
+        .expect("messages hold only types that postcard can encode")
+}
+
+/// Decodes a message. Bytes left over behind it are an error.
+pub fn decode<M: DeserializeOwned>(frame: &[u8]) -> Result<M, CodecError> {
+    decode_versioned(frame).map(|(_, message)| message)
+}
+
+/// Decodes a message, and tells its version.
+pub fn decode_versioned<M: DeserializeOwned>(frame: &[u8]) -> Result<(u8, M), CodecError> {
+    let (&version, body) = frame.split_first().ok_or(CodecError::Empty)?;
+    if !(OLDEST_VERSION..=WIRE_VERSION).contains(&version) {
+        return Err(CodecError::Version { found: version });
+    }
+    decode_body(body).map(|message| (version, message))
+}
+
+pub(crate) fn decode_body<M: DeserializeOwned>(body: &[u8]) -> Result<M, CodecError> {
+    match postcard::take_from_bytes(body) {
+        Ok((message, [])) => Ok(message),
+        Ok((_, rest)) => Err(CodecError::Malformed {
+            reason: format!("{} bytes left over", rest.len()),
+        }),
+        Err(error) => Err(CodecError::Malformed {
+            reason: error.to_string(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{AddressBounds, Delivery, DispatcherToSupervisor, Task};
+
+    fn task(url: &str) -> Task {
+        Task {
+            attrs: None,
+            task: u64::MAX,
+            delivery: Delivery::new(1_795_000_000_000, 3),
+            crawl: 1,
+            url: url.into(),
+            site: "example.com".into(),
+            depth: 1,
+            wait_ms: 15_000,
+            last_request_ago_ms: None,
+            parent: Some("https://example.com/people".into()),
+            records: vec!["42".into()],
+            priority: 50,
+            delay_ms: Some(1_000),
+            failed_attempts: Vec::new(),
+            given_up: None,
+            address_bounds: AddressBounds::None,
+        }
+    }
+
+    #[test]
+    fn a_message_comes_back_as_it_was_sent() {
+        let sent = DispatcherToSupervisor::Tasks {
+            session: 1,
+            number: 7,
+            crawls: Vec::new(),
+            tasks: vec![task("https://example.com/ada")],
+        };
+        assert_eq!(decode::<DispatcherToSupervisor>(&encode(&sent)), Ok(sent));
+    }
+
+    #[test]
+    fn who_is_to_be_upgraded_is_told() {
+        let told = |found| CodecError::Version { found }.to_string();
+        assert!(
+            told(5).ends_with("speaks 6 to 10: upgrade webfill at the sender, it is the older one")
+        );
+        assert!(told(11).ends_with("upgrade webfill here, it is the older one"));
+    }
+
+    #[test]
+    fn a_task_is_light() {
+        let url = "https://example.com/ada";
+        assert!(encode(&task(url)).len() < 400 + url.len());
+    }
+
+    #[test]
+    fn frames_that_cannot_be_read_are_errors() {
+        assert_eq!(decode::<Task>(&[]), Err(CodecError::Empty));
+        assert_eq!(
+            decode::<Task>(&[11, 1, 2]),
+            Err(CodecError::Version { found: 11 })
+        );
+        let mut frame = encode(&task("https://example.com/"));
+        frame.push(0);
+        assert!(matches!(
+            decode::<Task>(&frame),
+            Err(CodecError::Malformed { .. })
+        ));
+        for cut in 1..frame.len() - 1 {
+            assert!(decode::<Task>(&frame[..cut]).is_err());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+#!/bin/sh
+# All benchmarks, each figure beside its limit and beside what it is measured against, in one run.
+# Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
+#
+#     tests/bench/run.sh tools        fetches them and ends
+#     tests/bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | desk | names | scripts]...
+#
+# Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
+# work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
+set -eu
+
+cd "$(dirname "$0")/../.."
+wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey desk names scripts}
+cache=.cache
+missed=0
+
+wants() {
+    case " $wanted " in *" $1 "*) true ;; *) false ;; esac
+}
+
+conditions() {
+    printf '%s, %s cores, Linux %s, %s\n' \
+        "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)" \
+        "$(nproc)" "$(uname -r)" "$(rustc --version)"
+    printf 'load before the run: %s\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
+}
+
+# Scrapy, and with it lxml; html5lib judges extraction beside lxml.
+get_peers() {
+    if ! "$cache/scrapy/bin/python" -c 'import scrapy, html5lib' 2>/dev/null; then
+        python3 -m venv "$cache/scrapy"
+        "$cache/scrapy/bin/pip" install -q 'scrapy>=2.13' html5lib
+    fi
+}
+
+run() {
+    echo
+    "$@" || missed=1
+}
+
+# In a system of its own, whose name server may be replaced.
+isolated() {
+    if [ "$(id -u)" = 0 ]; then
+        unshare --net --mount "$@"
+    else
+        unshare --net --mount --map-root-user "$@"
+    fi
+}
+
+names() {
+    echo "nameserver 127.0.0.1" >"$cache/resolv.conf"
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    isolated sh -c 'ip link set lo up && mount --bind "$0" /etc/resolv.conf && exec "$@"' \
+        "$cache/resolv.conf" "$programs/crawl" names
+}
+
+# Of made pages; the test has the limits.
+changes() {
+    cargo test --locked -q -p webfill-changes --test made_pages -- --nocapture
+}
+
+# Of made sites; the test has the limits.
+scripts() {
+    cargo test --locked -q -p webfill-tests --test crawls -- of_twenty_sites --nocapture
+}
+
+conditions
+mkdir -p "$cache"
+tests/bench/extraction/fetch-pages "$cache/pages"
+get_peers
+if [ "$wanted" = tools ]; then exit 0; fi
+case ${BENCH_SIZE:-full} in
+    full)
+        programs=target/release
+        cargo build --release --locked -q -p webfill -p webfill-bench
+        ;;
+    # With the features and targets of `make test`, so that its build is used.
+    small)
+        programs=target/debug
+        cargo build --workspace --all-targets --locked -q
+        ;;
+    *)
+        echo "tests/bench/run.sh: BENCH_SIZE is $BENCH_SIZE, expected full or small" >&2
+        exit 2
+        ;;
+esac
+
+# Each fetch in flight is a descriptor here, and each connection kept open another.
+ulimit -n 16384 2>/dev/null || ulimit -n "$(ulimit -Hn)"
+
+compare_results() {
+    "$programs/extraction" "$cache/pages" --results |
+        "$cache/scrapy/bin/python" tests/bench/extraction/compare.py "$cache/pages"
+}
+
+if wants extraction; then
+    run "$programs/extraction" "$cache/pages"
+    run compare_results
+fi
+if wants blocks; then
+    manuals=
+    for manual in python3-doc/html postgresql-doc-15/html sqlite3; do
+        if [ -d "/usr/share/doc/$manual" ]; then manuals="$manuals /usr/share/doc/$manual"; fi
+    done
+    # shellcheck disable=SC2086 # one argument for each folder
+    run "$programs/blocks" "$cache/pages" $manuals
+fi
+if wants changes; then run changes; fi
+if wants scripts; then
+    if command -v chromium >/dev/null; then
+        run scripts
+    else
+        echo "scripts: left out, the package chromium is not installed"
+    fi
+fi
+if wants learning; then run "$programs/learning"; fi
+if wants redesign; then run "$programs/redesign"; fi
+if wants frontier; then run "$programs/frontier"; fi
+if wants dispatch; then run "$programs/dispatch"; fi
+if wants revisit; then run "$programs/revisit"; fi
+if wants restart; then run "$programs/restart"; fi
+if wants browse; then run "$programs/browse"; fi
+if wants rows; then run "$programs/rows"; fi
+if wants hostile; then run "$programs/hostile"; fi
+
+crawls=
+for name in small real pace memory mongodb demand dead durability journey; do
+    if wants "$name"; then crawls="$crawls $name"; fi
+done
+if wants desk; then
+    if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then
+        crawls="$crawls desk"
+    else
+        echo "desk: left out, the packages chromium and chromium-driver are not installed"
+    fi
+fi
+# shellcheck disable=SC2086 # one argument for each name
+if [ -n "$crawls" ]; then run "$programs/crawl" $crawls; fi
+if wants names; then
+    if isolated true 2>/dev/null; then run names; else echo "names: left out, this system forbids namespaces"; fi
+fi
+exit $missed

@@ -1,0 +1,217 @@
+//! How many healthy pages are mistaken for blocks, how many signatures miss the page that they were
+//! written for, and what recognising costs beside parsing the same pages in the same run.
+//!
+//! Each page is judged and parsed in turn; what counts is the quickest of each. Pages are those of
+//! the extraction benchmark. The pages of manuals are judged as well, in their order, as if each
+//! manual were a site.
+//!
+//!     blocks FOLDER MANUAL...
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use webfill_bench::{Limit, Size, Verdict, report};
+use webfill_document::{Document, Limits};
+use webfill_urls::Url;
+use webfill_worker::blocks::{self, HeaderMap, RepeatedPages, Response, Sample, Sign, Signatures};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Judging takes microseconds, and is repeated for as long as a clock can tell.
+const ROUNDS: usize = 25;
+const LARGE_BYTES: usize = 100_000;
+const PAGES_WANTED: usize = 100;
+const HEALTHY_PAGES_WANTED: f64 = 200.0;
+
+/// The pages that come with the signatures.
+const SAMPLES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../worker/src/blocks/samples"
+);
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let mut folders = std::env::args().skip(1);
+    let folder = folders.next().ok_or("usage: blocks FOLDER MANUAL...")?;
+    let pages = read_pages(Path::new(&folder))?;
+    if pages.len() < PAGES_WANTED {
+        let found = pages.len();
+        return Err(format!(
+            "{folder} holds {found} pages, {PAGES_WANTED} are wanted; tests/bench/extraction/fetch-pages gets them"
+        )
+        .into());
+    }
+    let url = Url::parse("https://site.example/page")?;
+    let mut recognition = Recognition::default();
+    // Page by page: its pages come from many sites.
+    for page in &pages {
+        recognition.judge_site(std::slice::from_ref(page))?;
+    }
+    for manual in folders {
+        recognition.judge_site(&read_pages(Path::new(&manual))?)?;
+    }
+    let measured: Vec<Measured> = pages.iter().map(|page| measure(&url, page)).collect();
+    let verdicts = [
+        verdict(
+            "healthy pages judged",
+            recognition.judged as f64,
+            Limit::AtLeast(HEALTHY_PAGES_WANTED),
+        ),
+        verdict(
+            "healthy pages mistaken for blocks",
+            recognition.mistaken as f64,
+            Limit::AtMost(0.0),
+        ),
+        verdict(
+            "signatures that miss their own page",
+            signatures_that_miss_their_page()? as f64,
+            Limit::AtMost(0.0),
+        ),
+        verdict(
+            "share of parsing, all pages, percent",
+            share(&measured, 0),
+            Limit::AtMost(5.0),
+        ),
+        verdict(
+            "share of parsing, pages over 100 kB, percent",
+            share(&measured, LARGE_BYTES),
+            Limit::AtMost(5.0),
+        ),
+        verdict(
+            "mean per page, microseconds",
+            mean_micros(&measured),
+            Limit::None,
+        ),
+        verdict(
+            "slowest page, microseconds",
+            slowest_micros(&measured),
+            Limit::None,
+        ),
+    ];
+    Ok(report(&verdicts, size))
+}
+
+/// Counts of healthy pages.
+#[derive(Default)]
+struct Recognition {
+    judged: usize,
+    mistaken: usize,
+}
+
+impl Recognition {
+    /// Judges the pages of one site, in their order.
+    fn judge_site(&mut self, pages: &[String]) -> Result<(), Failure> {
+        let mut repeated = RepeatedPages::default();
+        for (number, page) in pages.iter().enumerate() {
+            let url = Url::parse(&format!("https://site.example/{number}"))?;
+            let response = response(&url, page);
+            let sign = blocks::judge(&response);
+            if let Some(sign) = sign.or_else(|| repeated.note("site.example", &response, true)) {
+                println!("mistaken: {sign:?}");
+                self.mistaken += 1;
+            }
+            self.judged += 1;
+        }
+        Ok(())
+    }
+}
+
+fn signatures_that_miss_their_page() -> Result<usize, Failure> {
+    let mut missed = 0;
+    for signature in &Signatures::built_in().signatures {
+        let text = std::fs::read_to_string(Path::new(SAMPLES).join(&signature.sample))?;
+        let sign = Sample::read(&text).and_then(|sample| sample.judge());
+        if sign.is_none_or(|sign| sign.signature != signature.id) {
+            println!("missed: {}", signature.id);
+            missed += 1;
+        }
+    }
+    Ok(missed)
+}
+
+struct Measured {
+    bytes: usize,
+    judging: Duration,
+    parsing: Duration,
+}
+
+fn measure(url: &Url, page: &str) -> Measured {
+    let mut measured = Measured {
+        bytes: page.len(),
+        judging: Duration::MAX,
+        parsing: Duration::MAX,
+    };
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        black_box(judge(url, black_box(page)));
+        measured.judging = measured.judging.min(start.elapsed());
+        let start = Instant::now();
+        black_box(Document::parse_html(black_box(page), &Limits::default()));
+        measured.parsing = measured.parsing.min(start.elapsed());
+    }
+    measured
+}
+
+fn judge(url: &Url, body: &str) -> Option<Sign> {
+    blocks::judge(&response(url, body))
+}
+
+fn response<'a>(url: &'a Url, body: &'a str) -> Response<'a> {
+    static NO_HEADERS: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
+    Response {
+        status: 200,
+        headers: &NO_HEADERS,
+        url,
+        redirect: None,
+        body,
+        is_html: true,
+    }
+}
+
+/// Time of judging in percent of the time of parsing, over pages of at least `bytes`.
+fn share(measured: &[Measured], bytes: usize) -> f64 {
+    let counted = || measured.iter().filter(|page| page.bytes >= bytes);
+    let judging: Duration = counted().map(|page| page.judging).sum();
+    let parsing: Duration = counted().map(|page| page.parsing).sum();
+    100.0 * judging.as_secs_f64() / parsing.as_secs_f64()
+}
+
+fn mean_micros(measured: &[Measured]) -> f64 {
+    let sum: Duration = measured.iter().map(|page| page.judging).sum();
+    sum.as_secs_f64() * 1e6 / measured.len() as f64
+}
+
+fn slowest_micros(measured: &[Measured]) -> f64 {
+    let slowest = measured.iter().map(|page| page.judging).max();
+    slowest.unwrap_or_default().as_secs_f64() * 1e6
+}
+
+fn verdict(what: &str, figure: f64, limit: Limit) -> Verdict {
+    Verdict {
+        what: what.into(),
+        figure,
+        limit,
+    }
+}
+
+/// Every page below the folder, in the order of their names.
+fn read_pages(folder: &Path) -> Result<Vec<String>, Failure> {
+    let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
+    let mut paths = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "html") {
+                paths.push(path);
+            }
+        }
+    }
+    paths.sort();
+    let read = |path| Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
+    paths.iter().map(read).collect()
+}

@@ -1,0 +1,111 @@
+//! (j) What it costs that everything is on the disk before it is told: pages and accepted URLs a
+//! second, as a share of what the same binary reaches if syncs do nothing.
+//!
+//! Both are measured in turn on the disk of the folder for temporary files, the best of some rounds
+//! each. On a disk in memory the shares are 1.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::cost;
+use crate::demand::Fleet;
+use crate::webfill::{Crawl, bench_file};
+use crate::{Failure, Limit, Size, Verdict};
+
+const ROUNDS: [usize; 2] = [3, 1];
+
+/// Lists of requests, sent one after another as a single client does.
+const LISTS: [usize; 2] = [100, 20];
+const LIST: usize = 1_000;
+const SITES: usize = 500;
+
+pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
+    println!("(j) with syncs, and with syncs that do nothing");
+    let folder = tempfile::tempdir()?;
+    let no_sync = build_no_sync(folder.path())?;
+    let (web, crawl) = cost::small_crawl(size)?;
+    let pages = share("pages/s", size, &no_sync, |preload| {
+        web.take_arrivals();
+        pages_per_second(&crawl, preload)
+    })?;
+    let [full, small] = LISTS;
+    let lists = size.pick(full, small);
+    let urls = share("accepted URLs/s", size, &no_sync, |preload| {
+        accepted_per_second(lists, preload)
+    })?;
+    Ok(vec![
+        verdict("pages/s", pages, 0.7),
+        verdict("accepted URLs/s", urls, 0.6),
+    ])
+}
+
+fn verdict(what: &str, figure: f64, least: f64) -> Verdict {
+    Verdict {
+        what: format!("(j) {what}, as a share of those without syncs"),
+        figure,
+        limit: Limit::AtLeast(least),
+    }
+}
+
+fn build_no_sync(folder: &Path) -> Result<PathBuf, Failure> {
+    let library = folder.join("no_sync.so");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-O1", "-shared", "-fPIC", "-o"])
+        .arg(&library);
+    match compiler.arg(bench_file("no_sync.c")).status()?.success() {
+        true => Ok(library),
+        false => Err("cc cannot build tests/bench/crawl/no_sync.c".into()),
+    }
+}
+
+/// A rate with syncs as a share of the one without: the best of each.
+fn share(
+    what: &str,
+    size: Size,
+    no_sync: &Path,
+    rate: impl Fn(Option<&Path>) -> Result<f64, Failure>,
+) -> Result<f64, Failure> {
+    let [full, small] = ROUNDS;
+    let (mut with, mut without) = (0.0_f64, 0.0_f64);
+    for _ in 0..size.pick(full, small) {
+        without = without.max(rate(Some(no_sync))?);
+        with = with.max(rate(None)?);
+    }
+    println!("  {with:.0} {what}, {without:.0} without syncs");
+    Ok(with / without)
+}
+
+fn pages_per_second(crawl: &Crawl, preload: Option<&Path>) -> Result<f64, Failure> {
+    let crawled = crawl.run_with(|command| load(command, preload), |_| {})?;
+    Ok(crawled.pages() as f64 / crawled.cost.elapsed.as_secs_f64())
+}
+
+fn load(command: &mut Command, library: Option<&Path>) {
+    if let Some(library) = library {
+        command.env("LD_PRELOAD", library);
+    }
+}
+
+fn accepted_per_second(lists: usize, preload: Option<&Path>) -> Result<f64, Failure> {
+    let fleet = Fleet::dispatcher_only(|command| load(command, preload))?;
+    let started = Instant::now();
+    for number in 0..lists {
+        let answer = fleet.ask(&list(number))?;
+        if answer["accepted"] != LIST {
+            return Err(format!("a list was not accepted: {answer}").into());
+        }
+    }
+    Ok((lists * LIST) as f64 / started.elapsed().as_secs_f64())
+}
+
+fn list(number: usize) -> Value {
+    let request = |n: usize| {
+        let url = format!("http://site-{}.example/{number}/{n}", n % SITES);
+        json!({"url": url, "appid": "bench", "crawlid": "durability"})
+    };
+    (0..LIST).map(request).collect()
+}

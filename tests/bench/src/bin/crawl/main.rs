@@ -1,0 +1,112 @@
+//! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
+//! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), how quickly a
+//! fleet at rest answers a request (g), what dead names take from other sites (h), and whether dead sites
+//! stay in a worker's memory (i), what durability costs (j), what logging each step (k), and what open desks (l). See
+//! tests/bench/README.md.
+//!
+//!     crawl [small | real | pace | memory | mongodb | demand | dead | durability | journey | desk]...
+//!     crawl names
+//!
+//! Without a name, all of the first line: `small` and `real` pages are (c).
+
+mod articles;
+mod catalogue;
+mod cost;
+mod dead;
+mod demand;
+mod desk;
+mod durability;
+mod journey;
+mod memory;
+mod mongodb;
+mod name_server;
+mod names;
+mod pace;
+mod processes;
+mod scrapy;
+mod web;
+mod webfill;
+
+use std::process::ExitCode;
+
+use webfill_bench::{Limit, Size, Verdict, report};
+
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What can be asked for.
+const NAMES: [&str; 11] = [
+    "small",
+    "real",
+    "pace",
+    "memory",
+    "mongodb",
+    "demand",
+    "dead",
+    "durability",
+    "journey",
+    "desk",
+    "names",
+];
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    match Size::from_env()
+        .map_err(Failure::from)
+        .and_then(|size| Ok((run(&wanted, size)?, size)))
+    {
+        Ok((verdicts, size)) => report(&verdicts, size),
+        Err(failure) => {
+            eprintln!("crawl: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    if let Some(unknown) = wanted.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        return Err(format!("`{unknown}` is none of {}", NAMES.join(", ")).into());
+    }
+    let cores = std::thread::available_parallelism()?;
+    println!(
+        "{cores} cores; Scrapy {}; {}",
+        scrapy::version()?,
+        webfill_bench::program::binary()?.display()
+    );
+    let mut verdicts = Vec::new();
+    if wants("small") {
+        verdicts.push(cost::small(size)?);
+    }
+    if wants("real") {
+        verdicts.push(cost::real(size)?);
+    }
+    if wants("pace") {
+        verdicts.extend(pace::run(size)?);
+    }
+    if wants("memory") {
+        verdicts.extend(memory::run(size)?);
+    }
+    if wants("mongodb") {
+        verdicts.extend(mongodb::run(size)?);
+    }
+    if wants("demand") {
+        verdicts.extend(demand::run(size)?);
+    }
+    if wants("dead") {
+        verdicts.extend(dead::run(size)?);
+    }
+    if wants("durability") {
+        verdicts.extend(durability::run(size)?);
+    }
+    if wants("journey") {
+        verdicts.push(journey::run(size)?);
+    }
+    if wants("desk") {
+        verdicts.extend(desk::run(size)?);
+    }
+    // Only by its name, because it needs a system of its own.
+    if wanted.iter().any(|wanted| wanted == "names") {
+        verdicts.extend(names::run(size)?);
+    }
+    Ok(verdicts)
+}

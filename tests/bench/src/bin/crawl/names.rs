@@ -1,0 +1,60 @@
+//! (h) What 1,000 healthy sites keep of their pace beside 1,000 sites whose name servers never
+//! answer: the paced crawl of (d), with names that the system resolves. The log of the healthy
+//! sites' server is the witness. The dead sites are fed first, so that the crawl begins like one on a
+//! machine without a way out.
+//!
+//! tests/bench/run.sh runs it in a system of its own, whose name server is this program's.
+
+use std::time::{Duration, Instant};
+
+use crate::name_server::{self, DEAD};
+use crate::pace::{self, DELAY, Plan, Sites};
+use crate::web::Web;
+use crate::webfill::{Crawl, bench_file};
+use crate::{Failure, Limit, Size, Verdict};
+
+/// URLs of each dead site.
+const DEAD_PAGES: usize = 5;
+
+pub fn run(size: Size) -> Result<Vec<Verdict>, Failure> {
+    let plan = Plan {
+        // Dead names are given up after ten seconds.
+        duration: Duration::from_secs(size.pick(60, 30)),
+        ..Plan::of(size)
+    };
+    println!(
+        "(h) {} sites, a delay of {} s, beside as many whose name servers never answer",
+        plan.sites,
+        DELAY.as_secs()
+    );
+    name_server::serve()?;
+    let web = Web::serve(Sites::build(2 * plan.duration.as_secs() as usize), 1)?;
+    let flags = format!(
+        "--delay 1 --follow all --depth 1000 --max-time {}s",
+        plan.duration.as_secs()
+    );
+    let crawl = Crawl {
+        seeds: seeds(web.port, plan.sites),
+        mapping: bench_file("catalogue/mapping.json"),
+        flags: flags.split(' ').map(str::to_owned).collect(),
+    };
+    let begun = Instant::now();
+    let crawled = crawl.run(|_| {})?;
+    let seen = pace::judge(&web, plan, Some(begun + plan.duration))?;
+    seen.print("webfill", &crawled.cost);
+    println!("  outcomes: {}", crawled.summary["outcomes"]);
+    Ok(vec![Verdict {
+        what: "(h) pages/s beside dead names, as a share of what the delay allows".into(),
+        figure: seen.rate * DELAY.as_secs_f64() / plan.sites as f64,
+        limit: Limit::AtLeast(0.95),
+    }])
+}
+
+/// The dead sites are fed first.
+fn seeds(port: u16, sites: usize) -> Vec<String> {
+    let dead = (0..DEAD_PAGES).flat_map(|page| {
+        (0..sites).map(move |site| format!("http://{DEAD}{site}.example:{port}/item/{page}"))
+    });
+    let healthy = (0..sites).map(|site| format!("http://{}:{port}/item/0", pace::host(site)));
+    dead.chain(healthy).collect()
+}

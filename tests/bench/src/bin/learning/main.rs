@@ -1,0 +1,183 @@
+//! Learning mappings: how fast, in how much memory, and how rightly.
+//!
+//! Right is judged on the pages that were not known, on made sites, on manuals that Debian packages install, and on
+//! the pages of a folder with true values, which `LEARN_PAGES` names.
+//!
+//!     learning                                      all of it
+//!     learning speed | made | manuals | folder      one part
+//!     learning PART --round N --draws N --show      one round of five, other than five draws, each field
+
+mod judging;
+mod large;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use judging::{Figures, Judged, ROUNDS};
+use webfill_bench::made_sites::made_sites;
+use webfill_bench::sites::{Failure, Site, labelled_sites, manuals};
+use webfill_bench::{Limit, Size, Verdict, report};
+
+/// Pages of one site.
+const PAGES: usize = 10;
+
+fn main() -> Result<ExitCode, Failure> {
+    let size = Size::from_env()?;
+    let options = Options::read(size)?;
+    let mut verdicts = Vec::new();
+    if options.wants("speed") {
+        verdicts.extend(large::measure(size)?);
+    }
+    let mappings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../etl-mappings");
+    if options.wants("made") {
+        verdicts.extend(options.judge("made sites", &made_sites(PAGES), &WANTED));
+    }
+    if options.wants("manuals") {
+        let sites = manuals(Path::new("/usr/share/doc"), &mappings, PAGES)?;
+        verdicts.extend(options.judge("manuals", &sites, &WANTED_OF_MANUALS));
+    }
+    if options.wants("folder") {
+        match std::env::var_os("LEARN_PAGES") {
+            Some(folder) => {
+                let sites = labelled_sites(Path::new(&folder))?;
+                verdicts.extend(options.judge("LEARN_PAGES", &sites, &WANTED));
+            }
+            None => println!("learning: LEARN_PAGES names no folder of pages with true values"),
+        }
+    }
+    Ok(report(&verdicts, size))
+}
+
+/// The least macro F1 of each round, and of lists in the third.
+struct Least {
+    rounds: [Limit; 5],
+    /// Of the last round, whose records are wrong in part: what is read is right.
+    precision: Limit,
+    lists: Limit,
+}
+
+const WANTED: Least = Least {
+    rounds: [
+        Limit::None,
+        Limit::None,
+        Limit::AtLeast(0.95),
+        Limit::None,
+        // In some draws one record of five is right; then the field is left out, as it should be.
+        Limit::AtLeast(0.95),
+    ],
+    precision: Limit::AtLeast(0.985),
+    lists: Limit::AtLeast(0.9),
+};
+
+/// Their fields are hard: names and declarations in code, a version in a note that few pages have.
+const WANTED_OF_MANUALS: Least = Least {
+    rounds: [
+        Limit::None,
+        Limit::None,
+        Limit::AtLeast(0.8),
+        Limit::None,
+        Limit::None,
+    ],
+    precision: Limit::None,
+    lists: Limit::None,
+};
+
+struct Options {
+    part: Option<String>,
+    rounds: Vec<usize>,
+    draws: u64,
+    shows: bool,
+}
+
+impl Options {
+    fn read(size: Size) -> Result<Options, Failure> {
+        let mut options = Options {
+            part: None,
+            rounds: size.pick(vec![0, 1, 2, 3, 4], vec![2, 4]),
+            draws: size.pick(5, 1),
+            shows: false,
+        };
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            let mut number = || words.next().ok_or(format!("{word}: which number?"));
+            match word.as_str() {
+                "--round" => options.rounds = vec![number()?.parse()?],
+                "--draws" => options.draws = number()?.parse()?,
+                "--show" => options.shows = true,
+                _ => options.part = Some(word),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        self.part.as_deref().is_none_or(|wanted| wanted == part)
+    }
+
+    /// The rounds that were asked for, on these sites.
+    fn judge(&self, name: &str, sites: &[Site], least: &Least) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        if sites.is_empty() {
+            println!("learning: {name}: left out, there are no pages");
+            return verdicts;
+        }
+        println!("\n{name}: {} sites, {} draws", sites.len(), self.draws);
+        for (number, (known, wrong)) in ROUNDS.into_iter().enumerate() {
+            if !self.rounds.contains(&number) {
+                continue;
+            }
+            let judged = Judged::of(sites, known, wrong, self.draws);
+            let of = format!("{name}, {known} known, {wrong} wrong");
+            if self.shows {
+                judged.show();
+            }
+            let figures = judged.figures();
+            println!("{of}: {figures}");
+            verdicts.extend(verdicts_of(
+                &of,
+                &figures,
+                least.rounds[number],
+                match number {
+                    4 => least.precision,
+                    _ => Limit::None,
+                },
+                match number {
+                    2 => least.lists,
+                    _ => Limit::None,
+                },
+            ));
+        }
+        verdicts
+    }
+}
+
+fn verdicts_of(
+    of: &str,
+    figures: &Figures,
+    least: Limit,
+    precision: Limit,
+    lists: Limit,
+) -> Vec<Verdict> {
+    let verdict = |what: &str, figure, limit| Verdict {
+        what: format!("{of}: {what}"),
+        figure,
+        limit,
+    };
+    let mut verdicts = vec![
+        verdict("macro F1", figures.macro_f1, least),
+        verdict("micro F1", figures.micro_f1, Limit::None),
+        verdict("precision", figures.precision, precision),
+        verdict("coverage", figures.coverage, Limit::None),
+        verdict(
+            "fields of at least .95, share",
+            figures.good_fields,
+            Limit::None,
+        ),
+    ];
+    verdicts.extend(
+        figures
+            .lists
+            .map(|figure| verdict("macro F1 of lists", figure, lists)),
+    );
+    verdicts
+}
