@@ -31,7 +31,11 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     let mut unread = 0;
     for page in pages.iter().skip(done).filter(|_| !is_whole) {
         match page_text(&document, *page, max_text_bytes) {
-            Some(text) => writer.push(&text)?,
+            Some(text) => {
+                // What begins a page in one go, and is cut off here.
+                writer.line_break();
+                writer.push(&text)?;
+            }
             None => unread += 1,
         }
         writer.paragraph();
