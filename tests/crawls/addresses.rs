@@ -207,15 +207,16 @@ fn public_addresses_are_asked_only_with_a_contact() {
 fn links_and_redirects_bring_neither_bad_ports_nor_credentials() {
     let web = Web::start();
     let (site, odd) = (web.site("links.example"), web.site("odd.example"));
-    site.serve("/robots.txt", redirect("http://odd.example:25/robots.txt"))
-        .serve(
-            "/",
-            page("T")
-                .mapped_link("http://links.example:6667/")
-                .mapped_link("http://me:hidden@links.example/linked"),
-        )
-        .serve("/linked", redirect("http://me:hidden@links.example/next"))
-        .serve("/next", redirect("http://odd.example:25/"));
+    let lost = web.site("lost.example");
+    lost.serve("/robots.txt", redirect("http://odd.example:25/robots.txt"));
+    site.serve(
+        "/",
+        page("T")
+            .mapped_link("http://links.example:6667/")
+            .mapped_link("http://me:hidden@links.example/linked"),
+    )
+    .serve("/linked", redirect("http://me:hidden@links.example/next"))
+    .serve("/next", redirect("http://odd.example:25/"));
     odd.otherwise(|_| page("T").into());
     let work = Workplace::new();
     let run = work
@@ -223,6 +224,7 @@ fn links_and_redirects_bring_neither_bad_ports_nor_credentials() {
         .args(["--resolve", &format!("*:25:{}", web.plain_address())])
         .args(["--resolve", &format!("*:6667:{}", web.plain_address())])
         .arg(site.url("/"))
+        .arg(lost.url("/"))
         .finish()
         .expect(0);
     let summary = run.summary();
@@ -230,6 +232,11 @@ fn links_and_redirects_bring_neither_bad_ports_nor_credentials() {
     let outcomes = work.stored().outcomes();
     assert_eq!(outcomes[&site.url("/linked")], "redirected", "{outcomes:?}");
     assert_eq!(outcomes[&site.url("/next")], "redirected", "{outcomes:?}");
+    assert_eq!(
+        outcomes[&lost.url("/")],
+        "robots_unreachable",
+        "{outcomes:?}"
+    );
     assert!(odd.visits().is_empty(), "{:?}", odd.visits().paths());
     for visit in &web.visits().0 {
         assert_eq!(visit.header("authorization"), None, "{visit:?}");
