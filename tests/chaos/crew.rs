@@ -328,7 +328,12 @@ impl Crew {
 
     /// Another dispatcher with the state of this fleet's.
     pub(crate) fn second_dispatcher(&self) -> Running {
-        let run = dispatcher(&self.host, &self.state, &["--port".into(), "5655".into()]);
+        let store = format!(
+            "sqlite:{}",
+            self.state.with_file_name("second.db").display()
+        );
+        let args = ["--port", "5655", "--store", &store].map(str::to_owned);
+        let run = dispatcher(&self.host, &self.state, &args);
         common(run, &self.clock, false)
             .time_limit(ROUND_LIMIT)
             .start()
