@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 use webfill_tests::Signal;
-use webfill_tests::older_file::make_older;
 use webfill_tests::run::{Finished, Run};
 use webfill_tests::site::{Site, Web, page};
 use webfill_tests::workplace::{Workplace, files_under, open_to_others};
@@ -262,28 +261,4 @@ fn a_corrected_value_in_the_seeds_is_taken() {
         (&json!("Augusta Ada"), &Value::Null)
     );
     assert!(record.sources.is_empty(), "{record:?}");
-}
-
-/// What version 4 of the store and version 3 of the frontier had as keys.
-const OLDER_KEYS: &str = "UPDATE records SET _id = substr(_id, 9);
-    UPDATE crawl_records SET record = substr(record, 9);
-    UPDATE pages SET _id = substr(_id, 1 + instr(_id, '/'));";
-const OLDER_NAMES: &str = "UPDATE records SET name = substr(name, 9);";
-
-#[test]
-fn a_crawl_of_an_older_version_goes_on_with_its_records() {
-    let (web, work) = (Web::start(), Workplace::new());
-    let people = dataset_of("people", &web, &work);
-    let seeds = || crawl(&work, &web).arg("--seeds").arg(&people);
-    let limited = seeds().args(["--dataset", "unnamed", "--max-pages", "5"]);
-    limited.finish().expect(12);
-    let store = include_str!("../../crates/store/src/sqlite/schema/frozen/v4.sql");
-    make_older(&work.path("store.db"), store, 4, OLDER_KEYS);
-    let frontier = include_str!("../../dispatcher/src/frontier/schema/frozen/v3.sql");
-    make_older(&work.path("state/dispatcher.db"), frontier, 3, OLDER_NAMES);
-    let run = seeds().finish().expect(0);
-    assert_eq!(run.summary().json["records"]["dataset"], "unnamed");
-    assert_eq!(run.summary().records(), (ROWS as u64, ROWS as u64));
-    assert_right(&work, "unnamed", "people");
-    assert_eq!(web.visits().pages().len(), ROWS, "nothing is fetched again");
 }

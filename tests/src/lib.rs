@@ -24,7 +24,6 @@ pub mod isolation;
 pub mod memory_limit;
 pub mod name_server;
 pub mod office;
-pub mod older_file;
 pub mod process;
 pub mod ratings;
 pub mod receiver;

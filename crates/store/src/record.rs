@@ -124,7 +124,7 @@ pub(crate) struct StoredRecord {
     pub(crate) resolved_at: Option<String>,
     /// Where the user's input says that its values may be found.
     pub(crate) urls: Vec<String>,
-    /// Name to what the input has said last; `None`: an older version has stored the record, and it is not known.
+    /// Name to what the input has said last; `None`: no input has named the record, which is a row of a page.
     pub(crate) given: Option<Map<String, Value>>,
     /// Name to a list of the values that may stand in the user's dataset because they were written back.
     pub(crate) written: Map<String, Value>,

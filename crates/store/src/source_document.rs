@@ -130,15 +130,15 @@ impl StoredRecord {
 }
 
 /// Refuses a second document for a record: ids such as 42 and "42" are different documents, but the
-/// same record id. The collection of a known document is not known if an older version stored it.
+/// same record id.
 pub(crate) fn check_same_document(
     known_id: &str,
-    known_collection: Option<&str>,
+    known_collection: &str,
     source: &SourceDocument,
 ) -> Result<(), String> {
-    if let Some(known) = known_collection.filter(|known| *known != source.collection) {
+    if known_collection != source.collection {
         return Err(format!(
-            "a document of {known} is the record of this id already, and this one is of {}: give \
+            "a document of {known_collection} is the record of this id already, and this one is of {}: give \
              each collection a dataset of its own",
             source.collection
         ));

@@ -52,6 +52,26 @@ async fn a_server_that_is_not_there_is_waited_for_a_moment() {
 
 #[needs(mongod)]
 #[tokio::test]
+async fn a_database_of_another_format_is_refused() {
+    let database = fresh_database();
+    let uri: StoreUri = database.uri().parse().unwrap();
+    drop(open(&uri, None).await.unwrap());
+    let client = Client::with_uri_str(database.uri()).await.unwrap();
+    let log = client.default_database().unwrap();
+    let log = log.collection::<Document>("page_log");
+    let other = doc! {"$set": {"format": 1_000_i64}};
+    log.update_one(doc! {"_id": 0}, other).await.unwrap();
+    let written = open(&uri, None).await.map(|opened| opened.store);
+    for refused in [written, open_existing(&uri).await] {
+        let error = refused.err().expect("a refusal");
+        assert!(error.is_fatal(), "{error:?}");
+        let said = "has format 1000, this webfill reads format 1: use the webfill that wrote it";
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}
+
+#[needs(mongod)]
+#[tokio::test]
 async fn a_database_without_webfills_collections_is_not_exported() {
     let database = fresh_database();
     let uri: StoreUri = database.uri().parse().unwrap();

@@ -88,14 +88,22 @@ async fn another_programs_database_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_file_of_a_newer_version_is_refused() {
+async fn a_file_of_another_format_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("webfill.db");
-    drop(open_file(&path).await.unwrap());
-    let file = rusqlite::Connection::open(&path).unwrap();
-    file.pragma_update(None, "user_version", 1_000).unwrap();
-    let refusal = refusal(&path).await;
-    assert!(refusal.contains("newer webfill"), "{refusal}");
+    for other in [0, 2, 1_000] {
+        drop(open_file(&path).await.unwrap());
+        let file = rusqlite::Connection::open(&path).unwrap();
+        file.pragma_update(None, "user_version", other).unwrap();
+        let refusal = refusal(&path).await;
+        let said = format!(
+            "has format {other}, this webfill reads format 1: use the webfill that wrote it"
+        );
+        assert!(refusal.contains(&said), "{refusal}");
+        let left = file.pragma_query_value(None, "user_version", |row| row.get(0));
+        assert_eq!(left, Ok(other));
+        file.pragma_update(None, "user_version", 1).unwrap();
+    }
 }
 
 /// The URLs of the pages that were saved behind a cursor, and the cursor behind them.

@@ -11,7 +11,6 @@ use mongodb::{Client, Database};
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::indexes;
-use super::migrating;
 use super::page_log;
 use super::uri::MongoUri;
 use crate::error::StoreError;
@@ -36,7 +35,7 @@ const MOST_CONNECTIONS: u32 = 4;
 /// After how long without use a connection is closed; `maxIdleTimeMS` in the URI.
 const IDLE_CLOSED_AFTER: Duration = Duration::from_secs(60);
 
-/// Connects, authenticates, and creates indexes and the log of pages, and brings keys up to date, where `mode` allows.
+/// Connects, authenticates, and creates indexes and the log of pages, where `mode` allows.
 pub(super) async fn open(uri: &MongoUri, mode: OpenMode, uses: Uses) -> Result<Db, StoreError> {
     let refused = |fault: Fault| fault.into_error(&uri.to_string());
     let db = connect(uri).await.map_err(refused)?;
@@ -91,10 +90,12 @@ fn journaled_majority() -> WriteConcern {
 }
 
 async fn prepare(db: &Db, uses: Uses) -> Result<(), Fault> {
+    if uses.includes_store() {
+        page_log::check_format(db).await?;
+    }
     indexes::create(db, uses).await?;
     if uses.includes_store() {
         page_log::create(db).await?;
-        migrating::migrate(db).await?;
     }
     Ok(())
 }
@@ -104,7 +105,7 @@ async fn must_exist(db: &Db) -> Result<(), Fault> {
     let names =
         with_timeout(async { db.database.list_collection_names().filter(ours).await }).await?;
     match names.is_empty() {
-        false => Ok(()),
+        false => page_log::check_format(db).await,
         true => Err(Fault::Unusable(String::from(
             "there is no such database, or nothing of webfill's in it: check its name in the URI",
         ))),

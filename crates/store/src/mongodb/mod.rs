@@ -25,7 +25,6 @@ mod fault;
 mod field_counts;
 mod health;
 mod indexes;
-mod migrating;
 mod page_log;
 mod pages;
 mod records;

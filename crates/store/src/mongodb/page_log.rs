@@ -20,9 +20,9 @@
 //! look for the last entry and its insert. A reader that meets a gap inserts an empty entry there
 //! before it goes on ([`close_gap`]), so no page can appear there later.
 //!
-//! Entry 0 is the header: the store's id, whether the pages that are older than the log have
-//! entries, and the format of the store's keys. If older pages have none, the first reader adds them
-//! ([`store_id`]). It also names the last entry that is too old for readers, see
+//! Entry 0 is the header: the store's id, its format, and whether the pages that are older than the log
+//! have entries. They have none where an administrator has deleted the log: then the first reader adds
+//! them ([`store_id`]). It also names the last entry that is too old for readers, see
 //! [`retention`](super::retention).
 
 use mongodb::Collection;
@@ -32,10 +32,12 @@ use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
 
 use super::command::{Db, majority, number, with_timeout};
 use super::fault::Fault;
-use super::migrating::FORMAT;
 use super::value::texts;
 
 pub(super) const LOG: &str = "page_log";
+
+/// The format of the store.
+const FORMAT: i64 = 1;
 
 /// The most keys in one entry of pages that are older than the log.
 const OLDER_AT_ONCE: usize = 500;
@@ -162,28 +164,28 @@ pub(super) async fn create(db: &Db) -> Result<(), Fault> {
     let pages: Collection<Document> = db.database.collection("pages");
     let is_empty = async { Ok(pages.find_one(doc! {}).await?.is_none()) };
     if find_header(db).await?.is_none() && with_timeout(is_empty).await? {
-        insert_header(db, rawdoc! {"older_pages": true, "format": FORMAT}).await?;
+        insert_header(db, rawdoc! {"older_pages": true}).await?;
     }
     Ok(())
 }
 
-/// The format of the store's keys; 0 if they are older than the number.
-pub(super) async fn format(db: &Db) -> Result<i64, Fault> {
-    let header = find_header(db).await?.unwrap_or_default();
-    Ok(number(&header, "format"))
-}
-
-/// Notes that the store's keys have this format now. Entries name pages by the keys that they had,
-/// so all pages get new ones.
-pub(super) async fn set_format(db: &Db, format: i64) -> Result<(), Fault> {
-    let header = rawdoc! {"older_pages": false, "format": format};
-    insert_header(db, header.clone()).await?;
-    let noting = rawdoc! {"q": {"_id": 0_i64}, "u": {"$set": header}};
-    db.update(LOG, &[noting]).await?.into_result()
+/// Refuses a store of another format.
+pub(super) async fn check_format(db: &Db) -> Result<(), Fault> {
+    let Some(header) = find_header(db).await? else {
+        return Ok(());
+    };
+    match number(&header, "format") {
+        FORMAT => Ok(()),
+        other => Err(Fault::Unusable(format!(
+            "the database has format {other}, this webfill reads format {FORMAT}: use the webfill that wrote it, or \
+             another database"
+        ))),
+    }
 }
 
 /// Inserts the header, with a new id, unless there is one.
 async fn insert_header(db: &Db, mut header: RawDocumentBuf) -> Result<(), Fault> {
+    header.append(cstr!("format"), FORMAT);
     header.append(cstr!("store"), ObjectId::new().to_hex());
     let naming = rawdoc! {"q": {"_id": 0_i64}, "u": {"$setOnInsert": header}, "upsert": true};
     db.upsert(LOG, &[naming]).await?.into_result()

@@ -145,7 +145,7 @@ fn statement(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault> {
 }
 
 /// The condition that the stored page is not of a later delivery or, of the same one, was not started
-/// later. Arrays are compared member by member; what pages of earlier versions lack counts as less.
+/// later. Arrays are compared member by member.
 fn is_not_earlier(page: &Page) -> RawDocumentBuf {
     rawdoc! {"$gte": [
         [

@@ -60,6 +60,7 @@ async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
     let before = page_log::cut(db).await?;
     let log: Collection<Document> = db.database.collection(LOG);
     let find = async {
+        // An entry that closes a gap has no time, and goes with the next one.
         let next = log
             .find(doc! {"_id": {"$gt": before}, "at": {"$exists": true}})
             .sort(doc! {"_id": 1});
@@ -71,23 +72,13 @@ async fn cut(db: &Db, log_ms: i64) -> Result<bool, Fault> {
         Ok(entries)
     };
     let entries = with_timeout(find).await?;
-    let mut last = match (before, entries.first()) {
-        // Entries of older versions have no time: those that begin the log go with the first cut, all
-        // of them, because their pages may go.
-        (0, Some(first)) => number(first, "_id") - 1,
-        (0, None) => page_log::newest(db).await?,
-        _ => before,
-    };
     let is_old = |entry: &&Document| {
         let at = entry.get_datetime("at");
         at.is_ok_and(|at| at.timestamp_millis() < log_ms)
     };
     let old: Vec<_> = entries.iter().take_while(is_old).collect();
-    if let Some(entry) = old.last() {
-        last = number(entry, "_id");
-    }
-    if last > before {
-        page_log::set_cut(db, last).await?;
+    if let Some(last) = old.last() {
+        page_log::set_cut(db, number(last, "_id")).await?;
     }
     Ok(old.len() as i64 == ENTRIES)
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use mongodb::Collection;
 use mongodb::bson::raw::cstr;
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
+use mongodb::bson::{Document, RawDocumentBuf, doc, rawdoc};
 use serde_json::{Map, Value, json};
 
 use super::command::{Db, with_timeout};
@@ -41,9 +41,9 @@ impl RecordDocument {
             return Ok(());
         };
         let member = |name: &str| known[name].as_str();
-        match member("document") {
-            Some(known_id) => check_same_document(known_id, member("collection"), source),
-            None => Ok(()),
+        match (member("document"), member("collection")) {
+            (Some(id), Some(collection)) => check_same_document(id, collection, source),
+            _ => Ok(()),
         }
     }
 
@@ -99,8 +99,7 @@ impl RecordDocument {
     }
 }
 
-/// Up to `limit` unwritten records of a crawl that come from a collection, or from one that is not
-/// known, because an older version stored them.
+/// Up to `limit` unwritten records of a crawl that come from a collection.
 pub(super) async fn unwritten(
     db: &Db,
     crawl: &CrawlId,
@@ -109,7 +108,7 @@ pub(super) async fn unwritten(
 ) -> Result<Vec<Unwritten>, Fault> {
     let collection: Collection<RawDocumentBuf> = db.database.collection("records");
     let crawl_key = crawl.to_string();
-    let origin = doc! {"crawl": &crawl_key, "collection": {"$in": [from, Bson::Null]}};
+    let origin = doc! {"crawl": &crawl_key, "collection": from};
     let which = doc! {"unwritten": &crawl_key, "origins": {"$elemMatch": origin}};
     let members = [
         "fields",

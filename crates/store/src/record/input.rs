@@ -240,7 +240,7 @@ impl StoredRecord {
     /// webfill has written, and what the user had when asking for another one.
     pub(crate) fn replaceable(&self, name: &str) -> Vec<Value> {
         let Some(given) = &self.given else {
-            // What an older version has written is not known.
+            // It is a row of a page.
             return self.other_values(name);
         };
         let written = self.written.get(name).and_then(Value::as_array);

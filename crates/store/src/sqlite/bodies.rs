@@ -21,11 +21,12 @@ use crate::timestamp::iso_time;
 use crate::uri::OpenMode;
 
 /// Marks the file as webfill's ("wbfb").
-const APPLICATION_ID: i32 = 0x7762_6662;
-const VERSION: i32 = 1;
+pub(super) const APPLICATION_ID: i32 = 0x7762_6662;
+/// The format of the file.
+pub(super) const VERSION: i32 = 1;
 
 /// The triggers keep `total`, because adding up all sizes would read the whole file.
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
 CREATE TABLE bodies (
     _id TEXT NOT NULL UNIQUE,    -- the page's
     content_hash TEXT NOT NULL,  -- the page's
@@ -185,7 +186,7 @@ impl Bodies for Sqlite {
 }
 
 /// Opens the file, and creates it if it is not there.
-fn open(path: &Path) -> Result<Db, StoreError> {
+pub(super) fn open(path: &Path) -> Result<Db, StoreError> {
     let refused = |fault| store_error(&store_name(path), fault);
     let mut db = Db::connect(path, OpenMode::Create).map_err(refused)?;
     let create = |conn: &Connection| {
@@ -202,8 +203,8 @@ fn open(path: &Path) -> Result<Db, StoreError> {
                 Ok(conn.pragma_update(None, "user_version", VERSION)?)
             }
             (APPLICATION_ID, ..) => Err(Fault::Unusable(format!(
-                "the file was written by a newer webfill (format {version}, this one knows {VERSION}): \
-                 use that one, or move the file away"
+                "the file has format {version}, this webfill reads format {VERSION}: use the webfill that wrote it, \
+                 or move the file away"
             ))),
             _ => Err(Fault::Unusable(String::from(
                 "the file is another program's database: move it away, bodies of pages are kept there",

@@ -23,12 +23,12 @@ pub(super) fn add(
     stored: &StoredRecord,
 ) -> Result<(), Fault> {
     let find = "SELECT document, collection FROM origins WHERE record = ?1 AND crawl = ?2";
-    let known: Option<(String, Option<String>)> = conn
+    let known: Option<(String, String)> = conn
         .prepare_cached(find)?
         .query_row(params![key, crawl], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     if let Some((id, collection)) = known {
-        let checked = check_same_document(&id, collection.as_deref(), source);
+        let checked = check_same_document(&id, &collection, source);
         return checked.map_err(Fault::InvalidEntry);
     }
     let insert = "INSERT INTO origins (record, crawl, collection, document, fields, changes)
@@ -53,8 +53,7 @@ pub(super) fn mark_unwritten(conn: &Connection, key: &str) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Up to `limit` unwritten records of a crawl that come from a collection, or from one that is not
-/// known, because an older version stored them.
+/// Up to `limit` unwritten records of a crawl that come from a collection.
 pub(super) fn unwritten(
     conn: &Connection,
     crawl: &str,
@@ -66,7 +65,7 @@ pub(super) fn unwritten(
             history, missing, given, written
         FROM origins JOIN records ON records._id = record
         WHERE crawl = (SELECT key FROM crawls WHERE _id = ?1) AND changes > 0
-            AND (collection = ?2 OR collection IS NULL) LIMIT ?3";
+            AND collection = ?2 LIMIT ?3";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query(params![crawl, collection, limit])?;
     let mut unwritten = Vec::new();

@@ -1,12 +1,44 @@
 use std::path::PathBuf;
 
+use super::super::bodies;
 use super::*;
 
 const WRITE: &str = "UPDATE_COMMITTED";
 
-/// The text of all tables and indexes, as SQLite keeps it.
+/// A file of a store.
+struct Format {
+    tables: &'static str,
+    version: i32,
+    application_id: i32,
+    open: fn(&Path) -> Result<Db, StoreError>,
+    /// How its frozen tables are called.
+    name: &'static str,
+    raised_in: &'static str,
+}
+
+const FORMATS: [Format; 2] = [
+    Format {
+        tables: TABLES,
+        version: SCHEMA_VERSION,
+        application_id: APPLICATION_ID,
+        open: |path| open(path, OpenMode::MustExist),
+        name: "store",
+        raised_in: "SCHEMA_VERSION in crates/store/src/sqlite/schema.rs",
+    },
+    Format {
+        tables: bodies::TABLES,
+        version: bodies::VERSION,
+        application_id: bodies::APPLICATION_ID,
+        open: bodies::open,
+        name: "bodies",
+        raised_in: "VERSION in crates/store/src/sqlite/bodies.rs",
+    },
+];
+
+/// The text of all tables, and then of what belongs to them, as SQLite keeps it.
 fn schema_text(db: &Connection) -> String {
-    let query = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name";
+    let query =
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type != 'table', type, name";
     let mut statement = db.prepare(query).unwrap();
     let texts = statement
         .query_map([], |row| row.get::<_, String>(0))
@@ -14,22 +46,56 @@ fn schema_text(db: &Connection) -> String {
     texts.map(|text| text.unwrap() + ";\n").collect()
 }
 
+fn frozen_path(format: &Format, version: i32) -> PathBuf {
+    let file = format!("src/sqlite/schema/frozen/{}-v{version}.sql", format.name);
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
 #[test]
-fn the_tables_belong_to_their_version() {
-    let db = Connection::open_in_memory().unwrap();
-    create_tables(&db).unwrap();
-    let file = format!("src/sqlite/schema/frozen/v{SCHEMA_VERSION}.sql");
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(&file);
-    if std::env::var_os(WRITE).is_some() && !path.exists() {
-        std::fs::write(&path, schema_text(&db)).unwrap();
+fn the_tables_belong_to_their_format() {
+    for format in &FORMATS {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(format.tables).unwrap();
+        let version = format.version;
+        let path = frozen_path(format, version);
+        if std::env::var_os(WRITE).is_some() {
+            std::fs::write(&path, schema_text(&db)).unwrap();
+        }
+        let frozen = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(
+            schema_text(&db),
+            frozen,
+            "the tables of a SQLite file (left) are not those of its format {version} ({}, right) any more. If a \
+             release has this format, its files must stay readable: raise {} and bring files of format {version} up \
+             to date when they are opened. Then write the copy with \
+             `{WRITE}=1 cargo test -p webfill-store --lib schema` and commit it",
+            path.display(),
+            format.raised_in
+        );
     }
-    let frozen = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(
-        schema_text(&db),
-        frozen,
-        "the tables of a SQLite store (left) are not those of version {SCHEMA_VERSION} (right, \
-         crates/store/{file}) any more: raise SCHEMA_VERSION in crates/store/src/sqlite/schema.rs, migrate \
-         older files, then write the new copy with \
-         `{WRITE}=1 cargo test -p webfill-store --lib schema` and commit it"
-    );
+}
+
+/// Those of the present format, and of the one before once there is one.
+#[test]
+fn files_with_the_frozen_tables_are_opened() {
+    for format in &FORMATS {
+        for version in 1.max(format.version - 1)..=format.version {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("webfill.db");
+            let old = Connection::open(&path).unwrap();
+            let frozen = std::fs::read_to_string(frozen_path(format, version)).unwrap();
+            old.execute_batch(&frozen).unwrap();
+            for (pragma, value) in [
+                ("application_id", format.application_id),
+                ("user_version", version),
+            ] {
+                old.pragma_update(None, pragma, value).unwrap();
+            }
+            (format.open)(&path).unwrap();
+            let now: i32 = old
+                .pragma_query_value(None, "user_version", |row| row.get(0))
+                .unwrap();
+            assert_eq!(now, format.version, "{}", format.name);
+        }
+    }
 }

@@ -1,12 +1,8 @@
-CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
-CREATE INDEX changes_by_time ON page_changes (at);
-CREATE INDEX robots_by_expiry ON robots (expires_at);
-CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
-CREATE INDEX versions_by_look ON versions (looked_at);
 CREATE TABLE changes (
-    store TEXT NOT NULL,
-    deleted INTEGER NOT NULL
-, cut INTEGER NOT NULL DEFAULT 0) STRICT;
+    store TEXT NOT NULL,         -- the id of the store, used in cursors
+    deleted INTEGER NOT NULL,    -- the highest position that was deleted
+    cut INTEGER NOT NULL         -- up to which position pages may have been dropped as too old: readers before it are refused
+) STRICT;
 CREATE TABLE claims (
     _id TEXT PRIMARY KEY,        -- app id, '/', crawl id
     owner TEXT NOT NULL,         -- the process
@@ -51,7 +47,7 @@ CREATE TABLE judged (
 CREATE TABLE origins (
     record TEXT NOT NULL,
     crawl INTEGER NOT NULL,
-    collection TEXT,             -- database, '.', collection; NULL: not known
+    collection TEXT NOT NULL,    -- database, '.', collection
     document TEXT NOT NULL,      -- its _id, as extended JSON
     fields TEXT NOT NULL,        -- [name]: what may be written
     changes INTEGER NOT NULL,    -- of the record, since it was last written
@@ -84,30 +80,47 @@ CREATE TABLE pages (
     outcome TEXT NOT NULL,
     status_code INTEGER,
     mapping TEXT,
+    mapping_version TEXT,        -- of the mapping that read the page
     content_type TEXT,
     bytes INTEGER NOT NULL,
     content_hash TEXT,
+    template TEXT,               -- digits that pages of one layout share
     started_at TEXT NOT NULL,
     elapsed_ms INTEGER NOT NULL,
-    attempts INTEGER NOT NULL,
+    -- By these, a page's later save is distinguished from an earlier one.
+    epoch INTEGER NOT NULL DEFAULT 0, -- of the delivery
+    attempts INTEGER NOT NULL,   -- its number
+    task INTEGER NOT NULL DEFAULT 0, -- at its dispatcher
     worker TEXT NOT NULL,
+    rows INTEGER,                -- how many it lists; NULL: its mapping has none
     tries TEXT NOT NULL,         -- [{ended_at, outcome, status_code}]
+    records TEXT NOT NULL DEFAULT '[]', -- [key]: the first that it was for
     attrs TEXT,                  -- the application's JSON
+    validators TEXT,             -- {etag, last_modified, fetched_at_ms, read_as}
+    document TEXT,               -- {status, type, sha256, bytes, title, ...}
+    alternatives TEXT,           -- {field: number of the alternative}; NULL: the first chains have served
     fields TEXT NOT NULL,        -- {name: value}
     links TEXT NOT NULL,         -- [url]
     headers TEXT,                -- {name: [value]}
+    look BLOB,                   -- what it is compared by, compressed; NULL: changes are not looked for
     body TEXT
-, epoch INTEGER NOT NULL DEFAULT 0, task INTEGER NOT NULL DEFAULT 0, mapping_version TEXT, template TEXT, records TEXT NOT NULL DEFAULT '[]', document TEXT, validators TEXT, look BLOB, alternatives TEXT) STRICT;
+) STRICT;
 CREATE TABLE records (
     _id TEXT PRIMARY KEY,        -- dataset, '/', record id
     dataset TEXT NOT NULL,
     record_id TEXT NOT NULL,
+    resolved_at TEXT,
+    missing TEXT NOT NULL,       -- [name]
     fields TEXT NOT NULL,        -- {name: value}
     sources TEXT NOT NULL,       -- {name: {url, mapping, at}}
-    missing TEXT NOT NULL,       -- [name]
-    resolved_at TEXT,
-    candidates TEXT NOT NULL DEFAULT '{}'    -- {name: [{value, url, mapping, at}]}
-, history TEXT NOT NULL DEFAULT '{}', urls TEXT NOT NULL DEFAULT '[]') STRICT;
+    candidates TEXT NOT NULL DEFAULT '{}', -- {name: [{value, url, mapping, at}]}
+    history TEXT NOT NULL DEFAULT '{}', -- {name: [{value, url, mapping, at, until}]}: what values were before they changed
+    urls TEXT NOT NULL DEFAULT '[]', -- [url]: where the user's input says that its values may be found
+    given TEXT,                  -- {name: {value, corrects, users}}: what the user's input has said; NULL: no input has named it
+    written TEXT NOT NULL DEFAULT '{}', -- {name: [value]}: what was written to it
+    doubts TEXT NOT NULL DEFAULT '{}', -- {pages: {url: {why, mapping, at}}, forks: [mapping]}: what of pages was not believed
+    row TEXT                     -- where it was seen last, {url, position, mapping, mapping_version, parent, at}
+) STRICT;
 CREATE TABLE robots (
     _id TEXT PRIMARY KEY,        -- origin
     status INTEGER,
@@ -140,18 +153,24 @@ CREATE TABLE sites (
     _id TEXT PRIMARY KEY,        -- site
     last_start TEXT NOT NULL,
     delay_ms INTEGER NOT NULL,
+    accepted_ms INTEGER,         -- between two requests, as its refusals have shown
     blocked_until TEXT,
     owner TEXT,
     answered_at TEXT,            -- when the last reservation was released
     slot_holder TEXT,            -- the reservation: holder, start and expiry
     slot_granted_at TEXT,
     slot_lapses_at TEXT
-, accepted_ms INTEGER) STRICT, WITHOUT ROWID;
+) STRICT, WITHOUT ROWID;
 CREATE TABLE versions (
     _id TEXT PRIMARY KEY,        -- the page's, or app id, '/', crawl id, '/site/', site
     looked_at TEXT NOT NULL,     -- the last time
     state BLOB NOT NULL          -- compressed JSON
 ) STRICT;
+CREATE INDEX changes_by_crawl ON page_changes (app_id, crawl_id);
+CREATE INDEX changes_by_time ON page_changes (at);
+CREATE INDEX robots_by_expiry ON robots (expires_at);
+CREATE INDEX unwritten_origins ON origins (crawl) WHERE changes > 0;
+CREATE INDEX versions_by_look ON versions (looked_at);
 CREATE TRIGGER page_deleted AFTER DELETE ON pages BEGIN
     UPDATE changes SET deleted = max(deleted, OLD.position);
 END;
