@@ -4,13 +4,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build quick test chaos power ratings fleet check fuzz bench
+.PHONY: help demo build reference quick test chaos power ratings fleet check fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Build webfill quickly and let it crawl a small site that it serves itself; STORE=URI keeps the records
 	@deploy/install-build-deps.sh
@@ -20,6 +20,12 @@ demo: ## Build webfill quickly and let it crawl a small site that it serves itse
 build: ## Build webfill for use, optimised: target/release/webfill
 	@deploy/install-build-deps.sh
 	cargo build --release --locked --package webfill
+
+reference: ## Write docs/commands.md, docs/settings.md and deploy/webfill.toml
+	@deploy/install-build-deps.sh
+	cargo build --locked --package webfill
+	@folder=$$(mktemp -d) && trap 'rm -r "$$folder"' EXIT && target/debug/webfill manual "$$folder" \
+		&& cp "$$folder"/{commands,settings}.md docs && cp "$$folder/webfill.toml" deploy
 
 # BASE=REV names the commit that changes are counted from; otherwise it is the upstream branch, or
 # what is not committed yet.

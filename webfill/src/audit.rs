@@ -19,25 +19,25 @@ use crate::settings::Settings;
 
 #[derive(Debug, Args)]
 pub struct AuditOptions {
-    /// Only what was done since then: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago
+    /// Only entries since this time: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<i64>,
-    /// Only what this one did: the name of a key or token, or of a user
+    /// Only actions of this key, token or user
     #[arg(long, value_name = "NAME")]
     pub who: Option<String>,
     /// Only this action, such as feed, stop, site, reload, drain, watch_add, mapping_save, keys_add
     #[arg(long, value_name = "ACTION")]
     pub what: Option<String>,
-    /// A JSON object per line, as it is in the log
+    /// Print one JSON object per line, as in the log
     #[arg(long)]
     pub json: bool,
-    /// Folder of the dispatcher's files and logs [default: .webfill]
+    /// State folder of the dispatcher [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// The dispatcher's folder of keys
+    /// Key folder of the dispatcher
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
-    /// The dispatcher's settings file
+    /// Settings file of the dispatcher
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

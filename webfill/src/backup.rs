@@ -21,24 +21,24 @@ use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct BackupOptions {
-    /// The folder that the copies are put into; it is created
+    /// Folder for the copies; it is created, and must be empty without --keep
     pub folder: PathBuf,
-    /// Put each backup into a folder of its own in FOLDER, and remove all but the last N
+    /// Put each backup into its own folder in FOLDER, named after its time, and keep the last N
     #[arg(long, value_name = "N")]
     pub keep: Option<NonZeroUsize>,
-    /// Beside these keep the first backup of each of the last N days
+    /// Also keep the first backup of each of the last N days
     #[arg(long, value_name = "N", requires = "keep", default_value_t = 0)]
     pub keep_days: usize,
     /// Settings file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Folder of the dispatcher's files [default: .webfill]
+    /// State folder of the dispatcher [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Where records, pages and crawls are kept [default: sqlite:webfill.db]
+    /// Store of records, pages and crawls; MongoDB is not copied [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
-    /// Where robots.txt files and site clocks are kept [default: the store]
+    /// Cache of robots.txt files and site clocks [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
 }

@@ -16,7 +16,7 @@ use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct ChangesOptions {
-    /// The store to read
+    /// Store to read
     #[arg(
         long,
         value_name = "URI",
@@ -33,13 +33,13 @@ pub struct ChangesOptions {
     /// Only of this crawl
     #[arg(long, value_name = "ID")]
     pub crawl: Option<String>,
-    /// Only what was fetched since then: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago
+    /// Only pages fetched since this time: 2026-11-20, 2026-11-20T08:00:00Z, or 90s, 15m, 2h, 3d ago
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<i64>,
-    /// Go on with what changes from now on
+    /// Keep printing changes as they are found, until interrupted
     #[arg(long)]
     pub follow: bool,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }

@@ -39,7 +39,7 @@ pub use mapping::{
 };
 pub use roles::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 
-/// Fills the gaps of a dataset from the web, politely.
+/// Complete a dataset from the web, politely.
 #[derive(Debug, Parser)]
 #[command(
     name = "webfill",
@@ -54,63 +54,91 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Crawl on this machine: a dispatcher, a supervisor and N workers as processes of their own
+    /// Crawl on this machine, with all processes included
+    ///
+    /// The first Ctrl-C drains the crawl: fetches in flight finish. The second stops it at once. Run the same command
+    /// again, with the same --state and --crawl, to resume.
     Crawl(Box<CrawlOptions>),
-    /// Serve a small site on loopback, crawl it, print the records; needs nothing
+    /// Serve a small site on loopback, crawl it and print the records
     Demo(DemoOptions),
-    /// Feed crawl requests to a running dispatcher
+    /// Send crawl requests to a running dispatcher
+    ///
+    /// A crawl request is a JSON object with the keys of Scrapy Cluster. Exits with 0 when all requests are accepted
+    /// and durable, and with 1 if some were refused; these are listed with line and reason.
     Feed(FeedOptions),
-    /// Tell what is pending of an application, or of one of its crawls
+    /// Show pending tasks of an application or of one crawl
     Info(ActionOptions),
-    /// Stop a crawl for good: what is pending is purged, and no more is accepted
+    /// Stop a crawl for good: drop its pending tasks and accept no more
     Stop(CrawlActionOptions),
-    /// Let a crawl rest: nothing of it is fetched until it is resumed
+    /// Pause a crawl until it is resumed
     Pause(CrawlActionOptions),
-    /// Go on with a paused crawl
+    /// Resume a paused crawl
     Resume(CrawlActionOptions),
-    /// Queue tasks of a crawl again that have ended
+    /// Re-queue finished tasks of a crawl
+    ///
+    /// Earlier attempts stay in the `tries` of the pages.
     Retry(RetryOptions),
-    /// Drop finished crawls, with all that is known of their URLs, and give their space back
+    /// Delete finished crawls or old pages and free their disk space
     Prune(PruneOptions),
-    /// Tell how a fleet is doing
+    /// Show the state of a fleet
     Status(StatusOptions),
-    /// Drain supervisors of a running fleet: they finish what they fetch, and end
+    /// Drain supervisors: they finish their fetches and exit
+    ///
+    /// They return their other tasks to the dispatcher, which keeps running. The command waits until they have left,
+    /// which takes as long as their longest fetch. It exits with 1 if one of them was lost meanwhile; its tasks are
+    /// not lost.
     Drain(DrainOptions),
-    /// Have a running dispatcher read its mappings and some settings again
+    /// Reload the mappings and some settings of a running dispatcher
+    ///
+    /// If anything has a fault, nothing changes, and the answer says file, line and JSON path.
     Reload(ReloadOptions),
-    /// Tell or change what holds for one site in a running fleet
+    /// Show or set the rules for one site
+    ///
+    /// Without an option it shows the current rules and the state of the site.
     Site(SiteOptions),
-    /// List sites of a running fleet with their states: which rest until when, and why
+    /// List sites with their states: which are resting, until when and why
     Sites(SitesOptions),
-    /// Tell where a URL is in the crawls of a running fleet, and why
+    /// Explain where a URL is in the crawls of a fleet and what it is waiting for
+    ///
+    /// For each crawl that knows the URL: its outcome if it is done, the supervisor that has it and since when, or
+    /// what it is waiting for and how many tasks are before it. A URL that no crawl knows is judged as if it were
+    /// fed.
     Why(WhyOptions),
-    /// Tell the story of a URL, step by step, out of the dispatcher, the store and the logs
+    /// Show the history of a URL from the dispatcher, the store and the logs
+    ///
+    /// In chronological order, with what each process recorded.
     Trace(TraceOptions),
-    /// Follow the firehose: what becomes of pages and crawls, one JSON object per line
+    /// Stream results and notices of a fleet, one JSON object per line
+    ///
+    /// A subscriber that is slow or disconnected misses messages, and never slows down the fleet. `webfill export
+    /// pages --follow` misses nothing.
     Dump(DumpOptions),
-    /// Tell how the extractions of mappings are doing: which fields fall, since when
+    /// Show the health of mappings: which fields are found less often, and since when
     Health(HealthOptions),
-    /// Tell what has changed on pages
+    /// List changes on pages
     Changes(ChangesOptions),
-    /// Write the pages, records or changes of a store as JSON lines, CSV or Parquet
+    /// Export pages, records or changes as JSON lines, CSV or Parquet
     Export(ExportOptions),
-    /// Run mappings again over the pages of a crawl that were kept, without fetching
+    /// Run mappings again on the kept pages of a crawl, without fetching
     Extract(ExtractOptions),
-    /// Copy the dispatcher's file and the store into a folder, while the fleet is at work
+    /// Back up the dispatcher's file and the store while the fleet is running
+    ///
+    /// A store in MongoDB is not copied: back it up with the tools of MongoDB.
     Backup(BackupOptions),
-    /// Tell who has fed, changed or been refused what
+    /// Show who fed, changed or was refused what
     Audit(AuditOptions),
-    /// Check, try and describe mappings
+    /// Check, test, learn and repair mappings
     #[command(subcommand)]
     Mapping(MappingCommand),
-    /// Make keys, and say whom a dispatcher lets in
+    /// Create keys and manage the dispatcher's allow list
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Watches: crawls that are run again and again, by a schedule
+    /// Manage watches: crawls that run on a schedule
     #[command(subcommand)]
     Watch(WatchCommand),
-    /// Serve the desk, the web page of operators, over a store or a folder of mappings; the dispatcher of a
-    /// fleet serves its own
+    /// Serve the web interface for a store or a folder of mappings
+    ///
+    /// The dispatcher of a fleet serves its own, below `/desk/` of its `--http` address.
     Desk(DeskOptions),
     /// Run the dispatcher of a fleet
     Dispatcher(DispatcherOptions),
@@ -133,45 +161,50 @@ pub enum Command {
 #[derive(Debug, Clone, Args)]
 #[command(group(ArgGroup::new("of_records").args(["seeds", "records"]).multiple(true)))]
 pub struct CrawlOptions {
-    /// URLs to begin with
+    /// URLs to start from
     pub urls: Vec<String>,
-    /// Seeds: a URL per line, JSON lines, or CSV with a header; `-` is standard input; .gz is read as such
+    /// Seeds and records: one URL per line, JSON lines, or CSV with a header; `-` for standard input; may be .gz
     #[arg(long, value_name = "FILE")]
     pub seeds: Option<PathBuf>,
-    /// The dataset that records belong to [default: the seeds file's name without endings;
+    /// Dataset of the records [default: the seeds file's name without endings;
     /// database.collection for --records; stdin for a pipe]
+    ///
+    /// A name has 1 to 200 bytes, without `/` and control characters. Crawls with the same dataset share its records.
     #[arg(long = "dataset", value_name = "NAME")]
     pub dataset_name: Option<DatasetName>,
     #[command(flatten)]
     pub dataset: DatasetOptions,
-    /// In CSV seeds, what stands between the values of fields that are lists by their mapping, such as `;`
+    /// Separator of list values in a CSV cell, such as `;`, for fields that are lists in their mapping
+    ///
+    /// Write `\;` for a separator that belongs to a value. A cell that is a JSON list is read as one. Cells of other
+    /// fields are texts, whatever characters they contain.
     #[arg(long, value_name = "TEXT", requires = "seeds")]
     pub list_separator: Option<ListSeparator>,
-    /// Settings file; flags and WEBFILL_ variables win over it
+    /// Settings file; flags and WEBFILL_ variables override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Folder of mapping files [default: etl-mappings]
     #[arg(long, value_name = "DIR")]
     pub mappings: Option<PathBuf>,
-    /// Where records, pages and crawls are kept [default: sqlite:webfill.db]
+    /// Store of records, pages and crawls: sqlite:FILE or mongodb://... [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
-    /// Where robots.txt files and site clocks are kept [default: the store]
+    /// Cache of robots.txt files and site clocks [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
-    /// Folder of the dispatcher's files, sockets and logs [default: .webfill]
+    /// State folder: the dispatcher's files, sockets and logs [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// `browser`: pages are read when their scripts have run, in Chromium [default: http]
+    /// How pages are fetched; `browser` runs their scripts in Chromium first [default: http]
     #[arg(long, value_name = "http|browser")]
     pub lane: Option<Lane>,
-    /// Worker processes; 0 is the default [default: one per core; in the lane browser, one]
+    /// Worker processes [default: one per core; in the lane browser, one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=999))]
     pub workers: Option<u16>,
-    /// Fetches in flight per worker [default: 64]
+    /// Concurrent fetches per worker [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub concurrency: Option<u32>,
-    /// Link depth; seeds are 0
+    /// Maximum link depth; seeds have depth 0
     #[arg(
         long,
         value_name = "N",
@@ -179,73 +212,73 @@ pub struct CrawlOptions {
         allow_negative_numbers = true
     )]
     pub depth: u16,
-    /// Seconds between two requests to a site whose robots.txt names none [default: 15]
+    /// Seconds between two requests to a site without a `Crawl-delay` in its robots.txt [default: 15]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub delay: Option<f64>,
-    /// Do not ask for robots.txt; only honoured for loopback and private addresses
+    /// Skip robots.txt; only for loopback and private addresses
     #[arg(long)]
     pub ignore_robots: bool,
-    /// Page that explains the crawl, sent in the user agent; required for public addresses
+    /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
     #[arg(long, value_name = "URL", value_parser = contact)]
     pub contact: Option<String>,
-    /// Permit loopback, private and link-local targets
+    /// Allow loopback, private and link-local addresses
     #[arg(long)]
     pub allow_private_networks: bool,
-    /// HTTP(S) or SOCKS5 proxy for all fetches; the environment's proxy variables are not consulted
+    /// HTTP(S) or SOCKS5 proxy for all fetches; proxy variables of the environment are ignored
     #[arg(long, value_name = "URL")]
     pub proxy: Option<String>,
-    /// HOST:PORT:ADDR[:PORT] as curl's, repeatable; `*` as HOST is a wildcard
+    /// Connect to ADDR instead of resolving HOST, as in curl; repeatable; `*` matches every host
     #[arg(long, value_name = "HOST:PORT:ADDR[:PORT]")]
     pub resolve: Vec<String>,
-    /// PEM file of certificate authorities to trust beside the system's
+    /// PEM file of certificate authorities to trust in addition to the system's
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
-    /// Folder in which everything that is fetched is archived, as WARC files [default: nothing is archived]
+    /// Folder for WARC files of everything that is fetched [default: nothing is archived]
     #[arg(long, value_name = "DIR")]
     pub warc: Option<PathBuf>,
-    /// Take documents for pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text
+    /// Read documents as pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text
     #[arg(long)]
     pub documents: bool,
-    /// Folder in which the bytes of documents are kept, once each; implies --documents [default: none are kept]
+    /// Folder for the original files of documents, one copy each; implies --documents [default: none are kept]
     #[arg(long, value_name = "DIR")]
     pub keep_documents: Option<PathBuf>,
-    /// Keep the bodies of pages, so that `webfill extract` can read them again without fetching
+    /// Keep page bodies, so that `webfill extract` can read them again without fetching
     #[arg(long)]
     pub keep_bodies: bool,
-    /// Look for changes: pages that are new, changed, gone or back are told by `webfill changes`
+    /// Detect new, changed, removed and returned pages; `webfill changes` lists them
     #[arg(long)]
     pub changes: bool,
-    /// Links followed: those of url_parsers, every link, or none
+    /// Links to follow: those that mappings select with `url_parsers`, all, or none
     #[arg(long, value_name = "mapped|all|none", value_parser = follow, default_value = "mapped")]
     pub follow: Follow,
-    /// Read the sitemaps and feeds of seeds' sites, and the pages that they list as if they were seeds
+    /// Read the sitemaps and feeds of the seeds' sites and crawl the pages that they list as seeds
     #[arg(long)]
     pub sitemaps: bool,
-    /// Only these domains and their subdomains; repeatable or separated by commas
+    /// Crawl only these domains and their subdomains; repeatable, or separated by commas
     #[arg(long, value_name = "DOMAIN", value_delimiter = ',')]
     pub allowed_domains: Vec<String>,
-    /// Only URLs that match one of these patterns; repeatable
+    /// Crawl only URLs that match one of these patterns; repeatable
     #[arg(long, value_name = "REGEX")]
     pub allow_regex: Vec<String>,
-    /// No URL that matches one of these patterns, allowed or not; repeatable
+    /// Skip URLs that match one of these patterns, even if they are allowed; repeatable
     #[arg(long, value_name = "REGEX")]
     pub deny_regex: Vec<String>,
-    /// Path extensions not fetched, instead of the built-in list; repeatable or separated by commas
+    /// Skip URLs with these path extensions, instead of the built-in list of images, archives and the like
     #[arg(long, value_name = "EXT", value_delimiter = ',')]
     pub deny_extensions: Option<Vec<String>>,
-    /// Pages of one site, at most
+    /// Maximum number of pages of one site
     #[arg(long, value_name = "N")]
     pub domain_max_pages: Option<u64>,
-    /// Domains never crawled: one per line or `rank,domain`; of the first N; .gz and .zip are read as such
+    /// Skip the domains in this file, or its first N: one per line, or `rank,domain`; may be .gz or .zip
     #[arg(long, value_name = "FILE[:N]")]
     pub exclude_sites: Option<String>,
     /// Application id
     #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
     pub app: String,
-    /// Crawl id; an id used before resumes that crawl [default: a fresh id]
+    /// Crawl id; an existing id resumes that crawl [default: a new id]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub crawl: Option<String>,
-    /// First queue the crawl's tasks again that ended in these outcomes, or with these HTTP statuses; separated by commas
+    /// Re-queue tasks of --crawl with these outcomes or HTTP statuses first, such as dns_error,503
     #[arg(
         long,
         value_name = "OUTCOME",
@@ -253,25 +286,30 @@ pub struct CrawlOptions {
         requires = "crawl"
     )]
     pub retry: Vec<RetriedEnd>,
-    /// Stop politely after so many pages
+    /// Stop gracefully after N pages
     #[arg(long, value_name = "N")]
     pub max_pages: Option<u64>,
-    /// Stop politely after this long: 90s, 15m, 2h, 1d
+    /// Stop gracefully after this time: 90s, 15m, 2h, 1d
+    ///
+    /// Waiting for requests of earlier processes to end does not count.
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub max_time: Option<std::time::Duration>,
-    /// Wait so long for dead and failing sites, before their URLs end in their outcome: 90s, 15m, 6h [default: 2m]
+    /// How long to wait for dead and failing sites before their URLs fail: 90s, 15m, 6h [default: 2m]
     #[arg(long, alias = "max-rest", value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub patience: Option<std::time::Duration>,
-    /// At the end, list the records in this CSV file that are unreachable, each with its reason
+    /// Write unreachable records to this CSV file at the end: id, url, outcome, status_code, site, why
     #[arg(long, value_name = "FILE")]
     pub dead: Option<PathBuf>,
-    /// Fetch pages, and fields that they have filled, again after this long: 90s, 15m, 2h, 1d [default: never]
+    /// Refresh pages, and the fields they filled, that are older than this: 90s, 15m, 2h, 1d [default: never]
+    ///
+    /// A finished crawl reads its seeds again from the start. A value of the input that a page has replaced does not
+    /// return unless you change it. `--max-pages` and `--domain-max-pages` count the pages of all runs of a crawl.
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub refresh_after: Option<std::time::Duration>,
-    /// Ask for stored pages on the condition that they have changed [default: with --refresh-after]
+    /// Send conditional requests for stored pages [default: with --refresh-after]
     #[arg(long, value_name = "true|false")]
     pub conditional: Option<bool>,
-    /// End with 1 if one of these holds of the finished crawl; separated by commas
+    /// Exit with 1 if one of these is true of the finished crawl; separated by commas
     #[arg(
         long,
         value_name = "LIST",
@@ -280,10 +318,10 @@ pub struct CrawlOptions {
         default_value = "nothing-fetched,all-broken"
     )]
     pub fail_on: Vec<FailOn>,
-    /// What is printed on standard output at the end
+    /// Format of the summary on standard output
     #[arg(long, value_enum, default_value = "human")]
     pub summary: SummaryFormat,
-    /// What is shown on standard error meanwhile
+    /// Progress display on standard error
     #[arg(long, value_enum, default_value = "auto")]
     pub progress: ProgressStyle,
     /// The run of a watch that this crawl is.
@@ -299,7 +337,7 @@ pub enum SummaryFormat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProgressStyle {
-    /// A bar on a terminal, a plain line a minute elsewhere
+    /// A bar on a terminal; elsewhere a line after 5 s and then one a minute
     Auto,
     Bar,
     Plain,
@@ -308,10 +346,10 @@ pub enum ProgressStyle {
 
 #[derive(Debug, Args)]
 pub struct DemoOptions {
-    /// Where the records are kept [default: a temporary file]
+    /// Store of the records [default: a temporary file]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
-    /// Keep the temporary folder and say where it is
+    /// Keep the temporary folder and print its path
     #[arg(long)]
     pub keep: bool,
 }

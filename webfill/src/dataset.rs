@@ -13,7 +13,7 @@ pub use name::NamedDataset;
 /// The flags of `webfill crawl` about records that are documents.
 #[derive(Debug, Clone, Default, Args)]
 pub struct DatasetOptions {
-    /// Records: the documents of a collection of this MongoDB database
+    /// MongoDB database to read records from
     #[arg(
         long,
         value_name = "URI",
@@ -23,19 +23,22 @@ pub struct DatasetOptions {
         requires = "records_collection"
     )]
     pub records: Option<String>,
-    /// The collection that holds the records
+    /// Collection of the records
     #[arg(long, value_name = "NAME", requires = "records")]
     pub records_collection: Option<String>,
-    /// Only records that this query finds; extended JSON [default: {}]
+    /// Only documents that match this query, in extended JSON [default: {}]
     #[arg(long, value_name = "JSON", requires = "records")]
     pub records_query: Option<String>,
-    /// Of each document, what this projection yields; expressions are allowed [default: all of it]
+    /// Part of each document to read; expressions are allowed [default: all of it]
     #[arg(long, value_name = "JSON", requires = "records")]
     pub records_projection: Option<String>,
-    /// Write found values back into this collection of the same database [default: nowhere]
+    /// Write found values to this collection of the same database; existing values stay [default: nowhere]
     #[arg(long, value_name = "COLLECTION", requires = "records")]
     pub write_back: Option<String>,
-    /// Fill fields anew that have a value, and write over it; what it was becomes `history`
+    /// Overwrite values, keeping the old ones in `history`
+    ///
+    /// In a new crawl, for fields that a mapping extracts or that a record's `want` lists. A value stays until a page
+    /// gives another. Your own corrections are never overwritten.
     #[arg(long, requires = "of_records")]
     pub refresh: bool,
 }

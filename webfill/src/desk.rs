@@ -20,16 +20,16 @@ use crate::settings::Settings;
 
 #[derive(Debug, Args)]
 pub struct DeskOptions {
-    /// The store to show; none if mappings alone are named [default: sqlite:webfill.db]
+    /// Store to show; none if only --mappings is given [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
-    /// Folder of mapping files; without a store, the workbench is all there is [default: etl-mappings]
+    /// Folder of mapping files; without a store, only the mapping editor is shown [default: etl-mappings]
     #[arg(long, value_name = "DIR")]
     pub mappings: Option<PathBuf>,
-    /// Where the desk is; beyond loopback with TLS and tokens, by the settings of the dispatcher
+    /// Address to listen on; beyond loopback only with TLS and tokens, as set for the dispatcher
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
     pub listen: SocketAddr,
-    /// Folder of a dispatcher's files, whose audit log is shown; who saves mappings is noted beside it [default: .webfill]
+    /// State folder of a dispatcher, whose audit log is shown [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Settings file

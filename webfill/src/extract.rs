@@ -28,19 +28,19 @@ use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct ExtractOptions {
-    /// The crawl whose pages are read
+    /// Crawl whose pages are read
     #[arg(long, value_name = "ID", value_parser = id)]
     pub crawl: String,
-    /// Its application; that of watches is `watches`
+    /// Application of the crawl; `watches` for runs of watches
     #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
     pub app: String,
-    /// Only pages that this mapping matches, or has read
+    /// Only pages that this mapping matches or has read
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
     /// Folder of mapping files [default: etl-mappings]
     #[arg(long, value_name = "DIR")]
     pub mappings: Option<PathBuf>,
-    /// The store of the crawl [default: sqlite:webfill.db]
+    /// Store of the crawl [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
     /// Settings file
@@ -52,13 +52,13 @@ pub struct ExtractOptions {
     /// Read the documents in this folder of `--keep-documents` instead of kept bodies
     #[arg(long, value_name = "DIR")]
     pub kept_documents: Option<PathBuf>,
-    /// Tell what would change, and change nothing
+    /// Show what would change without changing anything
     #[arg(long)]
     pub dry_run: bool,
-    /// Examples that are told of each field
+    /// Number of examples for each field
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=1_000))]
     pub examples: u16,
-    /// One JSON object instead of a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
 }

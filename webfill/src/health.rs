@@ -19,7 +19,7 @@ use crate::stdout::tell;
 pub struct HealthOptions {
     /// Only these mappings
     pub mappings: Vec<String>,
-    /// The store to read
+    /// Store to read
     #[arg(
         long,
         value_name = "URI",
@@ -27,13 +27,13 @@ pub struct HealthOptions {
         env = "WEBFILL_STORE"
     )]
     pub store: String,
-    /// All that is known, as one JSON object, with pages from before and after a change
+    /// Print everything as one JSON object, with pages from before and after a change
     #[arg(long)]
     pub json: bool,
-    /// Write pages from before and after each change into this folder, to repair mappings by
+    /// Write pages from before and after each change to this folder
     #[arg(long, value_name = "DIR")]
     pub pages: Option<PathBuf>,
-    /// End with 1 if an alarm stands
+    /// Exit with 1 if there is an alarm
     #[arg(long)]
     pub fail_on_alarm: bool,
 }

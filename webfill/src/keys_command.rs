@@ -21,54 +21,54 @@ use crate::stdout::tell;
 
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
-    /// Make a pair of keys; the public one is printed, the secret one stays in its file
+    /// Create a key pair; the public key is printed, the secret one stays in its file
     New {
-        /// Whose keys they are
+        /// Role that the keys are for
         #[arg(value_enum)]
         owner: Owner,
         #[command(flatten)]
         folder: FolderOption,
-        /// The public key of the dispatcher to trust, or the file that holds it
+        /// Public key of the dispatcher to trust, or a file with it
         #[arg(long, value_name = "KEY|FILE", allow_hyphen_values = true)]
         dispatcher_key: Option<String>,
-        /// The key that is to take the place of the present one by `webfill keys rotate`; of a dispatcher
+        /// Create the dispatcher's next key, to be activated by `webfill keys rotate`
         #[arg(long)]
         next: bool,
     },
-    /// Put the dispatcher's next key in the place of the present one
+    /// Replace the dispatcher's key by its next one
     Rotate {
         #[command(flatten)]
         folder: FolderOption,
     },
-    /// Let a key in
+    /// Add a key to the allow list
     Add {
-        /// What its owner may do
+        /// Role of the key
         #[arg(value_parser = role, value_name = "supervisor|client")]
         role: Role,
-        /// How its owner is called; a supervisor's --id must be that name, or NAME:ANYTHING
+        /// Name of the key; a supervisor's --id must be this name, or NAME:ANYTHING
         #[arg(value_parser = name)]
         name: String,
-        /// The public key, or the file that holds it
+        /// Public key, or a file with it
         #[arg(value_name = "KEY|FILE", allow_hyphen_values = true)]
         key: String,
-        /// Only for these applications; of a client's key
+        /// Restrict a client to these applications
         #[arg(long, value_name = "ID", value_delimiter = ',')]
         apps: Vec<String>,
-        /// Only to read; of a client's key
+        /// Restrict a client to reading
         #[arg(long)]
         read_only: bool,
         #[command(flatten)]
         folder: FolderOption,
     },
-    /// Let a key in no longer; its owner is cut off by its next message
+    /// Revoke a key; its owner is disconnected at its next message
     Revoke {
-        /// The name under which it is listed, or the public key
+        /// Name of the key, or the public key
         #[arg(value_name = "NAME|KEY", allow_hyphen_values = true)]
         key: String,
         #[command(flatten)]
         folder: FolderOption,
     },
-    /// Show who is let in: role, name, public key, and to what a client is bound
+    /// List the allowed keys: role, name, public key, and restrictions of clients
     List {
         #[command(flatten)]
         folder: FolderOption,

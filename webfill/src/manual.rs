@@ -1,5 +1,9 @@
-//! `webfill manual DIR`: the manual pages and the completions of shells, out of the command line itself, so
-//! that they say what the program does. It is hidden, because only packages are made with it.
+//! `webfill manual DIR`: the manual pages, the completions of shells, and the pages of commands and settings in `docs/`.
+//! They are made from the command line and the table of settings, so that they say what the program does. It is hidden, because only packages and the
+//! documentation are made with it.
+
+mod commands_page;
+mod settings_page;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -30,6 +34,13 @@ fn write(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
+    std::fs::write(folder.join("commands.md"), commands_page::page(&command))?;
+    let defaults = settings_page::defaults();
+    std::fs::write(folder.join("settings.md"), settings_page::page(&defaults))?;
+    std::fs::write(
+        folder.join("webfill.toml"),
+        settings_page::example_file(&defaults),
+    )?;
     write_pages(command, folder)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         clap_complete::generate_to(shell, &mut Cli::command(), "webfill", folder)?;

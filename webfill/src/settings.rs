@@ -5,6 +5,7 @@
 mod file;
 pub mod limits;
 mod names;
+mod table;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use webfill_worker::{
 
 use self::file::SettingsFile;
 use self::names::{misspelt_key, overlay};
+pub use self::table::{SECTIONS, SETTINGS, Section, Setting};
 use crate::seeds::ListSeparator;
 
 /// The content of `webfill.toml`.

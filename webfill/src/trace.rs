@@ -26,7 +26,7 @@ use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct TraceOptions {
-    /// The URL, as it was fed or is linked
+    /// URL, as it was fed or is linked
     #[arg(value_name = "URL")]
     pub url: String,
     /// Only in crawls of this application
@@ -35,18 +35,18 @@ pub struct TraceOptions {
     /// Only in crawls of this id
     #[arg(long, value_name = "CRAWLID")]
     pub crawl: Option<String>,
-    /// Folder of log files, of one machine or collected from many [default: this machine's]
+    /// Folder of log files, of one machine or collected from several [default: this machine's]
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
-    /// The store that has the page [default: the settings']
+    /// Store of the page [default: the settings']
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
-    /// State folder of the dispatcher, whose file is read if it does not answer [default: the settings']
+    /// State folder of the dispatcher, read if it does not answer [default: the settings']
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }

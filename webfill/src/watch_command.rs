@@ -16,19 +16,19 @@ use crate::demand::{
 
 #[derive(Debug, Subcommand)]
 pub enum WatchCommand {
-    /// Add a watch to a running fleet, or change the one of its name
+    /// Add a watch to a running fleet, or replace the one with its name
     Add(WatchAddOptions),
     /// List the watches of a running fleet
     List(WatchListOptions),
-    /// Show a watch of a running fleet, and its last runs
+    /// Show a watch of a running fleet and its last runs
     Show(WatchShowOptions),
-    /// Run a watch on this machine, whenever it is due or once; or a watch of a running fleet, now
+    /// Run a watch on this machine whenever it is due, or a watch of a running fleet now
     Run(RunOptions),
-    /// No further run begins until it is resumed; one that is under way goes to its end
+    /// Pause a watch: start no run until it is resumed; a current run finishes
     Pause(WatchNameOptions),
-    /// Go on with a paused watch
+    /// Resume a paused watch
     Resume(WatchNameOptions),
-    /// Forget a watch; what it has found and the records of its runs stay
+    /// Remove a watch; its results and the records of its runs stay
     Remove(WatchNameOptions),
     /// Feed a run; started by a dispatcher, never by hand
     #[command(hide = true)]
@@ -37,17 +37,16 @@ pub enum WatchCommand {
 
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// A watch as a JSON file, whose relative paths begin at its folder; or the name of a watch of a
-    /// running fleet
+    /// JSON file of a watch, with paths relative to its folder; or the name of a watch of a running fleet
     #[arg(value_name = "FILE|NAME")]
     pub watch: String,
-    /// On this machine: run it now, and end with the exit code of the crawl
+    /// On this machine: run it once, now, and exit with the code of the crawl
     #[arg(long)]
     pub once: bool,
-    /// On this machine: what is printed on standard output at the end of a run
+    /// On this machine: format of the summary on standard output after a run
     #[arg(long, value_enum, default_value = "human")]
     pub summary: SummaryFormat,
-    /// On this machine: what is shown on standard error meanwhile
+    /// On this machine: progress display on standard error
     #[arg(long, value_enum, default_value = "auto")]
     pub progress: ProgressStyle,
     /// When the run was due, in milliseconds since the epoch
@@ -55,7 +54,7 @@ pub struct RunOptions {
     pub due_ms: Option<i64>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// Of a fleet: the dispatcher's answer as it is
+    /// Of a fleet: print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

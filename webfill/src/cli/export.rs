@@ -12,7 +12,7 @@ pub struct ExportOptions {
     /// What to write
     #[arg(value_enum)]
     pub what: ExportWhat,
-    /// The store to read
+    /// Store to read
     #[arg(
         long,
         value_name = "URI",
@@ -20,40 +20,48 @@ pub struct ExportOptions {
         env = "WEBFILL_STORE"
     )]
     pub store: String,
-    /// How it is written
+    /// Output format
     #[arg(long, value_enum, default_value = "jsonl")]
     pub format: ExportFormat,
-    /// In CSV, put an apostrophe before texts that a spreadsheet would run as formulas, such as `=1+1`,
-    /// `+49 30` or `@name`
+    /// In CSV, put an apostrophe before texts that a spreadsheet would run as formulas, such as `=1+1`
     #[arg(long)]
     pub spreadsheet: bool,
-    /// In CSV and Parquet, add columns with the URLs of each record, and with the page that each value is from
+    /// Add a column `urls` with each record's URLs, and a column `source.FIELD` with the page of each value
+    ///
+    /// For records in CSV and Parquet. JSON lines always have both.
     #[arg(long)]
     pub sources: bool,
-    /// With each row of a page, the record for which the page was fetched: its id as `parent`, and these of its
-    /// fields, such as `--with-parent=city,name`
+    /// Add the record that a row's page was fetched for: its id, and these fields of it
+    ///
+    /// The columns are `parent` and `parent.FIELD`, as in `--with-parent=city,name`. In JSON lines the fields are in
+    /// `parent_fields`; `row` has the parent's key always.
     #[arg(long, value_name = "FIELDS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     pub with_parent: Option<Vec<String>>,
-    /// In CSV, write lists that pages have brought with this between their values, such as `;`, instead of as JSON
+    /// Separator of list values in a CSV cell, such as `;` [default: lists are JSON]
+    ///
+    /// `webfill crawl --list-separator` reads the lists back. A separator within a value gets a backslash; a list that
+    /// could not be read back is written as JSON.
     #[arg(long, value_name = "TEXT")]
     pub list_separator: Option<ListSeparator>,
-    /// Only this application's
+    /// Only of this application
     #[arg(long, value_name = "ID")]
     pub app: Option<String>,
-    /// Only this crawl's
+    /// Only of this crawl
     #[arg(long, value_name = "ID")]
     pub crawl: Option<String>,
     /// Only records of this dataset
     #[arg(long, value_name = "NAME")]
     pub dataset: Option<DatasetName>,
-    /// A file instead of standard output
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Only pages saved behind this one, in the order of their saves; each line has a `cursor` to go
-    /// on from, 0 is the beginning
+    /// Only pages saved after this cursor, in the order in which they were saved; 0 is the start
+    ///
+    /// Each line has its `cursor`. A reader that continues from the cursor of the last line that it has processed
+    /// misses no page.
     #[arg(long, value_name = "CURSOR")]
     pub since: Option<String>,
-    /// Go on with the pages that are saved from now on, until interrupted
+    /// Keep printing pages as they are saved, until interrupted
     #[arg(long)]
     pub follow: bool,
 }

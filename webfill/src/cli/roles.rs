@@ -15,29 +15,28 @@ pub struct DispatcherOptions {
     /// Host name or address to listen on [default: 127.0.0.1]
     #[arg(long, value_name = "HOST")]
     pub listen: Option<String>,
-    /// The tasks socket's port; outcomes, control and firehose are the next three [default: 5555]
+    /// Port of the tasks socket; outcomes, control and firehose use the next three [default: 5555]
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
-    /// Where requests by HTTP are taken, or `off`; beyond loopback with TLS and tokens [default: 127.0.0.1:8080]
+    /// Address for HTTP requests, or `off`; beyond loopback only with TLS and tokens [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
-    /// Folder of the dispatcher's files and logs [default: .webfill]
+    /// State folder: the dispatcher's files and logs [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Folder of mapping files [default: etl-mappings]
     #[arg(long, value_name = "DIR")]
     pub mappings: Option<PathBuf>,
-    /// Where records, pages and crawls are kept [default: sqlite:webfill.db]
+    /// Store of records, pages and crawls: sqlite:FILE or mongodb://... [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
-    /// Where robots.txt files and site clocks are kept [default: the store]
+    /// Cache of robots.txt files and site clocks [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
-    /// Folder of keys, made by `webfill keys`; needed beyond this machine
+    /// Folder of keys (see `webfill keys`); needed beyond this machine
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
-    /// The state folder was restored from a backup: begin when no request of the former fleet can be
-    /// under way any more
+    /// The state folder was restored from a backup: start when no request of the earlier fleet can be in flight
     #[arg(long)]
     pub restored: bool,
     /// Sockets in the state folder instead of ports
@@ -50,41 +49,40 @@ pub struct SupervisorOptions {
     /// Settings file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
+    /// Address of the dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
-    /// The supervisor's name, unique in the fleet [default: the host's name]
+    /// Name of the supervisor, unique in the fleet [default: the host's name]
     #[arg(long, value_name = "NAME", value_parser = id)]
     pub id: Option<String>,
-    /// `browser`: its workers run the scripts of pages in Chromium, for crawls that ask for it
-    /// [default: http]
+    /// How its workers fetch pages; `browser` runs their scripts in Chromium first [default: http]
     #[arg(long, value_name = "http|browser")]
     pub lane: Option<Lane>,
-    /// Worker processes; 0 is the default [default: one per core; in the lane browser, one]
+    /// Worker processes [default: one per core; in the lane browser, one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=999))]
     pub workers: Option<u16>,
-    /// Tasks held at most [default: four for each fetch in flight]
+    /// Maximum number of tasks held [default: four for each fetch in flight]
     #[arg(long, value_name = "N")]
     pub queue: Option<u32>,
-    /// Folder of sockets and logs [default: .webfill]
+    /// State folder: sockets and logs [default: .webfill]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Where records, pages and crawls are kept [default: sqlite:webfill.db]
+    /// Store of records, pages and crawls: sqlite:FILE or mongodb://... [default: sqlite:webfill.db]
     #[arg(long, value_name = "URI")]
     pub store: Option<String>,
-    /// Where robots.txt files and site clocks are kept [default: the store]
+    /// Cache of robots.txt files and site clocks [default: the store]
     #[arg(long, value_name = "URI")]
     pub cache: Option<String>,
-    /// Folder in which everything that is fetched is archived, as WARC files [default: nothing is archived]
+    /// Folder for WARC files of everything that is fetched [default: nothing is archived]
     #[arg(long, value_name = "DIR")]
     pub warc: Option<PathBuf>,
-    /// Take documents for pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text
+    /// Read documents as pages, too: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text
     #[arg(long)]
     pub documents: bool,
-    /// Folder in which the bytes of documents are kept, once each; implies --documents [default: none are kept]
+    /// Folder for the original files of documents, one copy each; implies --documents [default: none are kept]
     #[arg(long, value_name = "DIR")]
     pub keep_documents: Option<PathBuf>,
-    /// Folder of keys, made by `webfill keys`; needed beyond this machine
+    /// Folder of keys (see `webfill keys`); needed beyond this machine
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
     /// Sockets in the state folder instead of ports

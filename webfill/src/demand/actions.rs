@@ -12,30 +12,30 @@ use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct ActionOptions {
-    /// The application's id
+    /// Application id
     #[arg(value_name = "APPID")]
     pub app_id: String,
-    /// The crawl's id; without it, all crawls of the application are told
+    /// Crawl id [default: all crawls of the application]
     #[arg(value_name = "CRAWLID")]
     pub crawl_id: Option<String>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct CrawlOptions {
-    /// The application's id
+    /// Application id
     #[arg(value_name = "APPID")]
     pub app_id: String,
-    /// The crawl's id
+    /// Crawl id
     #[arg(value_name = "CRAWLID")]
     pub crawl_id: String,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

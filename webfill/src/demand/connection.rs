@@ -35,13 +35,13 @@ const FEED_TIMES: u32 = 6;
 /// The flags that name the dispatcher.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectionOptions {
-    /// The dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
+    /// Address of the dispatcher's tasks socket [default: tcp://127.0.0.1:5555]
     #[arg(long, value_name = "tcp://HOST:PORT")]
     pub dispatcher: Option<String>,
-    /// Folder of keys, made by `webfill keys`; needed beyond this machine
+    /// Folder of keys (see `webfill keys`); needed beyond this machine
     #[arg(long, value_name = "DIR")]
     pub keys: Option<PathBuf>,
-    /// Settings file, of which `supervisor.dispatcher` and `keys` are used
+    /// Settings file; only `supervisor.dispatcher` and `keys` are used
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

@@ -10,12 +10,12 @@ use super::table::visible;
 
 #[derive(Debug, Args)]
 pub struct DrainOptions {
-    /// The supervisor to drain [default: all that are connected]
+    /// Supervisor to drain [default: all that are connected]
     #[arg(long, value_name = "NAME")]
     pub supervisor: Option<String>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -24,10 +24,10 @@ const FIREHOSE: u32 = 1;
 
 #[derive(Debug, Args)]
 pub struct DumpOptions {
-    /// Only this application's results and notices
+    /// Only results and notices of this application
     #[arg(long, value_name = "ID")]
     pub app: Option<String>,
-    /// JSON, which is all there is
+    /// Print JSON; this is the only format
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

@@ -24,15 +24,15 @@ const MAX_PRINTED: u64 = 1_000;
 
 #[derive(Debug, Args)]
 pub struct FeedOptions {
-    /// A crawl request as JSON; or a file of JSON lines, .gz too; `-` is standard input
+    /// A crawl request as JSON, or a file of JSON lines, which may be .gz; `-` for standard input
     #[arg(value_name = "JSON|FILE|-")]
     pub requests: String,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The result as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-    /// What is shown on standard error meanwhile
+    /// Progress display on standard error
     #[arg(long, value_enum, default_value = "auto")]
     pub progress: ProgressStyle,
 }

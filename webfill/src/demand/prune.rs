@@ -26,30 +26,31 @@ use crate::settings::Settings;
     webfill prune --all --older-than DURATION [OPTIONS]\n       \
     webfill prune --store URI --older-than DURATION [--json]")]
 pub struct PruneOptions {
-    /// The application's id; that of `webfill crawl` is `local`
+    /// Application id; that of `webfill crawl` is `local`
     #[arg(value_name = "APPID", required_unless_present_any = ["store", "all"])]
     pub app_id: Option<String>,
-    /// The crawls of all applications that are old enough; beside the dispatcher, whose file names them
+    /// Prune old crawls of all applications; on the dispatcher's machine, with its settings
     #[arg(long, requires = "older_than", conflicts_with_all = ["app_id", "crawl_id", "state", "store"])]
     pub all: bool,
-    /// The crawl's id; without it, all crawls of the application that are old enough
+    /// Crawl id [default: all old crawls of the application]
     #[arg(value_name = "CRAWLID", required_unless_present = "older_than")]
     pub crawl_id: Option<String>,
-    /// Only crawls in which nothing has happened for so long, or pages that were fetched so long ago:
-    /// 90s, 15m, 2h or 1d
+    /// Only crawls without activity, or pages fetched, for longer than this: 90s, 15m, 2h, 1d; with its unit
     #[arg(long, value_name = "DURATION", value_parser = age)]
     pub older_than: Option<Duration>,
-    /// Prune in this state folder, which no dispatcher may be using, and give all free space back
+    /// Prune in this state folder, which no dispatcher may be using, and free all unused space
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
     pub state: Option<PathBuf>,
-    /// Prune this store instead: old pages of all crawls, the entries of the log that name them, and the texts
-    /// that are kept of pages to repair mappings by
+    /// Prune old pages from this store instead, of all crawls
+    ///
+    /// The entries of the log that name them go, and the page texts that are kept to repair mappings. Finished crawls
+    /// stay.
     #[arg(long, value_name = "URI", requires = "older_than",
         conflicts_with_all = ["app_id", "state", "dispatcher", "keys", "config"])]
     pub store: Option<String>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -12,7 +12,7 @@ use super::table::visible;
 pub struct ReloadOptions {
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

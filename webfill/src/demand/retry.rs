@@ -11,24 +11,24 @@ use super::table::{cell, visible};
 
 #[derive(Debug, Args)]
 pub struct RetryOptions {
-    /// The application's id
+    /// Application id
     #[arg(value_name = "APPID")]
     pub app_id: String,
-    /// The crawl's id
+    /// Crawl id
     #[arg(value_name = "CRAWLID")]
     pub crawl_id: String,
-    /// Tasks that ended in one of these outcomes; repeatable or separated by commas
+    /// Tasks with one of these outcomes; repeatable, or separated by commas
     #[arg(long, value_name = "OUTCOME", value_delimiter = ',', required = true)]
     pub outcome: Vec<Outcome>,
-    /// Only those with one of these HTTP statuses; repeatable or separated by commas
+    /// Only tasks with one of these HTTP statuses; repeatable, or separated by commas
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub status: Vec<u16>,
-    /// Only those of this site: a registrable domain, or an address
+    /// Only tasks of this site: a registrable domain, or an IP address
     #[arg(long, value_name = "SITE")]
     pub site: Option<String>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

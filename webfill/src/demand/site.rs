@@ -18,34 +18,35 @@ const NONE: &str = "none";
 
 #[derive(Debug, Args)]
 pub struct SiteOptions {
-    /// The site: a registrable domain, or an address
+    /// Site: a registrable domain, or an IP address
     #[arg(value_name = "SITE")]
     pub site: String,
-    /// Seconds between two requests, or `none`; a Crawl-delay in robots.txt stays the floor
+    /// Seconds between two requests, or `none`; never below the Crawl-delay in robots.txt
     #[arg(long, value_name = "SECONDS")]
     pub delay: Option<String>,
-    /// Ask nothing before: seconds since the epoch, a time from now (90s, 15m, 2h, 1d), or `none`
+    /// Send no request before this time: seconds since the epoch, a time from now (90s, 15m, 2h, 1d), or `none`
     #[arg(long, value_name = "TIME")]
     pub block_until: Option<String>,
-    /// So many further pages over all crawls, or `none`; then its queue waits
+    /// Fetch at most N more pages over all crawls, or `none`; the rest of its queue waits
     #[arg(long, value_name = "N")]
     pub limit: Option<String>,
-    /// Fetch its pages with a browser, without one, or as each page needs it (`auto`); a mapping's `lane` wins
+    /// Fetch its pages with a browser, without one, or as each page needs it (`auto`); a mapping's `lane` overrides it
     #[arg(long, value_name = "LANE")]
     pub lane: Option<SiteLane>,
-    /// Drop what was set and what was learned of the site, but the time of its last request
+    /// Forget all rules and everything learned about the site, except the time of its last request
     #[arg(long)]
     pub forget: bool,
-    /// End its rest now: one task goes first, and if it fails, the site rests again
+    /// End its rest now: one task is tried first; if it fails, the site rests again
     #[arg(long)]
     pub wake: bool,
-    /// The state folder of a `webfill crawl` instead of a dispatcher; where none is running, --wake and --lane hold
-    /// for the next one
+    /// State folder of a `webfill crawl` instead of a dispatcher
+    ///
+    /// If no crawl is running in it, --wake and --lane apply to the next one.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dispatcher", "keys", "config"])]
     pub state: Option<PathBuf>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

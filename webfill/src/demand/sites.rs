@@ -11,12 +11,12 @@ use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct SitesOptions {
-    /// Only sites that rest, or were given up
+    /// Only sites that are resting or were given up
     #[arg(long)]
     pub resting: bool,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }

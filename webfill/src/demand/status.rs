@@ -13,7 +13,7 @@ use crate::stdout::tell;
 pub struct StatusOptions {
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

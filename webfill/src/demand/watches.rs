@@ -12,12 +12,12 @@ use super::table::{cell, pairs, table, visible};
 
 #[derive(Debug, Args)]
 pub struct WatchAddOptions {
-    /// The watch: a JSON file, or the JSON itself
+    /// Watch: a JSON file, or the JSON itself
     #[arg(value_name = "FILE|JSON")]
     pub watch: String,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -26,34 +26,34 @@ pub struct WatchAddOptions {
 pub struct WatchListOptions {
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct WatchShowOptions {
-    /// The watch's name
+    /// Name of the watch
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// How many of its last runs are shown
+    /// Number of runs to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub runs: u64,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct WatchNameOptions {
-    /// The watch's name
+    /// Name of the watch
     #[arg(value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -10,7 +10,7 @@ use super::table::cell;
 
 #[derive(Debug, Args)]
 pub struct WhyOptions {
-    /// The URL, as it was fed or is linked
+    /// URL, as it was fed or is linked
     #[arg(value_name = "URL")]
     pub url: String,
     /// Only in crawls of this application
@@ -21,7 +21,7 @@ pub struct WhyOptions {
     pub crawl: Option<String>,
     #[command(flatten)]
     pub connection: ConnectionOptions,
-    /// The dispatcher's answer as it is
+    /// Print the dispatcher's answer as JSON
     #[arg(long)]
     pub json: bool,
 }

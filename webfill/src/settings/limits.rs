@@ -1,21 +1,20 @@
-//! The ranges of settings. A value out of range is refused, with its key, before anything is opened,
-//! whether it comes from the file, the environment or a flag.
+//! Checks settings before anything is opened. A value that is refused is named with its key, whether it comes from
+//! the file, the environment or a flag.
 
 use webfill_service::{Fault, log};
-use webfill_urls::{DroppedParameters, MAX_URL_BYTES};
+use webfill_urls::DroppedParameters;
 
 use super::Settings;
+use super::table::{Kind, SETTINGS};
 
 const DAY_S: f64 = 86_400.0;
 const YEAR_S: f64 = 365.0 * DAY_S;
-const MAX_DAYS: u64 = 100 * 365;
 
 /// Servers cut or refuse longer user agents.
 const MAX_CONTACT_BYTES: usize = 200;
 
 pub fn check(settings: &Settings) -> Result<(), Fault> {
-    check_seconds(settings)?;
-    check_numbers(settings)?;
+    check_bounds(settings)?;
     settings.dispatcher.http_address().map_err(Fault::usage)?;
     let metrics = &settings.metrics;
     metrics.dispatcher_address().map_err(Fault::usage)?;
@@ -59,160 +58,44 @@ fn check_sites(key: &str, sites: &[String]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_seconds(settings: &Settings) -> Result<(), Fault> {
-    let (politeness, fetch) = (&settings.politeness, &settings.fetch);
-    let waits = [
-        ("politeness.delay", politeness.delay),
-        ("politeness.max_delay", politeness.max_delay),
-        ("politeness.address_delay", politeness.address_delay()),
-    ];
-    for (key, seconds) in waits {
-        if !(0.0..=YEAR_S).contains(&seconds) {
+/// Checks every number against the bounds in the table of settings.
+fn check_bounds(settings: &Settings) -> Result<(), Fault> {
+    let table = toml::Table::try_from(settings)
+        .map_err(|error| Fault::usage(format!("a setting cannot be written: {error}")))?;
+    for setting in SETTINGS {
+        let value = match setting.key.split_once('.') {
+            Some((section, key)) => table.get(section).and_then(|section| section.get(key)),
+            None => table.get(setting.key),
+        };
+        let refusal = value.and_then(|value| out_of_bounds(value, setting.kind));
+        if let (Some(value), Some(refusal)) = (value, refusal) {
             return Err(Fault::usage(format!(
-                "{key} = {seconds}: must be a number of seconds from 0 to {YEAR_S}"
-            )));
-        }
-    }
-    if let Some(seconds) = settings.dispatcher.patience
-        && !(0.0..=YEAR_S).contains(&seconds)
-    {
-        return Err(Fault::usage(format!(
-            "dispatcher.patience = {seconds}: must be a number of seconds from 0 to {YEAR_S}"
-        )));
-    }
-    let patience = [
-        ("dispatcher.lease", settings.dispatcher.lease),
-        ("worker.page_deadline", settings.worker.page_deadline),
-        ("fetch.lookup_timeout", fetch.lookup_timeout),
-        ("fetch.connect_timeout", fetch.connect_timeout),
-        ("fetch.head_timeout", fetch.head_timeout),
-        ("fetch.body_timeout", fetch.body_timeout),
-        ("fetch.total_timeout", fetch.total_timeout),
-        ("documents.deadline", settings.documents.deadline),
-        ("browser.settle", settings.browser.settle),
-        ("browser.page_deadline", settings.browser.page_deadline),
-    ];
-    for (key, seconds) in patience {
-        if !(seconds > 0.0 && seconds <= DAY_S) {
-            return Err(Fault::usage(format!(
-                "{key} = {seconds}: must be more than 0 and at most {DAY_S} seconds"
+                "{} = {value}: {refusal}",
+                setting.key
             )));
         }
     }
     Ok(())
 }
 
-fn check_numbers(settings: &Settings) -> Result<(), Fault> {
-    let (dispatcher, supervisor) = (&settings.dispatcher, &settings.supervisor);
-    let numbers = [
-        (
-            "dispatcher.window_sites",
-            dispatcher.window_sites as u64,
-            1..=100_000_000,
-        ),
-        (
-            "dispatcher.seen_memory_mib",
-            dispatcher.seen_memory_mib as u64,
-            1..=1 << 20,
-        ),
-        // The next three are its own as well.
-        ("dispatcher.port", u64::from(dispatcher.port), 1..=65_532),
-        ("supervisor.workers", u64::from(supervisor.workers), 0..=999),
-        (
-            "politeness.address_in_flight",
-            u64::from(settings.politeness.address_in_flight()),
-            1..=1_000_000,
-        ),
-        (
-            "supervisor.queue_url_bytes",
-            supervisor.queue_url_bytes,
-            // With less, a long URL could never be sent.
-            MAX_URL_BYTES as u64..=1 << 40,
-        ),
-        (
-            "worker.concurrency",
-            settings.worker.concurrency as u64,
-            1..=10_000,
-        ),
-        (
-            "worker.memory_mib",
-            settings.worker.memory_mib as u64,
-            // With less, many real pages would be cut.
-            32..=1 << 20,
-        ),
-        (
-            "fetch.max_body_bytes",
-            settings.fetch.max_body_bytes as u64,
-            1..=1 << 40,
-        ),
-        ("archive.warc_mib", settings.archive.warc_mib, 1..=1 << 20),
-        (
-            "documents.readers",
-            settings.documents.readers as u64,
-            1..=1_000,
-        ),
-        (
-            "documents.memory_mib",
-            settings.documents.memory_mib,
-            // With less, many real documents would be too large.
-            64..=1 << 20,
-        ),
-        ("bodies.max_mib", settings.bodies.max_mib, 1..=1 << 30),
-        (
-            "bodies.max_body_mib",
-            settings.bodies.max_body_mib,
-            1..=1 << 10,
-        ),
-        ("browser.tabs", settings.browser.tabs as u64, 1..=1_000),
-        (
-            "browser.max_requests",
-            settings.browser.max_requests as u64,
-            0..=10_000,
-        ),
-        (
-            "browser.memory_mib",
-            settings.browser.memory_mib.into(),
-            256..=1 << 20,
-        ),
-        (
-            "browser.pages",
-            settings.browser.pages.into(),
-            1..=1_000_000,
-        ),
-        (
-            "retention.pages_days",
-            settings.retention.pages_days.into(),
-            0..=MAX_DAYS,
-        ),
-        (
-            "retention.log_days",
-            settings.retention.log_days.into(),
-            0..=MAX_DAYS,
-        ),
-        (
-            "retention.samples_mib",
-            settings.retention.samples_mib.into(),
-            0..=1 << 20,
-        ),
-        ("disk.floor_mib", settings.disk.floor_mib, 0..=1 << 40),
-        ("log.keep", settings.log.keep as u64, 1..=100_000),
-        ("log.max_mib", settings.log.max_mib, 1..=1 << 20),
-        (
-            "log.audit_keep",
-            settings.log.audit_keep as u64,
-            1..=100_000,
-        ),
-    ];
-    for (key, number, range) in numbers {
-        if !range.contains(&number) {
-            return Err(Fault::usage(format!(
-                "{key} = {number}: must be between {} and {}",
-                range.start(),
-                range.end()
-            )));
+fn out_of_bounds(value: &toml::Value, kind: Kind) -> Option<String> {
+    match kind {
+        Kind::Whole(least, most) => {
+            let number = value.as_integer()?;
+            let is_within = u64::try_from(number).is_ok_and(|it| (least..=most).contains(&it));
+            (!is_within).then(|| format!("must be between {least} and {most}"))
         }
+        Kind::Wait => {
+            let is_within = (0.0..=YEAR_S).contains(&value.as_float()?);
+            (!is_within).then(|| format!("must be a number of seconds from 0 to {YEAR_S}"))
+        }
+        Kind::Timeout => {
+            let seconds = value.as_float()?;
+            let is_within = seconds > 0.0 && seconds <= DAY_S;
+            (!is_within).then(|| format!("must be more than 0 and at most {DAY_S} seconds"))
+        }
+        Kind::Text | Kind::Number | Kind::Switch | Kind::List | Kind::Lines | Kind::Waits => None,
     }
-    Ok(())
 }
 
 /// Checks that the contact is a URL, without characters that would end a comment in the user agent.

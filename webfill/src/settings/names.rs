@@ -1,5 +1,4 @@
-//! The names of all settings: their keys in the file and their environment variables, how the text of
-//! a variable is read, and which name a misspelt one stands for.
+//! The environment variables of settings, how their text is read, and which name a misspelt one stands for.
 
 use std::collections::BTreeSet;
 
@@ -7,136 +6,7 @@ use toml::{Table, Value};
 use webfill_api::nearest;
 use webfill_service::Fault;
 
-/// The type of a setting, for reading it from an environment variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Text,
-    Whole,
-    Number,
-    Switch,
-    /// Separated by commas.
-    List,
-    /// One per line: they may hold commas.
-    Lines,
-    Numbers,
-}
-
-/// Every setting, by its path in the file. Its environment variable is `WEBFILL_` and the path in
-/// capitals.
-pub(super) const SETTINGS: &[(&str, Kind)] = &[
-    ("store", Kind::Text),
-    ("cache", Kind::Text),
-    ("dataset", Kind::Text),
-    ("list_separator", Kind::Text),
-    ("state", Kind::Text),
-    ("mappings", Kind::Text),
-    ("keys", Kind::Text),
-    ("dispatcher.listen", Kind::Text),
-    ("dispatcher.port", Kind::Whole),
-    ("dispatcher.http", Kind::Text),
-    ("dispatcher.http_certificate", Kind::Text),
-    ("dispatcher.http_key", Kind::Text),
-    ("dispatcher.http_tokens", Kind::Text),
-    ("dispatcher.window_sites", Kind::Whole),
-    ("dispatcher.seen_memory_mib", Kind::Whole),
-    ("dispatcher.lease", Kind::Number),
-    ("dispatcher.exclude_sites", Kind::Text),
-    ("dispatcher.restored", Kind::Switch),
-    ("dispatcher.patience", Kind::Number),
-    ("dispatcher.drop_parameters", Kind::List),
-    ("watches.seeds_dir", Kind::Text),
-    ("watches.records", Kind::List),
-    ("notices.smtp", Kind::Text),
-    ("notices.smtp_user", Kind::Text),
-    ("notices.smtp_password_file", Kind::Text),
-    ("notices.mail_from", Kind::Text),
-    ("notices.mail_to", Kind::List),
-    ("notices.commands", Kind::List),
-    ("notices.files_dir", Kind::Text),
-    ("notices.secrets_dir", Kind::Text),
-    ("notices.allow_private_webhooks", Kind::Switch),
-    ("notices.ca_file", Kind::Text),
-    ("notices.undelivered_after", Kind::Number),
-    ("metrics.dispatcher", Kind::Text),
-    ("metrics.supervisor", Kind::Text),
-    ("metrics.allow_network", Kind::Switch),
-    ("probes.dispatcher", Kind::Text),
-    ("probes.supervisor", Kind::Text),
-    ("probes.allow_network", Kind::Switch),
-    ("supervisor.dispatcher", Kind::Text),
-    ("supervisor.id", Kind::Text),
-    ("supervisor.lane", Kind::Text),
-    ("supervisor.workers", Kind::Whole),
-    ("supervisor.queue", Kind::Whole),
-    ("supervisor.queue_url_bytes", Kind::Whole),
-    ("worker.concurrency", Kind::Whole),
-    ("worker.memory_mib", Kind::Whole),
-    ("worker.page_deadline", Kind::Number),
-    ("politeness.delay", Kind::Number),
-    ("politeness.max_delay", Kind::Number),
-    ("politeness.address_delay", Kind::Number),
-    ("politeness.address_in_flight", Kind::Whole),
-    ("politeness.contact", Kind::Text),
-    ("politeness.useragent_replaces_name", Kind::Switch),
-    ("politeness.ignore_robots", Kind::Switch),
-    ("politeness.allow_private_networks", Kind::Switch),
-    ("politeness.adaptive", Kind::Switch),
-    ("politeness.clock", Kind::Text),
-    ("fetch.lookup_timeout", Kind::Number),
-    ("fetch.connect_timeout", Kind::Number),
-    ("fetch.head_timeout", Kind::Number),
-    ("fetch.body_timeout", Kind::Number),
-    ("fetch.total_timeout", Kind::Number),
-    ("fetch.max_body_bytes", Kind::Whole),
-    ("fetch.proxy", Kind::Text),
-    ("fetch.resolve", Kind::List),
-    ("fetch.ca_file", Kind::Text),
-    ("fetch.headers", Kind::Lines),
-    ("archive.warc", Kind::Text),
-    ("archive.warc_mib", Kind::Whole),
-    ("documents.read", Kind::Switch),
-    ("documents.keep", Kind::Text),
-    ("documents.readers", Kind::Whole),
-    ("documents.deadline", Kind::Number),
-    ("documents.memory_mib", Kind::Whole),
-    ("bodies.max_mib", Kind::Whole),
-    ("bodies.max_body_mib", Kind::Whole),
-    ("browser.command", Kind::Text),
-    ("browser.sandbox", Kind::Switch),
-    ("browser.tabs", Kind::Whole),
-    ("browser.settle", Kind::Number),
-    ("browser.page_deadline", Kind::Number),
-    ("browser.max_requests", Kind::Whole),
-    ("browser.memory_mib", Kind::Whole),
-    ("browser.pages", Kind::Whole),
-    ("browser.auto", Kind::Switch),
-    ("browser.sites", Kind::List),
-    ("browser.not_sites", Kind::List),
-    ("retries.timeout", Kind::Numbers),
-    ("retries.network_error", Kind::Numbers),
-    ("retries.dns_error", Kind::Numbers),
-    ("retries.tls_error", Kind::Numbers),
-    ("retries.robots_unreachable", Kind::Numbers),
-    ("retries.http_429", Kind::Numbers),
-    ("retries.http_500", Kind::Numbers),
-    ("retries.http_502", Kind::Numbers),
-    ("retries.http_503", Kind::Numbers),
-    ("retries.http_504", Kind::Numbers),
-    ("rests.robots", Kind::Numbers),
-    ("rests.unreachable", Kind::Numbers),
-    ("rests.dns", Kind::Numbers),
-    ("rests.busy", Kind::Numbers),
-    ("rests.blocked", Kind::Numbers),
-    ("retention.pages_days", Kind::Whole),
-    ("retention.log_days", Kind::Whole),
-    ("retention.samples_mib", Kind::Whole),
-    ("disk.floor_mib", Kind::Whole),
-    ("log.folder", Kind::Text),
-    ("log.level", Kind::Text),
-    ("log.keep", Kind::Whole),
-    ("log.max_mib", Kind::Whole),
-    ("log.audit_keep", Kind::Whole),
-];
+use super::table::{Kind, SETTINGS};
 
 pub(super) const PREFIX: &str = "WEBFILL_";
 
@@ -145,6 +15,12 @@ const MAX_SLIPS: usize = 3;
 
 /// Environment variables that correspond to a flag, not to a setting.
 const OF_FLAGS: [&str; 1] = ["RECORDS"];
+
+/// Every setting with a variable. The limits of applications have none.
+pub(super) fn settings() -> impl Iterator<Item = (&'static str, Kind)> + Clone {
+    let settings = SETTINGS.iter().map(|setting| (setting.key, setting.kind));
+    settings.filter(|(key, _)| !key.starts_with("applications."))
+}
 
 /// Overrides the file's settings with environment variables.
 pub(super) fn overlay(
@@ -158,13 +34,13 @@ pub(super) fn overlay(
         if OF_FLAGS.contains(&name) {
             continue;
         }
-        let known = SETTINGS.iter().find(|(path, _)| variable_of(path) == name);
-        let Some((path, kind)) = known else {
+        let known = settings().find(|(key, _)| variable_of(key) == name);
+        let Some((key, kind)) = known else {
             return Err(unknown_variable(&variable, name));
         };
-        let value = value_of(&text, *kind)
-            .ok_or_else(|| Fault::usage(format!("{variable}={text}: {}", expected(*kind))))?;
-        put(table, path, value);
+        let value = value_of(&text, kind)
+            .ok_or_else(|| Fault::usage(format!("{variable}={text}: {}", expected(kind))))?;
+        put(table, key, value);
     }
     Ok(())
 }
@@ -175,7 +51,7 @@ pub(super) fn misspelt_key(table: &Table, fault: &toml::de::Error) -> Option<Str
     let unknown = unknown.split('`').next()?;
     for (name, value) in table {
         let within = format!("{name}.");
-        let is_section = SETTINGS.iter().any(|(path, _)| path.starts_with(&within));
+        let is_section = settings().any(|(key, _)| key.starts_with(&within));
         let keys: Vec<String> = match value {
             Value::Table(section) if is_section => {
                 section.keys().map(|key| format!("{within}{key}")).collect()
@@ -193,7 +69,7 @@ pub(super) fn misspelt_key(table: &Table, fault: &toml::de::Error) -> Option<Str
 
 /// Every key of the file: the settings by their paths, and the names of the sections.
 fn known_keys() -> BTreeSet<&'static str> {
-    let paths = SETTINGS.iter().map(|(path, _)| *path);
+    let paths = settings().map(|(key, _)| key);
     let sections = paths.clone().filter_map(|path| path.split_once('.'));
     let sections = sections.map(|(section, _)| section);
     paths.chain(sections).chain(["applications"]).collect()
@@ -211,7 +87,7 @@ fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) ->
 
 /// Names the variable that a misspelt one stands for, if one is near.
 fn unknown_variable(variable: &str, name: &str) -> Fault {
-    let known: Vec<String> = SETTINGS.iter().map(|(path, _)| variable_of(path)).collect();
+    let known: Vec<String> = settings().map(|(key, _)| variable_of(key)).collect();
     let flags = OF_FLAGS.into_iter();
     let known = known.iter().map(String::as_str).chain(flags);
     let hint = nearest_unless_known(name, known)
@@ -227,10 +103,10 @@ pub(super) fn variable_of(path: &str) -> String {
 fn value_of(text: &str, kind: Kind) -> Option<Value> {
     Some(match kind {
         Kind::Text => Value::String(text.to_owned()),
-        Kind::Whole => Value::Integer(text.parse().ok()?),
-        Kind::Number => Value::Float(text.parse().ok()?),
+        Kind::Whole(..) => Value::Integer(text.parse().ok()?),
+        Kind::Number | Kind::Wait | Kind::Timeout => Value::Float(text.parse().ok()?),
         Kind::Switch => Value::Boolean(text.parse().ok()?),
-        Kind::Numbers => {
+        Kind::Waits => {
             let items = text.split(',').filter(|item| !item.trim().is_empty());
             let numbers = items.map(|item| item.trim().parse().map(Value::Float));
             Value::Array(numbers.collect::<Result<_, _>>().ok()?)
@@ -253,9 +129,9 @@ fn value_of(text: &str, kind: Kind) -> Option<Value> {
 fn expected(kind: Kind) -> &'static str {
     match kind {
         Kind::Text | Kind::List | Kind::Lines => "not text",
-        Kind::Whole => "not a whole number",
-        Kind::Number => "not a number",
-        Kind::Numbers => "not numbers with commas between them",
+        Kind::Whole(..) => "not a whole number",
+        Kind::Number | Kind::Wait | Kind::Timeout => "not a number",
+        Kind::Waits => "not numbers with commas between them",
         Kind::Switch => "neither true nor false",
     }
 }

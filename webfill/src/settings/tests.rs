@@ -1,6 +1,7 @@
 use toml::Value;
 
 use super::names::*;
+use super::table::Kind;
 use super::*;
 
 fn with(variables: &[(&str, &str)]) -> Result<Table, Fault> {
@@ -22,18 +23,18 @@ fn every_setting_has_its_variable() {
         };
         for path in paths {
             assert!(
-                SETTINGS.iter().any(|(known, _)| *known == path),
+                settings().any(|(known, _)| known == path),
                 "{path} is not listed"
             );
         }
     }
-    for (path, kind) in SETTINGS {
-        let example = match (*path, kind) {
+    for (path, kind) in settings() {
+        let example = match (path, kind) {
             ("politeness.clock", _) => "shared",
             ("supervisor.lane", _) => "browser",
             (_, Kind::Text | Kind::List | Kind::Lines) => "x",
-            (_, Kind::Whole | Kind::Number | Kind::Numbers) => "7",
             (_, Kind::Switch) => "true",
+            _ => "7",
         };
         let table = with(&[(&format!("{PREFIX}{}", variable_of(path)), example)]).unwrap();
         let read: Result<Settings, _> = table.try_into();

@@ -1,17 +1,11 @@
-//! `deploy/webfill.toml` holds every key, commented out at its default, and nothing else.
+//! `deploy/webfill.toml` changes nothing as it is, and works with every key in force.
 //!
-//! A `#` directly before a word comments out a key or a section; `# ` begins an explanation. A key
-//! without a default shows an example, and its explanation says `No default`.
+//! A `#` directly before a word comments out a key or a section; `# ` begins an explanation.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use toml::{Table, Value};
-
-use crate::program::{
-    ROOT, defaults, keys_expected, keys_known, settings_of_a_crawl, text, value_of, webfill,
-};
+use crate::program::{ROOT, defaults, settings_of_a_crawl, text, webfill};
 
 const EXAMPLE: &str = "deploy/webfill.toml";
 
@@ -30,81 +24,6 @@ fn with_all_keys(example: &str) -> String {
 fn commented_out(line: &str) -> Option<&str> {
     line.strip_prefix('#')
         .filter(|rest| rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '['))
-}
-
-/// The keys with their sections. The limits of all applications are one key.
-fn keys(settings: &Table) -> BTreeSet<String> {
-    let mut keys = BTreeSet::new();
-    for (name, value) in settings {
-        match value {
-            Value::Table(section) if name != "applications" => {
-                keys.extend(section.keys().map(|key| format!("{name}.{key}")));
-            }
-            _ => {
-                keys.insert(name.clone());
-            }
-        }
-    }
-    keys
-}
-
-#[test]
-fn it_holds_every_key_and_no_other() {
-    let all: Table = with_all_keys(&example()).parse().expect("TOML");
-    assert_eq!(
-        keys(&all),
-        keys_known(),
-        "{EXAMPLE} left, the program right"
-    );
-    let Some(Value::Table(applications)) = all.get("applications") else {
-        panic!("{EXAMPLE} shows no application");
-    };
-    let shown = applications.values().filter_map(Value::as_table);
-    let shown: BTreeSet<String> = shown.flat_map(|limits| limits.keys().cloned()).collect();
-    let known = keys_expected("[applications.any]\n").into_iter();
-    assert_eq!(shown, known.collect(), "applications.NAME");
-}
-
-#[test]
-fn its_values_are_the_defaults() {
-    let example = example();
-    let all: Table = with_all_keys(&example).parse().expect("TOML");
-    let defaults = defaults();
-    let explained = explanations(&example);
-    for key in keys(&all).iter().filter(|key| *key != "applications") {
-        let says_none = explained[key].contains("No default");
-        match value_of(&defaults, key) {
-            Some(default) => {
-                assert_eq!(value_of(&all, key), Some(default), "{EXAMPLE}: {key}");
-                assert!(!says_none, "{EXAMPLE}: {key} has a default");
-            }
-            None => assert!(
-                says_none,
-                "{EXAMPLE}: {key} must be said to have no default"
-            ),
-        }
-    }
-}
-
-/// What the comments directly above each key say.
-fn explanations(example: &str) -> BTreeMap<String, String> {
-    let mut explanations = BTreeMap::new();
-    let mut section = String::new();
-    let mut above = String::new();
-    for line in example.lines() {
-        let setting = commented_out(line).unwrap_or(line);
-        if let Some(name) = setting.strip_prefix('[') {
-            section = format!("{}.", name.trim_end_matches(']'));
-        } else if let Some((key, _)) = commented_out(line).and_then(|line| line.split_once(" = ")) {
-            assert!(!above.is_empty(), "{EXAMPLE}: {key} is not explained");
-            explanations.insert(format!("{section}{key}"), std::mem::take(&mut above));
-        } else if let Some(words) = line.strip_prefix("# ") {
-            above.push_str(&format!("{words} "));
-            continue;
-        }
-        above.clear();
-    }
-    explanations
 }
 
 #[test]

@@ -52,16 +52,6 @@ impl Document {
         rows
     }
 
-    /// The headings of the third level whose sections have a table that begins so.
-    pub fn headings_of_tables(&self, beginning: &str) -> Vec<&str> {
-        let headings = self.text.lines().filter(|line| line.starts_with("### "));
-        let has_table = |heading: &&str| {
-            let mut lines = self.section(heading).lines();
-            lines.any(|line| line.starts_with(beginning))
-        };
-        headings.filter(has_table).collect()
-    }
-
     /// The first cells of the tables in a section.
     pub fn first_cells(&self, heading: &str) -> Vec<String> {
         let rows = self.rows(heading).into_iter();

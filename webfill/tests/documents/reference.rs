@@ -1,82 +1,36 @@
-//! The tables of `docs/reference.md` are those of the program, and its SQL finds something.
+//! The reference pages are those of the program, and their SQL finds something.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use toml::Value;
 use webfill_service::ExitStatus;
 use webfill_wire::{Outcome, Reason};
 
 use crate::markdown::Document;
-use crate::program::{commands, defaults, flag_in, flags_of, keys_known, text, value_of, webfill};
+use crate::program::{text, webfill};
 
 fn reference() -> Document {
     Document::read("docs/reference.md")
 }
 
 #[test]
-fn every_flag_is_listed_with_its_default() {
-    let reference = reference();
-    let commands = reference.headings_of_tables("| flag |");
-    let commands = commands.iter().filter_map(|heading| {
-        let command = heading.strip_prefix("### `webfill ")?;
-        command.strip_suffix('`')
-    });
-    let commands: Vec<&str> = commands.collect();
-    assert!(commands.contains(&"crawl"), "{commands:?}");
-    for command in commands {
-        let listed: BTreeMap<String, String> = reference
-            .rows(&format!("### `webfill {command}`"))
-            .into_iter()
-            .filter_map(|row| Some((flag_in(&row[0])?, row.get(2).cloned().unwrap_or_default())))
-            .collect();
-        let words: Vec<&str> = command.split(' ').collect();
-        assert_eq!(
-            listed,
-            flags_of(&words),
-            "webfill {command}: docs/reference.md left, --help right"
+fn what_is_made_from_the_program_is_up_to_date() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let written = webfill(folder.path(), &["manual", "."]);
+    assert!(written.status.success(), "{written:?}");
+    for (made, kept) in [
+        ("commands.md", "docs/commands.md"),
+        ("settings.md", "docs/settings.md"),
+        ("webfill.toml", "deploy/webfill.toml"),
+    ] {
+        let made = std::fs::read_to_string(folder.path().join(made)).expect("it is written");
+        let text = Document::read(kept).text;
+        let differing = made
+            .lines()
+            .zip(text.lines())
+            .find(|(made, kept)| made != kept);
+        assert!(
+            made == text,
+            "{kept} is not up to date; run `make reference`: {differing:?}"
         );
     }
-}
-
-#[test]
-fn the_actions_on_a_crawl_take_the_flags_of_info() {
-    for command in ["stop", "pause", "resume", "status", "reload"] {
-        assert_eq!(
-            flags_of(&[command]),
-            flags_of(&["info"]),
-            "webfill {command}"
-        );
-    }
-}
-
-#[test]
-fn every_command_is_listed() {
-    let listed = reference().first_cells("## Commands").into_iter();
-    let listed: BTreeSet<String> = listed
-        .map(|name| name.trim_start_matches("webfill ").to_owned())
-        .map(|name| name.split(' ').next().unwrap_or_default().to_owned())
-        .collect();
-    assert_eq!(listed, commands(), "docs/reference.md left, --help right");
-}
-
-#[test]
-fn every_setting_is_listed_with_its_default() {
-    let defaults = defaults();
-    let default_of = |key: &str| match value_of(&defaults, key) {
-        None => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
-    let listed: BTreeMap<String, String> = reference()
-        .rows("## Settings")
-        .into_iter()
-        .map(|row| (row[0].clone(), row[2].clone()))
-        .collect();
-    let real: BTreeMap<String, String> = keys_known()
-        .into_iter()
-        .map(|key| (key.clone(), default_of(&key)))
-        .collect();
-    assert_eq!(listed, real, "docs/reference.md left, webfill right");
 }
 
 #[test]

@@ -1,0 +1,756 @@
+//! Every setting: its key, the kind of its value and its bounds, and what it means. The environment variables, the
+//! checks of `limits`, `docs/settings.md` and `deploy/webfill.toml` are made from this table.
+
+use webfill_urls::MAX_URL_BYTES;
+
+/// A setting of `webfill.toml`. Its environment variable is `WEBFILL_` and the key in capitals.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its path in the file.
+    pub key: &'static str,
+    pub kind: Kind,
+    /// What the setting means, as Markdown whose links begin in `docs/`.
+    pub meaning: &'static str,
+    /// Of a setting without a default: a value, as TOML, and what holds without it.
+    pub unset: Option<(&'static str, &'static str)>,
+}
+
+/// What a value is, and its bounds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    Text,
+    Whole(u64, u64),
+    Number,
+    /// Seconds, from 0 to a year.
+    Wait,
+    /// Seconds, more than 0 and at most a day.
+    Timeout,
+    Switch,
+    /// Texts; in a variable separated by commas.
+    List,
+    /// Texts that may hold commas; in a variable one per line.
+    Lines,
+    /// Seconds before each further attempt.
+    Waits,
+}
+
+/// The settings that have a section of the file in common.
+#[derive(Debug)]
+pub struct Section {
+    /// Empty for the keys before the first section.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// What holds for all of them.
+    pub note: &'static str,
+}
+
+const MAX_DAYS: u64 = 100 * 365;
+
+const fn section(name: &'static str, title: &'static str, note: &'static str) -> Section {
+    Section { name, title, note }
+}
+
+pub const SECTIONS: &[Section] = &[
+    section("", "Data", ""),
+    section("dispatcher", "Dispatcher", ""),
+    section(
+        "watches",
+        "What the watches of a fleet may read",
+        "See [watches.md](watches.md#in-a-fleet).",
+    ),
+    section(
+        "notices",
+        "Notices of watches",
+        "See [notices.md](notices.md#what-may-be-used).",
+    ),
+    section(
+        "metrics",
+        "Metrics for Prometheus",
+        "See [metrics.md](metrics.md).",
+    ),
+    section(
+        "probes",
+        "Health probes",
+        "They need no token. See [operating.md](operating.md#probes).",
+    ),
+    section("supervisor", "Supervisor", ""),
+    section("worker", "Workers", ""),
+    section("politeness", "Politeness", ""),
+    section("fetch", "Fetching", ""),
+    section("archive", "WARC archive", "See [archive.md](archive.md)."),
+    section(
+        "documents",
+        "Documents",
+        "See [documents.md](documents.md).",
+    ),
+    section(
+        "bodies",
+        "Page bodies",
+        "Of crawls with `--keep-bodies`. See [extract.md](extract.md#what-is-kept).",
+    ),
+    section(
+        "browser",
+        "Browser",
+        "For the lane `browser`, and for pages that need it. See [browser.md](browser.md).",
+    ),
+    section(
+        "retries",
+        "Retries",
+        "Waits before each further attempt of a page, in seconds, if the failure is not its [site's](reference.md#sites-that-rest). \
+         With an empty list the first failure is final. \
+         [`--patience`](reference.md#dead-sites-and-the-end-of-a-crawl) shortens the waits, and so does `max_rest` of a watch.",
+    ),
+    section(
+        "rests",
+        "Rests of sites in trouble",
+        "How long [a site rests](reference.md#sites-that-rest), in seconds: first, after the next failure, and so on. \
+         With an empty list sites never rest for this reason, and the failure ends the task.",
+    ),
+    section(
+        "applications",
+        "Limits of applications",
+        "A section for each application, `[applications.NAME]`; only in the file, not as a variable. All keys are optional.",
+    ),
+    section(
+        "retention",
+        "Retention",
+        "See [operating.md](operating.md#how-long-pages-are-kept).",
+    ),
+    section("disk", "Disks", ""),
+    section("log", "Logs", ""),
+];
+
+const fn set(key: &'static str, kind: Kind, meaning: &'static str) -> Setting {
+    Setting {
+        key,
+        kind,
+        meaning,
+        unset: None,
+    }
+}
+
+/// A setting without a default.
+const fn unset(
+    key: &'static str,
+    kind: Kind,
+    meaning: &'static str,
+    example: &'static str,
+    without: &'static str,
+) -> Setting {
+    Setting {
+        key,
+        kind,
+        meaning,
+        unset: Some((example, without)),
+    }
+}
+
+use Kind::{Lines, List, Number, Switch, Text, Timeout, Wait, Waits, Whole};
+
+pub const SETTINGS: &[Setting] = &[
+    set(
+        "store",
+        Text,
+        "Store of records, pages and crawls: `sqlite:FILE`, or `mongodb://...` ([mongodb.md](mongodb.md)). If it holds a password, let only the owner read the settings file.",
+    ),
+    unset(
+        "cache",
+        Text,
+        "Cache of robots.txt files and site clocks, in the same form.",
+        "\"sqlite:cache.db\"",
+        "the store",
+    ),
+    unset(
+        "dataset",
+        Text,
+        "Dataset of the records of `webfill crawl`. Ids are unique within a dataset.",
+        "\"people\"",
+        "the name of the seeds file or collection, or `stdin`",
+    ),
+    unset(
+        "list_separator",
+        Text,
+        "Separator of list values in a cell of CSV seeds, as `--list-separator` of `webfill crawl`; in a fleet, for the seeds of its watches.",
+        "\";\"",
+        "a cell is one text",
+    ),
+    set(
+        "state",
+        Text,
+        "State folder: the dispatcher's files, sockets and logs.",
+    ),
+    set("mappings", Text, "Folder of mapping files."),
+    unset(
+        "keys",
+        Text,
+        "Folder of keys ([security.md](security.md)).",
+        "\"keys\"",
+        "webfill communicates within this machine only",
+    ),
+    set(
+        "dispatcher.listen",
+        Text,
+        "Host name or address to listen on. Anything but loopback needs keys.",
+    ),
+    // The next three are its own as well.
+    set(
+        "dispatcher.port",
+        Whole(1, 65_532),
+        "Port of the tasks socket; outcomes, control and firehose use the next three.",
+    ),
+    set(
+        "dispatcher.http",
+        Text,
+        "Address for HTTP requests, `ADDRESS:PORT` or `off`; beyond loopback only [with TLS and tokens](security.md#requests-by-http).",
+    ),
+    unset(
+        "dispatcher.http_certificate",
+        Text,
+        "PEM file of the certificate for HTTP, and of its intermediates.",
+        "\"/etc/webfill/http.pem\"",
+        "plain HTTP",
+    ),
+    unset(
+        "dispatcher.http_key",
+        Text,
+        "PEM file of the certificate's key. Only its owner may be able to read it.",
+        "\"/etc/webfill/http.key\"",
+        "plain HTTP",
+    ),
+    unset(
+        "dispatcher.http_tokens",
+        Text,
+        "File of the tokens that HTTP requests need. Only its owner may be able to read it.",
+        "\"/etc/webfill/tokens\"",
+        "no request needs a token",
+    ),
+    set(
+        "dispatcher.window_sites",
+        Whole(1, 100_000_000),
+        "Sites held in memory at once. The others wait on disk.",
+    ),
+    set(
+        "dispatcher.seen_memory_mib",
+        Whole(1, 1 << 20),
+        "Memory for the keys of seen URLs, in MiB. Pages of `dispatcher.db` get a quarter as much, and at least 16 MiB.",
+    ),
+    set(
+        "dispatcher.lease",
+        Timeout,
+        "How long a supervisor may start fetches after its last message to the dispatcher. Stops and pauses wait this long for a supervisor that does not answer.",
+    ),
+    unset(
+        "dispatcher.exclude_sites",
+        Text,
+        "File of domains that are never crawled, `FILE` or `FILE:N` for its first N: one domain or `rank,domain` per line; may be .gz or .zip. URLs that are queued already end in `stopped`.",
+        "\"top-sites.csv:1000\"",
+        "none are excluded",
+    ),
+    set(
+        "dispatcher.restored",
+        Switch,
+        "Start from a backup in the state folder: wait until no request of the earlier fleet can be in flight. As `--restored`, for units with a fixed command. Other files are opened as usual ([operating.md](operating.md#starting-from-a-backup)).",
+    ),
+    unset(
+        "dispatcher.patience",
+        Wait,
+        "How long to wait for dead and failing sites before their URLs fail, as [`--patience`](reference.md#dead-sites-and-the-end-of-a-crawl) of `webfill crawl`.",
+        "120.0",
+        "120 seconds in `webfill crawl`; in a fleet as long as `retries` and `rests` say",
+    ),
+    set(
+        "dispatcher.drop_parameters",
+        List,
+        "Query parameters that do not change a page: names, or beginnings of names with `*`. Of URLs that differ in nothing else, a crawl fetches one, as it was found.",
+    ),
+    unset(
+        "watches.seeds_dir",
+        Text,
+        "Folder of the files that watches may read as `seeds`.",
+        "\"/srv/webfill/seeds\"",
+        "they may read no files",
+    ),
+    set(
+        "watches.records",
+        List,
+        "Databases that watches may read as `records`: `mongodb://HOST[:PORT]/DATABASE`, or `store` for that of the store.",
+    ),
+    unset(
+        "notices.smtp",
+        Text,
+        "Mail server: `smtp://HOST[:PORT]` (STARTTLS), `smtps://HOST[:PORT]` or `plain://127.0.0.1[:PORT]`.",
+        "\"smtp://mx.b.example\"",
+        "no mail is sent",
+    ),
+    unset(
+        "notices.smtp_user",
+        Text,
+        "User name at the mail server.",
+        "\"webfill\"",
+        "no login",
+    ),
+    unset(
+        "notices.smtp_password_file",
+        Text,
+        "File with the user's password.",
+        "\"/etc/webfill/smtp.password\"",
+        "no login",
+    ),
+    unset(
+        "notices.mail_from",
+        Text,
+        "Sender of mail.",
+        "\"webfill@b.example\"",
+        "mail needs one",
+    ),
+    set(
+        "notices.mail_to",
+        List,
+        "Addresses that watches may write to, or `@DOMAIN` for all of a domain.",
+    ),
+    set(
+        "notices.commands",
+        List,
+        "Programs that watches may run: the full path of one without arguments, or a list of the path and all of its arguments, such as `[\"/usr/local/bin/page\", \"--team\", \"data\"]`.",
+    ),
+    unset(
+        "notices.files_dir",
+        Text,
+        "Folder of the files that watches may append to.",
+        "\"/srv/webfill/notices\"",
+        "they may append to none",
+    ),
+    unset(
+        "notices.secrets_dir",
+        Text,
+        "Folder of the keys that watches may sign with, each in a folder named after its host, such as `hooks.example`.",
+        "\"/etc/webfill/hooks\"",
+        "they may sign nothing",
+    ),
+    set(
+        "notices.allow_private_webhooks",
+        Switch,
+        "Allow watches to post to private addresses.",
+    ),
+    unset(
+        "notices.ca_file",
+        Text,
+        "PEM file of certificate authorities to trust in addition to the system's.",
+        "\"/etc/webfill/ca.pem\"",
+        "those of the system",
+    ),
+    set(
+        "notices.undelivered_after",
+        Number,
+        "A recipient that notices have not reached for this long raises an alarm: 1 to 86400 seconds.",
+    ),
+    set(
+        "metrics.dispatcher",
+        Text,
+        "Where the dispatcher serves metrics: `ADDRESS:PORT` on loopback, or `off`.",
+    ),
+    set(
+        "metrics.supervisor",
+        Text,
+        "Where a supervisor serves metrics of itself and its workers.",
+    ),
+    set(
+        "metrics.allow_network",
+        Switch,
+        "Allow addresses that other machines can reach. Whoever reaches them can read the metrics.",
+    ),
+    set(
+        "probes.dispatcher",
+        Text,
+        "Where the dispatcher answers `GET /healthz` and `GET /readyz`: `ADDRESS:PORT` on loopback, or `off`.",
+    ),
+    set(
+        "probes.supervisor",
+        Text,
+        "Where a supervisor answers them.",
+    ),
+    set(
+        "probes.allow_network",
+        Switch,
+        "Allow addresses that other machines can reach. There the answers give no reason.",
+    ),
+    set(
+        "supervisor.dispatcher",
+        Text,
+        "Address of the dispatcher's tasks socket. Outcomes go to the next port.",
+    ),
+    unset(
+        "supervisor.id",
+        Text,
+        "Name of this supervisor, unique in the fleet.",
+        "\"vm-01\"",
+        "the host name",
+    ),
+    set(
+        "supervisor.lane",
+        Text,
+        "`http`, or `browser` for workers that run the scripts of pages in Chromium, for crawls that need it.",
+    ),
+    set(
+        "supervisor.workers",
+        Whole(0, 999),
+        "Worker processes. 0: one per core; in the lane `browser`, one.",
+    ),
+    set(
+        "supervisor.queue",
+        Whole(0, u32::MAX as u64),
+        "Maximum number of tasks held, plus up to 512 for each worker that wait for a name server. 0: four for each possible concurrent fetch or browser tab.",
+    ),
+    // With less, a long URL could never be sent.
+    set(
+        "supervisor.queue_url_bytes",
+        Whole(MAX_URL_BYTES as u64, 1 << 40),
+        "Maximum bytes of URLs held.",
+    ),
+    set(
+        "worker.concurrency",
+        Whole(1, 10_000),
+        "Concurrent fetches per worker.",
+    ),
+    // With less, many real pages would be cut.
+    set(
+        "worker.memory_mib",
+        Whole(32, 1 << 20),
+        "Memory of each worker for pages in flight, in MiB: a quarter for bodies while they arrive and wait, half for the trees and values of the page that is being read, a quarter for results until they are stored. Fetches wait for memory. A page that needs more is cut off ([operating.md](operating.md#memory)).",
+    ),
+    set(
+        "worker.page_deadline",
+        Timeout,
+        "Maximum time for the extraction of one page.",
+    ),
+    set(
+        "politeness.delay",
+        Wait,
+        "Time between two requests to a site without a `Crawl-delay` in its robots.txt.",
+    ),
+    set(
+        "politeness.max_delay",
+        Wait,
+        "Maximum wait that a server can demand (`Crawl-delay`, `Retry-After`). Longer ones are cut to this; nothing is dropped.",
+    ),
+    unset(
+        "politeness.address_delay",
+        Wait,
+        "Time between the starts of two requests to one address, or to all sites of one provider (those below a private suffix of the public suffix list, such as github.io), over all workers and machines.",
+        "1.0",
+        "0.2 seconds and 8 requests for public addresses and providers. If this or `politeness.address_in_flight` is set, they hold for loopback and private addresses, too",
+    ),
+    unset(
+        "politeness.address_in_flight",
+        Whole(1, 1_000_000),
+        "Maximum number of concurrent requests to one address or provider.",
+        "4",
+        "as above",
+    ),
+    unset(
+        "politeness.contact",
+        Text,
+        "URL of a page that explains the crawl, sent in the user agent. Required for public addresses. [deploy/crawler-page.html](../deploy/crawler-page.html) is a template.",
+        "\"https://example.org/crawler.html\"",
+        "public addresses are refused",
+    ),
+    set(
+        "politeness.useragent_replaces_name",
+        Switch,
+        "The `useragent` of a crawl request replaces `webfill/VERSION` in the user agent instead of following it. The contact is sent in either case.",
+    ),
+    set(
+        "politeness.ignore_robots",
+        Switch,
+        "Skip the robots.txt of loopback and private addresses.",
+    ),
+    set(
+        "politeness.allow_private_networks",
+        Switch,
+        "Allow loopback, private and link-local addresses.",
+    ),
+    set(
+        "politeness.adaptive",
+        Switch,
+        "After a slow answer, leave the site alone for at least as long as the answer took to begin.",
+    ),
+    set(
+        "politeness.clock",
+        Text,
+        "Where the clock of a site is kept: `owner`, in the worker that has the site's tasks; or `shared`, in the cache, where each request reserves the site's next start, so that independent crawls with one cache keep the delay together.",
+    ),
+    set(
+        "fetch.lookup_timeout",
+        Timeout,
+        "Maximum time for a name lookup, which happens before a request takes one of the concurrent fetches.",
+    ),
+    set(
+        "fetch.connect_timeout",
+        Timeout,
+        "Maximum time for connect and TLS handshake together.",
+    ),
+    set(
+        "fetch.head_timeout",
+        Timeout,
+        "Maximum time until the response head has arrived.",
+    ),
+    set(
+        "fetch.body_timeout",
+        Timeout,
+        "Maximum pause between two pieces of a body.",
+    ),
+    set(
+        "fetch.total_timeout",
+        Timeout,
+        "Maximum time for the whole request.",
+    ),
+    set(
+        "fetch.max_body_bytes",
+        Whole(1, 1 << 40),
+        "Maximum size of a body, in bytes after decompression.",
+    ),
+    unset(
+        "fetch.proxy",
+        Text,
+        "HTTP(S) or SOCKS5 proxy for all fetches. Proxy variables of the environment are ignored.",
+        "\"http://proxy.example.org:3128\"",
+        "no proxy",
+    ),
+    set(
+        "fetch.resolve",
+        List,
+        "List of `HOST:PORT:ADDR[:PORT]`, as curl's `--resolve`; `*` matches every host.",
+    ),
+    unset(
+        "fetch.ca_file",
+        Text,
+        "PEM file of certificate authorities to trust in addition to the system's.",
+        "\"ca.pem\"",
+        "those of the system",
+    ),
+    set(
+        "fetch.headers",
+        Lines,
+        "Request headers for the pages of a site and its subdomains, but not for robots.txt: `SITE NAME: VALUE`, such as `\"shop.example Accept-Language: de\"`; `*` is every site, and the longest site decides. Allowed are `Accept`, `Accept-Language`, `DNT`, `Save-Data`, `Sec-GPC` and `X-Requested-With`. The `headers` of a [mapping](../etl-mappings/README.md#keys) override it.",
+    ),
+    unset(
+        "archive.warc",
+        Text,
+        "Folder for WARC files of everything that is fetched, as it was sent.",
+        "\"warc\"",
+        "nothing is archived",
+    ),
+    set(
+        "archive.warc_mib",
+        Whole(1, 1 << 20),
+        "Size at which a WARC file is complete, in MiB.",
+    ),
+    set(
+        "documents.read",
+        Switch,
+        "Read documents as pages: PDF, DOCX, XLSX, XLS, ODT, ODS, RTF, plain text.",
+    ),
+    unset(
+        "documents.keep",
+        Text,
+        "Folder for the original files of documents, named by their SHA-256. Implies `documents.read`.",
+        "\"documents\"",
+        "none are kept",
+    ),
+    set(
+        "documents.readers",
+        Whole(1, 1_000),
+        "Documents that a worker reads at the same time, each in its own process.",
+    ),
+    set(
+        "documents.deadline",
+        Timeout,
+        "CPU time for one document; three times as much by the clock.",
+    ),
+    // With less, many real documents would be too large.
+    set(
+        "documents.memory_mib",
+        Whole(64, 1 << 20),
+        "Memory for one document, in MiB.",
+    ),
+    set(
+        "bodies.max_mib",
+        Whole(1, 1 << 30),
+        "Maximum size of all page bodies in the store, compressed, in MiB. The oldest are dropped.",
+    ),
+    set(
+        "bodies.max_body_mib",
+        Whole(1, 1 << 10),
+        "Maximum size of one page body before compression, in MiB. Larger ones are not kept.",
+    ),
+    set(
+        "browser.command",
+        Text,
+        "Chromium or a browser based on it: a program in the `PATH`, or a file.",
+    ),
+    set(
+        "browser.sandbox",
+        Switch,
+        "Use Chromium's sandbox, which does not work for root.",
+    ),
+    set(
+        "browser.tabs",
+        Whole(1, 1_000),
+        "Pages rendered at once per worker.",
+    ),
+    set(
+        "browser.settle",
+        Timeout,
+        "Time after which a page is read, by its virtual clock, which stands still while a request waits for its answer.",
+    ),
+    set(
+        "browser.page_deadline",
+        Timeout,
+        "Maximum time that the scripts of a page may run without a request.",
+    ),
+    set(
+        "browser.max_requests",
+        Whole(0, 10_000),
+        "Maximum number of scripts and data requests of one page.",
+    ),
+    set(
+        "browser.memory_mib",
+        Whole(256, 1 << 20),
+        "Memory limit of each browser process, in MiB. A quarter is for the JavaScript heap of a page.",
+    ),
+    set(
+        "browser.pages",
+        Whole(1, 1_000_000),
+        "Number of pages after which a browser is restarted, because its memory grows.",
+    ),
+    set(
+        "browser.auto",
+        Switch,
+        "In crawls of the lane `http`, try pages that are empty without their scripts [in the browser](browser.md#only-where-it-is-needed).",
+    ),
+    set(
+        "browser.sites",
+        List,
+        "Sites (registrable domains) whose pages are always read after their scripts have run, in every lane.",
+    ),
+    set(
+        "browser.not_sites",
+        List,
+        "Sites whose pages are never rendered in crawls of the lane `http`.",
+    ),
+    set("retries.timeout", Waits, "After a timeout or a 408."),
+    set(
+        "retries.network_error",
+        Waits,
+        "After a connection that was refused or broke.",
+    ),
+    set(
+        "retries.dns_error",
+        Waits,
+        "After a name that does not resolve.",
+    ),
+    set("retries.tls_error", Waits, "After a failed TLS handshake."),
+    set(
+        "retries.robots_unreachable",
+        Waits,
+        "After a robots.txt that could not be fetched.",
+    ),
+    set(
+        "retries.http_429",
+        Waits,
+        "After 429 (too many requests), or another status from 400 to 499 by which a limiter refuses.",
+    ),
+    set("retries.http_500", Waits, "After 500."),
+    set("retries.http_502", Waits, "After 502, 520, 521 and 523."),
+    set("retries.http_503", Waits, "After 503, 425 and 529."),
+    set("retries.http_504", Waits, "After 504, 522 and 524."),
+    set(
+        "rests.robots",
+        Waits,
+        "While its robots.txt cannot be fetched.",
+    ),
+    set(
+        "rests.unreachable",
+        Waits,
+        "While requests get no connection or no answer.",
+    ),
+    set("rests.dns", Waits, "While its name does not resolve."),
+    set(
+        "rests.busy",
+        Waits,
+        "While it answers 429 or 503, or a limiter refuses with another status.",
+    ),
+    set(
+        "rests.blocked",
+        Waits,
+        "While it blocks. After the last one it rests until `webfill site SITE --wake`.",
+    ),
+    unset(
+        "applications.NAME.max_pages",
+        Number,
+        "Maximum number of pages over all crawls of the application. The rest of its queue waits for a higher limit.",
+        "100000",
+        "no limit",
+    ),
+    unset(
+        "applications.NAME.pages_per_second",
+        Number,
+        "Pages handed out per second.",
+        "5.0",
+        "no limit",
+    ),
+    unset(
+        "applications.NAME.max_sites",
+        Number,
+        "Sites requested at the same time.",
+        "50",
+        "no limit",
+    ),
+    set(
+        "retention.pages_days",
+        Whole(0, MAX_DAYS),
+        "Drop pages that were fetched more than this many days ago. Records keep the values of dropped pages. 0: never.",
+    ),
+    set(
+        "retention.log_days",
+        Whole(0, MAX_DAYS),
+        "Drop entries of MongoDB's log of pages that are more than this many days old. Slower readers of `webfill export --since` get an error. 0: together with the pages.",
+    ),
+    set(
+        "retention.samples_mib",
+        Whole(0, 1 << 20),
+        "Maximum size of the page texts that are kept [to repair mappings](health.md#what-is-kept), of all mappings together, in MiB. 0: none.",
+    ),
+    set(
+        "disk.floor_mib",
+        Whole(0, 1 << 40),
+        "With less free space than this, in MiB, on the disk of the state folder, the SQLite file of the store or cache, the archive, or kept documents, a dispatcher hands out nothing and refuses new requests, and a supervisor starts no fetches, until there is a quarter more. 0: never; a full disk ends the process with 17.",
+    ),
+    unset(
+        "log.folder",
+        Text,
+        "Folder of the log files. Each process of a fleet needs its own.",
+        "\"/var/log/webfill/dispatcher\"",
+        "`logs` in the state folder",
+    ),
+    set(
+        "log.level",
+        Text,
+        "`error`, `warn`, `info`, `debug`, `trace`, or directives such as `info,webfill_worker=debug`; `info,journey=debug` logs each step of each task ([operating.md](operating.md#the-story-of-a-url)).",
+    ),
+    set(
+        "log.keep",
+        Whole(1, 100_000),
+        "Log files kept per process. A new one begins each day, and when one is full.",
+    ),
+    set(
+        "log.max_mib",
+        Whole(1, 1 << 20),
+        "Maximum size of a log file, in MiB.",
+    ),
+    set(
+        "log.audit_keep",
+        Whole(1, 100_000),
+        "Files kept of the dispatcher's [audit log](security.md#the-audit-log), including the current one. A new one begins each day, and when one is full.",
+    ),
+];
