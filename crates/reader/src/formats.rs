@@ -23,6 +23,9 @@ mod pdf_rebuild;
 mod pdf_tree;
 mod rtf;
 mod sheets;
+mod symbols;
+#[cfg(test)]
+mod table;
 mod word;
 mod xml;
 

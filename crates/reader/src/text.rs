@@ -48,6 +48,8 @@ impl TextWriter {
     pub(crate) fn push_written(&mut self, text: &str) -> Result<(), Trouble> {
         for character in text.chars() {
             match character {
+                // Within a cell the columns of another table are none.
+                '\t' if self.in_cells > 0 => self.space(),
                 '\t' => self.skip_cells(1),
                 '\n' => self.line_break(),
                 ' ' => self.space(),
@@ -117,6 +119,10 @@ impl TextWriter {
     /// Cells with nothing in them. Those at the end of a row leave no trace.
     pub(crate) fn skip_cells(&mut self, cells: usize) {
         self.tabs = self.tabs.saturating_add(cells);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
     }
 
     pub(crate) fn max_bytes(&self) -> u64 {

@@ -1,9 +1,107 @@
-//! The metadata that the office formats have in common: a part with an element for each.
+//! What the office formats have in common: frames and notes within paragraphs, and the metadata, a part with
+//! an element for each.
 
 use super::Trouble;
 use super::package::Package;
 use super::xml::{self, Token};
 use crate::report::Metadata;
+use crate::text::TextWriter;
+
+/// The text of a story. A frame is fixed to a place within a paragraph; its text stands behind it, so that no
+/// word is torn apart.
+pub(super) struct Frames {
+    /// The frames around this place, the story first.
+    levels: Vec<Level>,
+}
+
+struct Level {
+    writer: TextWriter,
+    /// Of frames in the paragraph in hand.
+    waiting: TextWriter,
+}
+
+impl Level {
+    fn new(max_text_bytes: u64) -> Level {
+        Level {
+            writer: TextWriter::new(max_text_bytes),
+            waiting: TextWriter::new(max_text_bytes),
+        }
+    }
+
+    fn write_waiting(&mut self) -> Result<(), Trouble> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let fresh = TextWriter::new(self.writer.max_bytes());
+        let text = std::mem::replace(&mut self.waiting, fresh).finish();
+        self.writer.paragraph();
+        self.writer.push_written(&text)?;
+        self.writer.paragraph();
+        Ok(())
+    }
+}
+
+impl Frames {
+    pub(super) fn new(max_text_bytes: u64) -> Frames {
+        Frames {
+            levels: vec![Level::new(max_text_bytes)],
+        }
+    }
+
+    fn level(&mut self) -> &mut Level {
+        self.levels.last_mut().expect("the story is always there")
+    }
+
+    /// Of the frame in hand.
+    pub(super) fn writer(&mut self) -> &mut TextWriter {
+        &mut self.level().writer
+    }
+
+    pub(super) fn begin(&mut self) {
+        let max_text_bytes = self.level().writer.max_bytes();
+        self.levels.push(Level::new(max_text_bytes));
+    }
+
+    pub(super) fn end(&mut self) -> Result<(), Trouble> {
+        let text = self.take()?;
+        let waiting = &mut self.level().waiting;
+        waiting.push_written(&text)?;
+        waiting.paragraph();
+        Ok(())
+    }
+
+    /// Ends a frame whose text belongs elsewhere.
+    pub(super) fn take(&mut self) -> Result<String, Trouble> {
+        let inner = if self.levels.len() > 1 {
+            self.levels.pop()
+        } else {
+            None
+        };
+        let Some(mut inner) = inner else {
+            return Ok(String::new());
+        };
+        inner.write_waiting()?;
+        Ok(inner.writer.finish())
+    }
+
+    /// `has_end` is false where the next paragraph goes on.
+    pub(super) fn end_paragraph(&mut self, has_end: bool) -> Result<(), Trouble> {
+        let level = self.level();
+        if has_end {
+            level.writer.paragraph();
+        }
+        level.write_waiting()
+    }
+
+    pub(super) fn finish(mut self) -> Result<String, Trouble> {
+        while self.levels.len() > 1 {
+            self.end()?;
+        }
+        let mut story = self.levels.remove(0);
+        story.write_waiting()?;
+        Ok(story.writer.finish())
+    }
+}
 
 /// Reads the metadata of a part. Broken metadata are no reason to leave the text unread.
 pub(super) fn read_metadata(package: &mut Package<'_>, name: &str, metadata: &mut Metadata) {

@@ -1,10 +1,12 @@
 //! ODT and ODS, which differ in what is a cell: in a text it has paragraphs, in a sheet a value
 //! ([`super::opendocument_sheets`]).
 
-use super::flow::read_metadata;
+use std::collections::BTreeSet;
+
+use super::flow::{Frames, read_metadata};
 use super::opendocument_sheets::Sheets;
 use super::package::Package;
-use super::xml::{self, Token};
+use super::xml::{self, Attributes, Token};
 use super::{Content, Trouble};
 use crate::kind::Kind;
 use crate::text::TextWriter;
@@ -40,14 +42,26 @@ fn read_sheets(package: &mut Package<'_>, max_text_bytes: u64) -> Result<Content
 }
 
 fn read_text(package: &mut Package<'_>, max_text_bytes: u64) -> Result<Content, Trouble> {
+    let mut hidden = HiddenStyles::default();
+    let mut margins = Margins::default();
+    if let Some(part) = package.part("styles.xml")? {
+        xml::read(part, |token| {
+            hidden.see(&token);
+            margins.see(&token, &hidden, max_text_bytes)
+        })?;
+    }
+    let mut story = Story::new(max_text_bytes);
+    read_content(package, |token| {
+        hidden.see(token);
+        story.write(token, &hidden)
+    })?;
+    let [headers, footers] = margins.texts.map(|texts| texts.join("\n"));
+    let [text, notes] = story.finish()?;
     let mut writer = TextWriter::new(max_text_bytes);
-    let [headers, footers] = headers_and_footers(package, max_text_bytes)?;
-    writer.push_written(&headers)?;
-    writer.paragraph();
-    let mut place = Place::default();
-    read_content(package, |token| place.write(token, &mut writer))?;
-    writer.paragraph();
-    writer.push_written(&footers)?;
+    for part in [headers, text, footers, notes] {
+        writer.push_written(&part)?;
+        writer.paragraph();
+    }
     Ok(Content {
         text: writer.finish(),
         ..Content::default()
@@ -65,35 +79,37 @@ fn read_content(
 
 /// What is printed on each page is among the styles. Pages often have headers of their own that say the
 /// same: each text stands once.
-fn headers_and_footers(
-    package: &mut Package<'_>,
-    max_text_bytes: u64,
-) -> Result<[String; 2], Trouble> {
-    let mut texts = [Vec::new(), Vec::new()];
-    if let Some(part) = package.part("styles.xml")? {
-        let mut here: Option<(TextWriter, Place)> = None;
-        xml::read(part, |token| {
-            let which = match token {
-                Token::Begin(name, _) | Token::End(name) => which_margin(name),
-                Token::Text(_) => None,
-            };
-            match (which, &token, &mut here) {
-                (Some(_), Token::Begin(..), None) => {
-                    here = Some((TextWriter::new(max_text_bytes), Place::default()));
-                }
-                (Some(which), Token::End(_), Some(_)) => {
-                    let text = here.take().map(|(writer, _)| writer.finish());
-                    let is_new = |text: &String| !texts[which].contains(text);
-                    let text = text.filter(is_new);
-                    texts[which].extend(text);
-                }
-                (_, _, Some((writer, place))) => place.write(&token, writer)?,
-                _ => {}
+#[derive(Default)]
+struct Margins {
+    texts: [Vec<String>; 2],
+    here: Option<Story>,
+}
+
+impl Margins {
+    fn see(
+        &mut self,
+        token: &Token<'_>,
+        hidden: &HiddenStyles,
+        max_text_bytes: u64,
+    ) -> Result<(), Trouble> {
+        let which = match token {
+            Token::Begin(name, _) | Token::End(name) => which_margin(name),
+            Token::Text(_) => None,
+        };
+        match (which, token, &mut self.here) {
+            (Some(_), Token::Begin(..), None) => self.here = Some(Story::new(max_text_bytes)),
+            (Some(which), Token::End(_), Some(_)) => {
+                let story = self.here.take().map(Story::finish).transpose()?;
+                let text = story.map(|[text, _]| text);
+                let is_new = |text: &String| !self.texts[which].contains(text);
+                let text = text.filter(is_new);
+                self.texts[which].extend(text);
             }
-            Ok(())
-        })?;
+            (_, _, Some(story)) => story.write(token, hidden)?,
+            _ => {}
+        }
+        Ok(())
     }
-    Ok(texts.map(|texts| texts.join("\n")))
 }
 
 /// 0 is a header, 1 a footer.
@@ -105,37 +121,184 @@ fn which_margin(element: &str) -> Option<usize> {
     }
 }
 
-/// Where in the text the reader is.
+/// The styles whose text is not to be seen, of paragraphs and of characters.
 #[derive(Default)]
-struct Place {
+struct HiddenStyles {
+    names: BTreeSet<String>,
+    /// The style in hand.
+    here: Option<String>,
+}
+
+impl HiddenStyles {
+    fn see(&mut self, token: &Token<'_>) {
+        match (token, &self.here) {
+            (Token::Begin("style", attributes), _) => self.here = attributes.get("name"),
+            (Token::End("style"), _) => self.here = None,
+            (Token::Begin("text-properties", attributes), Some(name))
+                if attributes.get("display").as_deref() == Some("none") =>
+            {
+                self.names.insert(name.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn hides(&self, attributes: &Attributes<'_>) -> bool {
+        if attributes.get("display").as_deref() == Some("none") {
+            return true;
+        }
+        let style = || attributes.get("style-name");
+        !self.names.is_empty() && style().is_some_and(|style| self.names.contains(&style))
+    }
+}
+
+/// Where in the text the reader is, with its text so far.
+struct Story {
+    frames: Frames,
+    /// What is around the frame in hand: whether it is a note, and the paragraphs around it.
+    outer: Vec<(bool, usize)>,
     in_paragraphs: usize,
     /// Depth within what is not part of the text.
     in_aside: usize,
+    /// How often the cells in hand are repeated.
+    repeated: Vec<usize>,
+    notes: TextWriter,
 }
 
-/// Deleted passages, comments, pronunciation, descriptions of pictures.
-const ASIDES: [&str; 4] = ["tracked-changes", "annotation", "ruby-text", "desc"];
+/// Deleted passages, comments, pronunciation, descriptions of pictures, programs, the marks of notes, and
+/// what an index is made of.
+const ASIDES: [&str; 7] = [
+    "tracked-changes",
+    "annotation",
+    "ruby-text",
+    "desc",
+    "script",
+    "note-citation",
+    "forms",
+];
 
-impl Place {
-    fn write(&mut self, token: &Token<'_>, writer: &mut TextWriter) -> Result<(), Trouble> {
+/// What is fixed to a place within a paragraph and has paragraphs of its own.
+const FRAMES: [&str; 14] = [
+    "note-body",
+    "text-box",
+    "custom-shape",
+    "rect",
+    "line",
+    "circle",
+    "ellipse",
+    "polygon",
+    "polyline",
+    "path",
+    "connector",
+    "caption",
+    "regular-polygon",
+    "measure",
+];
+
+/// The most cells that one stands for.
+const MAX_REPEATED: usize = 1000;
+
+impl Story {
+    fn new(max_text_bytes: u64) -> Story {
+        Story {
+            frames: Frames::new(max_text_bytes),
+            outer: Vec::new(),
+            in_paragraphs: 0,
+            in_aside: 0,
+            repeated: Vec::new(),
+            notes: TextWriter::new(max_text_bytes),
+        }
+    }
+
+    fn write(&mut self, token: &Token<'_>, hidden: &HiddenStyles) -> Result<(), Trouble> {
         match token {
-            Token::Begin(name, _) if self.in_aside > 0 || ASIDES.contains(name) => {
-                self.in_aside += 1;
+            Token::Begin(name, attributes) => {
+                let is_aside = self.in_aside > 0
+                    || ASIDES.contains(name)
+                    || (*name == "title" && attributes.has_prefix("svg"))
+                    || hidden.hides(attributes);
+                if is_aside {
+                    self.in_aside += 1;
+                } else {
+                    self.begin(name, attributes);
+                }
             }
             Token::End(_) if self.in_aside > 0 => self.in_aside -= 1,
-            Token::Begin("p" | "h", _) => self.in_paragraphs += 1,
-            Token::End("p" | "h") => {
-                self.in_paragraphs = self.in_paragraphs.saturating_sub(1);
-                writer.paragraph();
+            Token::End(name) => self.end(name)?,
+            Token::Text(text) if self.in_paragraphs > 0 && self.in_aside == 0 => {
+                let text = text.replace(['\n', '\r'], " ");
+                self.frames.writer().push(&text)?;
             }
-            Token::Begin("table-cell" | "covered-table-cell", _) => writer.begin_cell(),
-            Token::End("table-cell" | "covered-table-cell") => writer.end_cell(),
-            Token::End("table-row") => writer.paragraph(),
-            Token::Begin("s" | "tab", _) => writer.space(),
-            Token::Begin("line-break", _) => writer.line_break(),
-            Token::Text(text) if self.in_paragraphs > 0 => writer.push(text)?,
+            Token::Text(_) => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, name: &str, attributes: &Attributes<'_>) {
+        match name {
+            "p" | "h" => self.in_paragraphs += 1,
+            "table-cell" | "covered-table-cell" => {
+                let repeated = attributes.get("number-columns-repeated");
+                let repeated = repeated.and_then(|times| times.parse().ok()).unwrap_or(1);
+                self.repeated.push(repeated.clamp(1, MAX_REPEATED));
+                self.frames.writer().begin_cell();
+            }
+            "s" | "tab" => self.frames.writer().space(),
+            "line-break" => self.frames.writer().line_break(),
+            _ if FRAMES.contains(&name) => {
+                self.outer.push((name == "note-body", self.in_paragraphs));
+                self.in_paragraphs = 0;
+                self.frames.begin();
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, name: &str) -> Result<(), Trouble> {
+        match name {
+            "p" | "h" => {
+                self.in_paragraphs = self.in_paragraphs.saturating_sub(1);
+                self.frames.end_paragraph(true)?;
+            }
+            "table-cell" | "covered-table-cell" => {
+                let repeated = self.repeated.pop().unwrap_or(1);
+                let writer = self.frames.writer();
+                writer.end_cell();
+                if self.repeated.is_empty() {
+                    writer.skip_cells(repeated - 1);
+                }
+            }
+            "table-row" => self.frames.end_paragraph(true)?,
+            // The number that a program has given to a heading or an item.
+            "number" => self.frames.writer().space(),
+            _ if FRAMES.contains(&name) => self.end_frame()?,
             _ => {}
         }
         Ok(())
     }
+
+    fn end_frame(&mut self) -> Result<(), Trouble> {
+        let Some((is_note, in_paragraphs)) = self.outer.pop() else {
+            return Ok(());
+        };
+        self.in_paragraphs = in_paragraphs;
+        if !is_note {
+            return self.frames.end();
+        }
+        let note = self.frames.take()?;
+        self.notes.push_written(&note)?;
+        self.notes.paragraph();
+        Ok(())
+    }
+
+    /// The text and the notes.
+    fn finish(mut self) -> Result<[String; 2], Trouble> {
+        while !self.outer.is_empty() {
+            self.end_frame()?;
+        }
+        Ok([self.frames.finish()?, self.notes.finish()])
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::Trouble;
+use super::xml::{self, Token};
 use crate::kind::Kind;
 
 /// The most bytes that one part may unpack to.
@@ -13,6 +14,39 @@ const MAX_PART_BYTES: u64 = 256 << 20;
 
 /// The most bytes of a small part that is read as a whole.
 const MAX_SMALL_PART_BYTES: u64 = 1 << 20;
+
+/// Where the text of a DOCX is, if the package does not say so.
+const TEXTS: [&str; 2] = ["word/document.xml", "word/document2.xml"];
+
+/// The most relations of a part that are looked at.
+const MAX_RELATIONS: usize = 10_000;
+
+/// A part that another one names.
+pub(super) struct Relation {
+    /// The last word of its type, of which there are two spellings.
+    pub(super) kind: String,
+    /// The name of the part.
+    pub(super) target: String,
+}
+
+/// The name of a part, as it is given in the relations of one in this folder.
+fn name_of_target(folder: &str, target: &str) -> String {
+    let path = match target.strip_prefix('/') {
+        Some(absolute) => absolute.to_owned(),
+        None => format!("{folder}{target}"),
+    };
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/') {
+        match step {
+            "" | "." => {}
+            ".." => {
+                steps.pop();
+            }
+            _ => steps.push(step),
+        }
+    }
+    steps.join("/")
+}
 
 /// A package that is open.
 pub(super) struct Package<'b> {
@@ -26,21 +60,82 @@ impl<'b> Package<'b> {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.archive.index_for_name(name).is_some()
+        self.index_of(name).is_some()
+    }
+
+    /// Names of parts know no capitals, and some programs write `\` for `/`.
+    fn index_of(&self, name: &str) -> Option<usize> {
+        let is_same = |known: &str| {
+            known.len() == name.len()
+                && known.bytes().zip(name.bytes()).all(|(known, byte)| {
+                    known.eq_ignore_ascii_case(&byte) || (known, byte) == (b'\\', b'/')
+                })
+        };
+        let exactly = self.archive.index_for_name(name);
+        exactly.or_else(|| {
+            let mut names = self.archive.file_names();
+            names.position(|name| name.is_ok_and(|name| is_same(&name)))
+        })
     }
 
     /// A part, unpacked while it is read. `None` if there is none of this name.
     pub(super) fn part(&mut self, name: &str) -> Result<Option<Part<'_>>, Trouble> {
-        match self.archive.by_name(name) {
+        let Some(index) = self.index_of(name) else {
+            return Ok(None);
+        };
+        match self.archive.by_index(index) {
             Ok(file) => Ok(Some(BufReader::new(Bounded {
                 inner: Box::new(file),
                 left: MAX_PART_BYTES,
             }))),
-            Err(ZipError::FileNotFound) => Ok(None),
             Err(ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED)) => {
                 Err(Trouble::Encrypted)
             }
             Err(error) => Err(Trouble::broken(error)),
+        }
+    }
+
+    /// What a part names in its relations; the package's own, if the name is empty.
+    pub(super) fn relations(&mut self, of: &str) -> Result<Vec<Relation>, Trouble> {
+        let (folder, file) = of.rsplit_once('/').unwrap_or(("", of));
+        let folder = if folder.is_empty() {
+            String::new()
+        } else {
+            format!("{folder}/")
+        };
+        let mut relations = Vec::new();
+        let Some(part) = self.part(&format!("{folder}_rels/{file}.rels"))? else {
+            return Ok(relations);
+        };
+        xml::read(part, |token| {
+            if let Token::Begin("Relationship", attributes) = token
+                && relations.len() < MAX_RELATIONS
+                && attributes.get("TargetMode").as_deref() != Some("External")
+            {
+                let kind = attributes.get("Type").unwrap_or_default();
+                let kind = kind.rsplit('/').next().unwrap_or_default();
+                let target = attributes.get("Target").unwrap_or_default();
+                relations.push(Relation {
+                    kind: kind.to_owned(),
+                    target: name_of_target(&folder, &target),
+                });
+            }
+            Ok(())
+        })?;
+        Ok(relations)
+    }
+
+    /// The part with the text of a DOCX, by the relations of the package or by its usual name.
+    pub(super) fn text_part(&self, relations: &[Relation]) -> Option<String> {
+        let named = relations
+            .iter()
+            .find(|relation| relation.kind == "officeDocument" && self.has(&relation.target));
+        match named {
+            Some(relation) => Some(relation.target.clone()),
+            None => {
+                let usual = TEXTS.into_iter().find(|name| self.has(name));
+                usual.map(str::to_owned)
+            }
         }
     }
 
@@ -72,7 +167,13 @@ pub(super) fn kind(bytes: &[u8]) -> Option<Kind> {
         }
     }
     let media_type = package.small_part("mimetype").ok()?;
-    kind_of_media_type(media_type.as_bytes())
+    kind_of_media_type(media_type.as_bytes()).or_else(|| {
+        // The text of a DOCX may have any name.
+        let relations = package.relations("").ok()?;
+        package.text_part(&relations)?;
+        let types = package.small_part("[Content_Types].xml").ok()?;
+        types.contains("wordprocessingml").then_some(Kind::Docx)
+    })
 }
 
 /// Whose directory at the end is damaged: by its beginning.

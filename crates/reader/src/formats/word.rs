@@ -1,14 +1,15 @@
-//! DOCX: paragraphs of runs of text, tables, and the parts around the body: headers and footers, footnotes
-//! and endnotes.
+//! DOCX: the body, and the parts around it: headers and footers, footnotes and endnotes.
 
 use super::flow::read_metadata;
-use super::package::Package;
+use super::package::{Package, Relation};
 use super::xml::{self, Token};
 use super::{Content, Trouble};
 use crate::text::TextWriter;
+use story::Story;
+use styles::HiddenStyles;
 
-/// Where the body is, if the package does not say so.
-const BODIES: [&str; 2] = ["word/document.xml", "word/document2.xml"];
+mod story;
+mod styles;
 
 /// The parts around the body by the last word of their relation to it, in the order of reading.
 const BEFORE: [&str; 1] = ["header"];
@@ -16,72 +17,78 @@ const AFTER: [&str; 3] = ["footer", "footnotes", "endnotes"];
 
 pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
     let mut package = Package::open(bytes)?;
-    let body = BODIES.into_iter().find(|name| package.has(name));
+    let of_package = package.relations("")?;
+    let body = package.text_part(&of_package);
     let body = body.ok_or_else(|| Trouble::broken("it has no text part"))?;
-    let around = parts_around(&mut package, body)?;
+    let around = parts_around(&mut package, &body)?;
+    let styles = match around.iter().find(|relation| relation.kind == "styles") {
+        Some(styles) => HiddenStyles::read(&mut package, &styles.target),
+        None => HiddenStyles::default(),
+    };
     let of = |kinds: &[&str]| {
         let mut parts: Vec<String> = Vec::new();
         for kind in kinds {
-            let same = around.iter().filter(|(of, _)| of == kind);
-            parts.extend(same.map(|(_, name)| name.clone()));
+            let same = around.iter().filter(|relation| relation.kind == *kind);
+            parts.extend(same.map(|relation| relation.target.clone()));
         }
         parts
     };
     let mut writer = TextWriter::new(max_text_bytes);
     let mut seen = Vec::new();
     for name in of(&BEFORE) {
-        write_once(&mut package, &name, &mut seen, &mut writer)?;
+        write_once(&mut package, &name, &styles, &mut seen, &mut writer)?;
     }
-    write_part(&mut package, body, &mut writer)?;
+    write_part(&mut package, &body, &styles, &mut writer)?;
     for name in of(&AFTER) {
-        write_once(&mut package, &name, &mut seen, &mut writer)?;
+        write_once(&mut package, &name, &styles, &mut seen, &mut writer)?;
     }
     let mut content = Content {
         text: writer.finish(),
         ..Content::default()
     };
-    read_metadata(&mut package, "docProps/core.xml", &mut content.metadata);
-    read_metadata(&mut package, "docProps/app.xml", &mut content.metadata);
+    for (kind, usual) in [
+        ("core-properties", "docProps/core.xml"),
+        ("extended-properties", "docProps/app.xml"),
+    ] {
+        let named = of_package.iter().find(|relation| relation.kind == kind);
+        let name = named.map_or(usual, |relation| &relation.target);
+        read_metadata(&mut package, name, &mut content.metadata);
+    }
     Ok(content)
 }
 
-/// The parts that the body names in its relations: their kind and name. Without relations, those that are
-/// called as Word calls them.
-fn parts_around(package: &mut Package<'_>, body: &str) -> Result<Vec<(String, String)>, Trouble> {
-    let file = body.trim_start_matches("word/");
-    let mut parts = Vec::new();
-    let relations = format!("word/_rels/{file}.rels");
-    if let Some(part) = package.part(&relations)? {
-        xml::read(part, |token| {
-            if let Token::Begin("Relationship", attributes) = token {
-                let kind = attributes.get("Type").unwrap_or_default();
-                let kind = kind.rsplit('/').next().unwrap_or_default();
-                let target = attributes.get("Target").unwrap_or_default();
-                let name = match target.strip_prefix('/') {
-                    Some(absolute) => absolute.to_owned(),
-                    None => format!("word/{target}"),
-                };
-                parts.push((kind.to_owned(), name));
-            }
-            Ok(())
-        })?;
-    } else {
-        for kind in ["footnotes", "endnotes"] {
-            parts.push((kind.to_owned(), format!("word/{kind}.xml")));
-        }
+/// The parts that the body names in its relations. Without relations, those that are called as Word calls
+/// them.
+fn parts_around(package: &mut Package<'_>, body: &str) -> Result<Vec<Relation>, Trouble> {
+    let relations = package.relations(body)?;
+    if !relations.is_empty() {
+        return Ok(relations);
     }
-    Ok(parts)
+    let usual = ["styles", "footnotes", "endnotes"].map(|kind| Relation {
+        kind: kind.to_owned(),
+        target: format!("word/{kind}.xml"),
+    });
+    Ok(usual.into())
 }
 
 fn write_part(
     package: &mut Package<'_>,
     name: &str,
+    styles: &HiddenStyles,
     writer: &mut TextWriter,
 ) -> Result<(), Trouble> {
-    if let Some(part) = package.part(name)? {
-        let mut place = Place::default();
-        xml::read(part, |token| write(&token, &mut place, writer))?;
-        writer.paragraph();
+    // A field whose end is missing would hide what comes after it.
+    for fields_end in [true, false] {
+        let Some(part) = package.part(name)? else {
+            return Ok(());
+        };
+        let mut story = Story::new(styles, writer.max_bytes(), fields_end);
+        xml::read(part, |token| story.write(&token))?;
+        if let Some(text) = story.finish()? {
+            writer.push_written(&text)?;
+            writer.paragraph();
+            break;
+        }
     }
     Ok(())
 }
@@ -90,11 +97,12 @@ fn write_part(
 fn write_once(
     package: &mut Package<'_>,
     name: &str,
+    styles: &HiddenStyles,
     seen: &mut Vec<String>,
     writer: &mut TextWriter,
 ) -> Result<(), Trouble> {
     let mut alone = TextWriter::new(writer.max_bytes());
-    write_part(package, name, &mut alone)?;
+    write_part(package, name, styles, &mut alone)?;
     let text = alone.finish();
     if !seen.contains(&text) {
         writer.push_written(&text)?;
@@ -104,58 +112,16 @@ fn write_once(
     Ok(())
 }
 
-/// Where in the document the reader is.
-#[derive(Default)]
-struct Place {
-    in_text: bool,
-    /// Depth within what is not part of the text.
-    in_aside: usize,
-    /// Columns of the cells around this place.
-    columns: Vec<usize>,
-}
-
-/// The most columns of a table in Word.
-const MAX_COLUMNS: usize = 63;
-
-/// What is no text: an element of which another one is a copy for newer programs, the place from which a
-/// passage was moved, and the pronunciation above characters.
-const ASIDES: [&str; 3] = ["Fallback", "moveFrom", "rt"];
-
-fn write(token: &Token<'_>, place: &mut Place, writer: &mut TextWriter) -> Result<(), Trouble> {
+/// Whether a property that is on or off is on.
+fn is_on(token: &Token<'_>) -> bool {
     match token {
-        Token::Begin(name, _) if place.in_aside > 0 || ASIDES.contains(name) => {
-            place.in_aside += 1;
+        Token::Begin(_, attributes) => {
+            let value = attributes.get("val");
+            !matches!(value.as_deref(), Some("0" | "false" | "off"))
         }
-        Token::End(_) if place.in_aside > 0 => place.in_aside -= 1,
-        Token::Begin("t", _) => place.in_text = true,
-        Token::End("t") => place.in_text = false,
-        Token::Begin("tab" | "ptab", _) => writer.space(),
-        Token::Begin("br" | "cr", _) => writer.line_break(),
-        Token::Begin("noBreakHyphen", _) => writer.push("-")?,
-        Token::End("p") => writer.paragraph(),
-        Token::Begin("tc", _) => {
-            place.columns.push(1);
-            writer.begin_cell();
-        }
-        // A cell over several columns keeps the places of all.
-        Token::Begin("gridSpan", attributes) => {
-            let columns = attributes
-                .get("val")
-                .and_then(|columns| columns.parse().ok());
-            if let Some(of_cell) = place.columns.last_mut() {
-                *of_cell = columns.unwrap_or(1).clamp(1, MAX_COLUMNS);
-            }
-        }
-        Token::End("tc") => {
-            writer.end_cell();
-            let columns = place.columns.pop().unwrap_or(1);
-            if place.columns.is_empty() {
-                writer.skip_cells(columns - 1);
-            }
-        }
-        Token::End("tr") => writer.paragraph(),
-        Token::Text(text) if place.in_text => writer.push(text)?,
-        _ => {}
+        _ => false,
     }
-    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

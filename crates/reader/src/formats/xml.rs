@@ -2,8 +2,9 @@
 //! names, and text. Entities that a document declares are not expanded.
 
 use std::borrow::Cow;
-use std::io::BufRead;
+use std::io::{self, BufRead, BufReader, Read};
 
+use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -22,6 +23,12 @@ pub(super) enum Token<'t> {
 pub(super) struct Attributes<'t>(&'t BytesStart<'t>);
 
 impl Attributes<'_> {
+    /// Whether the element's name has this prefix.
+    pub(super) fn has_prefix(&self, prefix: &str) -> bool {
+        let name = self.0.name();
+        name.prefix().is_some_and(|found| found.as_ref() == prefix)
+    }
+
     /// The value of the attribute of this local name.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         let mut attributes = self.0.attributes();
@@ -37,7 +44,7 @@ pub(super) fn read(
     part: impl BufRead,
     mut each: impl FnMut(Token<'_>) -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
-    let mut reader = Reader::from_reader(part);
+    let mut reader = Reader::from_reader(BufReader::new(Decoded::new(part)?));
     reader.config_mut().check_end_names = false;
     let mut buffer = Vec::new();
     loop {
@@ -65,6 +72,74 @@ pub(super) fn read(
             Event::Eof => return Ok(()),
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
         }
+    }
+}
+
+/// The characters of a part as UTF-8, whatever its code. What is none in its code is U+FFFD.
+struct Decoded<R> {
+    part: R,
+    decoder: Decoder,
+    text: Vec<u8>,
+    read: usize,
+    is_over: bool,
+}
+
+/// The bytes of a part that are decoded at once.
+const PIECE_BYTES: usize = 8192;
+
+impl<R: BufRead> Decoded<R> {
+    fn new(mut part: R) -> Result<Decoded<R>, Trouble> {
+        let head = part.fill_buf().map_err(package::trouble)?;
+        let encoding = encoding_of(head);
+        Ok(Decoded {
+            part,
+            decoder: encoding.new_decoder(),
+            text: Vec::new(),
+            read: 0,
+            is_over: false,
+        })
+    }
+}
+
+/// By the first bytes, as the standard of XML says (appendix F). A mark of the order of bytes is seen by the
+/// decoder.
+fn encoding_of(head: &[u8]) -> &'static Encoding {
+    if head.starts_with(b"<\0") {
+        return UTF_16LE;
+    }
+    if head.starts_with(b"\0<") {
+        return UTF_16BE;
+    }
+    let head = String::from_utf8_lossy(&head[..head.len().min(200)]);
+    let declaration = head.split("?>").next().unwrap_or_default();
+    let declared = declaration.split_once("encoding").map(|(_, rest)| rest);
+    let label = declared.and_then(|rest| rest.split(['"', '\'']).nth(1));
+    let declared = label.and_then(|label| Encoding::for_label(label.as_bytes()));
+    // A part that can be read so far is not in two bytes a character.
+    let declared = declared.filter(|encoding| encoding.is_ascii_compatible());
+    declared.unwrap_or(UTF_8)
+}
+
+impl<R: BufRead> Read for Decoded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.read == self.text.len() && !self.is_over {
+            let bytes = self.part.fill_buf()?;
+            let bytes = &bytes[..bytes.len().min(PIECE_BYTES)];
+            self.is_over = bytes.is_empty();
+            // Every byte may become U+FFFD, which has three.
+            self.text.resize(bytes.len() * 3 + 16, 0);
+            let (_, read, written, _) =
+                self.decoder
+                    .decode_to_utf8(bytes, &mut self.text, self.is_over);
+            self.text.truncate(written);
+            self.read = 0;
+            self.part.consume(read);
+        }
+        let text = &self.text[self.read..];
+        let bytes = text.len().min(buffer.len());
+        buffer[..bytes].copy_from_slice(&text[..bytes]);
+        self.read += bytes;
+        Ok(bytes)
     }
 }
 

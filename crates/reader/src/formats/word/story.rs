@@ -1,0 +1,291 @@
+//! The text of a part: paragraphs of runs of text, tables, frames, fields and formulas.
+
+use super::is_on;
+use super::styles::HiddenStyles;
+use crate::formats::Trouble;
+use crate::formats::flow::Frames;
+use crate::formats::symbols::{SymbolFont, private_code};
+use crate::formats::word::story::formula::Formula;
+use crate::formats::xml::{Attributes, Token};
+
+mod field;
+mod formula;
+
+use field::Field;
+
+/// Where in a part the reader is, with its text so far.
+pub(super) struct Story<'s> {
+    styles: &'s HiddenStyles,
+    frames: Frames,
+    /// What is around the frame in hand, and the frame.
+    outer: Vec<Place>,
+    place: Place,
+    /// Depth within what is not part of the text.
+    in_aside: usize,
+    /// Fields that have begun.
+    fields: Vec<Field>,
+    /// Whether fields are known to end.
+    fields_end: bool,
+    /// Of the content controls around this place, whether they only say what to type.
+    controls: Vec<bool>,
+    /// Whether blanks around the text of a run are part of it, where the run says nothing.
+    keeps_blanks: bool,
+    formula: Formula,
+}
+
+/// Where in the text, or in a frame, the reader is.
+#[derive(Default)]
+struct Place {
+    /// Columns of the cells around this place.
+    columns: Vec<usize>,
+    in_paragraph_properties: bool,
+    /// Whether the style of the paragraph hides it.
+    is_hidden: bool,
+    /// Whether the end of the paragraph was deleted or is hidden.
+    has_no_end: bool,
+    run: Run,
+}
+
+/// A run of text, by its properties.
+#[derive(Default)]
+struct Run {
+    hides: Option<bool>,
+    has_hidden_style: bool,
+    symbols: Option<SymbolFont>,
+    /// The text of the element in hand, and whether its blanks are part of it.
+    text: Option<(String, bool)>,
+}
+
+/// The most columns of a table in Word.
+const MAX_COLUMNS: usize = 63;
+
+/// What is no text: an element of which another one is a copy for newer programs, the place from which a
+/// passage was moved, what was deleted, and the pronunciation above characters.
+const ASIDES: [&str; 4] = ["Fallback", "moveFrom", "del", "rt"];
+
+/// Properties as they were before a change.
+fn is_aside(name: &str) -> bool {
+    ASIDES.contains(&name) || name.ends_with("PrChange")
+}
+
+impl Story<'_> {
+    pub(super) fn new(styles: &HiddenStyles, max_text_bytes: u64, fields_end: bool) -> Story<'_> {
+        Story {
+            styles,
+            frames: Frames::new(max_text_bytes),
+            outer: Vec::new(),
+            place: Place::default(),
+            in_aside: 0,
+            fields: Vec::new(),
+            fields_end,
+            controls: Vec::new(),
+            keeps_blanks: false,
+            formula: Formula::default(),
+        }
+    }
+
+    /// The text; `None` if a field has no end.
+    pub(super) fn finish(mut self) -> Result<Option<String>, Trouble> {
+        while !self.outer.is_empty() {
+            self.end_frame()?;
+        }
+        let is_whole = self.fields.is_empty() || !self.fields_end;
+        let text = self.frames.finish()?;
+        Ok(is_whole.then_some(text))
+    }
+
+    pub(super) fn write(&mut self, token: &Token<'_>) -> Result<(), Trouble> {
+        if let Token::Begin("del" | "moveFrom" | "vanish", _) = token
+            && self.in_aside == 0
+            && self.place.in_paragraph_properties
+        {
+            self.place.has_no_end |= is_on(token);
+        }
+        match token {
+            Token::Begin(name, _) if self.in_aside > 0 || is_aside(name) => self.in_aside += 1,
+            Token::End(_) if self.in_aside > 0 => self.in_aside -= 1,
+            Token::Begin(name, attributes) => {
+                self.begin(name, attributes, is_on(token))?;
+                self.formula.begin(name, attributes, self.frames.writer())?;
+            }
+            Token::End(name) => {
+                self.end(name)?;
+                self.formula.end(name, self.frames.writer())?;
+            }
+            Token::Text(part) => {
+                if let Some((text, _)) = &mut self.place.run.text {
+                    text.push_str(part);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, name: &str, attributes: &Attributes<'_>, on: bool) -> Result<(), Trouble> {
+        let value = || attributes.get("val").unwrap_or_default();
+        let properties = self.place.in_paragraph_properties;
+        match name {
+            "document" | "hdr" | "ftr" | "footnotes" | "endnotes" => {
+                self.keeps_blanks = attributes.get("space").as_deref() == Some("preserve");
+            }
+            "p" => {
+                self.place.is_hidden = false;
+                self.place.has_no_end = false;
+            }
+            "pPr" => self.place.in_paragraph_properties = true,
+            "pStyle" => self.place.is_hidden = self.styles.hides(&value()),
+            "r" => self.place.run = Run::default(),
+            "rStyle" if !properties => {
+                self.place.run.has_hidden_style = self.styles.hides(&value());
+            }
+            "vanish" if !properties => self.place.run.hides = Some(on),
+            "rFonts" if !properties => {
+                let font = ["ascii", "hAnsi"]
+                    .into_iter()
+                    .find_map(|of| attributes.get(of));
+                self.place.run.symbols = font.and_then(|font| SymbolFont::of_name(&font));
+            }
+            "t" => {
+                let keeps = match attributes.get("space") {
+                    Some(space) => space == "preserve",
+                    None => self.keeps_blanks,
+                };
+                self.place.run.text = Some((String::new(), keeps));
+            }
+            "tab" | "ptab" if !properties && self.is_seen() => self.frames.writer().space(),
+            "br" | "cr" if self.is_seen() => self.frames.writer().line_break(),
+            "noBreakHyphen" => self.push("-")?,
+            "sym" => {
+                let character = symbol(attributes);
+                self.push(character.encode_utf8(&mut [0; 4]))?;
+            }
+            "txbxContent" => {
+                self.outer.push(std::mem::take(&mut self.place));
+                self.frames.begin();
+            }
+            "tbl" => self.frames.writer().paragraph(),
+            "tc" => {
+                self.place.columns.push(1);
+                self.frames.writer().begin_cell();
+            }
+            // A cell over several columns keeps the places of all.
+            "gridSpan" => {
+                if let Some(of_cell) = self.place.columns.last_mut() {
+                    *of_cell = value().parse().unwrap_or(1).clamp(1, MAX_COLUMNS);
+                }
+            }
+            "gridBefore" if self.place.columns.is_empty() => {
+                let columns: usize = value().parse().unwrap_or(0);
+                self.frames.writer().skip_cells(columns.min(MAX_COLUMNS));
+            }
+            "fldChar" => {
+                if let Some("begin") = attributes.get("fldCharType").as_deref() {
+                    self.fields.push(Field::default());
+                } else if let Some("separate") = attributes.get("fldCharType").as_deref() {
+                    self.fields.last_mut().into_iter().for_each(Field::separate);
+                } else if let Some(text) = self.fields.pop().and_then(Field::chosen) {
+                    self.push(&text)?;
+                }
+            }
+            "checkBox" | "ddList" | "checked" | "default" | "result" | "listEntry" => {
+                if let Some(field) = self.fields.last_mut() {
+                    field.choice(name, &value(), on);
+                }
+            }
+            "sdt" => self.controls.push(false),
+            "showingPlcHdr" => {
+                if let Some(is_prompt) = self.controls.last_mut() {
+                    *is_prompt = on;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, name: &str) -> Result<(), Trouble> {
+        match name {
+            "pPr" => self.place.in_paragraph_properties = false,
+            "t" => {
+                if let Some((text, keeps_blanks)) = self.place.run.text.take() {
+                    let text = text.replace(['\n', '\r'], " ");
+                    self.push(if keeps_blanks {
+                        &text
+                    } else {
+                        text.trim_matches([' ', '\t'])
+                    })?;
+                }
+            }
+            "p" => {
+                let has_end = !std::mem::take(&mut self.place.has_no_end);
+                self.frames.end_paragraph(has_end)?;
+            }
+            "txbxContent" => self.end_frame()?,
+            "tc" => {
+                let columns = self.place.columns.pop().unwrap_or(1);
+                let is_outermost = self.place.columns.is_empty();
+                let writer = self.frames.writer();
+                writer.end_cell();
+                if is_outermost {
+                    writer.skip_cells(columns - 1);
+                }
+            }
+            "tr" => self.frames.end_paragraph(true)?,
+            "sdt" => {
+                self.controls.pop();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end_frame(&mut self) -> Result<(), Trouble> {
+        if let Some(place) = self.outer.pop() {
+            self.place = place;
+            self.frames.end()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the text of this place is.
+    fn is_seen(&self) -> bool {
+        let run = &self.place.run;
+        let is_hidden = run
+            .hides
+            .unwrap_or(self.place.is_hidden != run.has_hidden_style);
+        let in_instruction = self.fields_end && self.fields.iter().any(Field::is_instruction);
+        !is_hidden && !in_instruction && !self.controls.contains(&true)
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), Trouble> {
+        if text.is_empty() || !self.is_seen() {
+            return Ok(());
+        }
+        self.fields.last_mut().into_iter().for_each(Field::shows);
+        let symbols = self.place.run.symbols.unwrap_or(SymbolFont::Other);
+        let text: String = text
+            .chars()
+            .map(|character| match private_code(character.into()) {
+                Some(code) => symbols.character(code),
+                None => character,
+            })
+            .collect();
+        self.formula.before_text(self.frames.writer())?;
+        self.frames.writer().push(&text)
+    }
+}
+
+/// A character of a font by its code.
+fn symbol(attributes: &Attributes<'_>) -> char {
+    let font = attributes.get("font").unwrap_or_default();
+    let code = attributes.get("char").unwrap_or_default();
+    let Ok(code) = u32::from_str_radix(&code, 16) else {
+        return char::REPLACEMENT_CHARACTER;
+    };
+    let known = SymbolFont::of_name(&font);
+    let in_font = private_code(code).or(u8::try_from(code).ok().filter(|_| known.is_some()));
+    match in_font {
+        Some(code) => known.unwrap_or(SymbolFont::Other).character(code),
+        None => char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
+    }
+}

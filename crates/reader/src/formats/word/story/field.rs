@@ -1,0 +1,53 @@
+//! Fields: an instruction, and what it results in. Only the result is to be seen.
+
+/// A field that has begun.
+#[derive(Default)]
+pub(super) struct Field {
+    is_separated: bool,
+    /// Whether its result has text.
+    has_text: bool,
+    /// The state of a check box.
+    check: Option<bool>,
+    /// The entries of a list to choose from, and which is chosen.
+    entries: Vec<String>,
+    chosen: usize,
+}
+
+const MAX_ENTRIES: usize = 100;
+
+impl Field {
+    pub(super) fn separate(&mut self) {
+        self.is_separated = true;
+    }
+
+    pub(super) fn is_instruction(&self) -> bool {
+        !self.is_separated
+    }
+
+    pub(super) fn shows(&mut self) {
+        self.has_text = true;
+    }
+
+    /// A property of a form's field.
+    pub(super) fn choice(&mut self, name: &str, value: &str, on: bool) {
+        match name {
+            "checkBox" => self.check = Some(false),
+            "checked" => self.check = Some(on),
+            "default" if self.check.is_some() => self.check = Some(on),
+            "default" | "result" => self.chosen = value.parse().unwrap_or(self.chosen),
+            "listEntry" if self.entries.len() < MAX_ENTRIES => self.entries.push(value.to_owned()),
+            _ => {}
+        }
+    }
+
+    /// What a form's field shows that has no text.
+    pub(super) fn chosen(mut self) -> Option<String> {
+        match self.check {
+            _ if self.has_text => None,
+            Some(true) => Some("\u{2612}".to_owned()),
+            Some(false) => Some("\u{2610}".to_owned()),
+            None if self.chosen < self.entries.len() => Some(self.entries.swap_remove(self.chosen)),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Formulas, written on a line: `1/2`, `x^2`, `(a+b)`.
+
+use crate::formats::Trouble;
+use crate::formats::xml::Attributes;
+use crate::text::TextWriter;
+
+/// Where in a formula the reader is.
+#[derive(Default)]
+pub(super) struct Formula {
+    /// Depth of formulas: no element outside of them is looked at.
+    depth: usize,
+    /// The brackets around this place, one entry for each element that has operands.
+    brackets: Vec<Option<Brackets>>,
+    /// What stands before the next text.
+    sign: Option<&'static str>,
+    /// The sign of a sum or an integral.
+    operator: Option<String>,
+}
+
+struct Brackets {
+    begin: String,
+    between: String,
+    end: String,
+    has_begun: bool,
+}
+
+/// What has operands, beside brackets.
+const WITH_OPERANDS: [&str; 17] = [
+    "acc",
+    "bar",
+    "borderBox",
+    "box",
+    "eqArr",
+    "func",
+    "groupChr",
+    "limLow",
+    "limUpp",
+    "m",
+    "nary",
+    "phant",
+    "rad",
+    "sPre",
+    "sSub",
+    "sSubSup",
+    "sSup",
+];
+
+impl Formula {
+    pub(super) fn begin(
+        &mut self,
+        name: &str,
+        attributes: &Attributes<'_>,
+        writer: &mut TextWriter,
+    ) -> Result<(), Trouble> {
+        let value = || attributes.get("val").unwrap_or_default();
+        match name {
+            "oMath" => self.depth += 1,
+            _ if self.depth == 0 => {}
+            "f" => writer.space(),
+            "den" => self.sign = Some("/"),
+            "sup" => self.sign = Some("^"),
+            "sub" => self.sign = Some("_"),
+            "rad" => {
+                self.brackets.push(None);
+                self.before_text(writer)?;
+                writer.push("\u{221a}")?;
+            }
+            "naryPr" => self.operator = Some("\u{222b}".to_owned()),
+            "chr" if self.operator.is_some() => self.operator = Some(value()),
+            "d" => {
+                self.before_text(writer)?;
+                self.brackets.push(Some(Brackets {
+                    begin: "(".to_owned(),
+                    between: "|".to_owned(),
+                    end: ")".to_owned(),
+                    has_begun: false,
+                }));
+            }
+            "begChr" | "sepChr" | "endChr" => {
+                if let Some(Some(brackets)) = self.brackets.last_mut() {
+                    match name {
+                        "begChr" => brackets.begin = value(),
+                        "sepChr" => brackets.between = value(),
+                        _ => brackets.end = value(),
+                    }
+                }
+            }
+            "e" => {
+                if let Some(Some(brackets)) = self.brackets.last_mut() {
+                    let is_first = !std::mem::replace(&mut brackets.has_begun, true);
+                    writer.push(if is_first {
+                        &brackets.begin
+                    } else {
+                        &brackets.between
+                    })?;
+                }
+            }
+            _ if WITH_OPERANDS.contains(&name) => self.brackets.push(None),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, name: &str, writer: &mut TextWriter) -> Result<(), Trouble> {
+        match name {
+            _ if self.depth == 0 => {}
+            "oMath" => {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    *self = Formula::default();
+                }
+            }
+            "f" => writer.space(),
+            // Empty operands have no sign.
+            "den" | "sup" | "sub" => self.sign = None,
+            "naryPr" => {
+                if let Some(operator) = self.operator.take() {
+                    writer.push(&operator)?;
+                }
+            }
+            "d" => {
+                if let Some(Some(brackets)) = self.brackets.pop() {
+                    writer.push(&brackets.end)?;
+                }
+            }
+            _ if WITH_OPERANDS.contains(&name) => {
+                self.brackets.pop();
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn before_text(&mut self, writer: &mut TextWriter) -> Result<(), Trouble> {
+        match self.sign.take() {
+            Some(sign) => writer.push(sign),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Styles whose text is not to be seen.
+
+use std::collections::BTreeMap;
+
+use super::is_on;
+use crate::formats::Trouble;
+use crate::formats::package::Package;
+use crate::formats::xml::{self, Token};
+
+/// Of each style, whether it hides its text, and the style that it is based on.
+#[derive(Debug, Default)]
+pub(super) struct HiddenStyles(BTreeMap<String, Style>);
+
+#[derive(Debug, Default)]
+struct Style {
+    hides: Option<bool>,
+    based_on: Option<String>,
+}
+
+/// The most styles between one and the first that it is based on.
+const MAX_STEPS: usize = 20;
+
+const MAX_STYLES: usize = 10_000;
+
+impl HiddenStyles {
+    /// Without a part of styles no style hides anything.
+    pub(super) fn read(package: &mut Package<'_>, name: &str) -> HiddenStyles {
+        let mut styles = BTreeMap::new();
+        let mut here: Option<(String, Style)> = None;
+        let Ok(Some(part)) = package.part(name) else {
+            return HiddenStyles::default();
+        };
+        // Damaged styles are no reason to leave the text unread.
+        let _: Result<(), Trouble> = xml::read(part, |token| {
+            match (&token, &mut here) {
+                (Token::Begin("style", attributes), _) => {
+                    let id = attributes.get("styleId").unwrap_or_default();
+                    here = Some((id, Style::default()));
+                }
+                (Token::Begin("basedOn", attributes), Some((_, style))) => {
+                    style.based_on = attributes.get("val");
+                }
+                (Token::Begin("vanish", _), Some((_, style))) => style.hides = Some(is_on(&token)),
+                (Token::End("style"), _) if styles.len() < MAX_STYLES => styles.extend(here.take()),
+                _ => {}
+            }
+            Ok(())
+        });
+        HiddenStyles(styles)
+    }
+
+    pub(super) fn hides(&self, id: &str) -> bool {
+        let mut style = self.0.get(id);
+        for _ in 0..MAX_STEPS {
+            let Some(known) = style else { break };
+            if let Some(hides) = known.hides {
+                return hides;
+            }
+            style = known.based_on.as_ref().and_then(|id| self.0.get(id));
+        }
+        false
+    }
+}

@@ -1,0 +1,194 @@
+use std::io::{Cursor, Write};
+
+use encoding_rs::Encoding;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::*;
+use crate::formats::{kind, table};
+use crate::kind::Kind;
+
+/// A way to write a package. All of them are the same document.
+struct Way {
+    name: &'static str,
+    body: &'static str,
+    is_strict: bool,
+    /// What is before the name of a part where another one names it.
+    base: &'static str,
+    has_backslashes: bool,
+    encoding: &'static str,
+}
+
+const USUAL: Way = Way {
+    name: "usual",
+    body: "word/document.xml",
+    is_strict: false,
+    base: "",
+    has_backslashes: false,
+    encoding: "utf-8",
+};
+
+const WAYS: [Way; 8] = [
+    USUAL,
+    Way {
+        name: "strict",
+        is_strict: true,
+        ..USUAL
+    },
+    Way {
+        name: "another body",
+        body: "content/main.xml",
+        ..USUAL
+    },
+    Way {
+        name: "a body in no folder",
+        body: "document.xml",
+        ..USUAL
+    },
+    Way {
+        name: "absolute names",
+        base: "/word/../word/",
+        ..USUAL
+    },
+    Way {
+        name: "capitals and backslashes",
+        body: "WORD/Document.xml",
+        has_backslashes: true,
+        ..USUAL
+    },
+    Way {
+        name: "UTF-16",
+        encoding: "utf-16le",
+        ..USUAL
+    },
+    Way {
+        name: "UTF-16, the other order",
+        encoding: "utf-16be",
+        ..USUAL
+    },
+];
+
+impl Way {
+    fn written(&self, xml: &str) -> Vec<u8> {
+        let text = format!(
+            "<?xml version=\"1.0\" encoding=\"{}\"?>{xml}",
+            self.encoding
+        );
+        let units = |bytes: fn(u16) -> [u8; 2]| {
+            "\u{feff}"
+                .encode_utf16()
+                .chain(text.encode_utf16())
+                .flat_map(bytes)
+                .collect()
+        };
+        match self.encoding {
+            "utf-16le" => units(u16::to_le_bytes),
+            "utf-16be" => units(u16::to_be_bytes),
+            label => {
+                let encoding = Encoding::for_label(label.as_bytes()).unwrap();
+                encoding.encode(&text).0.into_owned()
+            }
+        }
+    }
+
+    /// A package of a body and other parts, by a row of the table.
+    fn package(&self, row: &str) -> Vec<u8> {
+        let row = row
+            .replace('{', "<w:r><w:t xml:space=\"preserve\">")
+            .replace('}', "</w:t></w:r>")
+            .replace("<p>", "<w:p>")
+            .replace("</p>", "</w:p>");
+        let types = match self.is_strict {
+            true => "http://purl.oclc.org/ooxml/officeDocument/relationships",
+            false => "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+        };
+        let relation = |kind: &str, target: &str| {
+            format!("<Relationship Id='r' Type='{types}/{kind}' Target='{target}'/>")
+        };
+        let relations = |inside: &str| format!("<Relationships>{inside}</Relationships>");
+        let mut pieces = row.split("@@");
+        let body = pieces.next().unwrap();
+        let (folder, file) = self.body.rsplit_once('/').unwrap_or(("", self.body));
+        let folder = if folder.is_empty() {
+            String::new()
+        } else {
+            format!("{folder}/")
+        };
+        let mut named = relation("webSettings", "webSettings.xml");
+        let mut parts = Vec::new();
+        while let (Some(name), Some(inside)) = (pieces.next(), pieces.next()) {
+            let kind = name.trim_end_matches(|last: char| last.is_ascii_digit());
+            let root = match kind {
+                "header" => "hdr",
+                "footer" => "ftr",
+                other => other,
+            };
+            named += &relation(kind, &format!("{}{name}.xml", self.base));
+            let xml = format!("<w:{root} xmlns:w='w'>{inside}</w:{root}>");
+            parts.push((format!("{folder}{name}.xml"), self.written(&xml)));
+        }
+        let document = format!("<w:document xmlns:w='w'><w:body>{body}</w:body></w:document>");
+        parts.push((
+            "_rels/.rels".to_owned(),
+            self.written(&relations(&relation("officeDocument", self.body))),
+        ));
+        parts.push((
+            format!("{folder}_rels/{file}.rels"),
+            self.written(&relations(&named)),
+        ));
+        parts.push((self.body.to_owned(), self.written(&document)));
+        parts.push((
+            "[Content_Types].xml".to_owned(),
+            b"<Types><Override ContentType='application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml'/></Types>".to_vec(),
+        ));
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, bytes) in parts {
+            let name = match self.has_backslashes {
+                true => name.replace('/', "\\"),
+                false => name,
+            };
+            zip.start_file(name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(&bytes).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+}
+
+#[test]
+fn text_is_what_a_reader_sees() {
+    let rows = table::rows(include_str!("../../../tests/data/docx.tsv"));
+    assert!(rows.len() >= 100, "{}", rows.len());
+    let mut wrong = Vec::new();
+    for [row, expected] in &rows {
+        for way in &WAYS {
+            let package = way.package(row);
+            assert_eq!(kind(&package), Some(Kind::Docx), "{}", way.name);
+            let found = read(&package, 10_000).unwrap().text;
+            if found != *expected {
+                wrong.push(format!("{}: {row}\n  {expected:?}\n  {found:?}", way.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_byte_that_is_no_character_is_no_reason_to_leave_the_rest_unread() {
+    let package = Way {
+        encoding: "windows-1252",
+        ..USUAL
+    };
+    let text = read(&package.package("<p>{5 €}</p>"), 100).unwrap().text;
+    assert_eq!(text, "5 €");
+    let mut part = USUAL.written("<p>{a}</p>");
+    part.push(0xff);
+    let mut text = String::new();
+    xml::read(&*part, |token| {
+        if let Token::Text(part) = token {
+            text.push_str(part);
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert!(text.ends_with('\u{fffd}'), "{text:?}");
+}
