@@ -14,6 +14,7 @@ mod opendocument;
 mod opendocument_sheets;
 mod package;
 mod pdf;
+mod pdf_cmaps;
 mod pdf_date;
 mod pdf_filters;
 mod pdf_fonts;

@@ -9,7 +9,9 @@ use pdf_extract::{Dictionary, Document, Object, Stream, output_doc, output_doc_p
 
 use super::pdf_date::to_iso;
 use super::pdf_pages::PagesOutput;
-use super::{Content, Trouble, pdf_filters, pdf_fonts, pdf_operators, pdf_rebuild, pdf_tree};
+use super::{
+    Content, Trouble, pdf_cmaps, pdf_filters, pdf_fonts, pdf_operators, pdf_rebuild, pdf_tree,
+};
 use crate::report::Metadata;
 
 pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble> {
@@ -24,6 +26,9 @@ pub(super) fn read(bytes: &[u8], max_text_bytes: u64) -> Result<Content, Trouble
     pdf_filters::decode(&mut document);
     pdf_fonts::name_characters(&mut document);
     pdf_operators::expand(&mut document);
+    let add_tables = AssertUnwindSafe(|| pdf_cmaps::add_tables(&mut document));
+    // Without its table a font is read as the library reads it.
+    let _: Result<(), _> = panic::catch_unwind(add_tables);
     let mut output = PagesOutput::new(max_text_bytes);
     let in_one_go = AssertUnwindSafe(|| output_doc(&document, &mut output).is_ok());
     let is_whole = panic::catch_unwind(in_one_go).unwrap_or(false);
