@@ -1,5 +1,5 @@
 //! JSON whose numbers keep their digits: a number that neither a 64-bit integer nor a double holds is read as a text
-//! of its digits.
+//! of its digits. Zero has no sign: as `-0` it would be a double.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ const LONG: usize = 16;
 
 /// Whether some number of a JSON text would lose digits as a number of JSON.
 pub fn loses_digits(json: &str) -> bool {
-    matches!(with_long_numbers_quoted(json), Cow::Owned(_))
+    matches!(numbers_rewritten(json, quoted), Cow::Owned(_))
 }
 
 /// Reads a JSON value.
@@ -20,29 +20,29 @@ pub fn exact_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&exact_json_text(text))
 }
 
-/// The JSON text with quotation marks around the numbers that would lose digits. A text that is no JSON stays as it is.
+/// The JSON text with quotation marks around the numbers that would lose digits, and zeros without a sign. A text that is
+/// no JSON stays as it is.
 pub fn exact_json_text(text: &str) -> Cow<'_, str> {
-    match with_long_numbers_quoted(text) {
+    let exact = |number: &str| quoted(number).or_else(|| without_sign(number));
+    match numbers_rewritten(text, exact) {
         Cow::Owned(quoted) if serde_json::from_str::<Value>(text).is_ok() => Cow::Owned(quoted),
         _ => Cow::Borrowed(text),
     }
 }
 
-/// Valid JSON with quotation marks around the numbers that would lose digits.
-fn with_long_numbers_quoted(text: &str) -> Cow<'_, str> {
+/// A JSON text with other words for some of its numbers.
+fn numbers_rewritten(text: &str, rewrite: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-    let (mut quoted, mut copied, mut at) = (String::new(), 0, 0);
+    let (mut written, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'"' => at += text_length(&bytes[at..]),
             b'-' | b'0'..=b'9' => {
                 let end = at + bytes[at..].iter().take_while(|b| is_of_number(b)).count();
-                if is_cut(&text[at..end]) {
-                    quoted.push_str(&text[copied..at]);
-                    quoted.push('"');
-                    quoted.push_str(&text[at..end]);
-                    quoted.push('"');
+                if let Some(other) = rewrite(&text[at..end]) {
+                    written.push_str(&text[copied..at]);
+                    written.push_str(&other);
                     copied = end;
                 }
                 at = end;
@@ -53,8 +53,8 @@ fn with_long_numbers_quoted(text: &str) -> Cow<'_, str> {
     if copied == 0 {
         return Cow::Borrowed(text);
     }
-    quoted.push_str(&text[copied..]);
-    Cow::Owned(quoted)
+    written.push_str(&text[copied..]);
+    Cow::Owned(written)
 }
 
 /// The bytes of a JSON text with its quotation marks.
@@ -70,11 +70,20 @@ fn text_length(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-fn is_cut(number: &str) -> bool {
+fn quoted(number: &str) -> Option<String> {
     if number.len() < LONG && !number.contains(['e', 'E']) {
-        return false;
+        return None;
     }
-    Decimal::of_text(number).is_none_or(|number| number.to_number(false).is_none())
+    let is_whole = |number: Decimal| number.to_number(false).is_some();
+    let is_cut = !Decimal::of_text(number).is_some_and(is_whole);
+    is_cut.then(|| format!("\"{number}\""))
+}
+
+fn without_sign(number: &str) -> Option<String> {
+    let unsigned = number.strip_prefix('-')?;
+    let mantissa = unsigned.split(['e', 'E']).next().unwrap_or_default();
+    let is_zero = mantissa.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    is_zero.then(|| unsigned.to_owned())
 }
 
 #[cfg(test)]
@@ -101,13 +110,21 @@ mod tests {
                 json!({"a\"12345678901234567890123": "12345678901234567890123", "b": "12345678901234567890123"}),
             ),
             ("1e3", json!(1000.0)),
+            (
+                "[-0, -0.0, -0e5, -0.05, \"-0\"]",
+                json!([0, 0.0, 0.0, -0.05, "-0"]),
+            ),
             ("null", Value::Null),
         ] {
             assert_eq!(exact_json(text).unwrap(), expected, "{text}");
         }
+        assert_eq!(exact_json("-0").unwrap().to_string(), "0");
+        assert!(!loses_digits("[-0]"));
         for broken in [
             "",
             "{",
+            "-",
+            "-00",
             "1e999",
             "12345678901234567890123x",
             "1234567890123456.7.8",

@@ -26,6 +26,21 @@ const CODES: &[&str] = &[
 
 const WORDS: &[&str] = &["kr", "Kr", "Kč", "zł", "Ft", "Rs", "TL", "Euro", "euro"];
 
+/// Words for a minus, in lower case.
+const MINUS: &[&str] = &[
+    "minus",
+    "moins",
+    "menos",
+    "meno",
+    "miinus",
+    "eksi",
+    "минус",
+    "мінус",
+    "マイナス",
+    "负",
+    "負",
+];
+
 fn is_hyphen(character: char) -> bool {
     matches!(character, '-' | '\u{2010}' | '\u{2011}' | '\u{2013}')
 }
@@ -63,6 +78,15 @@ impl Before {
             && is_sign(*sign)
         {
             return Before::with_distant_sign(*sign, before);
+        }
+        if let Some(before) = without_minus(rest) {
+            let plus: String = word_before(before).iter().collect();
+            return Before {
+                negative: true,
+                has_sign: true,
+                is_undecided: before.last() == Some(&'/') || plus.to_lowercase() == "plus",
+                ..Before::default()
+            };
         }
         Before {
             is_glued: !has_currency
@@ -109,6 +133,24 @@ impl Before {
             ..Before::default()
         }
     }
+}
+
+/// The text before a word for a minus that stands directly in front of a number.
+fn without_minus(text: &[char]) -> Option<&[char]> {
+    let near = match text {
+        [rest @ .., space] if is_space(*space) => rest,
+        _ => text,
+    };
+    let word: String = word_before(near).iter().collect();
+    let lower = word.to_lowercase();
+    let is_apart = near.len() < text.len() || !lower.is_ascii();
+    let known = MINUS.iter().find(|known| lower == **known)?;
+    let before = &near[..near.len() - known.chars().count()];
+    let before = match before {
+        [rest @ .., space] if is_space(*space) => rest,
+        _ => before,
+    };
+    is_apart.then_some(before)
 }
 
 /// A currency for certain, and not three capitals of something else.

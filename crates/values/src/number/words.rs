@@ -20,10 +20,44 @@ const POWERS: &[(i64, &[&str])] = &[
             "тысяч",
             "千",
             "천",
+            "tusen",
+            "tusind",
+            "tuhat",
+            "tuhatta",
+            "tis",
+            "tisíc",
+            "ezer",
+            "mii",
+            "mie",
+            "ribu",
+            "rb",
+            "nghìn",
+            "ngàn",
+            "พัน",
+            "हज़ार",
+            "हजार",
+            "হাজার",
+            "ألف",
+            "الف",
+            "آلاف",
+            "هزار",
+            "אלף",
+            "אלפים",
+            "χιλ",
+            "χιλιάδες",
+            "хил",
+            "хиляди",
+            "тис",
+            "тисяч",
+            "тысяча",
+            "тысячи",
+            "hiljada",
+            "tisuća",
+            "tūkst",
         ],
     ),
-    (4, &["万", "萬", "만"]),
-    (5, &["lakh", "lakhs", "lac"]),
+    (4, &["万", "萬", "만", "หมื่น"]),
+    (5, &["lakh", "lakhs", "lac", "แสน", "लाख", "লাখ"]),
     (
         6,
         &[
@@ -47,9 +81,42 @@ const POWERS: &[(i64, &[&str])] = &[
             "миллион",
             "миллионов",
             "百万",
+            "miljon",
+            "miljoner",
+            "millioner",
+            "milj",
+            "miljoona",
+            "miljoonaa",
+            "milionů",
+            "millió",
+            "milioane",
+            "milyon",
+            "juta",
+            "jt",
+            "triệu",
+            "ล้าน",
+            "مليون",
+            "ملايين",
+            "میلیون",
+            "מיליון",
+            "מליון",
+            "εκατ",
+            "εκατομμύρια",
+            "εκατομμύριο",
+            "милион",
+            "милиона",
+            "мільйон",
+            "мільйони",
+            "мільйонів",
+            "миллиона",
+            "миллионы",
+            "miliona",
+            "milijun",
+            "milijuna",
+            "milijonov",
         ],
     ),
-    (7, &["crore", "crores", "千万"]),
+    (7, &["crore", "crores", "千万", "करोड़", "কোটি"]),
     (8, &["億", "亿", "억"]),
     (
         9,
@@ -70,6 +137,33 @@ const POWERS: &[(i64, &[&str])] = &[
             "bilhões",
             "bn",
             "млрд",
+            "miljarder",
+            "milliarder",
+            "miljardi",
+            "miljardia",
+            "milliárd",
+            "miliarde",
+            "miliardů",
+            "milyar",
+            "miliar",
+            "tỷ",
+            "tỉ",
+            "พันล้าน",
+            "مليار",
+            "مليارات",
+            "میلیارد",
+            "מיליארד",
+            "מיליארדים",
+            "δισ",
+            "δισεκατομμύρια",
+            "милиард",
+            "милиарда",
+            "мільярд",
+            "мільярди",
+            "мільярдів",
+            "миллиард",
+            "миллиарда",
+            "миллиардов",
         ],
     ),
     (
@@ -81,6 +175,12 @@ const POWERS: &[(i64, &[&str])] = &[
             "billones",
             "bilion",
             "biliony",
+            "трлн",
+            "триллион",
+            "триллиона",
+            "триллионов",
+            "triliun",
+            "ล้านล้าน",
         ],
     ),
 ];
@@ -109,6 +209,11 @@ const DOUBTFUL: &[&str] = &[
     "billiard",
     "Billiarde",
     "score",
+    "bin",
+    "mill",
+    "Mill",
+    "mia",
+    "Mia",
 ];
 
 /// What stands behind a number.
@@ -125,7 +230,8 @@ pub(super) fn word_after(text: &[char]) -> Word {
         [space, rest @ ..] if super::marks::is_space(*space) => rest,
         _ => text,
     };
-    let length = text.iter().take_while(|c| c.is_alphabetic()).count();
+    let is_of_word = |c: &&char| c.is_alphabetic() || is_mark_of_letter(**c);
+    let length = text.iter().take_while(is_of_word).count();
     let word: String = text[..length].iter().collect();
     let after = &text[length..];
     if after.first() == Some(&'€') {
@@ -135,31 +241,43 @@ pub(super) fn word_after(text: &[char]) -> Word {
             _ => {}
         }
     }
-    let is_cjk = word.starts_with(|c: char| "千万萬億亿억만천百兆조".contains(c));
-    match is_cjk {
-        true => cjk_power(&word, after),
-        false => power_of(&word),
+    if word.starts_with(|c: char| "千万萬億亿억만천百兆조".contains(c)) {
+        unspaced_power(&word, after).unwrap_or(Word::Doubtful)
+    } else if word.starts_with(|c: char| ('\u{e01}'..='\u{e4e}').contains(&c)) {
+        unspaced_power(&word, after).unwrap_or(Word::Other)
+    } else {
+        power_of(&word)
     }
 }
 
-/// `3万円`: the power is followed by a unit. More digits are a second part of the number.
-fn cjk_power(word: &str, after: &[char]) -> Word {
-    let powers = POWERS
-        .iter()
-        .flat_map(|(power, words)| words.iter().map(move |word| (power, word)));
-    let longest = powers
+/// Marks of letters in the scripts of India, in Thai and in Arabic, which are no letters themselves.
+fn is_mark_of_letter(character: char) -> bool {
+    matches!(
+        character,
+        '\u{64b}'..='\u{65f}' | '\u{93c}' | '\u{94d}' | '\u{9bc}' | '\u{9cd}' | '\u{e47}'..='\u{e4e}'
+    )
+}
+
+/// `3万円`, `5 ล้านบาท`: the power is followed by a unit without a space. More digits are a second part of the number.
+fn unspaced_power(word: &str, after: &[char]) -> Option<Word> {
+    let powers = || {
+        let words = POWERS
+            .iter()
+            .flat_map(|(power, words)| words.iter().map(move |word| (power, word)));
+        words.filter(|(_, known)| !known.is_ascii())
+    };
+    let longest = powers()
         .filter(|(_, known)| word.starts_with(**known))
         .max_by_key(|(_, known)| known.len());
-    let Some((power, known)) = longest else {
-        return Word::Doubtful;
-    };
+    let (power, known) = longest?;
     let rest = &word[known.len()..];
     let goes_on = rest.starts_with(|c: char| "千万萬億亿억만천百兆조".contains(c))
+        || powers().any(|(_, known)| rest.starts_with(*known))
         || (rest.is_empty() && after.first().is_some_and(char::is_ascii_digit));
-    match goes_on {
+    Some(match goes_on {
         true => Word::Doubtful,
         false => Word::Power(*power),
-    }
+    })
 }
 
 fn power_of(word: &str) -> Word {

@@ -259,7 +259,9 @@ fn digit_runs(text: &[char], start: usize, set: &NumberNotation) -> (Vec<DigitRu
         let joins = match mark {
             _ if is_space(mark) => continues_at_space(&runs, &next),
             _ if is_currency_sign(mark) => next.len() == 2,
-            // A point in the middle multiplies a number that has a fraction already.
+            // An Arabic mark of fractions may be behind groups; a point in the middle multiplies a number that has a
+            // fraction already.
+            '\u{66b}' => runs.iter().all(|run| run.mark != Some(mark)),
             _ if is_only_decimal(mark) => runs.len() == 1,
             _ => is_mark(mark, set),
         };
