@@ -169,10 +169,10 @@ impl Frontier {
     fn turns_of_probe(&mut self, site: SiteId) -> Result<Vec<NextCrawl>> {
         let mut turns = Vec::new();
         for turn in sites::turns_by_wait(&self.db, site, MOST_CRAWLS)? {
-            let task = least_tried(&self.db, site, turn)?.pop();
-            turns.push((task.map_or(0, |task| task.deliveries), turn));
+            let least = least_tried(&self.db, site, turn)?;
+            turns.push((least.map(|(tried, _)| tried), turn));
         }
-        turns.sort_by_key(|(deliveries, _)| *deliveries);
+        turns.sort_by_key(|(tried, _)| *tried);
         Ok(turns.into_iter().map(|(_, turn)| turn).collect())
     }
 
@@ -258,7 +258,10 @@ impl Frontier {
     ) -> Result<Vec<QueuedTask>> {
         let is_ranked = self.known_crawl(turn.crawl)?.spec.run_began_ms.is_some();
         match leasable {
-            Leasable::Probe => least_tried(&self.db, site, turn),
+            Leasable::Probe => {
+                let least = least_tried(&self.db, site, turn)?;
+                Ok(least.into_iter().map(|(_, task)| task).collect())
+            }
             _ if is_ranked => first_ranked(&self.db, site, turn.crawl, most),
             _ => first_queued(&self.db, site, turn, most),
         }

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 use webfill_wire::CrawlKey;
 
 use super::answers::{SiteId, TaskId};
+use super::retries::tries;
 use super::sites::NextCrawl;
 use super::within_patience::{failed_host, host_of};
 
@@ -23,28 +24,32 @@ pub(super) struct QueuedTask {
     pub(super) attrs: Option<String>,
 }
 
-/// The task that goes first after a rest: one that was not tried yet tells more about the site than
-/// one that has failed there, and one of another host more than one of the host that has failed last, which
+/// How often a task was requested, and how often it was handed out: some come back without a request, again and again.
+pub(super) type Tried = (i64, u32);
+
+/// The task that goes first after a rest, and how often it was tried: one that was not tried yet tells more about the
+/// site than one that has failed there, and one of another host more than one of the host that has failed last, which
 /// alone may be dead. It is looked for among the first [`PROBES_LOOKED_AT`] of the crawl.
 pub(super) fn least_tried(
     db: &Connection,
     site: SiteId,
     turn: NextCrawl,
-) -> Result<Vec<QueuedTask>> {
+) -> Result<Option<(Tried, QueuedTask)>> {
     let any = NextCrawl {
         priority: 0,
         ..turn
     };
-    let queued = first_queued(db, site, any, PROBES_LOOKED_AT)?;
     let failed = failed_host(db, site)?;
-    Ok(queued
-        .into_iter()
-        .min_by_key(|task| {
-            let is_of_failed = failed.is_some() && host_of(&task.url) == failed;
-            (is_of_failed, task.deliveries)
-        })
-        .into_iter()
-        .collect())
+    let mut least: Option<((bool, Tried), QueuedTask)> = None;
+    for task in first_queued(db, site, any, PROBES_LOOKED_AT)? {
+        let is_of_failed = failed.is_some() && host_of(&task.url) == failed;
+        let tried = (tries(db, task.id)?, task.deliveries);
+        let key = (is_of_failed, tried);
+        if least.as_ref().is_none_or(|(least, _)| key < *least) {
+            least = Some((key, task));
+        }
+    }
+    Ok(least.map(|((_, tried), task)| (tried, task)))
 }
 
 /// The start of a statement that selects queued tasks.

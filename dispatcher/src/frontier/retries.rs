@@ -215,6 +215,12 @@ pub(super) fn retries_used(db: &Connection, task: TaskId) -> Result<usize> {
     })
 }
 
+/// How many attempts at a task have failed.
+pub(super) fn tries(db: &Connection, task: TaskId) -> Result<i64> {
+    let mut count = db.prepare_cached("SELECT count(*) FROM tries WHERE task = ?1")?;
+    count.query_row([task as i64], |row| row.get(0))
+}
+
 /// Keeps an attempt that is followed by another.
 pub(super) fn note_try(
     db: &Connection,

@@ -181,6 +181,29 @@ fn an_answer_after_a_rest_opens_the_site() {
     assert_eq!(site.trouble, None);
 }
 
+/// A page that is handed out and called back was not tried.
+#[test]
+fn the_page_that_was_requested_least_goes_first_after_a_rest() {
+    let mut fixture = fixture_with_rests(table());
+    let give_back = |fixture: &mut Fixture, task: &Leased| {
+        let back = fixture
+            .frontier
+            .give_back(task.task, task.delivery, false, 0);
+        assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+    };
+    fixture.feed(&["http://a.org/called-back"]);
+    for _ in 0..5 {
+        let task = fixture.lease_one();
+        give_back(&mut fixture, &task);
+    }
+    fixture.feed(&["http://a.org/fails"]);
+    let tasks = fixture.lease_all_at(0);
+    give_back(&mut fixture, &tasks[0]);
+    assert!(rests(&mut fixture, &unreachable(&tasks[1]), 0));
+    let probes = fixture.lease_all_at(1_000);
+    assert_eq!(urls(&probes), ["http://a.org/called-back"]);
+}
+
 #[test]
 fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
     let mut fixture = fixture_with_rests(table());
