@@ -7,7 +7,8 @@
 //!   answered, the site is open again, and its next rest is shorter by one step; if it fails, the
 //!   next rest of the [`RestTable`] begins.
 //! - *given up*: the table is at its end. What is queued ends without a request. Tasks that come
-//!   later begin with the table's last rest.
+//!   later begin with the table's last rest. A site that has answered is not given up because of one page:
+//!   that page ends alone, and the site is open.
 //!
 //! A site that blocks is never given up: behind the end of its list it rests until a person wakes it.
 

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_wire::{Evidence, RestReason, TaskDone};
 
 use super::answers::{RestBegun, SiteId, TaskId, Turn};
@@ -19,7 +19,7 @@ use super::{Frontier, retries, sites};
 use crate::dispatch::LOOKAHEAD_MS;
 use crate::patience::{Patience, is_no_such_name, nth_wait_ms};
 use crate::rest_table::RestTable;
-use crate::site_state::{MOST_SUSPECTS, Phase, Sign, Verdict, outcome_of};
+use crate::site_state::{MOST_SUSPECTS, Phase, Sign, SiteState, Verdict, outcome_of};
 
 /// The rest table, and the sites that have a state other than the default.
 #[derive(Debug)]
@@ -154,7 +154,8 @@ impl Frontier {
 
     fn note_answer(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
         let mut stored = self.site_state(site)?;
-        if !stored.state.answered(now_ms) {
+        // A page that has ended alone leaves an open site with its evidence.
+        if !stored.state.answered(now_ms) && !stored.state.is_default() {
             return Ok(());
         }
         stored.suspects.clear();
@@ -191,9 +192,52 @@ impl Frontier {
                 stored.suspects.clear();
             }
             verdict = self.within_patience(task, report, before, &mut stored, verdict, now_ms)?;
+            let is_last = match verdict {
+                Verdict::GivenUp => true,
+                Verdict::SiteRests => self.is_hopeless(reason, report)?,
+                Verdict::OwnFailure | Verdict::TaskWaits => false,
+            };
+            if is_last && self.is_one_pages_fault(task, report, &stored)? {
+                stored.state = SiteState {
+                    reason,
+                    ..SiteState::default()
+                };
+                verdict = Verdict::GivenUp;
+            }
             self.keep_failure(task, report, before.phase, &mut stored)?;
         }
         self.dispose(task, report, reason, verdict, now_ms)
+    }
+
+    /// Whether a site that has answered is backed off from because of one page only, whose last failure this is: then this
+    /// page ends alone, and the site is open. Others may be well: those that are held back, or found later.
+    fn is_one_pages_fault(
+        &self,
+        task: &HeldTask,
+        report: &TaskDone,
+        stored: &StoredState,
+    ) -> Result<bool> {
+        let may_be = match stored.state.reason {
+            RestReason::Busy => true,
+            RestReason::Unreachable | RestReason::Tls => has_answered(&self.db, task.site)?,
+            RestReason::Robots | RestReason::Dns | RestReason::Blocked => false,
+        };
+        let next_in_ms = i64::from(report.clock.next_in_ms);
+        let waits_too_long = |patience: Patience| next_in_ms > patience.ms;
+        if !may_be || self.rests.patience.is_some_and(waits_too_long) {
+            return Ok(false);
+        }
+        for failed in &stored.suspects {
+            let sql = "SELECT url = ?2 FROM tasks WHERE id = ?1";
+            let mut select = self.db.prepare_cached(sql)?;
+            let is_the_same = select
+                .query_row(params![*failed as i64, task.url], |row| row.get(0))
+                .optional()?;
+            if !is_the_same.unwrap_or(false) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Stores what a failure has changed, with its evidence.
@@ -211,7 +255,15 @@ impl Frontier {
                 stored.suspects.truncate(MOST_SUSPECTS - 1);
                 stored.suspects.push(report.task);
             }
-            Phase::Resting { .. } => self.rests.suspects.append(&mut stored.suspects),
+            Phase::Resting { .. } => {
+                if before == Phase::Open {
+                    self.rests.suspects.extend(&stored.suspects);
+                }
+                if !stored.suspects.contains(&report.task) {
+                    stored.suspects.truncate(MOST_SUSPECTS - 1);
+                    stored.suspects.push(report.task);
+                }
+            }
             Phase::GivenUp => stored.suspects.clear(),
         }
         self.insert_state(site, stored, &evidence)?;
@@ -256,11 +308,9 @@ impl Frontier {
         if self.known_crawl(task.crawl)?.ending(wall_ms).is_some() {
             return Ok(Disposition::Ends);
         }
-        let used = retries::retries_used(&self.db, report.task)?;
         if verdict == Verdict::SiteRests {
             // A page that fails again and again while others of its site are answered.
-            let is_hopeless = self.is_hopeless(reason, report, used);
-            if is_hopeless && !self.rests_until_woken(task.site)? {
+            if self.is_hopeless(reason, report)? && !self.rests_until_woken(task.site)? {
                 return Ok(Disposition::Ends);
             }
             self.note_try(report, now_ms)?;
@@ -268,6 +318,7 @@ impl Frontier {
                 .queue_at_resting_site(task, report.task)
                 .map(Disposition::SiteRests);
         }
+        let used = retries::retries_used(&self.db, report.task)?;
         let Some(wait_ms) = self.rests.wait_ms(reason, report, used) else {
             return Ok(Disposition::Ends);
         };
@@ -276,12 +327,15 @@ impl Frontier {
         Ok(Disposition::Waits)
     }
 
-    fn is_hopeless(&self, reason: RestReason, report: &TaskDone, used: usize) -> bool {
+    /// Whether a page has failed so often that it is not tried again.
+    fn is_hopeless(&self, reason: RestReason, report: &TaskDone) -> Result<bool> {
+        let used = retries::retries_used(&self.db, report.task)?;
         if used < retries::most_retries_of_limited(report) {
-            return false;
+            return Ok(false);
         }
         let rests = self.rests.table.rests(reason);
-        used > rests.len() || (used > 0 && self.rests.wait_ms(reason, report, used - 1).is_none())
+        let has_wait = |used| self.rests.wait_ms(reason, report, used).is_some();
+        Ok(used > rests.len() || (used > 0 && !has_wait(used - 1)))
     }
 
     pub(super) fn note_try(&self, report: &TaskDone, now_ms: i64) -> Result<()> {

@@ -130,6 +130,27 @@ fn all_that_is_and_will_be_queued_of_a_dead_site_ends() {
     assert_eq!(tried, [1, 26, 121]);
 }
 
+/// Of a site that answers 429 the others may be well, as long as only one of its pages was tried.
+#[test]
+fn a_page_that_is_refused_for_good_ends_none_that_is_found_later() {
+    let refused = (Outcome::HttpError, Some(429));
+    let mut fixture = fixture();
+    fixture.feed(&["http://a.org/1"]);
+    attempts(&mut fixture, refused.0, refused.1, 1_000);
+    fixture.feed(&["http://a.org/2"]);
+    let tried = attempts(&mut fixture, Outcome::Ok, Some(200), 1_000);
+    assert_eq!(tried, [0]);
+    let outcomes = [(Outcome::Ok, 1), (Outcome::HttpError, 1)];
+    assert_eq!(fixture.outcomes(), outcomes);
+
+    // Several have failed, and none was answered.
+    fixture.feed(&["http://a.org/3", "http://a.org/4"]);
+    attempts(&mut fixture, refused.0, refused.1, 1_000);
+    fixture.feed(&["http://a.org/5"]);
+    let tried = attempts(&mut fixture, Outcome::Ok, Some(200), 1_000);
+    assert!(tried.is_empty(), "{tried:?}");
+}
+
 /// A site of two hosts, of which one is dead.
 #[test]
 fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
