@@ -6,7 +6,9 @@ use webfill_dispatcher::{
     BackfillWrite, Caller, Client, Committed, Core, CoreSettings, Mappings, OutgoingMessage,
     StoreWrite, control,
 };
-use webfill_wire::{DispatcherToSupervisor, Lane, SupervisorOutcomes, SupervisorToDispatcher};
+use webfill_wire::{
+    DispatcherToSupervisor, Lane, RecallScope, SupervisorOutcomes, SupervisorToDispatcher,
+};
 
 use crate::fleet::Upwards;
 use crate::sabotage::Sabotage;
@@ -116,6 +118,12 @@ impl Coordinator {
         let folder = self.folder.path();
         self.witness.get_or_insert_with(|| Witness::open(folder))
     }
+}
+
+/// As from a machine that is cut off: its failures were not its sites'.
+fn calls_all_back(message: &OutgoingMessage) -> bool {
+    matches!(message, OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Recall { scope, .. })
+        if *scope == RecallScope::default())
 }
 
 fn is_hand_out(message: &OutgoingMessage) -> bool {
@@ -299,6 +307,8 @@ impl World {
         }
         self.note_statuses(&committed.outgoing);
         self.judge_standstill(committed.outgoing.iter().any(is_hand_out));
+        // Also where no machine loses its way out, one with nothing but dead hosts is taken for cut off.
+        self.rests.may_be_over |= committed.outgoing.iter().any(calls_all_back);
         for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),

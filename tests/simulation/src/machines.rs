@@ -26,7 +26,10 @@ const QUIET_MS: u64 = 4_000;
 /// A round has at most so many probes, and rounds are no closer than this.
 const PROBES_IN_A_ROUND: usize = 16;
 const PROBES_EVERY_MS: u64 = 5_000;
-/// After so long there was one, if others got so many tasks meanwhile.
+/// Between rounds at most so much time passes while there is work for them.
+const LONGEST_PAUSE_MS: u64 = 60_000;
+/// After so long there was one, if others got so many tasks behind the longest pause, at sites that are well: a machine is
+/// tried at no others.
 const PROBED_AFTER_MS: u64 = 600_000;
 const MANY_TASKS: usize = 30;
 
@@ -77,7 +80,7 @@ struct SeenCutOff {
     probed_ms: u64,
     /// Those of the last round.
     probes: Vec<Lease>,
-    /// How many tasks others got since.
+    /// How many tasks others got that a probe might have been.
     tasks_of_others: usize,
 }
 
@@ -285,7 +288,13 @@ impl World {
                 cut_off.tasks_of_others = 0;
                 continue;
             }
-            cut_off.tasks_of_others += usize::from(is_one_lane) * tasks.len();
+            if is_one_lane && waited_ms > LONGEST_PAUSE_MS + self.plan.longest_request_ms {
+                let is_well = |task: &&Task| {
+                    let site = witness.site_of(task.task, task.delivery.number);
+                    site.is_some_and(|(_, is_well)| is_well)
+                };
+                cut_off.tasks_of_others += tasks.iter().filter(is_well).count();
+            }
             let mut probes = cut_off.probes.iter();
             if cut_off.tasks_of_others > MANY_TASKS
                 && waited_ms > patience_ms
