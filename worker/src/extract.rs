@@ -14,6 +14,7 @@ use webfill_mapping::{
     Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, Wants,
 };
 use webfill_reader::Status;
+use webfill_store::Lack;
 use webfill_urls::Url;
 use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
 
@@ -435,8 +436,13 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
     result.template = extraction.template;
     result.fields = extraction.fields;
     result.alternatives = extraction.alternatives;
+    let is_cut =
+        extraction.truncated.is_some() || extraction.listings.iter().any(|listing| listing.cut);
     result.listings = listings::to_store(extraction.listings);
     tell_lost_rows(&result);
+    if let Some(continuation) = extraction.continuation {
+        listings::note_list(&mut result, continuation, is_cut);
+    }
     result.links = match result.crawl.follow {
         Follow::Mapped => extraction.links,
         Follow::All => extraction.all_links,
@@ -463,6 +469,9 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
             "a page has more links than are taken from one page"
         );
         result.links.truncate(kept);
+        if let Some(list) = &mut result.list {
+            list.lacks = Some(Lack::Cut);
+        }
     }
     result
 }

@@ -34,6 +34,10 @@ impl MappingRules for RulesOfSet {
         found.map_or_else(Vec::new, |found| self.0.continued_fields(found))
     }
 
+    fn says_gone(&self) -> bool {
+        self.0.says_gone()
+    }
+
     fn lists_rows(&self, mapping: &str) -> bool {
         let found = self.0.by_name(mapping);
         found.is_some_and(|found| self.0.lists_rows(found))

@@ -173,6 +173,7 @@ impl Saver {
         result.fields.clear();
         result.alternatives.clear();
         result.listings.clear();
+        result.list = None;
         result.links.clear();
         let mut answers = self.save_all(std::slice::from_ref(result)).await?;
         Ok(answers.pop().and_then(Result::ok).unwrap_or_default())
@@ -197,6 +198,10 @@ impl Saver {
             fields: result.fields.clone(),
             alternatives: result.alternatives.clone(),
             listings: result.listings.clone(),
+            list: result
+                .list
+                .clone()
+                .filter(|_| result.outcome == Outcome::Ok),
             links: result.links.clone(),
             content_type: result.content_type.clone(),
             bytes: result.stored_bytes.unwrap_or(result.body_bytes),

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
 use webfill_service::log::task_span;
-use webfill_store::{Listing, RowLead, SampleText, Saved, Validators};
+use webfill_store::{Listing, PageOfList, RowLead, SampleText, Saved, Validators};
 use webfill_wire::{
     Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,
     evidence_of_likeness, mark_of_row, of_row, with_unmatched,
@@ -48,6 +48,8 @@ pub struct TaskResult {
     /// See [`webfill_store::Page::alternatives`].
     pub alternatives: Map<String, Value>,
     pub listings: Vec<Listing>,
+    /// See [`webfill_store::Page::list`].
+    pub list: Option<PageOfList>,
     pub links: Vec<String>,
     /// Sitemaps, and the pages that a sitemap lists. They are told to the dispatcher, and not stored.
     pub listed: Vec<(LinkKind, String)>,
@@ -104,6 +106,7 @@ impl TaskResult {
             fields: Map::new(),
             alternatives: Map::new(),
             listings: Vec::new(),
+            list: None,
             links: Vec::new(),
             listed: Vec::new(),
             headers: None,

@@ -8,12 +8,15 @@ use webfill_document::Document;
 use webfill_urls::{MAX_URL_BYTES, Url, canonical};
 
 use crate::chain::{Unwatched, Watch};
-use crate::extraction::{ExtractError, Extraction, Metadatum, PageInput, PageKind, Wants};
+use crate::extraction::{
+    Continuation, ExtractError, Extraction, Metadatum, PageInput, PageKind, Wants,
+};
 use crate::item::Item;
 use crate::limits::Limits;
 use crate::link_scan::scan_links;
 use crate::mapping::{Chain, Field, Mapping};
 use crate::page::Page;
+use crate::processors::pagination::PAGINATION;
 use crate::robots_directives;
 use crate::row_extraction::listings;
 use crate::run::{OutOfTime, Run};
@@ -172,8 +175,17 @@ impl Engine {
                 }
             }
             extraction.listings = listings(mapping, wants.row_links, run)?;
-            if wants.mapped_links {
-                extraction.links = mapped_links(mapping, run)?;
+            let lists_rows = !mapping.rows.is_empty();
+            if wants.mapped_links || lists_rows {
+                let links = mapped_links(mapping, run)?;
+                if lists_rows {
+                    let of_mapping = |link: &str| self.set.find(link) == Some(index);
+                    let continuation = continuation(mapping, &links, of_mapping, run);
+                    extraction.continuation = Some(continuation);
+                }
+                if wants.mapped_links {
+                    extraction.links = links;
+                }
             }
             if run.page.is_parsed() {
                 extraction.template = run.page.tree().and_then(Document::sketch);
@@ -301,6 +313,28 @@ fn mapped_links(mapping: &Mapping, run: &Run<'_>) -> Result<Vec<String>, OutOfTi
     Ok(links.finish(run))
 }
 
+/// How the list continues, of which the page is a part.
+fn continuation(
+    mapping: &Mapping,
+    links: &[String],
+    of_mapping: impl Fn(&str) -> bool,
+    run: &Run<'_>,
+) -> Continuation {
+    let own = run.page.url().as_str();
+    let next = links.iter().filter(|link| *link != own && of_mapping(link));
+    let mut steps = mapping.url_parsers.iter().flat_map(|chain| &chain.steps);
+    let is_made_of_count = steps.any(|step| step.name == PAGINATION.name);
+    let signs = &run.list;
+    let (is_further, is_counted) = (signs.is_further.get(), signs.is_counted.get());
+    Continuation {
+        next: next.cloned().collect(),
+        is_further,
+        is_counted,
+        lacks_count: is_made_of_count && !is_further && !is_counted,
+        is_cut: signs.is_cut.get(),
+    }
+}
+
 /// Whether the page says that its links are not to be followed.
 fn is_nofollow(document: &Document) -> bool {
     document.named_meta().any(|(name, content)| {
@@ -378,6 +412,7 @@ impl<'b> Links<'b> {
 
     pub(crate) fn finish(self, run: &Run<'_>) -> Vec<String> {
         if self.left_out > 0 {
+            run.list.is_cut.set(true);
             run.warn(format_args!(
                 "{} links too many or too long were left out",
                 self.left_out

@@ -70,6 +70,9 @@ pub struct Extraction {
     /// The rows of the page, for each rule of the mapping.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listings: Vec<Listing>,
+    /// How the list continues that the page belongs to, if the mapping has rows.
+    #[serde(skip)]
+    pub continuation: Option<Continuation>,
     /// The fields whose value is not of their first chain, with the number of the alternative that has yielded
     /// it, from 1; and those without a value, though there is one on the page, because it can be read in two ways: 0.
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -86,6 +89,21 @@ pub struct Extraction {
     pub truncated: Option<String>,
     /// What was cut, skipped or given up.
     pub warnings: Vec<String>,
+}
+
+/// How a list continues from one of its pages.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Continuation {
+    /// The links of the mapping that this mapping reads as well.
+    pub next: Vec<String>,
+    /// By its URL it is not the first page of a list.
+    pub is_further: bool,
+    /// It says how many pages the list has.
+    pub is_counted: bool,
+    /// The further pages are made of a count, and there is none.
+    pub lacks_count: bool,
+    /// Something was left out of the page, because it was too much.
+    pub is_cut: bool,
 }
 
 /// Why an extraction has failed.

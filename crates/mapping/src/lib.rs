@@ -69,7 +69,9 @@ mod url_index;
 mod url_pattern;
 
 pub use engine::Engine;
-pub use extraction::{ExtractError, Extraction, Metadatum, PageInput, PageKind, Wants};
+pub use extraction::{
+    Continuation, ExtractError, Extraction, Metadatum, PageInput, PageKind, Wants,
+};
 pub use fault::{Fault, LoadErrors, nearest_first};
 pub use limits::Limits;
 pub use manual::processors_manual;

@@ -29,6 +29,9 @@ pub struct Listing {
     /// The fields that the pages which the rows lead to are to fill.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub want: Vec<String>,
+    /// Whether a list that was read to its end says which of these rows are gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub complete: bool,
     pub rows: Vec<Row>,
 }
 
@@ -92,6 +95,7 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
         key: rule.key.clone(),
         from_record: from_record(rule),
         want: rule.want.clone(),
+        complete: rule.complete,
         ..Listing::default()
     };
     let elements = run.with_most_values(run.limits.rows, || {

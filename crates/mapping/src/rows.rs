@@ -22,6 +22,8 @@ pub(crate) struct RowRule {
     pub(crate) links: Vec<Chain>,
     /// The fields that these pages are to fill.
     pub(crate) want: Vec<String>,
+    /// Whether a list that was read to its end says which rows are gone.
+    pub(crate) complete: bool,
 }
 
 /// One field of a row.
@@ -60,6 +62,7 @@ pub(crate) const ROW_KEYS: &[Key] = &[
     required("key"),
     optional("links"),
     optional("want"),
+    optional("complete"),
 ];
 pub(crate) const ROW_FIELD_KEYS: &[Key] = &[
     required("name"),
@@ -131,6 +134,7 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         links.push(chain);
     }
     let want = read_want(&object, &fields, reader);
+    let complete = reader.boolean_of(&object, "complete").unwrap_or(false);
     Some(RowRule {
         dataset: dataset?,
         select: select?,
@@ -138,6 +142,7 @@ fn read_rule(at: &At<'_>, reader: &mut Reader<'_>, selectors: &mut Selectors) ->
         key,
         links,
         want,
+        complete,
     })
 }
 

@@ -50,6 +50,18 @@ pub(crate) struct Run<'p> {
     pub(crate) columns: Columns,
     /// Values that one processor may yield.
     most_values: Cell<usize>,
+    pub(crate) list: ListSigns,
+}
+
+/// What a page was seen to say of the list that it belongs to.
+#[derive(Default)]
+pub(crate) struct ListSigns {
+    /// By its URL it is not the first page.
+    pub(crate) is_further: Cell<bool>,
+    /// It says how many pages there are.
+    pub(crate) is_counted: Cell<bool>,
+    /// Values, rows or links were left out, because there are too many.
+    pub(crate) is_cut: Cell<bool>,
 }
 
 impl<'p> Run<'p> {
@@ -71,6 +83,7 @@ impl<'p> Run<'p> {
             tables: RefCell::default(),
             columns: Columns::default(),
             most_values: Cell::new(limits.values),
+            list: ListSigns::default(),
         }
     }
 
@@ -248,6 +261,7 @@ impl<'p> Output<'_, 'p> {
 
     fn stop(&mut self, what: std::fmt::Arguments<'_>) {
         self.full = true;
+        self.run.list.is_cut.set(true);
         self.run.warn(format_args!("{what}, the rest was dropped"));
     }
 

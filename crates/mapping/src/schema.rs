@@ -255,6 +255,11 @@ fn rows() -> Value {
             "items": {"type": "string", "pattern": FIELD_NAME},
             "description": "The fields of the row's record that the pages of its links are to fill, if the row itself has no value for them.",
         }),
+        "complete" => json!({
+            "type": "boolean",
+            "default": false,
+            "description": "true: when all pages of a list were read, the rows that it no longer has are marked as gone.",
+        }),
         _ => text("What these rows are."),
     })
 }

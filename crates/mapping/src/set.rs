@@ -192,6 +192,18 @@ impl MappingSet {
         !self.mapping(index).rows.is_empty()
     }
 
+    /// Whether lists of some mapping say which of their rows are gone.
+    pub fn says_gone(&self) -> bool {
+        let mut rules = self.mappings.iter().flat_map(|mapping| &mapping.rows);
+        rules.any(|rule| rule.complete)
+    }
+
+    /// The rules of rows of a mapping: the dataset of each, and whether its lists say which rows are gone.
+    pub fn complete_rows(&self, index: MappingIndex) -> impl Iterator<Item = (&str, bool)> {
+        let rules = self.mapping(index).rows.iter();
+        rules.map(|rule| (rule.dataset.as_str(), rule.complete))
+    }
+
     /// The mapping's description.
     pub fn description(&self, index: MappingIndex) -> Option<&str> {
         self.mapping(index).description.as_deref()

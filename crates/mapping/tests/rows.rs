@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use webfill_mapping::{
-    Engine, Extraction, Limits, Listing, MappingSet, PageInput, PageKind, Source, Wants,
+    Continuation, Engine, Extraction, Limits, Listing, MappingSet, PageInput, PageKind, Source,
+    Wants,
 };
 use webfill_urls::Url;
 
@@ -571,4 +572,71 @@ fn rows_lead_to_pages_of_their_own() {
         let error = load(&wrong).err().expect(want);
         assert!(error.contains(says), "{want}: {error}");
     }
+}
+
+/// How a page says that its list continues, by a mapping with these links.
+fn continuation(url_parsers: &Value, url: &str, text: &str) -> Continuation {
+    let mapping = json!({
+        "name": "ratings",
+        "url_patterns": [{"type": "glob", "pattern": "https://ratings.example/users/*"}],
+        "rows": {
+            "dataset": "ratings",
+            "select": css("li"),
+            "fields": [{"name": "item", "processors": css("b")}],
+            "key": ["item"],
+            "complete": true,
+        },
+        "url_parsers": url_parsers,
+    });
+    let source = Source {
+        name: "ratings.json".into(),
+        text: mapping.to_string(),
+    };
+    let set = MappingSet::from_sources(vec![source]).unwrap();
+    let engine = Engine::new(Arc::new(set), Limits::default());
+    let url = Url::parse(url).unwrap();
+    let page = PageInput {
+        url: &url,
+        kind: PageKind::Html,
+        text,
+    };
+    let found = engine.extract(page, Wants::default()).unwrap();
+    assert!(found.listings[0].complete);
+    assert_eq!(found.links, [""; 0], "nobody has asked for them");
+    found.continuation.unwrap()
+}
+
+#[test]
+fn a_list_continues_where_its_mapping_reads_the_page() {
+    let links = json!([{"processors": css("a::attr(href)")}]);
+    let page = "<li><b>x</b></li><a href=/users/7?page=2>2</a><a href=/users/7>1</a><a href=/books/1>x</a>";
+    let found = continuation(&links, "https://ratings.example/users/7", page);
+    assert_eq!(found.next, ["https://ratings.example/users/7?page=2"]);
+    assert!(!found.is_counted && !found.is_further && !found.lacks_count && !found.is_cut);
+}
+
+#[test]
+fn a_count_says_how_many_pages_a_list_has_and_is_missed_if_it_is_not_there() {
+    let mut count = css("i");
+    let pagination = json!({"type": "pagination", "parameters": {"parameter": "page", "size": 2}});
+    count.as_array_mut().unwrap().push(pagination);
+    let links = json!([{"processors": count}]);
+    let of = |url: &str, text: &str| continuation(&links, url, text);
+    let first = of("https://ratings.example/users/7", "<i>5</i><li><b>x</b>");
+    assert_eq!(first.next.len(), 2);
+    assert!(first.is_counted && !first.is_further && !first.lacks_count);
+    let only = of("https://ratings.example/users/7", "<i>1</i><li><b>x</b>");
+    assert!(only.next.is_empty() && only.is_counted);
+    let further = of(
+        "https://ratings.example/users/7?page=2",
+        "<i>5</i><li><b>x</b>",
+    );
+    assert!(further.next.is_empty() && further.is_further && !further.lacks_count);
+    let without = of("https://ratings.example/users/7", "<li><b>x</b>");
+    assert!(without.lacks_count && !without.is_counted);
+    let many = of(
+        "https://ratings.example/users/7",
+        "<i>90000</i><li><b>x</b>",
+    );
+    assert!(many.is_cut);
 }

@@ -23,6 +23,7 @@ mod dataset_name;
 mod error;
 mod field_counts;
 mod health;
+mod list;
 mod listing;
 mod mongodb;
 mod page;
@@ -60,6 +61,10 @@ pub use dataset_name::{DatasetName, UNNAMED_DATASET, parts_of_key, record_key};
 pub use error::StoreError;
 pub use field_counts::{FieldCounts, MappingCounts};
 pub use health::HealthState;
+pub use list::{
+    Breach, Doubt, JudgedRows, Lack, ListReading, ListState, ListedPage, ListedRows, Lists,
+    MarkedGone, PageOfList, judge_rows, read_list,
+};
 pub use listing::{Clashes, ListedRow, Listing, clashes};
 pub use mongodb::{
     DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,

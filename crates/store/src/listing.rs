@@ -22,6 +22,8 @@ pub struct Listing {
     pub from_record: Vec<(String, String)>,
     /// The fields that the pages to which the rows lead are to fill.
     pub want: Vec<String>,
+    /// Whether a list that was read to its end says which of these rows are gone.
+    pub complete: bool,
     pub rows: Vec<ListedRow>,
 }
 
@@ -53,6 +55,8 @@ pub(crate) struct RowPage<'a> {
     /// The keys of the records that it was fetched for.
     pub(crate) records: &'a [String],
     pub(crate) url: &'a str,
+    /// The URL of the first page of its list; `None` if that is not known.
+    pub(crate) list: Option<String>,
     pub(crate) mapping: Option<&'a str>,
     pub(crate) mapping_version: Option<&'a str>,
     pub(crate) started_at_ms: i64,
@@ -65,6 +69,7 @@ impl<'a> From<&'a Save> for RowPage<'a> {
             crawl: Some(CrawlId::new(&save.page.app_id, &save.page.crawl_id)),
             records: &save.records,
             url: &save.page.url,
+            list: None,
             mapping: save.page.mapping.as_deref(),
             mapping_version: save.page.mapping_version.as_deref(),
             started_at_ms: save.page.started_at_ms,
@@ -79,6 +84,7 @@ impl<'a> From<&'a Reread> for RowPage<'a> {
             crawl: None,
             records: &reread.records,
             url: &reread.url,
+            list: None,
             mapping: reread.mapping.as_deref(),
             mapping_version: reread.mapping_version.as_deref(),
             started_at_ms: reread.started_at_ms,
@@ -93,6 +99,8 @@ pub(crate) struct KeyedRow {
     pub(crate) fields: Map<String, Value>,
     pub(crate) links: Vec<String>,
     pub(crate) want: Vec<String>,
+    /// See [`Listing::complete`].
+    pub(crate) complete: bool,
 }
 
 impl Listing {
@@ -101,21 +109,23 @@ impl Listing {
         self.from_record.iter().any(|(_, field)| field != RECORD_ID)
     }
 
-    /// The rows that have a key. Of several with one key the first is taken. `records` are those that the page was
-    /// fetched for, with their keys.
-    pub(crate) fn keyed(&self, records: &[(String, Option<StoredRecord>)]) -> Vec<KeyedRow> {
+    /// The rows that have a key, and how many have none. Of several with one key the first is taken. `records` are those
+    /// that the page was fetched for, with their keys.
+    pub(crate) fn keyed(&self, records: &[(String, Option<StoredRecord>)]) -> (Vec<KeyedRow>, u64) {
         let named = self.from_record.iter();
         let of_record: Vec<(&String, Value)> = named
             .map(|(name, field)| (name, common_value(records, field)))
             .collect();
         let mut seen = HashSet::new();
         let mut keyed = Vec::with_capacity(self.rows.len());
+        let mut without_key = 0;
         for row in &self.rows {
             let mut fields = row.fields.clone();
             for (name, value) in &of_record {
                 fields.insert((*name).clone(), value.clone());
             }
             let Some(id) = row_id(&self.key, &fields) else {
+                without_key += 1;
                 continue;
             };
             if seen.insert(id.clone()) {
@@ -125,10 +135,11 @@ impl Listing {
                     fields,
                     links: row.links.clone(),
                     want: self.want.clone(),
+                    complete: self.complete,
                 });
             }
         }
-        keyed
+        (keyed, without_key)
     }
 }
 
@@ -301,6 +312,7 @@ mod tests {
             key: vec!["user".to_owned(), "item".to_owned()],
             from_record: from_record.iter().map(pair).collect(),
             want: Vec::new(),
+            complete: false,
             rows: rows.iter().enumerate().map(row).collect(),
         }
     }

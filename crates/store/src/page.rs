@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use webfill_wire::{Delivery, FailedAttempt, Outcome};
 
 use crate::crawl::CrawlId;
+use crate::list::PageOfList;
 use crate::listing::{Listing, rows_of};
 use crate::sample::SampleText;
 use crate::validators::Validators;
@@ -44,6 +45,8 @@ pub struct Page {
     pub alternatives: Map<String, Value>,
     /// The rows that it lists. They are stored as records, not with the page.
     pub listings: Vec<Listing>,
+    /// What it says of the list that it belongs to, if its mapping has rows.
+    pub list: Option<PageOfList>,
     /// The discovered links.
     pub links: Vec<String>,
     pub content_type: Option<String>,
@@ -98,6 +101,7 @@ impl Page {
             fields: Map::new(),
             alternatives: Map::new(),
             listings: Vec::new(),
+            list: None,
             links: Vec::new(),
             content_type: None,
             bytes: 0,

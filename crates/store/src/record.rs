@@ -44,7 +44,7 @@ use identity::{Doubt, evidence_in, worth};
 pub(crate) use filling::{FillRules, Leads, PageValues};
 pub(crate) use identity::{doubts_of, tell_doubts};
 pub(crate) use input::Entry;
-pub(crate) use row::RowValues;
+pub(crate) use row::{Lost, RowValues};
 pub(crate) use spelling::is_one as is_one_value;
 
 /// No record id is longer than this.

@@ -15,6 +15,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
+use crate::list::{ListedPage, ListedRows, MarkedGone};
 use crate::page::Page;
 use crate::record::{MappingRules, Record, RecordCounts, RecordState};
 use crate::reread::{Reread, RereadAnswer};
@@ -236,6 +237,36 @@ pub trait Store: Send + Sync {
 
     /// The stored state of a site, by its name.
     async fn site_state(&self, site: &str) -> Result<Option<SiteState>, StoreError>;
+
+    /// The first pages of a crawl's lists, in the order of their keys, behind the key `after`.
+    async fn first_pages(
+        &self,
+        crawl: &CrawlId,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<ListedPage>, StoreError>;
+
+    /// Those of the pages with these [keys](crate::page_id) that are stored, in any order.
+    async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError>;
+
+    /// Counts the rows of a dataset that a list holds, beside what a reading of it has found that began at this time.
+    async fn listed_rows(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+    ) -> Result<ListedRows, StoreError>;
+
+    /// Takes note that a list, which began to be read at this time, does not hold rows any more that were seen there
+    /// before. Those that no other list holds are gone. One bounded step, in the order of the records' keys, behind the
+    /// key `after`. Whether the list was read to its end, the caller knows; see [`crate::judge_rows`].
+    async fn mark_gone(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+        after: &str,
+    ) -> Result<MarkedGone, StoreError>;
 
     /// How extractions are doing, of all mappings.
     async fn health(&self) -> Result<Vec<HealthState>, StoreError>;

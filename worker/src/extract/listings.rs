@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use webfill_mapping::{Listing as Found, RECORD_ID};
-use webfill_store::{ListedRow, Listing, has_value};
+use webfill_mapping::{Continuation, Listing as Found, RECORD_ID};
+use webfill_store::{Lack, ListedRow, Listing, PageOfList, has_value};
+use webfill_wire::Follow;
 
 use crate::task_result::TaskResult;
 
@@ -20,6 +21,48 @@ pub(super) fn keep_links_apart(result: &mut TaskResult) {
     }
     result.links.retain(|link| !of_rows.contains(link.as_str()));
     result.validators = None;
+}
+
+/// Notes what the page says of its list; `is_cut`: something of the page was left out. A page of a list that says which
+/// rows are gone is asked for without a condition: only what is read again is seen again.
+pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation, is_cut: bool) {
+    let rows = result.listings.iter().flat_map(|listing| &listing.rows);
+    let of_rows: HashSet<&String> = rows.flat_map(|row| &row.links).collect();
+    continuation.next.retain(|link| !of_rows.contains(link));
+    let complete = result.listings.iter().filter(|listing| listing.complete);
+    let mut complete: Vec<String> = complete
+        .map(|listing| listing.dataset.as_str().to_owned())
+        .collect();
+    complete.dedup();
+    if !complete.is_empty() {
+        result.validators = None;
+    }
+    let is_followed =
+        result.crawl.follow != Follow::None && result.task.depth < result.crawl.max_depth;
+    let is_empty = result.rows() == 0 && result.fields.is_empty();
+    let lacks = [
+        (is_cut || continuation.is_cut, Lack::Cut),
+        (is_empty, Lack::Empty),
+        (
+            without_key(&result.listings, &result.task.records) > 0,
+            Lack::RowsWithoutKey,
+        ),
+        (continuation.lacks_count, Lack::NoCount),
+        (
+            !is_followed && !continuation.next.is_empty(),
+            Lack::NotFollowed,
+        ),
+    ];
+    let first_lack = lacks.into_iter().find(|(is_so, _)| *is_so);
+    result.list = Some(PageOfList {
+        // The store finds it.
+        first: String::new(),
+        next: continuation.next,
+        complete,
+        lacks: first_lack.map(|(_, lack)| lack),
+        is_further: continuation.is_further,
+        is_counted: continuation.is_counted,
+    });
 }
 
 /// How many rows of a page that was fetched for these records have no key, and become no records.
@@ -56,6 +99,7 @@ pub(super) fn to_store(found: Vec<Found>) -> Vec<Listing> {
                 .filter_map(|(name, field)| Some((name, field.as_str()?.to_owned())))
                 .collect(),
             want: found.want,
+            complete: found.complete,
             rows: found
                 .rows
                 .into_iter()

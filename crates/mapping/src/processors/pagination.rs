@@ -178,8 +178,10 @@ impl Processor for Pagination {
             run.warn("pagination: a value is no count; `number` before it reads one");
             return output.finish();
         };
+        let is_counted = !counts.is_empty();
         let pages = self.pages(counts.into_iter().max().unwrap_or_default());
         if pages > self.most {
+            run.list.is_cut.set(true);
             run.warn(format_args!(
                 "pagination: of {pages} pages only {} are taken",
                 self.most
@@ -189,16 +191,22 @@ impl Processor for Pagination {
         let mut urls = Vec::new();
         for page in 1..pages.min(self.most) {
             let Some(url) = self.url_of(page, own) else {
+                run.list.is_cut.set(true);
                 break;
             };
             if url == *own {
                 // This is a further page itself.
+                run.list.is_further.set(true);
                 return output.finish();
             }
             urls.push(url);
         }
         if !self.is_first(own) {
+            run.list.is_further.set(true);
             return output.finish();
+        }
+        if is_counted {
+            run.list.is_counted.set(true);
         }
         for url in urls {
             if !output.push_text(url.into()) {

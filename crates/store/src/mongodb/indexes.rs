@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `records` | `crawls`, `resolved_at` | counting the records of a crawl; records resolved in a time |
 //! | `records` | `unwritten` (sparse) | records to be written back to their dataset |
+//! | `records` | `row.lists.url` (sparse), `row.gone.list` (sparse) | rows that a list holds; rows that are gone from it |
 //! | `pages` | `crawl_id`, `started_at` | pages of a crawl in a time |
 //! | `pages` | `started_at` | pages that are too old; only of a store that drops pages |
 //! | `pages` | `app_id`, `crawl_id`, `outcome`, `started_at` | pages of a crawl, for people; only of a store that is looked through |
@@ -26,6 +27,7 @@ use mongodb::bson::{Document, RawDocumentBuf, doc};
 use super::bodies;
 use super::command::{Db, majority};
 use super::fault::Fault;
+use super::lists;
 use crate::cache::ROBOTS_KEPT_MS;
 use crate::uri::Uses;
 
@@ -56,6 +58,8 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         let resolved = doc! {"name": OF_RECORDS, "key": {"crawls": 1, "resolved_at": 1}};
         let started = doc! {"name": "crawl_id_started_at", "key": {"crawl_id": 1, "started_at": 1}};
         let unwritten = doc! {"name": "unwritten", "key": {"unwritten": 1}, "sparse": true};
+        let held = doc! {"name": lists::HELD, "key": {lists::HELD: 1, "_id": 1}, "sparse": true};
+        let gone = doc! {"name": lists::GONE, "key": {lists::GONE: 1}, "sparse": true};
         let changed =
             doc! {"name": CHANGES_OF_CRAWL, "key": {"app_id": 1, "crawl_id": 1, "_id": 1}};
         // All that is counted of a run, so that no change is fetched for it.
@@ -63,6 +67,8 @@ fn wanted(uses: Uses) -> Vec<(&'static str, Document)> {
         wanted.extend([
             ("records", resolved),
             ("records", unwritten),
+            ("records", held),
+            ("records", gone),
             ("pages", started),
             ("changes", changed),
             ("changes", counted),

@@ -25,6 +25,7 @@ mod fault;
 mod field_counts;
 mod health;
 mod indexes;
+mod lists;
 mod page_log;
 mod pages;
 mod records;
@@ -56,6 +57,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
+use crate::list::{ListedPage, ListedRows, MarkedGone};
 use crate::record::{FillRules, MappingRules, RecordCounts};
 use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
@@ -298,6 +300,47 @@ impl Store for Mongo {
         let site = site.to_owned();
         self.call(async move |db: Db| site_states::get(&db, &site).await)
             .await
+    }
+
+    async fn first_pages(
+        &self,
+        crawl: &CrawlId,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<ListedPage>, StoreError> {
+        let (crawl, after) = (crawl.clone(), after.to_owned());
+        self.call(async move |db: Db| lists::first_pages(&db, &crawl, &after, limit).await)
+            .await
+    }
+
+    async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError> {
+        self.call(async move |db: Db| lists::listed_pages(&db, &ids).await)
+            .await
+    }
+
+    async fn listed_rows(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+    ) -> Result<ListedRows, StoreError> {
+        let (list, dataset) = (list.to_owned(), dataset.to_owned());
+        self.call(async move |db: Db| lists::listed_rows(&db, &list, &dataset, began_ms).await)
+            .await
+    }
+
+    async fn mark_gone(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+        after: &str,
+    ) -> Result<MarkedGone, StoreError> {
+        let (list, dataset, after) = (list.to_owned(), dataset.to_owned(), after.to_owned());
+        self.call(async move |db: Db| {
+            lists::mark_gone(&db, &list, &dataset, began_ms, &after).await
+        })
+        .await
     }
 
     async fn health(&self) -> Result<Vec<HealthState>, StoreError> {

@@ -9,11 +9,13 @@ use webfill_wire::FailedAttempt;
 
 use super::command::Db;
 use super::fault::Fault;
+use super::lists;
 use super::page_log;
 use super::records::{self, PutRows};
 use super::samples;
 use super::value::{self, binary, bson, document, or_null, texts};
 use crate::error::StoreError;
+use crate::list::{Lack, PageOfList};
 use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, PageValues, RecordState};
@@ -30,12 +32,22 @@ pub(super) async fn save(
     rules: &FillRules,
 ) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     // Before their pages: where a page is stored, all of its rows are.
-    let with_rows: Vec<RowPage<'_>> = saves.iter().map(RowPage::from).collect();
+    let mut lists = lists::of_pages(db, saves).await?;
+    let mut with_rows: Vec<RowPage<'_>> = saves.iter().map(RowPage::from).collect();
+    for (page, list) in with_rows.iter_mut().zip(&lists) {
+        page.list = list.as_ref().map(|list| list.first.clone());
+    }
     let PutRows {
         refused,
         leads: of_rows,
+        without_key,
     } = records::put_rows(db, &with_rows, rules).await?;
-    let mut kept = upsert_pages(db, saves).await?;
+    for entry in without_key {
+        if let Some(list) = &mut lists[entry] {
+            list.lacks.get_or_insert(Lack::RowsWithoutKey);
+        }
+    }
+    let mut kept = upsert_pages(db, saves, &lists).await?;
     for (entry, lead) in of_rows {
         if let Ok(saved) = &mut kept[entry] {
             saved.leads.push(lead);
@@ -106,12 +118,16 @@ fn refusal(save: &Save, reason: String) -> StoreError {
 }
 
 /// Stores each page, unless a later version of it is stored.
-async fn upsert_pages(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
+async fn upsert_pages(
+    db: &Db,
+    saves: &[Save],
+    lists: &[Option<PageOfList>],
+) -> Result<Vec<Result<Saved, StoreError>>, Fault> {
     let mut kept = Vec::with_capacity(saves.len());
     let mut statements = Vec::with_capacity(saves.len());
     let mut sent = Vec::with_capacity(saves.len());
     for (index, save) in saves.iter().enumerate() {
-        match statement(&save.page, save.first_records()) {
+        match statement(&save.page, save.first_records(), lists[index].as_ref()) {
             Ok(statement) => {
                 statements.push(statement);
                 sent.push(index);
@@ -133,8 +149,12 @@ async fn upsert_pages(db: &Db, saves: &[Save]) -> Result<Vec<Result<Saved, Store
 }
 
 /// The statement that replaces the stored page, unless that one was started later.
-fn statement(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault> {
-    let stored = stored_page(page, records)?;
+fn statement(
+    page: &Page,
+    records: &[String],
+    list: Option<&PageOfList>,
+) -> Result<RawDocumentBuf, Fault> {
+    let stored = stored_page(page, records, list)?;
     let bytes = stored.as_bytes().len();
     if bytes > MAX_ENTRY_BYTES {
         return Err(Fault::InvalidEntry(format!(
@@ -186,7 +206,11 @@ pub(super) fn date(at_ms: i64) -> DateTime {
     DateTime::from_millis(at_ms)
 }
 
-fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault> {
+fn stored_page(
+    page: &Page,
+    records: &[String],
+    list: Option<&PageOfList>,
+) -> Result<RawDocumentBuf, Fault> {
     let mut stored = rawdoc! {
         "_id": page.id(),
         "app_id": page.app_id.as_str(),
@@ -206,6 +230,11 @@ fn stored_page(page: &Page, records: &[String]) -> Result<RawDocumentBuf, Fault>
     stored.append(cstr!("fields"), document(&page.fields)?);
     stored.append(cstr!("alternatives"), alternatives(&page.alternatives)?);
     stored.append(cstr!("rows"), or_null(page.rows()));
+    if let Some(list) = list {
+        let list = serde_json::to_value(list);
+        let list = list.map_err(|error| Fault::InvalidEntry(error.to_string()))?;
+        stored.append(cstr!("list"), bson(&list)?);
+    }
     stored.append(cstr!("links"), texts(&page.links));
     stored.append(cstr!("content_type"), or_null(page.content_type.as_deref()));
     stored.append(cstr!("bytes"), clamped(page.bytes));

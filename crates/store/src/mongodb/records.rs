@@ -31,7 +31,7 @@ use crate::source_document::{DatasetRecord, RecordPut};
 use crate::timestamp::parse_iso_time;
 
 pub(super) use filling::{fill, fill_again, foresee};
-pub(super) use rows::{PutRows, put_rows};
+pub(super) use rows::{PutRows, lose_rows, put_rows};
 pub(super) use taking_back::{TakeBackRequest, take_back};
 
 /// A call gives up, as unavailable for now, after this many rounds with conflicting writes.
@@ -512,11 +512,17 @@ fn dated_source(source: &Value) -> Result<RawBson, Fault> {
     };
     let mut dated = RawDocumentBuf::new();
     for (name, member) in members {
-        let is_time = ["at", "until"].contains(&name.as_str());
+        let is_time = ["at", "since", "until"].contains(&name.as_str());
         let time = is_time.then(|| member.as_str().and_then(parse_iso_time));
-        match time.flatten() {
-            Some(at_ms) => dated.append(key(name), date(at_ms)),
-            None => dated.append(key(name), value::bson(member)?),
+        match (name.as_str(), member, time.flatten()) {
+            (_, _, Some(at_ms)) => dated.append(key(name), date(at_ms)),
+            // Of rows.
+            ("gone", Value::Object(_), None) => dated.append(key(name), dated_source(member)?),
+            ("lists", Value::Array(lists), None) => {
+                let lists: Result<Vec<RawBson>, Fault> = lists.iter().map(dated_source).collect();
+                dated.append(key(name), RawBson::Array(lists?.into_iter().collect()));
+            }
+            (_, _, None) => dated.append(key(name), value::bson(member)?),
         }
     }
     Ok(RawBson::Document(dated))

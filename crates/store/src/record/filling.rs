@@ -36,6 +36,11 @@ pub trait MappingRules: Debug + Send + Sync {
     /// The fields whose lists continue on further pages of the mapping.
     fn continued_fields(&self, mapping: &str) -> Vec<&str>;
 
+    /// Whether lists of some mapping say which of their rows are gone.
+    fn says_gone(&self) -> bool {
+        false
+    }
+
     /// Whether a mapping's pages list rows.
     fn lists_rows(&self, _mapping: &str) -> bool {
         false

@@ -5,10 +5,13 @@
 //! - A later fetch replaces what a mapping of the same or of a lower priority has brought, wherever the row
 //!   stood then, because the rows of a listing move from page to page. What it replaces becomes history.
 //! - A value of a mapping of higher priority stays, and the row's becomes a candidate.
+//! - A row of lists that say which rows are gone knows which of them hold it. It is gone once each was read to its end
+//!   without it, and back when it is seen later; see [`crate::list`].
 //! - A row may lead to pages of its own, and want fields that these fill by the rules for all records.
 //! - An empty cell replaces nothing, unless another version of the mapping reads the same fetch of the page again: then
 //!   what the former one has read there was wrong, and becomes history.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{FillRules, PageValues, StoredRecord, has_value, spelling};
@@ -27,7 +30,20 @@ pub(crate) struct RowValues<'a> {
     /// The fields that the pages to which it leads are to fill, and their URLs.
     pub(crate) want: &'a [String],
     pub(crate) links: &'a [String],
+    /// The list that holds it, by the URL of its first page, if that says which rows are gone.
+    pub(crate) list: Option<&'a str>,
     pub(crate) started_at_ms: i64,
+}
+
+/// What has become of a row that its list no longer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Nothing: the list holds it, or it was seen elsewhere meanwhile.
+    Nothing,
+    /// Other lists hold it.
+    List,
+    /// It is gone.
+    Row,
 }
 
 /// The member of a record's doubts that says that its pages list rows.
@@ -58,10 +74,14 @@ impl StoredRecord {
                 .as_str()
                 .is_some_and(|known| known > at.as_str())
         };
-        if self.row.as_ref().is_some_and(is_older) {
-            return false;
+        let mut holders = Holders::of(self.row.as_ref());
+        let is_new_to_list = holders.see(row.list, &at);
+        if let Some(known) = self.row.as_mut().filter(|known| is_older(known)) {
+            holders.write(known);
+            return is_new_to_list;
         }
-        let place = row.place(&at);
+        let mut place = row.place(&at);
+        holders.write(&mut place);
         let is_read_again = self.row.as_ref().is_some_and(|known| {
             known["mapping_version"] != place["mapping_version"]
                 && ["url", "at", "mapping"]
@@ -83,6 +103,49 @@ impl StoredRecord {
             self.update_resolved(row.started_at_ms);
         }
         changed
+    }
+
+    /// The list that began to be read at this time was read to its end. If it held the row and does not any more, takes
+    /// note of that; the row is gone if no other list holds it.
+    pub(crate) fn lose_row(&mut self, list: &str, began_ms: i64) -> Lost {
+        let Some(row) = &mut self.row else {
+            return Lost::Nothing;
+        };
+        let began = iso_time(began_ms);
+        let mut holders = Holders::of(Some(row));
+        let before = holders.lists.len();
+        let is_last = before == 1;
+        // A rule that does not say which rows are gone may still see it.
+        let seen_there = holders.lists.iter().map(|one| one.at.as_str()).max();
+        let was_seen_elsewhere = row["at"].as_str() > seen_there;
+        holders
+            .lists
+            .retain(|one| one.url != list || one.at >= began);
+        if holders.lists.len() == before || is_last && was_seen_elsewhere {
+            return Lost::Nothing;
+        }
+        if is_last {
+            holders.gone = Some(Gone {
+                at: began,
+                list: list.to_owned(),
+            });
+        }
+        holders.write(row);
+        match is_last {
+            true => Lost::Row,
+            false => Lost::List,
+        }
+    }
+
+    /// Since when a row is gone, and from which list; `None` if it is not.
+    pub(crate) fn gone(&self) -> Option<Gone> {
+        Holders::of(self.row.as_ref()).gone
+    }
+
+    /// The time since which a list holds the row, and when it was seen there last.
+    pub(crate) fn held_by(&self, list: &str) -> Option<Holder> {
+        let holders = Holders::of(self.row.as_ref());
+        holders.lists.into_iter().find(|one| one.url == list)
     }
 
     /// The pages to which the row leads are the record's own, as those are that the user names. Those to which it led
@@ -164,8 +227,97 @@ impl StoredRecord {
     }
 }
 
+/// The lists that hold a row, and whether it is gone. They are kept with its place.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Holders {
+    lists: Vec<Holder>,
+    gone: Option<Gone>,
+}
+
+/// A list that holds a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    pub(crate) url: String,
+    pub(crate) since: String,
+    /// When it was seen there last.
+    pub(crate) at: String,
+}
+
+/// Since when a row is gone, and from which list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Gone {
+    /// When the reading began that has not found it.
+    pub(crate) at: String,
+    pub(crate) list: String,
+}
+
+/// The members of a row's place that say so.
+const LISTS: &str = "lists";
+const GONE: &str = "gone";
+
+/// Lists that are kept of one row. One that more lists hold is never gone, because not all of them are known.
+const MOST_LISTS: usize = 1_000;
+
+impl Holders {
+    fn of(place: Option<&Value>) -> Holders {
+        let member = |name: &str| place.and_then(|place| place.get(name)).cloned();
+        Holders {
+            lists: member(LISTS)
+                .and_then(|lists| serde_json::from_value(lists).ok())
+                .unwrap_or_default(),
+            gone: member(GONE).and_then(|gone| serde_json::from_value(gone).ok()),
+        }
+    }
+
+    /// The row was seen, in a list if that is known. Returns whether that is new.
+    fn see(&mut self, list: Option<&str>, at: &str) -> bool {
+        if let Some(gone) = &self.gone {
+            let is_of_other = list.is_some_and(|list| list != gone.list);
+            if at < gone.at.as_str() && !is_of_other {
+                return false;
+            }
+        }
+        let mut is_new = self.gone.take().is_some();
+        let Some(list) = list else {
+            return is_new;
+        };
+        if let Some(known) = self.lists.iter_mut().find(|known| known.url == list) {
+            if known.at.as_str() < at {
+                at.clone_into(&mut known.at);
+                is_new = true;
+            }
+            return is_new;
+        }
+        let url = match self.lists.len() {
+            ..MOST_LISTS => list,
+            MOST_LISTS => "",
+            _ => return is_new,
+        };
+        self.lists.push(Holder {
+            url: url.to_owned(),
+            since: at.to_owned(),
+            at: at.to_owned(),
+        });
+        true
+    }
+
+    fn write(&self, place: &mut Value) {
+        let Value::Object(place) = place else {
+            return;
+        };
+        place.remove(LISTS);
+        place.remove(GONE);
+        if !self.lists.is_empty() {
+            place.insert(LISTS.to_owned(), json!(self.lists));
+        }
+        if let Some(gone) = &self.gone {
+            place.insert(GONE.to_owned(), json!(gone));
+        }
+    }
+}
+
 impl<'a> RowValues<'a> {
-    pub(crate) fn of(page: &RowPage<'a>, row: &'a KeyedRow) -> RowValues<'a> {
+    pub(crate) fn of(page: &'a RowPage<'a>, row: &'a KeyedRow) -> RowValues<'a> {
         RowValues {
             fields: &row.fields,
             position: row.position,
@@ -178,6 +330,7 @@ impl<'a> RowValues<'a> {
             },
             want: &row.want,
             links: &row.links,
+            list: page.list.as_deref().filter(|_| row.complete),
             started_at_ms: page.started_at_ms,
         }
     }
@@ -226,6 +379,7 @@ mod tests {
             parent: None,
             want: &[],
             links: &[],
+            list: None,
             started_at_ms: at_ms,
         }
     }
@@ -343,5 +497,76 @@ mod tests {
             json!({"item": "a", "stars": 4, "note": "mine"})
         );
         assert_eq!(record.candidates["stars"][0]["value"], 5);
+    }
+
+    const LIST: &str = "http://a.org/";
+    const OTHER: &str = "http://a.org/other";
+
+    fn see(record: &mut StoredRecord, list: Option<&str>, at_ms: i64) {
+        let fields = fields(json!({"item": "a"}));
+        let row = RowValues {
+            list,
+            ..row(&fields, "http://a.org/?page=1", at_ms)
+        };
+        record.take_row(&row, &FillRules::default());
+    }
+
+    #[test]
+    fn a_row_is_gone_once_no_list_holds_it_and_back_when_it_is_seen_later() {
+        let mut record = StoredRecord::default();
+        see(&mut record, Some(LIST), AT_MS);
+        see(&mut record, Some(OTHER), AT_MS + 1);
+        assert_eq!(
+            record.lose_row(LIST, AT_MS),
+            Lost::Nothing,
+            "it was seen then"
+        );
+        assert_eq!(record.lose_row(LIST, AT_MS + 10), Lost::List);
+        assert_eq!(record.gone(), None);
+        assert_eq!(record.lose_row(OTHER, AT_MS + 10), Lost::Row);
+        assert_eq!(record.lose_row(OTHER, AT_MS + 10), Lost::Nothing, "again");
+        assert_eq!(record.gone().unwrap().list, OTHER);
+        assert_eq!(record.row.as_ref().unwrap()["url"], "http://a.org/?page=1");
+        // Saved late.
+        see(&mut record, Some(OTHER), AT_MS + 9);
+        assert!(record.gone().is_some());
+        let mut held_elsewhere = record.clone();
+        see(&mut held_elsewhere, Some(LIST), AT_MS + 9);
+        assert_eq!(held_elsewhere.gone(), None);
+        see(&mut record, Some(OTHER), AT_MS + 10);
+        assert_eq!(record.gone(), None);
+        assert_eq!(record.held_by(OTHER).unwrap().since, iso_time(AT_MS + 10));
+    }
+
+    #[test]
+    fn a_row_that_was_seen_elsewhere_since_is_not_gone() {
+        let mut record = StoredRecord::default();
+        see(&mut record, Some(LIST), AT_MS);
+        see(&mut record, None, AT_MS + 10);
+        assert_eq!(record.lose_row(LIST, AT_MS + 11), Lost::Nothing);
+        see(&mut record, Some(LIST), AT_MS + 12);
+        assert_eq!(record.lose_row(LIST, AT_MS + 13), Lost::Row);
+    }
+
+    #[test]
+    fn an_older_sight_counts_for_its_list() {
+        let mut record = StoredRecord::default();
+        see(&mut record, Some(LIST), AT_MS + 1);
+        see(&mut record, Some(OTHER), AT_MS);
+        assert_eq!(record.lose_row(LIST, AT_MS + 10), Lost::List);
+    }
+
+    #[test]
+    fn a_row_of_too_many_lists_is_never_gone() {
+        let mut record = StoredRecord::default();
+        let lists: Vec<String> = (0..MOST_LISTS + 2)
+            .map(|list| format!("{LIST}{list}"))
+            .collect();
+        for list in &lists {
+            see(&mut record, Some(list), AT_MS);
+        }
+        for list in &lists {
+            assert_ne!(record.lose_row(list, AT_MS + 1), Lost::Row);
+        }
     }
 }

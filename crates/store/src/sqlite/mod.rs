@@ -23,6 +23,7 @@ mod export;
 mod fault;
 mod field_counts;
 mod health;
+mod lists;
 mod pages;
 mod records;
 mod reread;
@@ -59,6 +60,7 @@ use crate::cursor::Cursor;
 use crate::error::StoreError;
 use crate::field_counts::FieldCounts;
 use crate::health::HealthState;
+use crate::list::{ListedPage, ListedRows, MarkedGone};
 use crate::record::{FillRules, MappingRules, RecordCounts};
 use crate::reread::{Reread, RereadAnswer};
 use crate::retention::{Cutoff, Dropped};
@@ -304,6 +306,49 @@ impl Store for Sqlite {
         self.thread
             .call(move |db| db.read(|conn| site_states::get(conn, &site)))
             .await?
+    }
+
+    async fn first_pages(
+        &self,
+        crawl: &CrawlId,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<ListedPage>, StoreError> {
+        let (crawl, after) = (crawl.clone(), after.to_owned());
+        self.thread
+            .call(move |db| db.read(|conn| lists::first_pages(conn, &crawl, &after, limit)))
+            .await?
+    }
+
+    async fn listed_pages(&self, ids: Vec<String>) -> Result<Vec<ListedPage>, StoreError> {
+        self.thread
+            .call(move |db| db.read(|conn| lists::listed_pages(conn, &ids)))
+            .await?
+    }
+
+    async fn listed_rows(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+    ) -> Result<ListedRows, StoreError> {
+        let (list, dataset) = (list.to_owned(), dataset.to_owned());
+        self.thread
+            .call(move |db| db.read(|conn| lists::listed_rows(conn, &list, &dataset, began_ms)))
+            .await?
+    }
+
+    /// One transaction.
+    async fn mark_gone(
+        &self,
+        list: &str,
+        dataset: &str,
+        began_ms: i64,
+        after: &str,
+    ) -> Result<MarkedGone, StoreError> {
+        let (list, dataset, after) = (list.to_owned(), dataset.to_owned(), after.to_owned());
+        let mark = move |conn: &_| lists::mark_gone(conn, &list, &dataset, began_ms, &after);
+        self.thread.call(move |db| db.write(mark)).await?
     }
 
     async fn health(&self) -> Result<Vec<HealthState>, StoreError> {

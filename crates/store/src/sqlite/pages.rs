@@ -5,9 +5,12 @@ use serde_json::{Map, Value, json};
 use webfill_wire::FailedAttempt;
 
 use super::fault::Fault;
+use super::lists;
 use super::records::{self, from_json, to_json};
 use super::rows;
 use super::samples;
+use crate::list::PageOfList;
+use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, PageValues, RecordState};
 use crate::sample::Sample;
@@ -19,9 +22,9 @@ const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
-    template, records, document, validators, look, alternatives, rows, position)
+    template, records, document, validators, look, alternatives, rows, list, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
@@ -35,7 +38,7 @@ ON CONFLICT (_id) DO UPDATE SET
     epoch = excluded.epoch, task = excluded.task, mapping_version = excluded.mapping_version,
     template = excluded.template, records = excluded.records, document = excluded.document,
     validators = excluded.validators, look = excluded.look,
-    alternatives = excluded.alternatives, rows = excluded.rows,
+    alternatives = excluded.alternatives, rows = excluded.rows, list = excluded.list,
     position = CASE
         -- The same save, repeated.
         WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
@@ -52,7 +55,8 @@ pub(super) fn describe_save(save: &Save) -> String {
 
 /// Stores a page, unless a later version of it is stored, and fills its records.
 pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<Saved, Fault> {
-    upsert(conn, &save.page, save.first_records())?;
+    let list = lists::of_page(conn, &save.page)?;
+    upsert(conn, &save.page, save.first_records(), list.as_ref())?;
     if let Some(sample) = Sample::of(&save.page) {
         samples::put(conn, &sample)?;
     }
@@ -75,7 +79,15 @@ pub(super) fn save(conn: &Connection, save: &Save, rules: &FillRules) -> Result<
             RecordState::Open => saved.open.push(record.clone()),
         }
     }
-    saved.leads = rows::put(conn, &save.into(), rules)?;
+    let page = RowPage {
+        list: list.map(|list| list.first),
+        ..save.into()
+    };
+    let put = rows::put(conn, &page, rules)?;
+    if put.without_key > 0 {
+        lists::note_rows_without_key(conn, &save.page)?;
+    }
+    saved.leads = put.leads;
     Ok(saved)
 }
 
@@ -99,7 +111,12 @@ pub(super) fn take_back(conn: &Connection, save: &Save, rules: &FillRules) -> Re
     self::save(conn, save, rules)
 }
 
-fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Fault> {
+fn upsert(
+    conn: &Connection,
+    page: &Page,
+    records: &[String],
+    list: Option<&PageOfList>,
+) -> Result<(), Fault> {
     let fields = to_json(&page.fields)?;
     let links = to_json(&page.links)?;
     let attrs = page.attrs.as_ref().map(to_json).transpose()?;
@@ -107,12 +124,14 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
     let document = page.document.as_ref().map(to_json).transpose()?;
     let validators = page.validators.as_ref().map(to_json).transpose()?;
     let alternatives = alternatives_to_json(&page.alternatives)?;
+    let list = list.map(to_json).transpose()?;
     let body = page.body.as_deref();
     let optional = [
         attrs.as_deref(),
         headers.as_deref(),
         document.as_deref(),
         alternatives.as_deref(),
+        list.as_deref(),
         body,
     ];
     let optional_bytes: usize = optional.into_iter().flatten().map(str::len).sum();
@@ -164,6 +183,7 @@ fn upsert(conn: &Connection, page: &Page, records: &[String]) -> Result<(), Faul
         page.look,
         alternatives,
         page.rows(),
+        list,
     ])?;
     Ok(())
 }

@@ -6,11 +6,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::fault::Fault;
+use super::lists;
 use super::source_documents;
 use crate::dataset_name::parts_of_key;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{
-    Entry, FillRules, MAX_RECORD_ID_BYTES, PageValues, RecordState, RowValues, StoredRecord,
+    Entry, FillRules, Lost, MAX_RECORD_ID_BYTES, PageValues, RecordState, RowValues, StoredRecord,
 };
 use crate::reread::FieldChange;
 use crate::site_clock::clamped;
@@ -108,9 +109,10 @@ pub(super) fn take_row(
 ) -> Result<RecordState, Fault> {
     let known = load(conn, key)?;
     let before = known.as_ref().map(StoredRecord::state);
-    let mut stored = known.unwrap_or_default();
+    let mut stored = known.clone().unwrap_or_default();
     if stored.take_row(row, rules) {
         keep(conn, key, &stored)?;
+        lists::keep_holder(conn, key, row.list, known.as_ref(), &stored)?;
         if let Some(before) = before {
             source_documents::mark_unwritten(conn, key)?;
             if stored.state() != before {
@@ -126,6 +128,23 @@ pub(super) fn take_row(
         add_to_crawl(conn, crawl, key, None, stored.state())?;
     }
     Ok(stored.need())
+}
+
+/// Takes note that a list no longer holds a row.
+pub(super) fn lose_row(
+    conn: &Connection,
+    key: &str,
+    list: &str,
+    began_ms: i64,
+) -> Result<Lost, Fault> {
+    let Some(mut stored) = load(conn, key)? else {
+        return Ok(Lost::Nothing);
+    };
+    let lost = stored.lose_row(list, began_ms);
+    if lost != Lost::Nothing {
+        keep(conn, key, &stored)?;
+    }
+    Ok(lost)
 }
 
 /// Whether one of these records names this URL as its own.

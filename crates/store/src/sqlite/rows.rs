@@ -8,14 +8,17 @@ use crate::listing::RowPage;
 use crate::record::{FillRules, RecordState, RowValues};
 use crate::store::RowLead;
 
-/// Takes the rows of a page into their records. Those without a key are left out. Returns where those lead that miss a
-/// wanted field.
-pub(super) fn put(
-    conn: &Connection,
-    page: &RowPage<'_>,
-    rules: &FillRules,
-) -> Result<Vec<RowLead>, Fault> {
-    let mut leads = Vec::new();
+/// What has become of the rows of a page.
+#[derive(Default)]
+pub(super) struct Put {
+    /// Where those lead that miss a wanted field.
+    pub(super) leads: Vec<RowLead>,
+    pub(super) without_key: u64,
+}
+
+/// Takes the rows of a page into their records. Those without a key are left out.
+pub(super) fn put(conn: &Connection, page: &RowPage<'_>, rules: &FillRules) -> Result<Put, Fault> {
+    let mut put = Put::default();
     for listing in page.listings {
         let crawl = match &page.crawl {
             Some(crawl) if !listing.want.is_empty() => Some(crawl.to_string()),
@@ -29,16 +32,18 @@ pub(super) fn put(
             };
             of_page.push((key.clone(), stored));
         }
-        for row in listing.keyed(&of_page) {
+        let (keyed, without_key) = listing.keyed(&of_page);
+        put.without_key += without_key;
+        for row in keyed {
             let values = RowValues::of(page, &row);
             let state = records::take_row(conn, &row.key, &values, crawl.as_deref(), rules)?;
             if state == RecordState::Open && !row.links.is_empty() {
-                leads.push(RowLead {
+                put.leads.push(RowLead {
                     record: row.key,
                     urls: row.links,
                 });
             }
         }
     }
-    Ok(leads)
+    Ok(put)
 }

@@ -20,6 +20,7 @@ pub(crate) mod listing;
 pub(crate) mod lists;
 pub(crate) mod rereading;
 pub(crate) mod reserving;
+pub(crate) mod row_lists;
 pub(crate) mod rows;
 pub(crate) mod samples;
 pub(crate) mod saving;
@@ -118,6 +119,15 @@ macro_rules! conformance_tests {
             rows: rows_of_a_page_for_several_records_belong_to_none,
             rows: a_row_that_is_seen_again_is_the_same_record,
             rows: two_clients_store_the_same_rows_once,
+            row_lists: a_list_that_was_read_to_its_end_says_which_rows_are_gone,
+            row_lists: a_list_that_broke_off_says_nothing,
+            row_lists: a_list_that_does_not_begin_at_its_first_page_says_nothing,
+            row_lists: a_row_that_another_list_holds_is_not_gone,
+            row_lists: what_another_crawl_has_seen_since_is_not_gone,
+            row_lists: that_most_rows_are_gone_is_not_believed,
+            row_lists: a_list_begins_before_its_redirects,
+            row_lists: rows_without_a_key_break_a_list_off,
+            row_lists: many_rows_go_at_once,
             samples: the_last_page_in_its_place_is_kept_with_its_text,
             samples: samples_go_by_age_and_by_bytes_and_those_of_alarms_last,
             bodies: the_body_of_the_later_delivery_is_kept,

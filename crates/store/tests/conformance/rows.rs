@@ -20,6 +20,7 @@ fn ratings(rows: &[Value]) -> Listing {
             ("city".to_owned(), "city".to_owned()),
         ],
         want: Vec::new(),
+        complete: false,
         rows: rows.iter().enumerate().map(row).collect(),
     }
 }

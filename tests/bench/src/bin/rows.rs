@@ -183,6 +183,7 @@ fn save_of(page: u64, minutes: i64) -> Result<Save, Failure> {
         key: vec!["user".to_owned(), "item".to_owned()],
         from_record: Vec::new(),
         want: Vec::new(),
+        complete: false,
         rows: (0..ROWS_OF_PAGE).map(row).collect(),
     };
     Ok(Save {

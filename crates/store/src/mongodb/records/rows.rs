@@ -10,6 +10,7 @@ use crate::mongodb::command::Db;
 use crate::mongodb::fault::Fault;
 use crate::record::{FillRules, RecordState, RowValues};
 use crate::store::RowLead;
+use crate::timestamp::iso_time;
 
 /// The most rows that are asked for and written at a time: a query for keys may have 16 MB, and a key 1,225 bytes.
 const ROWS_AT_ONCE: usize = 5_000;
@@ -24,6 +25,8 @@ pub(in crate::mongodb) struct PutRows {
     pub(in crate::mongodb) refused: Vec<(usize, String)>,
     /// Where rows lead whose records miss a wanted field.
     pub(in crate::mongodb) leads: Vec<(usize, RowLead)>,
+    /// Pages with rows that have no key.
+    pub(in crate::mongodb) without_key: Vec<usize>,
 }
 
 /// Takes the rows of pages into their records. Those without a key are left out.
@@ -32,8 +35,8 @@ pub(in crate::mongodb) async fn put_rows(
     pages: &[RowPage<'_>],
     rules: &FillRules,
 ) -> Result<PutRows, Fault> {
-    let rows = keyed(db, pages).await?;
     let mut put = PutRows::default();
+    let rows = keyed(db, pages, &mut put.without_key).await?;
     for some in rows.chunks(ROWS_AT_ONCE) {
         put_some(db, pages, some, rules, &mut put).await?;
     }
@@ -133,7 +136,11 @@ async fn insert_new(
     Ok(settled)
 }
 
-async fn keyed(db: &Db, pages: &[RowPage<'_>]) -> Result<Vec<Row>, Fault> {
+async fn keyed(
+    db: &Db,
+    pages: &[RowPage<'_>],
+    without_key: &mut Vec<usize>,
+) -> Result<Vec<Row>, Fault> {
     let mut rows = Vec::new();
     for (entry, page) in pages.iter().enumerate() {
         for listing in page.listings {
@@ -145,10 +152,43 @@ async fn keyed(db: &Db, pages: &[RowPage<'_>]) -> Result<Vec<Row>, Fault> {
             let of_page: Vec<_> = keys
                 .map(|key| (key.clone(), read.remove(key).map(|stored| stored.record)))
                 .collect();
-            rows.extend(listing.keyed(&of_page).into_iter().map(|row| (entry, row)));
+            let (keyed, lost) = listing.keyed(&of_page);
+            if lost > 0 {
+                without_key.push(entry);
+            }
+            rows.extend(keyed.into_iter().map(|row| (entry, row)));
         }
     }
     Ok(rows)
+}
+
+/// Takes note that a list no longer holds these rows. Returns the keys of those that are gone by that.
+pub(in crate::mongodb) async fn lose_rows(
+    db: &Db,
+    keys: &[String],
+    list: &str,
+    began_ms: i64,
+) -> Result<Vec<String>, Fault> {
+    let by_record = group_by_record(keys.iter().map(String::as_str));
+    let began = iso_time(began_ms);
+    let revise = |indexes: &[usize], kept: &mut Option<RecordDocument>| {
+        let lose = |record: &mut RecordDocument| {
+            record.record.lose_row(list, began_ms);
+            let gone = record.record.gone();
+            // As well if a write was confirmed too late, and is revised again.
+            gone.is_some_and(|gone| gone.list == list && gone.at == began)
+        };
+        let is_gone = kept.as_mut().is_some_and(lose);
+        indexes.iter().map(|_| Ok(is_gone)).collect()
+    };
+    let mut gone = Vec::new();
+    for (index, is_gone) in read_modify_write(db, by_record, revise).await? {
+        if is_gone == Ok(true) {
+            gone.push(keys[index].clone());
+        }
+    }
+    gone.sort_unstable();
+    Ok(gone)
 }
 
 impl RecordDocument {

@@ -54,6 +54,7 @@ CREATE TABLE pages (
     task INTEGER NOT NULL DEFAULT 0, -- at its dispatcher
     worker TEXT NOT NULL,
     rows INTEGER,                -- how many it lists; NULL: its mapping has none
+    list TEXT,                   -- what it says of its list, {first, next, complete, ...}; NULL: its mapping has no rows
     tries TEXT NOT NULL,         -- [{ended_at, outcome, status_code}]
     records TEXT NOT NULL DEFAULT '[]', -- [key]: the first that it was for
     attrs TEXT,                  -- the application's JSON
@@ -122,8 +123,17 @@ CREATE TABLE records (
     given TEXT,                  -- {name: {value, corrects, users}}: what the user's input has said; NULL: no input has named it
     written TEXT NOT NULL DEFAULT '{}', -- {name: [value]}: what was written to it
     doubts TEXT NOT NULL DEFAULT '{}', -- {pages: {url: {why, mapping, at}}, forks: [mapping]}: what of pages was not believed
-    row TEXT                     -- where it was seen last, {url, position, mapping, mapping_version, parent, at}
+    row TEXT                     -- where it was seen last, {url, position, mapping, mapping_version, parent, at, links, lists, gone}
 ) STRICT;
+-- The rows that lists hold, of lists that say which of their rows are gone: an index of `lists` and `gone` in records.row.
+CREATE TABLE listed_rows (
+    list TEXT NOT NULL,          -- the URL of its first page
+    record TEXT NOT NULL,
+    since TEXT NOT NULL,         -- when it was seen there first
+    at TEXT NOT NULL,            -- when it was seen there last; if it is gone, when it was missed
+    gone INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (list, record)
+) STRICT, WITHOUT ROWID;
 -- Which crawls a record is in: those whose records_resolved it counts towards.
 CREATE TABLE crawl_records (
     record TEXT NOT NULL,

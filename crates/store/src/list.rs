@@ -1,0 +1,425 @@
+//! Lists that continue from page to page: how far one was read, and which rows it no longer holds.
+//!
+//! A list is a first page with all pages to which it leads, from page to page, and that the same mapping reads. What is
+//! said of it follows from the stored pages alone, so a process may die at any moment, and what is judged twice comes
+//! out the same.
+//!
+//! - A list is complete if each of its pages is stored as `ok` and [lacks](Lack) nothing.
+//! - A row is gone once all lists that held it were read to their end without it, each after it was seen there last. It
+//!   stays a record, and comes back when it is seen again. When a list was read is when the fetch of its first page
+//!   began: what was seen later, anywhere, is not gone.
+//! - A list that was not read in one go says nothing of rows: they may have moved meanwhile from a page that was read
+//!   later to one that was read before. Neither does one that has lost more than half of its rows, or all: the page is
+//!   more likely to be at fault.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::crawl::CrawlId;
+use crate::error::StoreError;
+use crate::page::page_id;
+use crate::store::Store;
+
+/// What a page says of the list that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PageOfList {
+    /// The URL of the list's first page. The store finds it when it saves the page.
+    #[serde(default)]
+    pub first: String,
+    /// The pages to which the list continues from here.
+    #[serde(default)]
+    pub next: Vec<String>,
+    /// The datasets of which the list says which rows are gone.
+    #[serde(default)]
+    pub complete: Vec<String>,
+    /// Why it does not say all that is on it.
+    #[serde(default)]
+    pub lacks: Option<Lack>,
+    /// By its URL it is not the first page of a list.
+    #[serde(default)]
+    pub is_further: bool,
+    /// It says how many pages the list has.
+    #[serde(default)]
+    pub is_counted: bool,
+}
+
+/// Why a page does not say all that its list has there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// It has neither rows nor fields, as a wall of the site.
+    Empty,
+    /// Rows, or links to further pages, were left out because there are too many.
+    Cut,
+    /// Rows have no value for a field of their key.
+    RowsWithoutKey,
+    /// It leads on, but its links are not followed, or it is as deep as the crawl goes.
+    NotFollowed,
+    /// The count that its further pages are made of is not there.
+    NoCount,
+}
+
+impl Lack {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Lack::Empty => "it has neither rows nor fields",
+            Lack::Cut => "it has more than is read of one page",
+            Lack::RowsWithoutKey => "rows have no key",
+            Lack::NotFollowed => "the crawl does not follow its links to further pages (--depth)",
+            Lack::NoCount => "it has no count of the list's pages",
+        }
+    }
+}
+
+/// A stored page, with what matters to its list.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ListedPage {
+    /// See [`page_id`].
+    pub id: String,
+    pub url: String,
+    pub parent: Option<String>,
+    /// Where it has redirected to.
+    pub final_url: Option<String>,
+    pub outcome: String,
+    pub mapping: Option<String>,
+    /// The keys of the first records that it was fetched for.
+    pub records: Vec<String>,
+    pub started_at_ms: i64,
+    pub rows: u64,
+    /// `None`: no mapping with rows has read it.
+    pub list: Option<PageOfList>,
+}
+
+/// The rows of a list, as a reading that began at some time has left them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListedRows {
+    /// The list held them before the reading.
+    pub held: u64,
+    /// The list held them before, and they were not seen since.
+    pub unseen: u64,
+    /// Seen since the reading began.
+    pub seen: u64,
+    /// Gone since some reading of this list.
+    pub gone: u64,
+    /// Gone since this reading.
+    pub newly_gone: u64,
+}
+
+/// The answer to one step of [`Store::mark_gone`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MarkedGone {
+    /// The keys of the records that are gone from now on.
+    pub gone: Vec<String>,
+    /// Where the next step begins; `None`: this was the last one.
+    pub after: Option<String>,
+}
+
+/// How far a list was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListState {
+    /// To its end.
+    Complete,
+    /// Pages are not fetched yet.
+    Open,
+    /// A page has failed, or does not say all.
+    BrokenOff,
+}
+
+/// Why a list that was read to its end does not say which rows are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// Its pages are of different times.
+    ReadPiecemeal,
+    /// It has no rows any more.
+    Empty,
+    /// More than half of the rows that it held are missing.
+    MostAreMissing,
+}
+
+impl Doubt {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Doubt::ReadPiecemeal => "its pages were not read in one go",
+            Doubt::Empty => "it has no rows any more",
+            Doubt::MostAreMissing => "more than half of its rows are missing",
+        }
+    }
+}
+
+/// What keeps a list from being complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Breach {
+    pub url: String,
+    /// An outcome, or another stable word.
+    pub why: String,
+}
+
+/// A list as the stored pages of a crawl show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListReading {
+    /// The URL of its first page.
+    pub first: String,
+    pub mapping: Option<String>,
+    /// The keys of the first records that its first page was fetched for.
+    pub records: Vec<String>,
+    /// The datasets of which it says which rows are gone.
+    pub complete: Vec<String>,
+    pub state: ListState,
+    pub pages_done: u64,
+    /// How many it has, as far as is known.
+    pub pages_known: u64,
+    /// All of its pages are known: the first one counts them, or the end was reached.
+    pub is_end_known: bool,
+    pub rows: u64,
+    /// The first of what keeps it from being complete.
+    pub breaches: Vec<Breach>,
+    /// When the fetch of its first page began.
+    pub began_ms: i64,
+    /// Set if it was read to its end, but not in one go.
+    pub doubt: Option<Doubt>,
+}
+
+/// What a complete list says of a dataset.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JudgedRows {
+    pub dataset: String,
+    pub rows: ListedRows,
+    /// Rows are missing, but this is not believed.
+    pub doubt: Option<Doubt>,
+    /// The keys of the records that were marked as gone.
+    pub marked: Vec<String>,
+}
+
+/// Breaches that are named of a list.
+const MOST_BREACHES: usize = 5;
+
+/// Pages that one list may have.
+const MOST_PAGES: usize = 100_000;
+
+/// Pages that are asked for at a time.
+const PAGES_AT_ONCE: usize = 500;
+
+/// Lists that are asked for at a time.
+const LISTS_AT_ONCE: u32 = 200;
+
+/// Pages of one reading are not further apart.
+const LONGEST_READING_MS: i64 = 24 * 60 * 60 * 1_000;
+
+impl ListReading {
+    fn of(first: &ListedPage) -> ListReading {
+        let list = first.list.as_ref();
+        ListReading {
+            first: first.url.clone(),
+            mapping: first.mapping.clone(),
+            records: first.records.clone(),
+            complete: list.map_or_else(Vec::new, |list| list.complete.clone()),
+            state: ListState::Complete,
+            pages_done: 0,
+            pages_known: 0,
+            is_end_known: list.is_some_and(|list| list.is_counted),
+            rows: 0,
+            breaches: Vec::new(),
+            began_ms: first.started_at_ms,
+            doubt: None,
+        }
+    }
+
+    fn broken(&mut self, url: &str, why: &str) {
+        self.state = ListState::BrokenOff;
+        self.note(url, why);
+    }
+
+    fn note(&mut self, url: &str, why: &str) {
+        if self.breaches.len() < MOST_BREACHES {
+            self.breaches.push(Breach {
+                url: url.to_owned(),
+                why: why.to_owned(),
+            });
+        }
+    }
+
+    /// Takes a page in. Returns where the list continues.
+    fn take(&mut self, page: &ListedPage) -> Vec<String> {
+        if page.outcome == "redirected"
+            && let Some(target) = &page.final_url
+        {
+            return vec![target.clone()];
+        }
+        self.pages_known += 1;
+        let list = match &page.list {
+            Some(list) if page.outcome == "ok" && page.mapping == self.mapping => list,
+            _ if page.outcome == "ok" => {
+                self.broken(&page.url, "another_page");
+                return Vec::new();
+            }
+            _ => {
+                self.broken(&page.url, &page.outcome);
+                return Vec::new();
+            }
+        };
+        self.rows += page.rows;
+        match list.lacks {
+            Some(lack) => self.broken(&page.url, word(lack)),
+            None => self.pages_done += 1,
+        }
+        let reading = self.began_ms..=self.began_ms.saturating_add(LONGEST_READING_MS);
+        if !reading.contains(&page.started_at_ms) {
+            self.doubt = Some(Doubt::ReadPiecemeal);
+        }
+        list.next.clone()
+    }
+
+    fn finish(&mut self, not_fetched: usize) {
+        self.pages_known += not_fetched as u64;
+        if self.state == ListState::Complete && not_fetched > 0 {
+            self.state = ListState::Open;
+        }
+        if self.state == ListState::Complete {
+            self.is_end_known = true;
+        } else {
+            self.doubt = None;
+        }
+    }
+}
+
+/// The word that stands for it in JSON.
+fn word(lack: Lack) -> &'static str {
+    match lack {
+        Lack::Empty => "empty",
+        Lack::Cut => "cut",
+        Lack::RowsWithoutKey => "rows_without_key",
+        Lack::NotFollowed => "not_followed",
+        Lack::NoCount => "no_count",
+    }
+}
+
+/// Reads how far a list was read.
+pub async fn read_list(
+    store: &dyn Store,
+    crawl: &CrawlId,
+    first: &ListedPage,
+) -> Result<ListReading, StoreError> {
+    let mut reading = ListReading::of(first);
+    if first.list.as_ref().is_some_and(|list| list.is_further) {
+        reading.broken(&first.url, "not_the_first_page");
+    } else if let Some(parent) = &first.parent {
+        // Without the page that led here, nobody knows whether the list begins here.
+        let id = page_id(&crawl.app_id, &crawl.crawl_id, parent);
+        if store.listed_pages(vec![id]).await?.is_empty() {
+            reading.broken(&first.url, "beginning_unknown");
+        }
+    }
+    let mut known: HashSet<String> = HashSet::from([first.url.clone()]);
+    let mut wanted = reading.take(first);
+    let mut not_fetched = 0;
+    while !wanted.is_empty() {
+        wanted.retain(|url| known.insert(url.clone()));
+        if known.len() > MOST_PAGES {
+            reading.broken(&first.url, "too_many_pages");
+            break;
+        }
+        let mut further = Vec::new();
+        for urls in wanted.chunks(PAGES_AT_ONCE) {
+            let id = |url: &String| page_id(&crawl.app_id, &crawl.crawl_id, url);
+            let found = store.listed_pages(urls.iter().map(id).collect()).await?;
+            let found: HashMap<&str, &ListedPage> =
+                found.iter().map(|page| (page.url.as_str(), page)).collect();
+            for url in urls {
+                match found.get(url.as_str()) {
+                    Some(page) => further.extend(reading.take(page)),
+                    None => {
+                        not_fetched += 1;
+                        reading.note(url, "not_fetched");
+                    }
+                }
+            }
+        }
+        wanted = further;
+    }
+    reading.finish(not_fetched);
+    Ok(reading)
+}
+
+/// The lists of a crawl, one after another. Memory is bounded by the pages of the longest.
+pub struct Lists {
+    store: Arc<dyn Store>,
+    crawl: CrawlId,
+    /// First pages, the last ones first.
+    firsts: Vec<ListedPage>,
+    after: String,
+}
+
+impl Lists {
+    pub fn of(store: &Arc<dyn Store>, crawl: &CrawlId) -> Lists {
+        Lists {
+            store: Arc::clone(store),
+            crawl: crawl.clone(),
+            firsts: Vec::new(),
+            after: String::new(),
+        }
+    }
+
+    /// The next list, in no order that means anything to people.
+    pub async fn next(&mut self) -> Result<Option<ListReading>, StoreError> {
+        if self.firsts.is_empty() {
+            let (crawl, after) = (&self.crawl, &self.after);
+            self.firsts = self.store.first_pages(crawl, after, LISTS_AT_ONCE).await?;
+            if let Some(last) = self.firsts.last() {
+                self.after.clone_from(&last.id);
+            }
+            self.firsts.reverse();
+        }
+        match self.firsts.pop() {
+            Some(first) => read_list(&*self.store, &self.crawl, &first).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What a list says of the rows that it held before, for each dataset of which it says something; with `marks` the rows
+/// that are gone are marked so. Done again, it changes nothing.
+pub async fn judge_rows(
+    store: &dyn Store,
+    list: &ListReading,
+    marks: bool,
+) -> Result<Vec<JudgedRows>, StoreError> {
+    let (url, began_ms) = (list.first.as_str(), list.began_ms);
+    let mut judged = Vec::with_capacity(list.complete.len());
+    for dataset in &list.complete {
+        let rows = store.listed_rows(url, dataset, began_ms).await?;
+        let mut one = JudgedRows {
+            dataset: dataset.clone(),
+            rows,
+            ..JudgedRows::default()
+        };
+        if list.state == ListState::Complete && rows.unseen > 0 {
+            one.doubt = list.doubt.or(rows.doubt());
+            if marks && one.doubt.is_none() {
+                let mut after = Some(String::new());
+                while let Some(begin) = after {
+                    let step = store.mark_gone(url, dataset, began_ms, &begin).await?;
+                    one.marked.extend(step.gone);
+                    after = step.after;
+                }
+                one.rows = store.listed_rows(url, dataset, began_ms).await?;
+            }
+        }
+        judged.push(one);
+    }
+    Ok(judged)
+}
+
+impl ListedRows {
+    fn doubt(&self) -> Option<Doubt> {
+        if self.seen == 0 {
+            return Some(Doubt::Empty);
+        }
+        (self.unseen * 2 > self.held).then_some(Doubt::MostAreMissing)
+    }
+}

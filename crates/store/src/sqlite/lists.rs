@@ -1,0 +1,227 @@
+//! Lists that continue from page to page: their pages, and the rows that they hold.
+//!
+//! Which lists hold a row is kept with its record. The table `listed_rows` is an index of it, for lists that say which
+//! of their rows are gone, and is written together with the record.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::fault::Fault;
+use super::records::{self, from_json, to_json};
+use crate::crawl::CrawlId;
+use crate::list::{Lack, ListedPage, ListedRows, MarkedGone, PageOfList};
+use crate::page::{Page, page_id};
+use crate::record::{Lost, StoredRecord};
+use crate::timestamp::{iso_time, parse_iso_time};
+
+/// Rows that one step of [`mark_gone`] looks at.
+const STEP: u32 = 500;
+
+/// Redirects in a row, between a page of a list and the one that leads there.
+const MOST_REDIRECTS: usize = 10;
+
+const COLUMNS: &str =
+    "_id, url, parent, final_url, outcome, mapping, records, started_at, rows, list";
+
+/// What a page says of its list, as it is stored: with the first page of the list, which is that of the page that has led
+/// here, or this page itself.
+pub(super) fn of_page(conn: &Connection, page: &Page) -> Result<Option<PageOfList>, Fault> {
+    let Some(list) = &page.list else {
+        return Ok(None);
+    };
+    let sql = "SELECT outcome, parent, mapping, list ->> '$.first' FROM pages WHERE _id = ?1";
+    let mut find = conn.prepare_cached(sql)?;
+    let mut first = page.url.clone();
+    let mut parent = page.parent.clone();
+    for _ in 0..MOST_REDIRECTS {
+        let Some(url) = parent else { break };
+        let id = page_id(&page.app_id, &page.crawl_id, &url);
+        let columns = |row: &Row<'_>| {
+            let outcome: String = row.get(0)?;
+            Ok((outcome, row.get(1)?, row.get(2)?, row.get(3)?))
+        };
+        let found = find.query_row([id], columns).optional()?;
+        let Some((outcome, led_from, mapping, known)) = found else {
+            break;
+        };
+        let (mapping, known): (Option<String>, Option<String>) = (mapping, known);
+        if outcome != "redirected" {
+            if let Some(known) = known.filter(|_| mapping == page.mapping) {
+                first = known;
+            }
+            break;
+        }
+        parent = led_from;
+    }
+    Ok(Some(PageOfList {
+        first,
+        ..list.clone()
+    }))
+}
+
+/// Notes that rows of a stored page have no key.
+pub(super) fn note_rows_without_key(conn: &Connection, page: &Page) -> Result<(), Fault> {
+    let sql = "UPDATE pages SET list = json_set(list, '$.lacks', json(?2))
+        WHERE _id = ?1 AND list ->> '$.lacks' IS NULL AND (epoch, task, attempts) = (?3, ?4, ?5)";
+    conn.prepare_cached(sql)?.execute(params![
+        page.id(),
+        to_json(&Lack::RowsWithoutKey)?,
+        crate::site_clock::clamped(page.delivery.epoch),
+        crate::site_clock::clamped(page.task),
+        page.delivery.number,
+    ])?;
+    Ok(())
+}
+
+/// Keeps the index of a row that was just seen.
+pub(super) fn keep_holder(
+    conn: &Connection,
+    key: &str,
+    list: Option<&str>,
+    before: Option<&StoredRecord>,
+    now: &StoredRecord,
+) -> Result<(), Fault> {
+    if let Some(gone) = before.and_then(StoredRecord::gone)
+        && now.gone().is_none()
+    {
+        let sql = "DELETE FROM listed_rows WHERE list = ?1 AND record = ?2";
+        conn.prepare_cached(sql)?.execute([&gone.list, key])?;
+    }
+    if let Some(held) = list.and_then(|list| now.held_by(list)) {
+        let sql =
+            "INSERT OR REPLACE INTO listed_rows (list, record, since, at) VALUES (?1, ?2, ?3, ?4)";
+        conn.prepare_cached(sql)?
+            .execute([held.url.as_str(), key, &held.since, &held.at])?;
+    }
+    Ok(())
+}
+
+pub(super) fn first_pages(
+    conn: &Connection,
+    crawl: &CrawlId,
+    after: &str,
+    limit: u32,
+) -> Result<Vec<ListedPage>, Fault> {
+    // The keys of a crawl's pages begin with that of the crawl and a slash, which comes before a zero.
+    let sql = format!(
+        "SELECT {COLUMNS} FROM pages
+         WHERE _id > ?1 AND _id < ?2 AND list ->> '$.first' = url ORDER BY _id LIMIT ?3"
+    );
+    let after = match after {
+        "" => format!("{crawl}/"),
+        after => after.to_owned(),
+    };
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![after, format!("{crawl}0"), limit])?;
+    let mut pages = Vec::new();
+    while let Some(row) = rows.next()? {
+        pages.push(read_page(row)?);
+    }
+    Ok(pages)
+}
+
+pub(super) fn listed_pages(conn: &Connection, ids: &[String]) -> Result<Vec<ListedPage>, Fault> {
+    let sql = format!("SELECT {COLUMNS} FROM pages WHERE _id = ?1");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut pages = Vec::with_capacity(ids.len());
+    for id in ids {
+        let mut rows = statement.query([id])?;
+        if let Some(row) = rows.next()? {
+            pages.push(read_page(row)?);
+        }
+    }
+    Ok(pages)
+}
+
+fn read_page(row: &Row<'_>) -> Result<ListedPage, Fault> {
+    let started_at: String = row.get(7)?;
+    let list: Option<String> = row.get(9)?;
+    let url: String = row.get(1)?;
+    Ok(ListedPage {
+        id: row.get(0)?,
+        parent: row.get(2)?,
+        final_url: row.get(3)?,
+        outcome: row.get(4)?,
+        mapping: row.get(5)?,
+        records: from_json(row, 6)?,
+        started_at_ms: parse_iso_time(&started_at)
+            .ok_or_else(|| Fault::InvalidEntry(format!("page {url} started at no time")))?,
+        rows: row.get::<_, Option<i64>>(8)?.unwrap_or(0).unsigned_abs(),
+        list: match list {
+            Some(_) => Some(from_json(row, 9)?),
+            None => None,
+        },
+        url,
+    })
+}
+
+/// The range of the keys of a dataset's records: a slash comes before a zero.
+fn keys_of(dataset: &str) -> (String, String) {
+    (format!("{dataset}/"), format!("{dataset}0"))
+}
+
+pub(super) fn listed_rows(
+    conn: &Connection,
+    list: &str,
+    dataset: &str,
+    began_ms: i64,
+) -> Result<ListedRows, Fault> {
+    let sql = "SELECT
+            count(*) FILTER (WHERE gone = 0 AND since < ?4),
+            count(*) FILTER (WHERE gone = 0 AND at < ?4),
+            count(*) FILTER (WHERE gone = 0 AND at >= ?4),
+            count(*) FILTER (WHERE gone = 1),
+            count(*) FILTER (WHERE gone = 1 AND at = ?4)
+        FROM listed_rows WHERE list = ?1 AND record >= ?2 AND record < ?3";
+    let (from, to) = keys_of(dataset);
+    let mut count = conn.prepare_cached(sql)?;
+    let counted = count.query_row(params![list, from, to, iso_time(began_ms)], |row| {
+        let number = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
+        Ok(ListedRows {
+            held: number(0)?,
+            unseen: number(1)?,
+            seen: number(2)?,
+            gone: number(3)?,
+            newly_gone: number(4)?,
+        })
+    });
+    Ok(counted?)
+}
+
+pub(super) fn mark_gone(
+    conn: &Connection,
+    list: &str,
+    dataset: &str,
+    began_ms: i64,
+    after: &str,
+) -> Result<MarkedGone, Fault> {
+    let began = iso_time(began_ms);
+    let (from, to) = keys_of(dataset);
+    let sql = "SELECT record FROM listed_rows
+        WHERE list = ?1 AND record > ?2 AND record < ?3 AND gone = 0 AND at < ?4
+        ORDER BY record LIMIT ?5";
+    let after = after.max(from.as_str());
+    let keys: Vec<String> = conn
+        .prepare_cached(sql)?
+        .query_map(params![list, after, to, began, STEP], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut marked = MarkedGone {
+        after: (keys.len() == STEP as usize).then(|| keys[keys.len() - 1].clone()),
+        ..MarkedGone::default()
+    };
+    for key in keys {
+        match records::lose_row(conn, &key, list, began_ms)? {
+            Lost::Nothing => {}
+            Lost::List => {
+                let sql = "DELETE FROM listed_rows WHERE list = ?1 AND record = ?2";
+                conn.prepare_cached(sql)?.execute([list, &key])?;
+            }
+            Lost::Row => {
+                let sql =
+                    "UPDATE listed_rows SET gone = 1, at = ?3 WHERE list = ?1 AND record = ?2";
+                conn.prepare_cached(sql)?.execute([list, &key, &began])?;
+                marked.gone.push(key);
+            }
+        }
+    }
+    Ok(marked)
+}

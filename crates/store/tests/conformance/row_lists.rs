@@ -1,0 +1,387 @@
+//! Lists that continue from page to page, and the rows that they no longer hold.
+
+use std::sync::Arc;
+
+use webfill_store::{
+    Doubt, JudgedRows, Lack, ListReading, ListState, ListedRow, Listing, Lists, PageOfList,
+    judge_rows,
+};
+
+use super::*;
+
+const FIRST: &str = "https://example.com/list";
+const SECOND: &str = "https://example.com/list?page=2";
+const OTHER: &str = "https://example.com/other";
+
+/// Readings are so far apart.
+const HOUR_MS: i64 = 60 * 60 * 1_000;
+
+fn rows(items: &[&str]) -> Listing {
+    let row = |(position, item): (usize, &&str)| ListedRow {
+        position: position as u64,
+        fields: object(json!({"item": item})),
+        links: Vec::new(),
+    };
+    Listing {
+        dataset: "things".parse().unwrap(),
+        key: vec!["item".to_owned()],
+        from_record: Vec::new(),
+        want: Vec::new(),
+        complete: true,
+        rows: items.iter().enumerate().map(row).collect(),
+    }
+}
+
+/// A page of a list, fetched in the given hour.
+fn list_page(url: &str, items: &[&str], next: &[&str], hour: i64) -> Page {
+    Page {
+        started_at_ms: NOON_MS + hour * HOUR_MS,
+        listings: vec![rows(items)],
+        list: Some(PageOfList {
+            next: next.iter().map(|url| (*url).to_owned()).collect(),
+            complete: vec!["things".to_owned()],
+            ..PageOfList::default()
+        }),
+        ..page_with(url, json!({}))
+    }
+}
+
+fn led_to_by(parent: &str, page: Page) -> Page {
+    Page {
+        parent: Some(parent.to_owned()),
+        ..page
+    }
+}
+
+/// A list of two pages.
+async fn read_twice(store: &dyn Store, first: &[&str], second: &[&str], hour: i64) {
+    let page = list_page(FIRST, first, &[SECOND], hour);
+    save(store, page, &[]).await.unwrap();
+    let page = led_to_by(FIRST, list_page(SECOND, second, &[], hour));
+    save(store, page, &[]).await.unwrap();
+}
+
+async fn lists(store: &Arc<dyn Store>) -> Vec<ListReading> {
+    let mut found = Vec::new();
+    let mut lists = Lists::of(store, &crawl_id());
+    while let Some(list) = lists.next().await.unwrap() {
+        found.push(list);
+    }
+    found.sort_by_key(|list| list.first.clone());
+    found
+}
+
+/// Judges all lists; the keys of the records that are gone by that.
+async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
+    let mut marked = Vec::new();
+    for list in lists(store).await {
+        for judged in judge_rows(&**store, &list, true).await.unwrap() {
+            marked.extend(judged.marked);
+        }
+    }
+    marked
+}
+
+async fn judged(store: &Arc<dyn Store>) -> JudgedRows {
+    let list = lists(store).await.remove(0);
+    judge_rows(&**store, &list, true).await.unwrap().remove(0)
+}
+
+async fn things(store: &dyn Store) -> Vec<Value> {
+    let mut rows = Vec::new();
+    let mut each = |row| {
+        rows.push(row);
+        Ok(())
+    };
+    let filter = ExportFilter {
+        dataset: Some("things".to_owned()),
+        ..ExportFilter::default()
+    };
+    store
+        .export(ExportKind::Records, &filter, &mut each)
+        .await
+        .unwrap();
+    rows.sort_by_key(|row| row["_id"].to_string());
+    rows
+}
+
+async fn ids(store: &dyn Store) -> Vec<String> {
+    let mut things = things(store).await;
+    things.retain(|row| row["row"]["gone"].is_null());
+    let id = |row: &Value| row["record_id"].as_str().unwrap().to_owned();
+    things.iter().map(id).collect()
+}
+
+pub(crate) async fn a_list_that_was_read_to_its_end_says_which_rows_are_gone(clients: &Clients) {
+    let (store, other) = (&clients.first.store, &clients.second.store);
+    read_twice(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
+    assert_eq!(marked(store).await, [""; 0]);
+    read_twice(&**store, &["a", "b", "c"], &["d"], 1).await;
+    let list = lists(store).await;
+    assert_eq!(list.len(), 1, "one list: {list:?}");
+    assert_eq!(list[0].state, ListState::Complete);
+    assert_eq!(
+        (list[0].pages_done, list[0].pages_known, list[0].rows),
+        (2, 2, 4)
+    );
+    let once = judged(other).await;
+    assert_eq!(once.marked, ["things/e"]);
+    assert_eq!((once.rows.gone, once.rows.newly_gone), (1, 1));
+    assert_eq!((once.rows.seen, once.rows.unseen), (4, 0));
+    assert_eq!(marked(store).await, [""; 0], "nothing is new");
+    let stored = things(&**store).await;
+    assert_eq!(stored.len(), 5);
+    let gone = json!({"at": "2026-01-01T13:00:00.000Z", "list": FIRST});
+    assert_eq!(stored[4]["row"]["gone"], gone);
+    assert_eq!(stored[4]["fields"], json!({"item": "e"}), "it stays");
+    assert_eq!(stored[3]["row"]["gone"], Value::Null);
+    assert_eq!(ids(&**store).await, ["a", "b", "c", "d"]);
+    // It comes back, on another page.
+    read_twice(&**store, &["e", "a", "b", "c"], &["d"], 2).await;
+    assert_eq!(marked(store).await, [""; 0]);
+    assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
+    // And goes again, with a page that the list has no more.
+    save(&**store, list_page(FIRST, &["a", "b", "c"], &[], 3), &[])
+        .await
+        .unwrap();
+    assert_eq!(marked(store).await, ["things/d", "things/e"]);
+}
+
+pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
+    let store = &clients.first.store;
+    read_twice(&**store, &["a", "b", "c"], &["d", "e"], 0).await;
+    let second = |hour| led_to_by(FIRST, list_page(SECOND, &["d"], &[], hour));
+    let lacks = |lack| {
+        let mut page = second(1);
+        page.list.as_mut().unwrap().lacks = Some(lack);
+        page
+    };
+    let failed = Page {
+        listings: Vec::new(),
+        list: None,
+        outcome: Outcome::HttpError,
+        ..second(1)
+    };
+    let of_other_mapping = Page {
+        mapping: Some("other".to_owned()),
+        list: None,
+        ..second(1)
+    };
+    save(
+        &**store,
+        list_page(FIRST, &["a", "b", "c"], &[SECOND], 1),
+        &[],
+    )
+    .await
+    .unwrap();
+    for (page, why) in [
+        (failed.clone(), "http_error"),
+        (of_other_mapping, "another_page"),
+        (lacks(Lack::Cut), "cut"),
+        (lacks(Lack::RowsWithoutKey), "rows_without_key"),
+        (lacks(Lack::Empty), "empty"),
+        (lacks(Lack::NotFollowed), "not_followed"),
+    ] {
+        save(&**store, page, &[]).await.unwrap();
+        let list = lists(store).await.remove(0);
+        assert_eq!(list.state, ListState::BrokenOff, "{why}");
+        assert_eq!((list.pages_done, list.pages_known), (1, 2), "{why}");
+        assert_eq!(
+            (list.breaches[0].url.as_str(), list.breaches[0].why.as_str()),
+            (SECOND, why)
+        );
+        assert_eq!(marked(store).await, [""; 0], "{why}");
+    }
+    // A page that was not fetched yet.
+    let third = "https://example.com/list?page=3";
+    save(
+        &**store,
+        led_to_by(FIRST, list_page(SECOND, &["d"], &[third], 1)),
+        &[],
+    )
+    .await
+    .unwrap();
+    let list = lists(store).await.remove(0);
+    assert_eq!(list.state, ListState::Open);
+    assert_eq!((list.pages_done, list.pages_known), (2, 3));
+    assert!(!list.is_end_known);
+    assert_eq!(marked(store).await, [""; 0]);
+    // Pages of two readings.
+    save(
+        &**store,
+        list_page(FIRST, &["a", "b", "c"], &[SECOND], 3),
+        &[],
+    )
+    .await
+    .unwrap();
+    save(
+        &**store,
+        Page {
+            delivery: webfill_wire::Delivery::new(1, 1),
+            ..second(2)
+        },
+        &[],
+    )
+    .await
+    .unwrap();
+    let list = lists(store).await.remove(0);
+    assert_eq!(list.state, ListState::Complete);
+    assert_eq!(list.doubt, Some(Doubt::ReadPiecemeal));
+    assert_eq!(judged(store).await.doubt, Some(Doubt::ReadPiecemeal));
+    assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
+    // The first page itself.
+    save(
+        &**store,
+        Page {
+            url: FIRST.to_owned(),
+            parent: None,
+            started_at_ms: NOON_MS + 4 * HOUR_MS,
+            ..failed
+        },
+        &[],
+    )
+    .await
+    .unwrap();
+    assert_eq!(marked(store).await, [""; 0]);
+}
+
+pub(crate) async fn a_list_that_does_not_begin_at_its_first_page_says_nothing(clients: &Clients) {
+    let store = &clients.first.store;
+    for hour in [0, 1] {
+        let items: &[&str] = if hour == 0 {
+            &["a", "b", "c"]
+        } else {
+            &["a", "b"]
+        };
+        let mut further = list_page(SECOND, items, &[], hour);
+        further.list.as_mut().unwrap().is_further = true;
+        save(&**store, further, &[]).await.unwrap();
+        // The page that has led here is not stored.
+        let orphan = led_to_by("https://example.com/", list_page(OTHER, items, &[], hour));
+        save(&**store, orphan, &[]).await.unwrap();
+    }
+    let why: Vec<_> = lists(store).await;
+    let why: Vec<&str> = why
+        .iter()
+        .map(|list| list.breaches[0].why.as_str())
+        .collect();
+    assert_eq!(why, ["not_the_first_page", "beginning_unknown"]);
+    assert_eq!(marked(store).await, [""; 0]);
+}
+
+pub(crate) async fn a_row_that_another_list_holds_is_not_gone(clients: &Clients) {
+    let store = &clients.first.store;
+    let both = async |first: &[&str], other: &[&str], hour| {
+        save(&**store, list_page(FIRST, first, &[], hour), &[])
+            .await
+            .unwrap();
+        save(&**store, list_page(OTHER, other, &[], hour), &[])
+            .await
+            .unwrap();
+    };
+    both(&["a", "b", "c"], &["c", "d", "e"], 0).await;
+    assert_eq!(marked(store).await, [""; 0]);
+    // The other list is not read this time.
+    save(&**store, list_page(FIRST, &["a", "b"], &[], 1), &[])
+        .await
+        .unwrap();
+    assert_eq!(marked(store).await, [""; 0]);
+    both(&["a", "b"], &["d", "e"], 2).await;
+    assert_eq!(marked(store).await, ["things/c"]);
+    // Moved from one list to the other.
+    both(&["a", "b", "d"], &["e"], 3).await;
+    assert_eq!(marked(store).await, [""; 0]);
+    assert_eq!(ids(&**store).await, ["a", "b", "d", "e"]);
+}
+
+pub(crate) async fn what_another_crawl_has_seen_since_is_not_gone(clients: &Clients) {
+    let (store, other) = (&clients.first.store, &clients.second.store);
+    read_twice(&**store, &["a", "b", "c"], &["d"], 0).await;
+    let of_other = Page {
+        crawl_id: "c2".to_owned(),
+        ..list_page(FIRST, &["a", "b", "c", "d"], &[], 2)
+    };
+    save(&**other, of_other, &[]).await.unwrap();
+    read_twice(&**store, &["a", "b", "c"], &[], 1).await;
+    assert_eq!(marked(store).await, [""; 0]);
+    assert_eq!(ids(&**store).await, ["a", "b", "c", "d"]);
+}
+
+pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
+    let store = &clients.first.store;
+    read_twice(&**store, &["a", "b", "c"], &["d"], 0).await;
+    for (hour, first, doubt) in [
+        (1, &[][..], Some(Doubt::Empty)),
+        (2, &["x", "y", "z", "a"][..], Some(Doubt::MostAreMissing)),
+        (3, &["a", "b", "x", "y", "z"][..], None),
+    ] {
+        save(&**store, list_page(FIRST, first, &[], hour), &[])
+            .await
+            .unwrap();
+        let judged = judged(store).await;
+        assert_eq!(judged.doubt, doubt, "{hour}");
+        let gone: &[&str] = match doubt {
+            Some(_) => &[],
+            None => &["things/c", "things/d"],
+        };
+        assert_eq!(judged.marked, gone, "{hour}");
+    }
+}
+
+pub(crate) async fn a_list_begins_before_its_redirects(clients: &Clients) {
+    let store = &clients.first.store;
+    let old = "https://example.com/list?p=2";
+    save(&**store, list_page(FIRST, &["a"], &[old], 0), &[])
+        .await
+        .unwrap();
+    let redirect = Page {
+        final_url: Some(SECOND.to_owned()),
+        outcome: Outcome::Redirected,
+        mapping: None,
+        ..led_to_by(FIRST, page(old))
+    };
+    save(&**store, redirect, &[]).await.unwrap();
+    save(
+        &**store,
+        led_to_by(old, list_page(SECOND, &["b"], &[], 0)),
+        &[],
+    )
+    .await
+    .unwrap();
+    let list = lists(store).await;
+    assert_eq!(list.len(), 1);
+    assert_eq!(list[0].state, ListState::Complete);
+    assert_eq!((list[0].pages_done, list[0].pages_known), (2, 2));
+}
+
+pub(crate) async fn rows_without_a_key_break_a_list_off(clients: &Clients) {
+    let store = &clients.first.store;
+    let mut of_record = list_page(FIRST, &["a"], &[], 0);
+    of_record.listings[0].key.push("city".to_owned());
+    of_record.listings[0].from_record = vec![("city".to_owned(), "city".to_owned())];
+    put(&**store, vec![record("ada", json!({"city": null}))]).await;
+    save(&**store, of_record, &["ada"]).await.unwrap();
+    let list = lists(store).await.remove(0);
+    assert_eq!(list.state, ListState::BrokenOff);
+    assert_eq!(list.breaches[0].why, "rows_without_key");
+    assert_eq!(list.records, [key("ada")]);
+}
+
+pub(crate) async fn many_rows_go_at_once(clients: &Clients) {
+    let store = &clients.first.store;
+    let items: Vec<String> = (0..3_000).map(|item| format!("{item:05}")).collect();
+    let all: Vec<&str> = items.iter().map(String::as_str).collect();
+    save(&**store, list_page(FIRST, &all, &[], 0), &[])
+        .await
+        .unwrap();
+    save(&**store, list_page(FIRST, &all[..1_700], &[], 1), &[])
+        .await
+        .unwrap();
+    let (first, second) = tokio::join!(judged(store), judged(&clients.second.store));
+    let mut gone: Vec<String> = [first.marked, second.marked].concat();
+    gone.sort();
+    gone.dedup();
+    assert_eq!(gone.len(), 1_300);
+    assert_eq!(ids(&**store).await.len(), 1_700);
+    assert_eq!(judged(store).await.rows.newly_gone, 1_300);
+}
