@@ -53,6 +53,7 @@ mod retention;
 mod retry_table;
 pub mod revisit;
 mod rights;
+pub mod row_lists;
 mod run;
 pub mod run_changes;
 pub mod scope;

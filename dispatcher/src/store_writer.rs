@@ -8,6 +8,7 @@
 //! pages, changed crawls and states of sites are queued once more.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use crate::config::DispatcherSetup;
 use crate::frontier::{Backfill, TaskId};
 use crate::health::Health;
 use crate::retention::Retention;
+use crate::row_lists::ListJudge;
 use crate::thread_end::ends_well;
 
 /// A write to the store.
@@ -102,6 +104,8 @@ pub struct StoreWriter {
     queue: mpsc::UnboundedSender<Queued>,
     states: LatestStates,
     store: Arc<dyn Store>,
+    /// Whether lists of some mapping say which of their rows are gone.
+    says_gone: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
@@ -120,12 +124,14 @@ impl StoreWriter {
         let opened = webfill_store::open(&setup.store, setup.cache.as_ref());
         let backends = runtime.block_on(opened).map_err(store_fault)?;
         let rules = Arc::clone(&setup.mapping_rules);
+        let says_gone = Arc::new(AtomicBool::new(rules.says_gone()));
         backends.store.set_mapping_rules(rules);
         let retention = Retention::new(setup.retention.clone());
         let (queue, queued) = mpsc::unbounded_channel();
         let states = LatestStates::default();
         let taken = Arc::clone(&states);
         let store = Arc::clone(&backends.store);
+        let judges = Arc::clone(&says_gone);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || {
@@ -133,6 +139,8 @@ impl StoreWriter {
                     queued,
                     states: taken,
                     retention,
+                    lists: ListJudge::default(),
+                    judges_lists: judges,
                     look_at: Instant::now() + LOOK_EVERY,
                 };
                 runtime.spawn(
@@ -148,12 +156,14 @@ impl StoreWriter {
             queue,
             states,
             store,
+            says_gone,
             thread,
         })
     }
 
     /// What mappings say of records from now on.
     pub fn set_mapping_rules(&self, rules: Arc<dyn MappingRules>) {
+        self.says_gone.store(rules.says_gone(), Ordering::Relaxed);
         self.store.set_mapping_rules(rules);
     }
 
@@ -208,7 +218,7 @@ async fn write_all(
     (health, known): (Health, Backends),
     on_written: impl Fn(WriteResult),
 ) {
-    while let Some(entry) = queue.next(&*store, &health).await {
+    while let Some(entry) = queue.next(&store, &health).await {
         loop {
             let began = Instant::now();
             let answer = write(&store, &entry).await;
@@ -218,7 +228,7 @@ async fn write_all(
             queue.look_at = Instant::now() + LOOK_EVERY;
             match answer {
                 Ok(Some(written)) => on_written(written),
-                Ok(None) => {}
+                Ok(None) => queue.note_written(&entry),
                 Err(error) if error.is_retry() => {
                     tokio::time::sleep(RETRY).await;
                     continue;
@@ -276,23 +286,30 @@ struct Queue {
     queued: mpsc::UnboundedReceiver<Queued>,
     states: LatestStates,
     retention: Retention,
+    lists: ListJudge,
+    judges_lists: Arc<AtomicBool>,
     /// When the store is asked for a sign of life, if nothing is written before.
     look_at: Instant,
 }
 
 impl Queue {
-    /// The next write; `None` at the end. Drops what is too old while it waits, and looks whether the store
-    /// is there.
-    async fn next(&mut self, store: &dyn Store, health: &Health) -> Option<StoreWrite> {
+    /// The next write; `None` at the end. Drops what is too old while it waits, judges lists of finished crawls, and
+    /// looks whether the store is there.
+    async fn next(&mut self, store: &Arc<dyn Store>, health: &Health) -> Option<StoreWrite> {
         loop {
+            // A list is judged as a whole, and not given up for a write that comes meanwhile.
+            if self.lists.has_work() && self.queued.is_empty() && !self.queued.is_closed() {
+                self.judge_list(store).await;
+                continue;
+            }
             let queued = tokio::select! {
                 queued = self.queued.recv() => queued?,
                 () = self.retention.due() => {
-                    self.retention.step(store).await;
+                    self.retention.step(&**store).await;
                     continue;
                 }
                 () = tokio::time::sleep_until(self.look_at) => {
-                    self.look(store, health).await;
+                    self.look(&**store, health).await;
                     continue;
                 }
             };
@@ -304,6 +321,21 @@ impl Queue {
 }
 
 impl Queue {
+    fn note_written(&mut self, entry: &StoreWrite) {
+        if let StoreWrite::Crawl(crawl) = entry
+            && self.judges_lists.load(Ordering::Relaxed)
+        {
+            self.lists.note(crawl);
+        }
+    }
+
+    async fn judge_list(&mut self, store: &Arc<dyn Store>) {
+        if let Err(error) = self.lists.step(store).await {
+            tracing::warn!(event = "lists_not_judged", %error, "the lists of a crawl are not judged");
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
     /// Reads what is not there, which takes one look at an index.
     async fn look(&mut self, store: &dyn Store, health: &Health) {
         let nobody = CrawlId {

@@ -310,6 +310,47 @@ fn mapping_check_warns_of_rows_without_a_key_of_their_own_and_of_rules_that_find
     );
 }
 
+#[test]
+fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
+    let work = Workplace::new();
+    let rule = |complete: bool| {
+        json!({
+            "dataset": "ratings",
+            "select": [{"type": "css", "parameters": {"selector": "li"}}],
+            "fields": [{"name": "item", "processors": [{"type": "css", "parameters": {"selector": "b"}}]}],
+            "key": ["item"],
+            "complete": complete,
+        })
+    };
+    let write = |name: &str, pattern: &str, complete: bool| {
+        let mapping = json!({
+            "name": name,
+            "url_patterns": [{"type": "glob", "pattern": pattern}],
+            "rows": rule(complete),
+            "url_parsers": [{"processors": [{"type": "css", "parameters": {"selector": "a::attr(href)"}}]}],
+        });
+        work.write_json(&format!("mine/{name}.json"), &mapping);
+    };
+    write("all", "https://ratings.example/users/7", true);
+    let page = "<ul><li><b>x</b></ul><a href=\"?page=2\">next</a>";
+    work.write("mine/golden/all/a.html", page);
+    let case = json!({"url": "https://ratings.example/users/7"});
+    work.write_json("mine/golden/all/a.json", &case);
+    let folder = work.path("mine").display().to_string();
+    let check = || mapping(&["check", &folder]).expect(0).stdout;
+    let told = check();
+    let warning = "no link of the golden cases leads to a page that this mapping reads";
+    assert!(told.contains(warning), "{told}");
+    write("further", "https://ratings.example/users/7?page=*", false);
+    let told = check();
+    let warning = "mapping further: rows of ratings: another rule for this dataset has `complete`";
+    assert!(told.contains(warning), "{told}");
+    write("all", "https://ratings.example/users/7*", true);
+    std::fs::remove_file(work.path("mine/further.json")).unwrap();
+    let told = check();
+    assert!(told.contains("all good"), "{told}");
+}
+
 /// A block of the how-to, by how it begins.
 fn shown(beginning: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/listings.md");

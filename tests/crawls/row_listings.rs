@@ -1,5 +1,6 @@
 //! Rows of lists that a crawl has read to their end, or not; their keys, and the names of their fields.
 
+mod gone;
 mod keys;
 
 use serde_json::{Value, json};

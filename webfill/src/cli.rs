@@ -26,6 +26,7 @@ use crate::desk::DeskOptions;
 use crate::extract::ExtractOptions;
 use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
+use crate::lists::ListsOptions;
 use crate::manual::ManualOptions;
 use crate::seeds::ListSeparator;
 use crate::settings::limits::check_contact;
@@ -117,6 +118,8 @@ pub enum Command {
     Health(HealthOptions),
     /// List changes on pages
     Changes(ChangesOptions),
+    /// Show how far lists of rows were read, and which of their rows are gone
+    Lists(ListsOptions),
     /// Export pages, records or changes as JSON lines, CSV or Parquet
     Export(ExportOptions),
     /// Run mappings again on the kept pages of a crawl, without fetching

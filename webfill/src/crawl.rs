@@ -278,12 +278,16 @@ impl Crawl {
             End::Interrupted => None,
             _ => findings::count(
                 &watch.runtime,
-                &*watch.store,
+                &watch.store,
                 &watch.id,
-                self.fields,
-                self.spec
-                    .changes
-                    .then(|| self.spec.run_began_ms.unwrap_or_default()),
+                findings::Wanted {
+                    fields: self.fields,
+                    changed_since_ms: self
+                        .spec
+                        .changes
+                        .then(|| self.spec.run_began_ms.unwrap_or_default()),
+                    lists: self.rows.say_gone(),
+                },
             ),
         };
         let summary = Summary {

@@ -46,6 +46,8 @@ pub struct Wanted {
     pub sources: bool,
     /// With the id of the record for which the page of a row was fetched, and these of its fields.
     pub parent: Option<Vec<String>>,
+    /// With rows that are gone, and since when.
+    pub gone: bool,
     /// What stands between the entries of a list in a cell; lists are JSON without it.
     pub list_separator: Option<ListSeparator>,
     pub filter: ExportFilter,
@@ -65,6 +67,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         },
         sources: options.sources,
         parent: options.with_parent.clone(),
+        gone: options.with_gone,
         list_separator: options.list_separator,
         filter: ExportFilter {
             app_id: options.app,
@@ -92,10 +95,11 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
                 changes::export(&*store, since, &wanted.filter, options.follow, out).await
             }
             None => {
-                let rows = export(&*store, &wanted, out).await?;
-                if rows == 0 {
+                let Exported { rows, left_out } = export(&*store, &wanted, out).await?;
+                if rows == 0 && left_out == 0 {
                     tell_of_nothing(&wanted, &uri);
                 }
+                tell_of_gone(left_out);
                 Ok(())
             }
         }
@@ -108,6 +112,16 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
         }
         Err(error) => Err(Fault::error(error)),
     }
+}
+
+/// What is left out is said.
+fn tell_of_gone(left_out: u64) {
+    let records = match left_out {
+        0 => return,
+        1 => "1 row that is gone from its list is",
+        _ => &format!("{left_out} rows that are gone from their lists are"),
+    };
+    webfill_service::say!("webfill: {records} left out; --with-gone exports what is gone");
 }
 
 /// A mistyped name would look like an empty dataset or crawl.
@@ -146,6 +160,8 @@ fn check(options: &ExportOptions) -> Result<(), Fault> {
         "--sources is for records: pages and changes have their URL already"
     } else if options.with_parent.is_some() && !is_of_records {
         "--with-parent is for records: only rows of pages have a parent"
+    } else if options.with_gone && !is_of_records {
+        "--with-gone is for records: only rows of pages are gone"
     } else if options.sources && options.format == ExportFormat::Jsonl {
         "--sources is for --format csv and parquet: JSON lines have the sources already"
     } else if options.format == ExportFormat::Parquet
@@ -190,12 +206,20 @@ fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
     Ok(Some(since))
 }
 
-/// Writes what is wanted to `out`; returns the number of rows.
+/// How much an export has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Exported {
+    pub rows: u64,
+    /// Rows of pages that are gone.
+    pub left_out: u64,
+}
+
+/// Writes what is wanted to `out`.
 pub async fn export(
     store: &dyn Store,
     wanted: &Wanted,
     out: impl Write + Send,
-) -> Result<u64, ExportError> {
+) -> Result<Exported, ExportError> {
     match wanted.format {
         ExportFormat::Jsonl => export_json_lines(store, wanted, out).await,
         ExportFormat::Csv => {
@@ -220,7 +244,7 @@ async fn export_json_lines(
     store: &dyn Store,
     wanted: &Wanted,
     out: impl Write + Send,
-) -> Result<u64, ExportError> {
+) -> Result<Exported, ExportError> {
     let mut out = BufWriter::new(out);
     let mut write = |mut row: Value| {
         keep_wanted_of_parent(&mut row, wanted);
@@ -244,7 +268,7 @@ async fn columns_of(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Column>, E
         ExportWhat::Records => {
             let fields = rows::fields(store, wanted).await?;
             let parent = rows::fields_of_parent(store, wanted).await?;
-            columns::of_records(&fields, wanted.sources, parent.as_deref())
+            columns::of_records(&fields, wanted.sources, wanted.gone, parent.as_deref())
         }
         what => columns::fixed(what),
     })

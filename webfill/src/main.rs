@@ -20,6 +20,7 @@ mod fleet;
 mod health;
 mod keys;
 mod keys_command;
+mod lists;
 mod manual;
 mod mapping_command;
 mod progress;
@@ -83,6 +84,7 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Dump(options) => demand::dump(options),
         Command::Health(options) => health::run(options),
         Command::Changes(options) => changes::run(options),
+        Command::Lists(options) => lists::run(options),
         Command::Export(options) => export::run(options),
         Command::Extract(options) => extract::run(options),
         Command::Backup(options) => backup::run(options),

@@ -2,6 +2,7 @@
 
 mod failures;
 mod findings;
+mod lists;
 mod repeating;
 mod scripts;
 mod seeds;
@@ -19,6 +20,7 @@ use crate::shell;
 
 pub use failures::{Failure, Failures};
 pub use findings::{FieldsByMapping, Findings};
+pub use lists::ListCounts;
 pub use repeating::Repeating;
 pub use scripts::Scripts;
 pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};

@@ -37,6 +37,9 @@ pub struct ExportOptions {
     /// `parent_fields`; `row` has the parent's key always.
     #[arg(long, value_name = "FIELDS", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     pub with_parent: Option<Vec<String>>,
+    /// Include rows that are gone from their lists, with the column `gone_at`
+    #[arg(long)]
+    pub with_gone: bool,
     /// Separator of list values in a CSV cell, such as `;` [default: lists are JSON]
     ///
     /// `webfill crawl --list-separator` reads the lists back. A separator within a value gets a backslash; a list that

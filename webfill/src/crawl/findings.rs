@@ -1,32 +1,42 @@
 //! Counts what a crawl has found, when it has ended.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use webfill_dispatcher::run_changes;
+use webfill_dispatcher::{row_lists, run_changes};
 use webfill_health::MappingHealth;
 use webfill_mapping::MappingSet;
 use webfill_service::signals::{self, Asked};
-use webfill_store::{CrawlId, FieldCounts, Store, StoreError};
+use webfill_store::{CrawlId, FieldCounts, Lists, Store, StoreError, judge_rows};
 
 use crate::health;
-use crate::summary::{FieldsByMapping, Findings};
+use crate::summary::{FieldsByMapping, Findings, ListCounts};
 
 /// How often somebody who will not wait is listened to.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Reads the crawl's pages in the store, and the changes of pages since a time, if they were looked for. `None` if the store fails, which its log tells, or if
-/// somebody asks for a stop meanwhile.
+/// What is counted of a crawl.
+pub struct Wanted {
+    /// The fields that mappings extract.
+    pub fields: FieldsByMapping,
+    /// Changes of pages since then, if they were looked for.
+    pub changed_since_ms: Option<i64>,
+    /// Lists of rows say which of them are gone: these are marked.
+    pub lists: bool,
+}
+
+/// Reads the crawl's pages in the store. `None` if the store fails, which its log tells, or if somebody asks for a stop
+/// meanwhile.
 pub fn count(
     runtime: &Runtime,
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     crawl: &CrawlId,
-    fields: FieldsByMapping,
-    changed_since_ms: Option<i64>,
+    wanted: Wanted,
 ) -> Option<Findings> {
     let counted = runtime.block_on(async {
-        let mut counting = std::pin::pin!(read(store, crawl, changed_since_ms));
+        let mut counting = std::pin::pin!(read(store, crawl, &wanted));
         loop {
             match tokio::time::timeout(LOOK_EVERY, &mut counting).await {
                 Ok(counted) => return Some(counted),
@@ -36,7 +46,10 @@ pub fn count(
         }
     });
     match counted? {
-        Ok(findings) => Some(Findings { fields, ..findings }),
+        Ok(findings) => Some(Findings {
+            fields: wanted.fields,
+            ..findings
+        }),
         Err(error) => {
             tracing::warn!(%error, "what the crawl has found could not be counted");
             None
@@ -45,9 +58,9 @@ pub fn count(
 }
 
 async fn read(
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     crawl: &CrawlId,
-    changed_since_ms: Option<i64>,
+    wanted: &Wanted,
 ) -> Result<Findings, StoreError> {
     let counts = store.field_counts(crawl).await?;
     let before = match store.crawl_before(crawl).await? {
@@ -57,7 +70,7 @@ async fn read(
         }
         None => None,
     };
-    let health = health_of(store, &counts).await?;
+    let health = health_of(&**store, &counts).await?;
     let alarms = health.iter().filter_map(MappingHealth::alarm);
     let warnings = health
         .iter()
@@ -67,12 +80,27 @@ async fn read(
         before,
         alarms: alarms.cloned().collect(),
         warnings: warnings.cloned().collect(),
-        of_run: match changed_since_ms {
-            Some(since_ms) => Some(run_changes::found(store, crawl, since_ms).await?),
+        of_run: match wanted.changed_since_ms {
+            Some(since_ms) => Some(run_changes::found(&**store, crawl, since_ms).await?),
             None => None,
+        },
+        lists: match wanted.lists {
+            true => Some(judge_lists(store, crawl).await?),
+            false => None,
         },
         ..Findings::default()
     })
+}
+
+async fn judge_lists(store: &Arc<dyn Store>, crawl: &CrawlId) -> Result<ListCounts, StoreError> {
+    let mut counts = ListCounts::default();
+    let mut lists = Lists::of(store, crawl);
+    while let Some(list) = lists.next().await? {
+        let rows = judge_rows(&**store, &list, true).await?;
+        row_lists::tell(&list, &rows);
+        counts.add(&list, &rows);
+    }
+    Ok(counts)
 }
 
 /// The health of the mappings that have read pages of the crawl.

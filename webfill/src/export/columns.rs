@@ -36,6 +36,8 @@ pub enum Of {
     ParentId,
     /// A field of it.
     ParentField(String),
+    /// Since when a row of a page is gone.
+    GoneAt,
 }
 
 /// Of which kind values are.
@@ -122,6 +124,9 @@ pub const FIELDS: &str = "fields.";
 /// How columns of a row's parent begin.
 pub const PARENT: &str = "parent.";
 
+/// The column that says since when a row is gone.
+const GONE_AT: &str = "gone_at";
+
 /// A field that records have or miss.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
@@ -155,7 +160,12 @@ fn member((name, kind): &(&'static str, Kind)) -> Column {
 }
 
 /// The columns of records. A field with the name of another column gets a prefix.
-pub fn of_records(fields: &[Field], with_sources: bool, parent: Option<&[Field]>) -> Vec<Column> {
+pub fn of_records(
+    fields: &[Field],
+    with_sources: bool,
+    with_gone: bool,
+    parent: Option<&[Field]>,
+) -> Vec<Column> {
     let column = |name: &str, of, kind| Column {
         name: name.to_owned(),
         of,
@@ -168,7 +178,13 @@ pub fn of_records(fields: &[Field], with_sources: bool, parent: Option<&[Field]>
         let is_behind = BEHIND_FIELDS.iter().any(|(behind, _)| *behind == name);
         let is_of_sources = with_sources && (name == "urls" || name.starts_with(SOURCE));
         let is_of_parent = parent.is_some() && (name == "parent" || name.starts_with(PARENT));
-        name == "id" || is_behind || is_of_sources || is_of_parent || name.starts_with(FIELDS)
+        let is_of_gone = with_gone && name == GONE_AT;
+        name == "id"
+            || is_behind
+            || is_of_sources
+            || is_of_parent
+            || is_of_gone
+            || name.starts_with(FIELDS)
     };
     for field in fields {
         let name = match is_taken(&field.name) {
@@ -189,6 +205,9 @@ pub fn of_records(fields: &[Field], with_sources: bool, parent: Option<&[Field]>
             let of = Of::ParentField(name.clone());
             columns.push(column(&format!("{PARENT}{name}"), of, kind.unwrap_or(Text)));
         }
+    }
+    if with_gone {
+        columns.push(column(GONE_AT, Of::GoneAt, Time));
     }
     if with_sources {
         columns.push(column("urls", Of::Urls, Texts));
@@ -215,6 +234,7 @@ impl Column {
                 None => Value::Null,
             },
             Of::ParentField(name) => row["parent_fields"][name].clone(),
+            Of::GoneAt => row["row"]["gone"]["at"].clone(),
         }
     }
 }
@@ -346,7 +366,7 @@ mod tests {
                 decimals: None,
             })
             .into();
-        let columns = of_records(&fields, true, Some(&fields));
+        let columns = of_records(&fields, true, false, Some(&fields));
         let names: std::collections::HashSet<&str> =
             columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names.len(), columns.len());

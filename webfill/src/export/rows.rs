@@ -6,26 +6,41 @@ use std::io;
 use serde_json::Value;
 use webfill_store::{ChangeFilter, ExportError, ExportKind, Store};
 
-use super::Wanted;
 use super::columns::Field;
 use super::numbers::Values;
+use super::{Exported, Wanted};
 use crate::cli::ExportWhat;
 
 /// Changes that are read at once.
 const AT_ONCE: u32 = 500;
 
-/// Passes every row to `each`; returns their number.
+/// Passes every row to `each`.
 pub async fn each(
     store: &dyn Store,
     wanted: &Wanted,
     each: &mut (dyn FnMut(Value) -> io::Result<()> + Send),
-) -> Result<u64, ExportError> {
+) -> Result<Exported, ExportError> {
     let kind = match wanted.what {
         ExportWhat::Pages => ExportKind::Pages,
         ExportWhat::Records => ExportKind::Records,
-        ExportWhat::Changes => return each_change(store, wanted, each).await,
+        ExportWhat::Changes => {
+            let rows = each_change(store, wanted, each).await?;
+            return Ok(Exported { rows, left_out: 0 });
+        }
     };
-    store.export(kind, &wanted.filter, each).await
+    let mut left_out = 0;
+    let mut each_there = |row: Value| match wanted.gone || row["row"]["gone"].is_null() {
+        true => each(row),
+        false => {
+            left_out += 1;
+            Ok(())
+        }
+    };
+    let rows = store.export(kind, &wanted.filter, &mut each_there).await?;
+    Ok(Exported {
+        rows: rows - left_out,
+        left_out,
+    })
 }
 
 async fn each_change(

@@ -32,6 +32,7 @@ fn wanted(what: ExportWhat, format: ExportFormat) -> Wanted {
         cells: Cells::Plain,
         sources: false,
         parent: None,
+        gone: false,
         list_separator: None,
         filter: ExportFilter::default(),
     }

@@ -15,6 +15,11 @@ impl RowPages {
         RowPages { mappings, has_any }
     }
 
+    /// Whether lists say which of their rows are gone.
+    pub fn say_gone(&self) -> bool {
+        self.mappings.says_gone()
+    }
+
     /// Whether rows are listed on the page of one of these URLs.
     pub fn are_among(&self, urls: &[String]) -> bool {
         self.has_any && urls.iter().any(|url| self.lists_rows(url))

@@ -15,7 +15,7 @@ what commands print and how they exit.
 ";
 
 /// Where more is said of a command.
-const GUIDES: [(&str, &str); 27] = [
+const GUIDES: [(&str, &str); 28] = [
     ("webfill audit", "security.md#the-audit-log"),
     ("webfill backup", "operating.md"),
     ("webfill changes", "changes.md"),
@@ -26,6 +26,7 @@ const GUIDES: [(&str, &str); 27] = [
     ("webfill extract", "extract.md"),
     ("webfill feed", "demand.md"),
     ("webfill health", "health.md"),
+    ("webfill lists", "listings.md#how-far-each-list-was-read"),
     ("webfill info", "demand.md#watching-and-steering"),
     ("webfill keys", "security.md"),
     ("webfill mapping check", "reference.md#webfill-mapping-test"),

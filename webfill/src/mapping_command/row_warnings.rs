@@ -1,12 +1,12 @@
 //! What `webfill mapping check` says of rows: lists beside each other that should be rows, and, by the pages of golden
-//! cases, rows without a key of their own, and rules that find nothing.
+//! cases, rows without a key of their own, rules that find nothing, and lists that say which rows are gone and cannot.
 
 mod side_by_side;
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
-use webfill_mapping::{Engine, Listing, MappingIndex, ParallelLists};
+use webfill_mapping::{Engine, Extraction, Listing, MappingIndex, ParallelLists};
 
 use super::page::Page;
 use super::save::wants;
@@ -21,6 +21,11 @@ pub struct Warning {
 pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning> {
     let set = engine.set();
     let mut warnings = Vec::new();
+    let complete: HashSet<&str> = set
+        .indexes()
+        .flat_map(|index| set.complete_rows(index))
+        .filter_map(|(dataset, complete)| complete.then_some(dataset))
+        .collect();
     for index in set.indexes() {
         let mut own = pages.iter().filter(|(mapping, _)| *mapping == index);
         let own: Vec<&Page> = own.by_ref().map(|(_, page)| page).collect();
@@ -45,6 +50,18 @@ pub fn warnings(engine: &Engine, pages: &[(MappingIndex, Page)]) -> Vec<Warning>
             warnings.push(of_lengths(name, &fields));
         }
         of_rules(name, engine, index, &own, &mut warnings);
+        let mut lacking: Vec<&str> = set
+            .complete_rows(index)
+            .filter_map(|(dataset, is_so)| {
+                (!is_so && complete.contains(dataset)).then_some(dataset)
+            })
+            .collect();
+        lacking.dedup();
+        warnings.extend(
+            lacking
+                .into_iter()
+                .map(|dataset| not_complete(name, dataset)),
+        );
     }
     warnings
 }
@@ -83,6 +100,55 @@ fn of_lengths(mapping: &str, fields: &[String]) -> Warning {
     }
 }
 
+fn not_complete(mapping: &str, dataset: &str) -> Warning {
+    let text = format!(
+        "mapping {mapping}: rows of {dataset}: another rule for this dataset has `complete`, and this one has not: rows \
+         that only this one still finds may be marked as gone"
+    );
+    Warning {
+        text,
+        rewrite: None,
+    }
+}
+
+/// How lists continue that say which of their rows are gone, over all pages.
+#[derive(Default)]
+struct Continuing {
+    /// Pages with links, and those with links that the mapping itself reads.
+    with_links: usize,
+    with_next: usize,
+    without_count: usize,
+}
+
+impl Continuing {
+    fn add(&mut self, extraction: &Extraction) {
+        let Some(continuation) = &extraction.continuation else {
+            return;
+        };
+        self.with_links += usize::from(!extraction.links.is_empty());
+        self.with_next += usize::from(!continuation.next.is_empty());
+        self.without_count += usize::from(continuation.lacks_count);
+    }
+
+    fn texts(&self, mapping: &str) -> Vec<String> {
+        let mut texts = Vec::new();
+        if self.with_links > 0 && self.with_next == 0 {
+            texts.push(format!(
+                "mapping {mapping}: rows are `complete`, but no link of the golden cases leads to a page that this \
+                 mapping reads: if the list continues there, each of its pages passes for a list of its own"
+            ));
+        }
+        if self.without_count > 0 {
+            texts.push(format!(
+                "mapping {mapping}: rows are `complete`, but `pagination` finds no count on {} of the golden cases: \
+                 such a list is never complete",
+                self.without_count
+            ));
+        }
+        texts
+    }
+}
+
 /// What the rows of one rule lack, over all pages.
 #[derive(Default)]
 struct Lacks {
@@ -106,17 +172,28 @@ fn of_rules(
     if rules == 0 || pages.is_empty() {
         return;
     }
+    let is_complete = engine
+        .set()
+        .complete_rows(index)
+        .any(|(_, complete)| complete);
+    let mut continuing = Continuing::default();
     let mut lacks: Vec<Lacks> = Vec::new();
     lacks.resize_with(rules, Lacks::default);
     for page in pages {
         let Ok(extraction) = page.extract(engine, index, wants()) else {
             return;
         };
+        continuing.add(&extraction);
         for (lacks, listing) in lacks.iter_mut().zip(&extraction.listings) {
             lacks.add(listing);
         }
     }
+    let of_lists = match is_complete {
+        true => continuing.texts(mapping),
+        false => Vec::new(),
+    };
     let texts = lacks.iter().flat_map(|lacks| lacks.texts(mapping));
+    let texts = texts.chain(of_lists);
     warnings.extend(texts.map(|text| Warning {
         text,
         rewrite: None,

@@ -9,6 +9,7 @@ use webfill_dispatcher::run_changes::RunFound;
 use webfill_health::{Alarm, Warning};
 use webfill_store::{FieldCounts, MappingCounts};
 
+use super::lists::ListCounts;
 use super::printable;
 
 /// The names of the fields that each mapping extracts, by the mapping's name.
@@ -32,6 +33,8 @@ pub struct Findings {
     pub warnings: Vec<Warning>,
     /// Pages that have changed, and new documents, if changes were looked for.
     pub of_run: Option<RunFound>,
+    /// Of lists of rows, if some say which of their rows are gone.
+    pub lists: Option<ListCounts>,
 }
 
 /// Why pages have not filled records, for people.
@@ -135,6 +138,7 @@ impl Findings {
             "warnings": self.warnings,
             "changes": self.of_run.as_ref().map(|found| &found.changes),
             "documents": self.of_run.as_ref().map(|found| found.documents),
+            "lists": self.lists.as_ref().map(ListCounts::json),
             "before": self.before.as_ref().map(|(crawl, _)| crawl),
         })
     }
@@ -192,6 +196,9 @@ impl Findings {
             if found.documents > 0 {
                 let _ = writeln!(text, "  documents {} new", found.documents);
             }
+        }
+        if let Some(lists) = &self.lists {
+            let _ = writeln!(text, "  lists     {}", lists.text());
         }
         for alarm in &self.alarms {
             let told = alarm.text().escape_debug().to_string();
@@ -302,6 +309,7 @@ mod tests {
             alarms: Vec::new(),
             warnings: Vec::new(),
             of_run: None,
+            lists: None,
             counts: counts(4, 3),
             before: before.map(|counts| ("first".to_owned(), counts)),
             fields: [("people".to_owned(), names.into())].into(),

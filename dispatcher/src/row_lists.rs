@@ -1,0 +1,108 @@
+//! Judges lists of rows when their crawl has finished: which rows they no longer hold. One list at a time, so that
+//! nothing else waits for long; what a death of the process leaves undone, `webfill lists --judge` does.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use webfill_store::{
+    Crawl, CrawlId, CrawlState, JudgedRows, ListReading, Lists, Store, StoreError, judge_rows,
+};
+
+/// Crawls of which it is kept what they were when they were judged.
+const MOST_KEPT: usize = 10_000;
+
+/// The run of a crawl, if it is one of a watch, and what it had counted.
+type Judged = (Value, Map<String, Value>);
+
+/// The crawls whose lists are to be judged.
+#[derive(Default)]
+pub(crate) struct ListJudge {
+    waiting: VecDeque<CrawlId>,
+    present: Option<(CrawlId, Lists)>,
+    /// What crawls were when they were judged: what has not changed since says nothing new.
+    judged: HashMap<CrawlId, Judged>,
+}
+
+impl ListJudge {
+    /// A crawl is as it says.
+    pub(crate) fn note(&mut self, crawl: &Crawl) {
+        if crawl.state != CrawlState::Finished {
+            self.judged.remove(&crawl.id);
+            return;
+        }
+        let present = (crawl.request["run_began_ms"].clone(), crawl.counts.clone());
+        if self.judged.get(&crawl.id) == Some(&present) {
+            return;
+        }
+        if self.judged.len() >= MOST_KEPT {
+            self.judged.clear();
+        }
+        self.judged.insert(crawl.id.clone(), present);
+        if !self.waiting.contains(&crawl.id) {
+            self.waiting.push_back(crawl.id.clone());
+        }
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        self.present.is_some() || !self.waiting.is_empty()
+    }
+
+    /// Judges the next list. After an error the crawl is judged from its beginning.
+    pub(crate) async fn step(&mut self, store: &Arc<dyn Store>) -> Result<(), StoreError> {
+        let Some((crawl, mut lists)) = self.present.take().or_else(|| {
+            let crawl = self.waiting.pop_front()?;
+            let lists = Lists::of(store, &crawl);
+            Some((crawl, lists))
+        }) else {
+            return Ok(());
+        };
+        match judge_next(&**store, &mut lists).await {
+            Ok(true) => self.present = Some((crawl, lists)),
+            Ok(false) => {}
+            Err(error) => {
+                if error.is_retry() {
+                    self.waiting.push_back(crawl);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether there was a further list.
+async fn judge_next(store: &dyn Store, lists: &mut Lists) -> Result<bool, StoreError> {
+    let Some(list) = lists.next().await? else {
+        return Ok(false);
+    };
+    let rows = judge_rows(store, &list, true).await?;
+    tell(&list, &rows);
+    Ok(true)
+}
+
+/// Says which rows of a list were marked as gone, or why not.
+pub fn tell(list: &ListReading, rows: &[JudgedRows]) {
+    for judged in rows {
+        if !judged.marked.is_empty() {
+            tracing::info!(
+                event = "rows_gone",
+                list = list.first,
+                dataset = judged.dataset,
+                rows = judged.marked.len(),
+                "a list was read to its end, and no longer holds rows: they are marked as gone"
+            );
+        }
+        if let Some(doubt) = judged.doubt {
+            tracing::warn!(
+                event = "list_doubted",
+                list = list.first,
+                dataset = judged.dataset,
+                rows = judged.rows.unseen,
+                held = judged.rows.held,
+                reason = doubt.text(),
+                "a list was read to its end, but that rows are missing in it is not believed: none is marked as gone"
+            );
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Rows that are gone from their list: only a list that was read to its end says so.
+
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::Signal;
+use webfill_tests::run::{Finished, Run};
+use webfill_tests::site::{Site, Web, status};
+use webfill_tests::workplace::Workplace;
+
+use super::{HOST, crawl, export, list, mapping, rule, sqlite};
+
+const PAGES: [&str; 3] = ["/list", "/list?page=2", "/list?page=3"];
+
+fn workplace() -> Workplace {
+    let work = Workplace::new();
+    let mut rule = rule(&["id", "price"], &["id"]);
+    rule["complete"] = true.into();
+    work.write_json("mappings/profile.json", &mapping(&rule));
+    work
+}
+
+/// Serves a list of these pages, each of which leads to the next one.
+fn serve(site: &Site, pages: &[&[&str]]) {
+    for (number, ids) in pages.iter().enumerate() {
+        let rows: Vec<Value> = ids
+            .iter()
+            .map(|id| json!({"id": id, "price": "1"}))
+            .collect();
+        let next = PAGES.get(number + 1).filter(|_| number + 1 < pages.len());
+        site.serve(PAGES[number], list(&rows, next.copied()));
+    }
+}
+
+fn refresh(work: &Workplace, web: &Web, store: &str) -> Run {
+    crawl(work, web, store, &["/list"]).args(["--refresh-after", "0s"])
+}
+
+/// The rows that an export has, in the order of their ids.
+fn rows(store: &str, args: &[&str]) -> Vec<String> {
+    let text = export(store, args);
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let id = |row: Value| row["record_id"].as_str().unwrap().to_owned();
+    let mut ids: Vec<String> = lines.map(id).collect();
+    ids.sort();
+    ids
+}
+
+fn lists_of(run: &Finished) -> Value {
+    run.summary().json["found"]["lists"].clone()
+}
+
+/// What `webfill lists` says of the only list.
+fn only_list(store: &str, args: &[&str]) -> Value {
+    only_list_of("test", store, args)
+}
+
+fn only_list_of(crawl: &str, store: &str, args: &[&str]) -> Value {
+    let lists = Run::new(["lists", "--store", store, "--crawl", crawl, "--json"]).args(args);
+    let told = lists.finish().expect(0).stdout;
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines.len(), 1, "{told}");
+    serde_json::from_str(lines[0]).unwrap()
+}
+
+fn rows_go_and_come_back(work: &Workplace, store: &str) {
+    let web = Web::start();
+    let site = web.site(HOST);
+    serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
+    let first = crawl(work, &web, store, &["/list"]).finish().expect(0);
+    assert_eq!(lists_of(&first)["complete"], 1);
+    assert_eq!(rows(store, &[]), ["a", "b", "c", "d", "e"]);
+    let told = only_list(store, &[]);
+    assert_eq!(told["list"], format!("http://{HOST}/list"));
+    assert_eq!(told["state"], "complete");
+    assert_eq!(
+        (&told["pages_done"], &told["pages_known"]),
+        (&json!(3), &json!(3))
+    );
+    assert_eq!(
+        (&told["rows"], &told["is_end_known"]),
+        (&json!(5), &json!(true))
+    );
+    // The last page has gone, and with it a row; another one from the middle.
+    serve(&site, &[&["a", "b"], &["d"]]);
+    let second = refresh(work, &web, store).finish().expect(0);
+    assert_eq!(
+        lists_of(&second)["rows_newly_gone"],
+        2,
+        "{}",
+        lists_of(&second)
+    );
+    assert_eq!(rows(store, &[]), ["a", "b", "d"]);
+    assert_eq!(rows(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
+    let csv = export(store, &["--format", "csv", "--with-gone"]);
+    let gone: Vec<&str> = csv.lines().filter(|line| line.ends_with('Z')).collect();
+    assert_eq!(gone.len(), 2, "{csv}");
+    let left_out = Run::new(["export", "records", "--store", store, "--dataset", "items"]);
+    assert!(left_out.finish().expect(0).stderr.contains("2 rows"));
+    // Nothing new, and then one is back.
+    let third = refresh(work, &web, store).finish().expect(0);
+    assert_eq!(lists_of(&third)["rows_newly_gone"], 0);
+    assert_eq!(lists_of(&third)["rows_gone"], 2);
+    serve(&site, &[&["e", "a"], &["b", "d"]]);
+    refresh(work, &web, store).finish().expect(0);
+    assert_eq!(rows(store, &[]), ["a", "b", "d", "e"]);
+    let table = Run::new(["lists", "--store", store, "--crawl", "test"]);
+    let table = table.finish().expect(0).stdout;
+    assert!(
+        table.contains("2 of 2") && table.contains("complete"),
+        "{table}"
+    );
+}
+
+#[test]
+fn rows_of_a_list_that_was_read_to_its_end_go_and_come_back() {
+    let work = workplace();
+    rows_go_and_come_back(&work, &sqlite(&work));
+}
+
+#[needs(mongod)]
+#[test]
+fn rows_of_a_list_that_was_read_to_its_end_go_and_come_back_in_mongodb() {
+    let (work, database) = (workplace(), fresh_database());
+    rows_go_and_come_back(&work, database.uri());
+}
+
+#[test]
+fn a_list_with_a_failed_page_says_nothing_until_that_is_fetched_again() {
+    let (work, web) = (workplace(), Web::start());
+    let (site, store) = (web.site(HOST), sqlite(&work));
+    serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
+    crawl(&work, &web, &store, &["/list"]).finish().expect(0);
+    serve(&site, &[&["a", "b"], &["c", "d"]]);
+    site.serve(PAGES[1], status(404));
+    let run = refresh(&work, &web, &store).finish().expect(0);
+    assert_eq!(lists_of(&run)["broken_off"], 1);
+    assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
+    let told = only_list(&store, &["--unfinished"]);
+    assert_eq!(told["breaches"][0]["why"], "http_error");
+    let text = Run::new(["lists", "--store", &store, "--crawl", "test"]);
+    let text = text.finish().expect(0).stdout;
+    assert!(text.contains("--retry http_error"), "{text}");
+    assert!(text.contains("1 of 2+"), "{text}");
+    serve(&site, &[&["a", "b"], &["c", "d"]]);
+    crawl(&work, &web, &store, &["/list"])
+        .args(["--retry", "http_error"])
+        .finish()
+        .expect(0);
+    assert_eq!(only_list(&store, &[])["state"], "complete");
+    assert_eq!(rows(&store, &[]), ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn a_list_that_a_limit_has_cut_says_nothing() {
+    let (work, web) = (workplace(), Web::start());
+    let (site, store) = (web.site(HOST), sqlite(&work));
+    serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
+    crawl(&work, &web, &store, &["/list"]).finish().expect(0);
+    serve(&site, &[&["a", "b"], &["c"], &["d"]]);
+    let shallow = crawl(&work, &web, &store, &["/list"]).instead("--crawl", "shallow");
+    let run = shallow.instead("--depth", "1").finish().expect(0);
+    assert_eq!(lists_of(&run)["broken_off"], 1);
+    let told = only_list_of("shallow", &store, &[]);
+    assert_eq!(told["breaches"][0]["why"], "not_followed");
+    assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
+    let stopped = refresh(&work, &web, &store).args(["--max-pages", "1"]);
+    stopped.finish();
+    assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
+}
+
+#[test]
+fn a_list_that_is_empty_all_at_once_is_not_believed() {
+    let (work, web) = (workplace(), Web::start());
+    let (site, store) = (web.site(HOST), sqlite(&work));
+    let mut with_field = mapping(&rule(&["id", "price"], &["id"]));
+    with_field["rows"]["complete"] = true.into();
+    with_field["fields"] = json!([
+        {"name": "title", "processors": [{"type": "css", "parameters": {"selector": "h1"}}]},
+    ]);
+    work.write_json("mappings/profile.json", &with_field);
+    serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
+    crawl(&work, &web, &store, &["/list"]).finish().expect(0);
+    for pages in [&[&[][..]][..], &[&["a"][..], &["b"][..]][..]] {
+        serve(&site, pages);
+        let run = refresh(&work, &web, &store).finish().expect(0);
+        assert_eq!(lists_of(&run)["doubted"], 1, "{}", lists_of(&run));
+        assert_eq!(lists_of(&run)["complete"], 1);
+        assert_eq!(rows(&store, &[]), ["a", "b", "c", "d", "e"]);
+    }
+    assert!(work.has_logged("list_doubted"));
+}
+
+#[test]
+fn kills_mark_no_row_that_its_list_holds() {
+    let (work, web) = (workplace(), Web::start());
+    let (site, store) = (web.site(HOST), sqlite(&work));
+    serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
+    crawl(&work, &web, &store, &["/list"]).finish().expect(0);
+    // One row moves to a page that is read later.
+    serve(&site, &[&["b"], &["c"], &["a", "e"]]);
+    for asked in [4, 5] {
+        let running = refresh(&work, &web, &store).start();
+        web.log().wait_until("some pages are asked for", |visits| {
+            visits.pages().len() >= asked
+        });
+        for process in running.processes() {
+            process.signal(Signal::KILL);
+        }
+        running.finish();
+        let stays = rows(&store, &[]);
+        for id in ["a", "b", "c", "e"] {
+            assert!(stays.iter().any(|stays| stays == id), "{id}");
+        }
+    }
+    refresh(&work, &web, &store).finish().expect(0);
+    assert_eq!(only_list(&store, &[])["state"], "complete");
+    assert_eq!(rows(&store, &[]), ["a", "b", "c", "e"]);
+}

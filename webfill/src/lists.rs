@@ -1,0 +1,189 @@
+//! `webfill lists`: how far the lists of a crawl were read, page by page, and which of their rows are gone. It reads the
+//! store alone.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value, json};
+use webfill_dispatcher::row_lists;
+use webfill_service::{ExitStatus, Fault};
+use webfill_store::{
+    CrawlId, JudgedRows, ListReading, ListState, Lists, Store, StoreUri, iso_time, judge_rows,
+    open_existing, parts_of_key,
+};
+use webfill_wire::Outcome;
+
+use crate::cli::id;
+use crate::demand::table::{table, visible};
+use crate::stdout::tell;
+use crate::summary::ListCounts;
+
+#[derive(Debug, Args)]
+pub struct ListsOptions {
+    /// Crawl id
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub crawl: String,
+    /// Application id; that of watches is `watches`
+    #[arg(long, value_name = "ID", default_value = "local", value_parser = id)]
+    pub app: String,
+    /// Store to read
+    #[arg(
+        long,
+        value_name = "URI",
+        default_value = "sqlite:webfill.db",
+        env = "WEBFILL_STORE"
+    )]
+    pub store: String,
+    /// Show only lists that are not complete
+    #[arg(long)]
+    pub unfinished: bool,
+    /// Mark rows that are gone, as a crawl does at its end
+    #[arg(long)]
+    pub judge: bool,
+    /// Print one JSON object per list and line
+    #[arg(long)]
+    pub json: bool,
+}
+
+const HEADS: [&str; 6] = ["list", "record", "pages", "rows", "gone", "state"];
+
+/// Runs the command.
+pub fn run(options: ListsOptions) -> Result<ExitStatus, Fault> {
+    let uri: StoreUri = options.store.parse().map_err(Fault::usage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    runtime.block_on(show(&options, &uri))?;
+    Ok(ExitStatus::Done)
+}
+
+async fn show(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
+    let store: Arc<dyn Store> = open_existing(uri).await.map_err(Fault::error)?;
+    let crawl = CrawlId::new(&options.app, &options.crawl);
+    if store
+        .get_crawl(&crawl)
+        .await
+        .map_err(Fault::error)?
+        .is_none()
+    {
+        let CrawlId { app_id, crawl_id } = crawl;
+        return Err(Fault::usage(format!(
+            "--crawl {crawl_id}: there is no such crawl of application {app_id} in {uri}"
+        )));
+    }
+    let mut counts = ListCounts::default();
+    let mut failed = BTreeSet::new();
+    let mut rows = Vec::new();
+    let mut lists = Lists::of(&store, &crawl);
+    while let Some(list) = lists.next().await.map_err(Fault::error)? {
+        let judged = judge_rows(&*store, &list, options.judge).await;
+        let judged = judged.map_err(Fault::error)?;
+        row_lists::tell(&list, &judged);
+        counts.add(&list, &judged);
+        failed.extend(list.breaches.iter().filter_map(outcome_of));
+        if options.unfinished && list.state == ListState::Complete {
+            continue;
+        }
+        match options.json {
+            true => tell(as_json(&list, &judged))?,
+            false => rows.push(cells(&list, &judged)),
+        }
+    }
+    if options.json {
+        return Ok(());
+    }
+    let mut parts = Vec::new();
+    if !rows.is_empty() {
+        parts.push(table(&HEADS, &rows));
+    }
+    parts.push(format!("lists: {}", counts.text()));
+    if !failed.is_empty() {
+        let failed: Vec<&str> = failed.iter().map(String::as_str).collect();
+        let failed = failed.join(",");
+        let (app, id) = (&options.app, &options.crawl);
+        parts.push(format!(
+            "to fetch failed pages again: the command of the crawl with `--crawl {id} --retry {failed}`, \
+             or `webfill retry {app} {id} --outcome {failed}` in a fleet"
+        ));
+    }
+    tell(parts.join("\n\n"))
+}
+
+/// The outcome with which a page has failed.
+fn outcome_of(breach: &webfill_store::Breach) -> Option<String> {
+    let outcome: Outcome = breach.why.parse().ok()?;
+    (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())
+}
+
+fn gone_of(judged: &[JudgedRows]) -> u64 {
+    judged.iter().map(|one| one.rows.gone).sum()
+}
+
+fn ids_of(list: &ListReading) -> Vec<&str> {
+    let ids = list.records.iter().map(|key| parts_of_key(key).1);
+    ids.collect()
+}
+
+fn cells(list: &ListReading, judged: &[JudgedRows]) -> Vec<String> {
+    let more = if list.is_end_known { "" } else { "+" };
+    let gone = match list.complete.is_empty() {
+        true => String::from("-"),
+        false => gone_of(judged).to_string(),
+    };
+    let records = match ids_of(list).as_slice() {
+        [] => String::from("-"),
+        ids => visible(&ids.join(", ")),
+    };
+    vec![
+        visible(&list.first),
+        records,
+        format!("{} of {}{more}", list.pages_done, list.pages_known),
+        list.rows.to_string(),
+        gone,
+        state(list, judged),
+    ]
+}
+
+/// For people: the state, and why.
+fn state(list: &ListReading, judged: &[JudgedRows]) -> String {
+    let why =
+        |breach: &webfill_store::Breach| format!("{} at {}", breach.why, visible(&breach.url));
+    let first = list.breaches.first().map(why).unwrap_or_default();
+    match list.state {
+        ListState::Complete => match judged.iter().find_map(|one| one.doubt) {
+            Some(doubt) => format!("complete, but no row is gone: {}", doubt.text()),
+            None => String::from("complete"),
+        },
+        ListState::Open => format!("open: {first}"),
+        ListState::BrokenOff => format!("broken off: {first}"),
+    }
+}
+
+fn as_json(list: &ListReading, judged: &[JudgedRows]) -> Value {
+    let datasets = judged.iter().map(|one| {
+        json!({
+            "dataset": one.dataset,
+            "held": one.rows.held,
+            "seen": one.rows.seen,
+            "missing": one.rows.unseen,
+            "gone": one.rows.gone,
+            "newly_gone": one.rows.newly_gone,
+            "doubt": one.doubt,
+        })
+    });
+    json!({
+        "list": list.first,
+        "mapping": list.mapping,
+        "records": ids_of(list),
+        "state": list.state,
+        "pages_done": list.pages_done,
+        "pages_known": list.pages_known,
+        "is_end_known": list.is_end_known,
+        "rows": list.rows,
+        "began_at": iso_time(list.began_ms),
+        "breaches": list.breaches,
+        "datasets": datasets.collect::<Vec<_>>(),
+    })
+}

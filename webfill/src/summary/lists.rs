@@ -1,0 +1,86 @@
+//! What is said of the lists of a crawl: how many were read to their end, and which rows are gone.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use webfill_store::{Doubt, JudgedRows, ListReading, ListState};
+
+use super::printable;
+
+/// Lists that are named because what they say is not believed.
+const DOUBTED_TOLD: usize = 5;
+
+/// Lists by how far they were read, and their rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListCounts {
+    complete: u64,
+    open: u64,
+    broken_off: u64,
+    /// Rows that are gone, and those of them that were missed when their list was read last.
+    gone: u64,
+    newly_gone: u64,
+    doubted: u64,
+    first_doubted: Vec<(String, Doubt)>,
+}
+
+impl ListCounts {
+    pub fn add(&mut self, list: &ListReading, rows: &[JudgedRows]) {
+        match list.state {
+            ListState::Complete => self.complete += 1,
+            ListState::Open => self.open += 1,
+            ListState::BrokenOff => self.broken_off += 1,
+        }
+        self.gone += rows.iter().map(|judged| judged.rows.gone).sum::<u64>();
+        let newly_gone = rows.iter().map(|judged| judged.rows.newly_gone);
+        self.newly_gone += newly_gone.sum::<u64>();
+        if let Some(doubt) = rows.iter().find_map(|judged| judged.doubt) {
+            self.doubted += 1;
+            if self.first_doubted.len() < DOUBTED_TOLD {
+                self.first_doubted.push((list.first.clone(), doubt));
+            }
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        json!({
+            "complete": self.complete,
+            "open": self.open,
+            "broken_off": self.broken_off,
+            "rows_gone": self.gone,
+            "rows_newly_gone": self.newly_gone,
+            "doubted": self.doubted,
+        })
+    }
+
+    /// Without a line break at its end.
+    pub fn text(&self) -> String {
+        let ListCounts {
+            complete,
+            open,
+            broken_off,
+            ..
+        } = self;
+        let mut text = format!("{complete} complete, {open} open, {broken_off} broken off");
+        if self.gone > 0 {
+            let rows = if self.gone == 1 { "row" } else { "rows" };
+            let _ = write!(
+                text,
+                "; {} {rows} gone, {} of them since the last reading",
+                self.gone, self.newly_gone
+            );
+        }
+        for (list, doubt) in &self.first_doubted {
+            let _ = write!(
+                text,
+                "\n            no row of {} is marked as gone: {}",
+                printable(list),
+                doubt.text()
+            );
+        }
+        let more = self.doubted.saturating_sub(self.first_doubted.len() as u64);
+        if more > 0 {
+            let _ = write!(text, "\n            and none of {more} other lists");
+        }
+        text
+    }
+}
