@@ -208,12 +208,12 @@ impl Story<'_> {
             "pPr" => self.place.in_paragraph_properties = false,
             "t" => {
                 if let Some((text, keeps_blanks)) = self.place.run.text.take() {
-                    let text = text.replace(['\n', '\r'], " ");
-                    self.push(if keeps_blanks {
+                    let text = if keeps_blanks {
                         &text
                     } else {
-                        text.trim_matches([' ', '\t'])
-                    })?;
+                        without_indents(&text)
+                    };
+                    self.push(&text.replace(['\n', '\r'], " "))?;
                 }
             }
             "p" => {
@@ -273,6 +273,20 @@ impl Story<'_> {
         self.formula.before_text(self.frames.writer())?;
         self.frames.writer().push(&text)
     }
+}
+
+/// Where the element does not keep its blanks, those around its text are none. Programs that write a blank mean it all
+/// the same; those that indent the XML do not.
+fn without_indents(text: &str) -> &str {
+    let inner = text.trim_matches([' ', '\t', '\n', '\r']);
+    let begin = text.find(inner).unwrap_or_default();
+    let (before, after) = (&text[..begin], &text[begin + inner.len()..]);
+    let from = if before.contains('\n') { begin } else { 0 };
+    let to = match after.contains('\n') {
+        true => begin + inner.len(),
+        false => text.len(),
+    };
+    &text[from..to]
 }
 
 /// A character of a font by its code.
