@@ -1,5 +1,7 @@
 //! Converts a part of a page to readable text.
 
+use std::borrow::Cow;
+
 use webfill_document::NodeRef;
 
 /// The readable text of `node`, about `max_bytes` at most.
@@ -12,6 +14,78 @@ pub(crate) fn readable_text(node: NodeRef<'_>, max_bytes: usize) -> String {
     node.children()
         .for_each(|child| write(child, &mut writer, in_pre, max_bytes));
     writer.text
+}
+
+/// The text of a number or a date: as the page has it, but with a space where the page shows a gap, and between digits and
+/// raised or lowered ones. Without them `12<br>34` would be one number, and `19<sup>99</sup>` another.
+pub(crate) fn value_text(node: NodeRef<'_>) -> Cow<'_, str> {
+    if !node.children().any(NodeRef::is_element) {
+        return Cow::Borrowed(node.text());
+    }
+    let mut value = ValueText::default();
+    value.write(node);
+    Cow::Owned(value.text)
+}
+
+#[derive(Default)]
+struct ValueText {
+    text: String,
+    /// Whether raised or lowered text begins or has ended here.
+    is_raised: bool,
+}
+
+impl ValueText {
+    /// Recursive: documents bound their depth.
+    fn write(&mut self, node: NodeRef<'_>) {
+        for child in node.children() {
+            if child.is_text() {
+                self.push(child.text());
+                continue;
+            }
+            match child.tag() {
+                None => {}
+                Some(tag) if is_unseen(tag) => {}
+                Some("br") => self.gap(),
+                Some("sup" | "sub") => {
+                    self.is_raised = true;
+                    self.write(child);
+                    self.is_raised = true;
+                }
+                Some(tag) if gap_around(tag) > 0 || matches!(tag, "td" | "th") => {
+                    self.gap();
+                    self.write(child);
+                    self.gap();
+                }
+                Some(_) => self.write(child),
+            }
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let is_raised = std::mem::take(&mut self.is_raised);
+        let is_between_digits =
+            self.text.ends_with(char::is_numeric) && text.starts_with(char::is_numeric);
+        if is_raised && is_between_digits {
+            self.text.push(' ');
+        }
+        self.text.push_str(text);
+    }
+
+    fn gap(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
+            self.text.push(' ');
+        }
+    }
+}
+
+fn is_unseen(tag: &str) -> bool {
+    matches!(
+        tag,
+        "script" | "style" | "template" | "head" | "noscript" | "iframe" | "object" | "svg"
+    )
 }
 
 /// Recursive: documents bound their depth.
@@ -32,9 +106,7 @@ fn write(node: NodeRef<'_>, writer: &mut Writer, in_pre: bool, max_bytes: usize)
         return;
     };
     let gap = match tag {
-        "script" | "style" | "template" | "head" | "noscript" | "iframe" | "object" | "svg" => {
-            return;
-        }
+        unseen if is_unseen(unseen) => return,
         "br" => return writer.add_line_break(),
         "td" | "th" => return cell(node, writer, max_bytes),
         _ => gap_around(tag),

@@ -11,6 +11,7 @@ use crate::columns::Columns;
 use crate::item::Item;
 use crate::limits::Limits;
 use crate::page::Page;
+use crate::page_text::value_text;
 use crate::selectors::CompiledSelectors;
 use crate::tables::{Table, Tables};
 use crate::trace::Reading;
@@ -161,6 +162,14 @@ impl<'p> Run<'p> {
 
     pub(crate) fn text<'i>(&'i self, item: &'i Item<'_>) -> Cow<'i, str> {
         item.text(self.page.text())
+    }
+
+    /// The text in which a number or a date is looked for.
+    pub(crate) fn value_text<'i>(&'i self, item: &'i Item<'_>) -> Cow<'i, str> {
+        match item {
+            Item::Node(node) => value_text(*node),
+            other => self.text(other),
+        }
     }
 
     /// An empty list that keeps to the limits.

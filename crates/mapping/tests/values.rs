@@ -84,6 +84,44 @@ fn a_text_with_several_numbers_has_no_value_unless_it_says_which_is_meant() {
     );
 }
 
+/// The text of an element has no space where the page shows a gap.
+#[test]
+fn numbers_beside_and_above_each_other_are_not_one() {
+    for (html, expected) in [
+        ("12<br>34", Value::Null),
+        ("<p>12</p><p>34</p>", Value::Null),
+        ("<table><tr><td>12<td>34</table>", Value::Null),
+        ("19<sup>99</sup> €", Value::Null),
+        ("<sup>19</sup>99 €", Value::Null),
+        ("12<sup>5</sup>", Value::Null),
+        ("19,<sup>99</sup> €", json!([19.99])),
+        ("19<sup>,99</sup> €", json!([19.99])),
+        ("3<sup>1</sup>/<sub>2</sub>", json!([3.5])),
+        ("12 m<sup>2</sup>", json!([12])),
+        ("<span>1</span><span>2</span>,<b>50</b> €", json!([12.5])),
+        ("Price<br>12 €<br>per unit", json!([12])),
+        ("<div>Price</div><div>1,234.50</div>", json!([1234.5])),
+        ("<script>var x = 7;</script>12", json!([12])),
+        ("12<wbr>34", json!([1234])),
+        ("<i class=icon></i>12", json!([12])),
+    ] {
+        let (found, _) = read("number", json!({}), &[html]);
+        assert_eq!(found, expected, "{html}");
+    }
+    for (html, expected) in [
+        ("1<sup>st</sup> March 2024", json!(["2024-03-01"])),
+        ("<b>1</b><br>March<br>2024", json!(["2024-03-01"])),
+        ("<div>1 March</div><div>2024</div>", json!(["2024-03-01"])),
+        (
+            "<time>2024-03-01</time><br>10:30",
+            json!(["2024-03-01T10:30:00"]),
+        ),
+    ] {
+        let (found, _) = read("date", json!({}), &[html]);
+        assert_eq!(found, expected, "{html}");
+    }
+}
+
 #[test]
 fn no_digit_is_lost() {
     let texts = [

@@ -95,7 +95,7 @@ struct ReadDate {
 impl Processor for ReadDate {
     fn apply<'p>(&self, items: Vec<Item<'p>>, run: &Run<'p>) -> Result<Vec<Item<'p>>, OutOfTime> {
         run.check_time()?;
-        let texts: Vec<_> = items.iter().map(|item| run.text(item)).collect();
+        let texts: Vec<_> = items.iter().map(|item| run.value_text(item)).collect();
         let readings = match self.formats.is_empty() {
             true => {
                 let dates = Dates::find(&texts);

@@ -12,7 +12,7 @@ use crate::run::{OutOfTime, Processor, Run};
 pub(crate) const NUMBER: Entry = Entry {
     name: "number",
     family: Family::Convert,
-    summary: "Reads the number in every value and yields it as a number, with all its digits. What can be read in two ways is dropped with a warning, such as `1,234` without `decimal` where no other value of the field shows the notation; so are dates, times, telephone numbers, codes and fractions, and what is not in the notation that is set. So is a value with several numbers where nothing says which is meant, such as `1h 30min` or `10 x 20`: cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` say it: the first. Values without a digit are dropped.",
+    summary: "Reads the number in every value and yields it as a number, with all its digits. What can be read in two ways is dropped with a warning, such as `1,234` without `decimal` where no other value of the field shows the notation; so are dates, times, telephone numbers, codes and fractions, and what is not in the notation that is set. So is a value with several numbers where nothing says which is meant, such as `1h 30min` or `10 x 20`: cut out the right one with `regex` first. `4.7 out of 5`, `5 €/100 g` and `12 (3 new)` say it: the first. Values without a digit are dropped. What stands on lines of its own, or is raised, is a number of its own: `12<br>34` has two.",
     parameters: &[
         Parameter {
             name: "decimal",
@@ -86,7 +86,7 @@ impl Processor for ReadNumber {
             .iter()
             .map(|item| match item {
                 Item::Number(_) => "".into(),
-                other => run.text(other),
+                other => run.value_text(other),
             })
             .collect();
         let numbers = Numbers::find(&texts, &self.0);
