@@ -1,6 +1,7 @@
 //! The sketch of a page: of which layout it is.
 //!
-//! The paths of tags from the root are hashed, down to [`DEPTH`] and without what only marks up text. Each
+//! The paths of tags from the root are hashed, down to [`DEPTH`], without what only marks up text and without a large frame
+//! that pages of all layouts of a site share: header, navigation, footer. Each
 //! digit of the sketch is the last digit of the smallest hash under a function of its own (b-bit minwise
 //! hashing), so two pages have about as great a share of equal digits as of equal paths. How often
 //! something is repeated changes nothing, an optional block few digits.
@@ -26,12 +27,54 @@ const OF_TEXT: &[&str] = &[
     "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ];
 
+/// What is not shown, and what other sites put into a page.
+const UNSEEN: &[&str] = &[
+    "head", "iframe", "link", "meta", "noscript", "script", "style", "template",
+];
+
+/// Elements of which headers and footers are their own.
+const OF_CONTENT: &[&str] = &["main", "article", "section"];
+
+/// Roles of parts of the frame.
+const ROLES: &[&str] = &[
+    "banner",
+    "complementary",
+    "contentinfo",
+    "navigation",
+    "search",
+];
+
+/// Classes and ids by which the frame is called.
+const NAMES: &[&str] = &[
+    "banner",
+    "breadcrumb",
+    "breadcrumbs",
+    "footer",
+    "header",
+    "main-nav",
+    "masthead",
+    "menu",
+    "nav",
+    "navbar",
+    "navigation",
+    "page-footer",
+    "page-header",
+    "sidebar",
+    "site-footer",
+    "site-header",
+    "topbar",
+];
+
+/// A frame of fewer paths stays in the sketch: it is small beside what differs.
+const FEWEST_OF_FRAME: usize = 8;
+
+/// A page with fewer paths beside its frame is sketched as a whole.
+const FEWEST_PATHS: usize = 4;
+
 impl Document {
     /// Digits that pages of one layout share for the most part; `None` for a page without elements.
     pub fn sketch(&self) -> Option<String> {
-        let mut paths = FxHashSet::default();
-        let mut nodes = 0;
-        collect(&self.tree, ROOT, 0, 0, &mut paths, &mut nodes);
+        let paths = self.paths();
         if paths.is_empty() {
             return None;
         }
@@ -44,34 +87,111 @@ impl Document {
     }
 }
 
-/// Adds the hashes of the paths below a node.
-fn collect(
-    tree: &Tree,
-    parent: NodeId,
+impl Document {
+    fn paths(&self) -> FxHashSet<u64> {
+        let mut collected = Collected {
+            tree: &self.tree,
+            all: FxHashSet::default(),
+            main: FxHashSet::default(),
+            frame: FxHashSet::default(),
+            nodes: 0,
+        };
+        let whole = Place {
+            path: 0,
+            depth: 0,
+            part: Part::Main,
+            in_content: false,
+        };
+        collected.below(ROOT, whole);
+        let has_frame = collected.frame.len() >= FEWEST_OF_FRAME;
+        match has_frame && collected.main.len() >= FEWEST_PATHS {
+            true => collected.main,
+            false => collected.all,
+        }
+    }
+}
+
+/// The hashes of paths, of all elements and of those of two parts.
+struct Collected<'t> {
+    tree: &'t Tree,
+    all: FxHashSet<u64>,
+    main: FxHashSet<u64>,
+    frame: FxHashSet<u64>,
+    nodes: usize,
+}
+
+/// Where an element stands.
+#[derive(Clone, Copy)]
+struct Place {
     path: u64,
     depth: usize,
-    paths: &mut FxHashSet<u64>,
-    nodes: &mut usize,
-) {
-    if depth >= DEPTH {
-        return;
-    }
-    let children: Children<'_> = tree.children(parent);
-    for child in children {
-        *nodes += 1;
-        if *nodes > MOST_NODES {
+    part: Part,
+    /// Within an element whose header is its own.
+    in_content: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Main,
+    Frame,
+    Unseen,
+}
+
+impl Collected<'_> {
+    /// Adds the hashes of the paths below a node.
+    fn below(&mut self, parent: NodeId, place: Place) {
+        if place.depth >= DEPTH {
             return;
         }
-        let Kind::Element(name) = tree.kind(child) else {
-            continue;
-        };
-        let name = tree.name(name);
-        if OF_TEXT.contains(&name) {
-            continue;
+        let children: Children<'_> = self.tree.children(parent);
+        for child in children {
+            self.nodes += 1;
+            if self.nodes > MOST_NODES {
+                return;
+            }
+            let Kind::Element(name) = self.tree.kind(child) else {
+                continue;
+            };
+            let name = self.tree.name(name);
+            if OF_TEXT.contains(&name) {
+                continue;
+            }
+            let path = mix(place.path.rotate_left(7) ^ hash(name));
+            let part = match place.part {
+                Part::Main if UNSEEN.contains(&name) => Part::Unseen,
+                Part::Main if self.is_frame(child, name, place.in_content) => Part::Frame,
+                part => part,
+            };
+            self.all.insert(path);
+            match part {
+                Part::Main => self.main.insert(path),
+                Part::Frame => self.frame.insert(path),
+                Part::Unseen => false,
+            };
+            let inner = Place {
+                path,
+                depth: place.depth + 1,
+                part,
+                in_content: place.in_content || OF_CONTENT.contains(&name),
+            };
+            self.below(child, inner);
         }
-        let path = mix(path.rotate_left(7) ^ hash(name));
-        paths.insert(path);
-        collect(tree, child, path, depth + 1, paths, nodes);
+    }
+
+    fn is_frame(&self, node: NodeId, name: &str, in_content: bool) -> bool {
+        if name == "nav" || (!in_content && matches!(name, "header" | "footer" | "aside")) {
+            return true;
+        }
+        self.tree.attributes(node).any(|index| {
+            let attribute = self.tree.attribute(index);
+            let names = match self.tree.name(attribute.name) {
+                "role" => ROLES,
+                "class" | "id" => NAMES,
+                _ => return false,
+            };
+            let mut words = self.tree.attribute_value(index).split_ascii_whitespace();
+            words.any(|word| names.iter().any(|name| word.eq_ignore_ascii_case(name)))
+        })
     }
 }
 
@@ -125,6 +245,41 @@ mod tests {
         let other =
             "<div><div><div><section><h2>x</h2><dl><dt>a<dd>b</dl></section></div></div></div>";
         assert!(equal(&sketch(PAGE), &sketch(other)) < DIGITS / 2);
+    }
+
+    /// Six layouts in a frame that has more elements than any of them: on sites that name their header, navigation
+    /// and footer, in the language or by classes and ids.
+    #[test]
+    fn layouts_in_a_common_frame_are_told_apart() {
+        let links = "<ul><li><a href=x>x</a><li><a href=x>x</a></ul>";
+        let top = format!(
+            "<div><a><img></a><form><input><button>s</button></form></div><nav>{links}</nav>"
+        );
+        let end = format!(
+            "<div>{links}</div><p>c</p><table><tr><td>x</table><form><label>x</label><select><option>x</select></form>"
+        );
+        let layouts = [
+            "<main><h1>x</h1><div><img></div><dl><dt>a<dd>b</dl><p>text</main>",
+            "<main><article><h1>x</h1><p>t<p>t<figure><img><figcaption>x</figcaption></figure></article></main>",
+            "<main><h1>x</h1><table><tr><th>a<td>b</table></main>",
+            "<main><h1>x</h1><ul><li><h2>a</h2><p>b</ul></main>",
+            "<div id=content><h2>x</h2><div><p>a<div>b</div></div><hr></div>",
+            "<main><section><div><h3>a</h3><div><img></div><p>b</div></section></main>",
+        ];
+        for [begin, middle, close] in [
+            ["<header>", "</header>", "<footer>"],
+            ["<div id=header>", "</div>", "<div class='footer dark'>"],
+            ["<div role=banner>", "</div>", "<div role=contentinfo>"],
+        ] {
+            let page = |layout: &&str| sketch(&format!("{begin}{top}{middle}{layout}{close}{end}"));
+            let sketches: Vec<String> = layouts.iter().map(page).collect();
+            for (at, one) in sketches.iter().enumerate() {
+                for other in &sketches[at + 1..] {
+                    assert!(equal(one, other) < DIGITS / 2, "{begin} {at}");
+                }
+            }
+        }
+        assert_eq!(sketch("<header><h1>x</h1></header>").len(), DIGITS);
     }
 
     #[test]
