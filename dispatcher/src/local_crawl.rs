@@ -203,6 +203,8 @@ pub(crate) fn status(
         "done": status.done,
         "pages": status.pages,
         "fields": status.fields,
+        "rows": status.rows,
+        "rows_stored": status.rows_stored,
         "links": status.links,
         "bytes": status.bytes,
         "sites": status.sites,

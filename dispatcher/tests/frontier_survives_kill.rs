@@ -63,6 +63,8 @@ fn report(task: &Leased) -> TaskDone {
         status_code: Some(200),
         body_bytes: 10,
         fields: 1,
+        rows: 0,
+        rows_stored: 0,
         links: links
             .iter()
             .map(|n| format!("http://l{}.org/{n}", n % 5))

@@ -61,6 +61,13 @@ impl WorkerSums {
         self.latest.values().any(|figures| figures.is_store_away)
     }
 
+    fn counted_as<'m>(&self, mapping: &'m str) -> &'m str {
+        match self.mappings.contains(mapping) {
+            true => mapping,
+            false => OTHER_MAPPINGS,
+        }
+    }
+
     fn add_to(&self, sum: &mut WorkerTotals, more: &WorkerTotals) {
         add_counts(&mut sum.pages, &more.pages);
         add_counts(&mut sum.answers, &more.answers);
@@ -71,13 +78,14 @@ impl WorkerSums {
         sum.queue.add(&more.queue);
         sum.save.add(&more.save);
         for (mapping, fields) in &more.fields {
-            let name = match self.mappings.contains(mapping) {
-                true => mapping,
-                false => OTHER_MAPPINGS,
-            };
-            let FieldTotals { filled, empty } = sum.fields.entry(name.to_owned()).or_default();
+            let name = self.counted_as(mapping).to_owned();
+            let FieldTotals { filled, empty } = sum.fields.entry(name).or_default();
             *filled = filled.saturating_add(fields.filled);
             *empty = empty.saturating_add(fields.empty);
+        }
+        for (mapping, rows) in &more.rows {
+            let name = self.counted_as(mapping).to_owned();
+            sum.rows.entry(name).or_default().add(rows);
         }
     }
 }

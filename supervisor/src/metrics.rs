@@ -251,4 +251,25 @@ fn add_totals(page: &mut Exposition, totals: &WorkerTotals) {
         fields.with(&[("mapping", mapping), ("state", "filled")], told.filled);
         fields.with(&[("mapping", mapping), ("state", "empty")], told.empty);
     }
+    let mut rows = page.counter(
+        "webfill_rows_total",
+        "Rows of pages, by what became of them: stored, without key, lost to another row with the same key.",
+    );
+    for (mapping, told) in &totals.rows {
+        let states = [
+            ("stored", told.stored),
+            ("without_key", told.without_key),
+            ("same_key", told.same_key),
+        ];
+        for (state, count) in states {
+            rows.with(&[("mapping", mapping), ("state", state)], count);
+        }
+    }
+    let mut cut = page.counter(
+        "webfill_pages_rows_cut_total",
+        "Pages with rows that were left out at a bound.",
+    );
+    for (mapping, told) in &totals.rows {
+        cut.with(&[("mapping", mapping)], told.cut_pages);
+    }
 }

@@ -2,6 +2,7 @@
 
 mod gone;
 mod keys;
+mod summary;
 
 use serde_json::{Value, json};
 use webfill_tests::run::Run;

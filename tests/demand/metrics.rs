@@ -15,7 +15,7 @@ use webfill_tests::site::{page, status};
 
 use self::scraped::Scraped;
 use crate::clients::try_http_at;
-use crate::fleet::{Fleet, request, request_with, wait_for};
+use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
 const DISPATCHER: u16 = 9464;
 const SUPERVISOR: u16 = 9465;
@@ -28,6 +28,27 @@ fn fleet_with_figures() -> Fleet {
     fleet.set("METRICS_DISPATCHER", &dispatcher);
     fleet.start_dispatcher();
     fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &supervisor)]);
+    fleet
+}
+
+/// The same, with a mapping of rows.
+fn fleet_with_rows() -> Fleet {
+    let mut fleet = Fleet::unstarted(&[]);
+    let text = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
+    let mapping = json!({
+        "name": "list",
+        "url_patterns": [{"type": "host", "pattern": "list.example"}],
+        "rows": {
+            "dataset": "things",
+            "select": text("li"),
+            "fields": [{"name": "id", "processors": text("b")}, {"name": "note", "processors": text("i")}],
+            "key": ["id"],
+        },
+    });
+    fleet.work.write_json("mappings/list.json", &mapping);
+    let at = format!("{}:{SUPERVISOR}", fleet.host);
+    fleet.start_dispatcher();
+    fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &at)]);
     fleet
 }
 
@@ -118,6 +139,34 @@ fn figures_are_what_the_access_log_says() {
     assert_eq!(told.of("webfill_supervisors{state=\"connected\"}"), 1.0);
     assert_eq!(told.of("webfill_crawls"), 1.0);
     assert!(told.of("webfill_process_resident_memory_bytes{process=\"dispatcher\"}") > 1e6);
+}
+
+/// A list of which each page has two rows, one of them without a key.
+#[test]
+fn rows_are_counted_by_what_became_of_them() {
+    let fleet = fleet_with_rows();
+    fleet.web.site("list.example").otherwise(|request| {
+        let rows = format!("<li><b>{}</b><li><i>no key</i>", request.path);
+        page("A list").html(format!("<ul>{rows}</ul>")).into()
+    });
+    let urls = (0..3).map(|number| format!("http://list.example/{number}"));
+    let requests: Vec<Value> = urls.map(|url| request(&url, "c")).collect();
+    fleet.feed(&requests);
+    fleet.wait_until_done("c");
+    let rows = |state: &str| format!("webfill_rows_total{{mapping=\"list\",state=\"{state}\"}}");
+    let told = wait_for("the supervisor has told all rows", || {
+        let told = scrape(&fleet, SUPERVISOR);
+        (told.get(&rows("stored")) == Some(3.0)).then_some(told)
+    });
+    assert_eq!(told.of(&rows("without_key")), 3.0);
+    assert_eq!(told.of(&rows("same_key")), 0.0);
+    assert_eq!(
+        told.of("webfill_pages_rows_cut_total{mapping=\"list\"}"),
+        0.0
+    );
+    let info = fleet.json(&["info", APP, "c"]);
+    assert_eq!(info["rows"], 6, "{info}");
+    assert_eq!(info["rows_stored"], 3, "{info}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use webfill_mapping::{
     Engine, ExtractError, Extraction, Limits, MappingSet, PageInput, PageKind, Wants,
 };
 use webfill_reader::Status;
-use webfill_store::Lack;
+use webfill_store::{Lack, RowCounts, row_counts};
 use webfill_urls::Url;
 use webfill_wire::{Feature, Follow, LinkKind, Outcome, Task};
 
@@ -393,9 +393,12 @@ fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError
     }
 }
 
-/// Rows become records by their key: says which do not.
-fn tell_lost_rows(result: &TaskResult) {
-    let rows = listings::without_key(&result.listings, &result.task.records);
+/// Rows become records by their key: counts those that do not, and says so.
+fn count_rows(result: &mut TaskResult) {
+    let (counts, clashing) = row_counts(&result.listings, &result.task.records);
+    result.row_counts = counts;
+    let sum = |of: fn(&RowCounts) -> u64| result.row_counts.iter().map(of).sum::<u64>();
+    let rows = sum(|counts| counts.without_key);
     if rows > 0 {
         tracing::warn!(
             event = "rows_without_key",
@@ -406,15 +409,15 @@ fn tell_lost_rows(result: &TaskResult) {
             "rows have no value for a field of their key, and become no records"
         );
     }
-    let clashes = webfill_store::clashes(&result.listings);
-    if clashes.rows > 0 {
+    let rows = sum(|counts| counts.same_key);
+    if rows > 0 {
         tracing::warn!(
             event = "rows_with_same_key",
             url = result.task.url,
             crawl_id = result.crawl.crawl_id,
-            rows = clashes.rows,
+            rows,
             of = result.rows(),
-            key = clashes.key,
+            key = clashing,
             "rows have the key of an earlier row of their page and other values, which are lost: \
              add a field to `key` that tells them apart"
         );
@@ -439,7 +442,7 @@ fn with_extraction(mut result: TaskResult, extraction: Extraction) -> TaskResult
     let is_cut =
         extraction.truncated.is_some() || extraction.listings.iter().any(|listing| listing.cut);
     result.listings = listings::to_store(extraction.listings);
-    tell_lost_rows(&result);
+    count_rows(&mut result);
     if let Some(continuation) = extraction.continuation {
         listings::note_list(&mut result, continuation, is_cut);
     }

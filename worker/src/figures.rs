@@ -7,8 +7,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use webfill_mapping::MappingSet;
+use webfill_store::RowCounts;
 use webfill_wire::Outcome;
-use webfill_wire::figures::{MOST_MAPPINGS, OTHER_MAPPINGS, WorkerTotals};
+use webfill_wire::figures::{MOST_MAPPINGS, OTHER_MAPPINGS, RowTotals, WorkerTotals};
 
 use crate::task_result::TaskResult;
 
@@ -108,14 +109,19 @@ impl Figures {
             // As the summary of a crawl counts them.
             counted.totals.unmatched += u64::from(result.is_unmatched());
             if let (Outcome::Ok, Some(mapping)) = (result.outcome, &result.mapping) {
-                counted.count_fields(mapping, result.fields.len());
+                let name = counted.count_fields(mapping, result.fields.len());
+                if !result.row_counts.is_empty() {
+                    let rows = counted.totals.rows.entry(name).or_default();
+                    rows.add(&rows_of(&result.row_counts));
+                }
             }
         });
     }
 }
 
 impl Counted {
-    fn count_fields(&mut self, mapping: &str, filled: usize) {
+    /// Gives the name under which the mapping is counted.
+    fn count_fields(&mut self, mapping: &str, filled: usize) -> String {
         let wanted = self.fields_of.get(mapping).copied().unwrap_or(filled);
         let filled = filled.min(wanted);
         let fields = &mut self.totals.fields;
@@ -126,6 +132,17 @@ impl Counted {
         let totals = fields.entry(name.to_owned()).or_default();
         totals.filled += filled as u64;
         totals.empty += (wanted - filled) as u64;
+        name.to_owned()
+    }
+}
+
+fn rows_of(counts: &[RowCounts]) -> RowTotals {
+    let sum = |of: fn(&RowCounts) -> u64| counts.iter().map(of).sum();
+    RowTotals {
+        stored: sum(RowCounts::stored),
+        without_key: sum(|counts| counts.without_key),
+        same_key: sum(|counts| counts.same_key),
+        cut_pages: counts.iter().any(|counts| counts.cut).into(),
     }
 }
 

@@ -174,6 +174,7 @@ impl Saver {
         result.alternatives.clear();
         result.listings.clear();
         result.list = None;
+        result.row_counts.clear();
         result.links.clear();
         let mut answers = self.save_all(std::slice::from_ref(result)).await?;
         Ok(answers.pop().and_then(Result::ok).unwrap_or_default())
@@ -202,6 +203,7 @@ impl Saver {
                 .list
                 .clone()
                 .filter(|_| result.outcome == Outcome::Ok),
+            row_counts: result.row_counts.clone(),
             links: result.links.clone(),
             content_type: result.content_type.clone(),
             bytes: result.stored_bytes.unwrap_or(result.body_bytes),

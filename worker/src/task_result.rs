@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tracing::Span;
 use webfill_mapping::is_nofollow_tag;
 use webfill_service::log::task_span;
-use webfill_store::{Listing, PageOfList, RowLead, SampleText, Saved, Validators};
+use webfill_store::{Listing, PageOfList, RowCounts, RowLead, SampleText, Saved, Validators};
 use webfill_wire::{
     Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,
     evidence_of_likeness, mark_of_row, of_row, with_unmatched,
@@ -50,6 +50,8 @@ pub struct TaskResult {
     pub listings: Vec<Listing>,
     /// See [`webfill_store::Page::list`].
     pub list: Option<PageOfList>,
+    /// See [`webfill_store::Page::row_counts`].
+    pub row_counts: Vec<RowCounts>,
     pub links: Vec<String>,
     /// Sitemaps, and the pages that a sitemap lists. They are told to the dispatcher, and not stored.
     pub listed: Vec<(LinkKind, String)>,
@@ -107,6 +109,7 @@ impl TaskResult {
             alternatives: Map::new(),
             listings: Vec::new(),
             list: None,
+            row_counts: Vec::new(),
             links: Vec::new(),
             listed: Vec::new(),
             headers: None,
@@ -249,6 +252,8 @@ impl TaskResult {
             status_code: self.status_code,
             body_bytes: self.body_bytes,
             fields: self.fields.len() as u32,
+            rows: rows_of(&self.row_counts, |counts| counts.rows),
+            rows_stored: rows_of(&self.row_counts, RowCounts::stored),
             links,
             redirect: self.redirect,
             resolved,
@@ -259,6 +264,11 @@ impl TaskResult {
             evidence,
         }
     }
+}
+
+/// A page has at most 100,000 rows for each rule of its mapping.
+fn rows_of(counts: &[RowCounts], of: fn(&RowCounts) -> u64) -> u32 {
+    u32::try_from(counts.iter().map(of).sum::<u64>()).unwrap_or(u32::MAX)
 }
 
 /// Where all links are followed, those of rows are whose records are complete, for no record.

@@ -57,6 +57,9 @@ pub struct Row {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
     pub fields: Map<String, Value>,
+    /// Fields without a value only because what is there can be read in two ways.
+    #[serde(skip)]
+    pub undecided: Vec<String>,
 }
 
 /// All listings of a page, in the order of the mapping's rules; the links of rows if they are wanted.
@@ -107,6 +110,7 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
     for (position, element) in elements.into_iter().enumerate() {
         run.check_time()?;
         let mut fields = Map::new();
+        let mut undecided = Vec::new();
         let mut row_bytes = 0;
         let before = again.len();
         for one in &rule.fields {
@@ -115,7 +119,14 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
                 Origin::Row => run.columns.gather(read),
                 Origin::Page | Origin::Url | Origin::Record(_) => (read(), false),
             };
-            let value = value?;
+            let Found {
+                value,
+                is_undecided,
+            } = value?;
+            // What depends on other rows is read again when all are known.
+            if is_undecided && !depends {
+                undecided.push(one.field.name.clone());
+            }
             row_bytes += memory_of(&value);
             fields.insert(one.field.name.clone(), value);
             if depends {
@@ -147,15 +158,18 @@ fn listing(rule: &RowRule, run: &Run<'_>, room: &mut Room) -> Result<Listing, Ou
             position,
             links,
             fields,
+            undecided,
         });
     }
     for (row, one, element) in again {
-        let value = run
+        let found = run
             .columns
             .among_all(|| row_value(one, &element, &mut of_page, run))?;
-        listing.rows[row]
-            .fields
-            .insert(one.field.name.clone(), value);
+        let row = &mut listing.rows[row];
+        row.fields.insert(one.field.name.clone(), found.value);
+        if found.is_undecided {
+            row.undecided.push(one.field.name.clone());
+        }
     }
     listing.rows.retain(|row| has_own_value(rule, &row.fields));
     Ok(listing)
@@ -214,14 +228,23 @@ fn from_record(rule: &RowRule) -> Map<String, Value> {
     named.collect()
 }
 
+/// The value of a row's field, null if there is none.
+#[derive(Clone)]
+struct Found {
+    value: Value,
+    /// There is none only because what is there can be read in two ways.
+    is_undecided: bool,
+}
+
 /// What the page as a whole says is read once for all of its rows.
 fn row_value<'r, 'p>(
     one: &'r RowField,
     row: &Item<'p>,
-    of_page: &mut HashMap<&'r str, Value>,
+    of_page: &mut HashMap<&'r str, Found>,
     run: &Run<'p>,
-) -> Result<Value, OutOfTime> {
-    let read = |start: Item<'p>| -> Result<Value, OutOfTime> {
+) -> Result<Found, OutOfTime> {
+    let read = |start: Item<'p>| -> Result<Found, OutOfTime> {
+        run.take_undecided();
         let found = field_value(
             &one.field,
             &one.field.alternatives,
@@ -229,11 +252,19 @@ fn row_value<'r, 'p>(
             run,
             &mut Unwatched,
         )?;
-        Ok(found.map_or(Value::Null, |(value, _)| value))
+        Ok(Found {
+            is_undecided: found.is_none() && run.take_undecided(),
+            value: found.map_or(Value::Null, |(value, _)| value),
+        })
     };
     let start = match one.origin {
         Origin::Row => return read(row.clone()),
-        Origin::Record(_) => return Ok(Value::Null),
+        Origin::Record(_) => {
+            return Ok(Found {
+                value: Value::Null,
+                is_undecided: false,
+            });
+        }
         Origin::Page => Item::Page,
         Origin::Url => Item::Text(run.page.url().as_str().into()),
     };

@@ -1,10 +1,11 @@
 //! What a crawl has found, counted from its stored pages and records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
 use crate::record::doubts_of;
+use crate::row_counts::RowCounts;
 
 /// What the mappings have extracted from the pages of a crawl, and what its records still want.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,6 +31,48 @@ pub struct MappingCounts {
     pub filled: BTreeMap<String, u64>,
     /// By the name of the field: pages that have none only because what they say can be read in two ways.
     pub undecided: BTreeMap<String, u64>,
+    /// By the dataset: the rows that these pages list.
+    pub rows: BTreeMap<String, RowTotals>,
+}
+
+/// The rows of one dataset that one mapping has found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RowTotals {
+    /// Pages that were searched for them, and how many of these have none.
+    pub pages: u64,
+    pub pages_without: u64,
+    pub rows: u64,
+    /// Rows whose values are in the store.
+    pub stored: u64,
+    /// See [`RowCounts`].
+    pub without_key: u64,
+    pub same_key: u64,
+    /// Pages with rows that were left out at a bound.
+    pub cut_pages: u64,
+    pub fields: BTreeMap<String, FieldOfRows>,
+}
+
+/// A field of rows: of how many, how many have a value, and how many have none because it can be read in two ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FieldOfRows {
+    pub rows: u64,
+    pub filled: u64,
+    pub undecided: u64,
+}
+
+impl RowTotals {
+    fn add(&mut self, counts: &RowCounts, pages: u64) {
+        self.rows += counts.rows * pages;
+        self.stored += counts.stored() * pages;
+        self.without_key += counts.without_key * pages;
+        self.same_key += counts.same_key * pages;
+        for (name, filled) in &counts.filled {
+            let field = self.fields.entry(name.clone()).or_default();
+            field.rows += counts.rows * pages;
+            field.filled += filled * pages;
+            field.undecided += counts.undecided.get(name).unwrap_or(&0) * pages;
+        }
+    }
 }
 
 impl FieldCounts {
@@ -57,6 +100,22 @@ impl FieldCounts {
     pub(crate) fn add_filled(&mut self, mapping: &str, field: String, pages: u64) {
         if let Some(counts) = self.mappings.get_mut(mapping) {
             counts.filled.insert(field, pages);
+        }
+    }
+
+    /// Notes pages of a mapping that have the same counts of rows.
+    pub(crate) fn add_rows(&mut self, mapping: &str, counts: &[RowCounts], pages: u64) {
+        let Some(of_mapping) = self.mappings.get_mut(mapping) else {
+            return;
+        };
+        let datasets: BTreeSet<&String> = counts.iter().map(|of_rule| &of_rule.dataset).collect();
+        for dataset in datasets {
+            let totals = of_mapping.rows.entry(dataset.clone()).or_default();
+            let of_page = || counts.iter().filter(|of_rule| of_rule.dataset == *dataset);
+            totals.pages += pages;
+            totals.pages_without += pages * u64::from(of_page().all(|of_rule| of_rule.rows == 0));
+            totals.cut_pages += pages * u64::from(of_page().any(|of_rule| of_rule.cut));
+            of_page().for_each(|of_rule| totals.add(of_rule, pages));
         }
     }
 

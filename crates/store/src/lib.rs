@@ -30,6 +30,7 @@ mod page;
 mod record;
 mod reread;
 mod retention;
+mod row_counts;
 mod sample;
 mod site_clock;
 mod site_state;
@@ -59,13 +60,13 @@ pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
 pub use dataset_name::{DatasetName, UNNAMED_DATASET, parts_of_key, record_key};
 pub use error::StoreError;
-pub use field_counts::{FieldCounts, MappingCounts};
+pub use field_counts::{FieldCounts, FieldOfRows, MappingCounts, RowTotals};
 pub use health::HealthState;
 pub use list::{
     Breach, Doubt, JudgedRows, Lack, ListReading, ListState, ListedPage, ListedRows, Lists,
     MarkedGone, PageOfList, judge_rows, read_list,
 };
-pub use listing::{Clashes, ListedRow, Listing, clashes};
+pub use listing::{ListedRow, Listing};
 pub use mongodb::{
     DatabasePlace, Dataset, DatasetDocument, DatasetSource, Documents, MongoUri, WriteBack,
 };
@@ -75,6 +76,7 @@ pub use record::{
 };
 pub use reread::{Reread, RereadAnswer, ValueChange, ValueCounts};
 pub use retention::{Cutoff, Dropped, RetentionConfig};
+pub use row_counts::{RowCounts, row_counts};
 pub use sample::{Sample, SampleText};
 pub use site_state::{SitePhase, SiteState};
 pub use source_document::{

@@ -1,14 +1,13 @@
 //! What a page lists: rows that become records.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use crate::crawl::CrawlId;
 use crate::dataset_name::{DatasetName, parts_of_key, record_key};
-use crate::record::{MAX_RECORD_ID_BYTES, StoredRecord, has_value, is_one_value};
+use crate::record::{MAX_RECORD_ID_BYTES, StoredRecord};
 use crate::reread::Reread;
-use crate::site_clock::clamped;
 use crate::store::Save;
 
 /// The rows that a page lists, to become records of a dataset.
@@ -24,6 +23,8 @@ pub struct Listing {
     pub want: Vec<String>,
     /// Whether a list that was read to its end says which of these rows are gone.
     pub complete: bool,
+    /// Further rows were left out at a bound.
+    pub cut: bool,
     pub rows: Vec<ListedRow>,
 }
 
@@ -36,16 +37,12 @@ pub struct ListedRow {
     pub fields: Map<String, Value>,
     /// Where the row leads: to pages that may fill its record.
     pub links: Vec<String>,
-}
-
-/// How many rows a page lists; `None`: its mapping has none.
-pub(crate) fn rows_of(listings: &[Listing]) -> Option<i64> {
-    let rows: usize = listings.iter().map(|listing| listing.rows.len()).sum();
-    (!listings.is_empty()).then_some(clamped(rows as u64))
+    /// Fields without a value only because what is there can be read in two ways.
+    pub undecided: Vec<String>,
 }
 
 /// The name by which a row's field asks for the id of the page's record.
-const RECORD_ID: &str = "_id";
+pub(crate) const RECORD_ID: &str = "_id";
 
 /// A page with rows, fetched or read again.
 pub(crate) struct RowPage<'a> {
@@ -104,6 +101,14 @@ pub(crate) struct KeyedRow {
 }
 
 impl Listing {
+    /// The id of a row's record without what comes from the record that the page was fetched for; `None` if a value
+    /// is missing.
+    pub fn own_id(&self, row: &ListedRow) -> Option<String> {
+        let is_own = |name: &&String| !self.from_record.iter().any(|(field, _)| field == *name);
+        let key: Vec<String> = self.key.iter().filter(is_own).cloned().collect();
+        row_id(&key, &row.fields)
+    }
+
     /// Whether rows take more than the id from the record that the page was fetched for.
     pub(crate) fn needs_record(&self) -> bool {
         self.from_record.iter().any(|(_, field)| field != RECORD_ID)
@@ -141,64 +146,6 @@ impl Listing {
         }
         (keyed, without_key)
     }
-}
-
-/// Rows of a page that say something else than an earlier row with their key, and are lost for it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Clashes {
-    pub rows: u64,
-    /// The key of the first of them, as far as the page itself has it.
-    pub key: Option<String>,
-}
-
-/// The fields of a row, and which rule has found it.
-type OfRule<'a> = (usize, &'a Map<String, Value>);
-
-/// The rows of a page that lose values because another row has their key. What comes from the record that the page was
-/// fetched for is the same for all of them.
-pub fn clashes(listings: &[Listing]) -> Clashes {
-    let mut known: HashMap<(&DatasetName, String), Vec<OfRule>> = HashMap::new();
-    let mut clashes = Clashes::default();
-    for (rule, listing) in listings.iter().enumerate() {
-        let is_of_page =
-            |name: &&String| !listing.from_record.iter().any(|(field, _)| field == *name);
-        let key: Vec<String> = listing.key.iter().filter(is_of_page).cloned().collect();
-        for row in &listing.rows {
-            let Some(id) = row_id(&key, &row.fields) else {
-                continue;
-            };
-            let same_key = known.entry((&listing.dataset, id)).or_default();
-            let is_lost = same_key.iter().any(|(other, fields)| match *other == rule {
-                true => differ(fields, &row.fields),
-                false => contradict(fields, &row.fields),
-            });
-            if is_lost {
-                clashes.rows += 1;
-                let id = || row_id(&key, &row.fields).unwrap_or_default();
-                clashes.key.get_or_insert_with(id);
-            } else if same_key.last().is_none_or(|(other, _)| *other != rule) {
-                same_key.push((rule, &row.fields));
-            }
-        }
-    }
-    clashes
-}
-
-/// Whether of two rows of one rule one says what the other does not.
-fn differ(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
-    one.iter().any(|(name, value)| {
-        let other = other.get(name).unwrap_or(&Value::Null);
-        (has_value(value) || has_value(other)) && !is_one_value(value, other)
-    })
-}
-
-/// Whether rows of two rules, which may complete each other, have different values for one field.
-fn contradict(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
-    one.iter().any(|(name, value)| {
-        other.get(name).is_some_and(|other| {
-            has_value(value) && has_value(other) && !is_one_value(value, other)
-        })
-    })
 }
 
 /// A value that all of these records have; null if they differ: then nobody knows whose the rows are.
@@ -298,62 +245,6 @@ mod tests {
             );
         }
         assert_eq!(id(&["user", "item"], json!({"user": "ada"})), None);
-    }
-
-    fn listing(dataset: &str, from_record: &[(&str, &str)], rows: &[Value]) -> Listing {
-        let pair = |(field, of): &(&str, &str)| ((*field).to_owned(), (*of).to_owned());
-        let row = |(position, fields): (usize, &Value)| ListedRow {
-            position: position as u64,
-            fields: fields.as_object().unwrap().clone(),
-            links: Vec::new(),
-        };
-        Listing {
-            dataset: dataset.parse().unwrap(),
-            key: vec!["user".to_owned(), "item".to_owned()],
-            from_record: from_record.iter().map(pair).collect(),
-            want: Vec::new(),
-            complete: false,
-            rows: rows.iter().enumerate().map(row).collect(),
-        }
-    }
-
-    #[test]
-    fn rows_with_one_key_clash_if_they_say_different_things() {
-        let row = |item: Value, stars: Value| json!({"user": "ada", "item": item, "stars": stars});
-        let first = row(json!("a"), json!(4));
-        for (second, lost) in [
-            (row(json!("a"), json!(4)), 0),
-            (row(json!(" a"), json!(4)), 0),
-            (row(json!("a"), json!(5)), 1),
-            (row(json!("a"), json!(null)), 1),
-            (row(json!("b"), json!(5)), 0),
-            (row(json!(null), json!(5)), 0),
-        ] {
-            let rows = [first.clone(), second.clone()];
-            let found = clashes(&[listing("ratings", &[], &rows)]);
-            assert_eq!(found.rows, lost, "{second}");
-            assert_eq!(found.key, (lost > 0).then(|| "ada/a".to_owned()));
-            let of_record = clashes(&[listing("ratings", &[("user", "_id")], &rows)]);
-            assert_eq!(of_record.rows, lost, "{second}");
-        }
-    }
-
-    #[test]
-    fn rows_of_two_rules_clash_only_where_both_have_values() {
-        let one = listing(
-            "r",
-            &[],
-            &[json!({"user": "a", "item": 1, "x": 1, "y": null})],
-        );
-        for (dataset, row, lost) in [
-            ("r", json!({"user": "a", "item": 1, "x": null, "y": 2}), 0),
-            ("r", json!({"user": "a", "item": 1, "z": 2}), 0),
-            ("r", json!({"user": "a", "item": 1, "x": 2}), 1),
-            ("other", json!({"user": "a", "item": 1, "x": 2}), 0),
-        ] {
-            let found = clashes(&[one.clone(), listing(dataset, &[], &[row])]);
-            assert_eq!(found.rows, lost, "{dataset}");
-        }
     }
 
     #[test]

@@ -7,7 +7,8 @@ use webfill_wire::{Delivery, FailedAttempt, Outcome};
 
 use crate::crawl::CrawlId;
 use crate::list::PageOfList;
-use crate::listing::{Listing, rows_of};
+use crate::listing::Listing;
+use crate::row_counts::RowCounts;
 use crate::sample::SampleText;
 use crate::validators::Validators;
 
@@ -47,6 +48,9 @@ pub struct Page {
     pub listings: Vec<Listing>,
     /// What it says of the list that it belongs to, if its mapping has rows.
     pub list: Option<PageOfList>,
+    /// What became of the rows, see [`crate::row_counts()`]; empty if its mapping has none. They are stored as `row_counts`,
+    /// and their sum as `rows`.
+    pub row_counts: Vec<RowCounts>,
     /// The discovered links.
     pub links: Vec<String>,
     pub content_type: Option<String>,
@@ -102,6 +106,7 @@ impl Page {
             alternatives: Map::new(),
             listings: Vec::new(),
             list: None,
+            row_counts: Vec::new(),
             links: Vec::new(),
             content_type: None,
             bytes: 0,
@@ -125,11 +130,6 @@ impl Page {
     /// The page's key, see [`page_id`].
     pub fn id(&self) -> String {
         page_id(&self.app_id, &self.crawl_id, &self.url)
-    }
-
-    /// How many rows it lists; `None`: its mapping has none.
-    pub(crate) fn rows(&self) -> Option<i64> {
-        rows_of(&self.listings)
     }
 
     /// End of the fetch, milliseconds since the epoch.

@@ -7,6 +7,7 @@ use webfill_wire::Outcome;
 
 use crate::listing::Listing;
 use crate::record::{Leads, PageValues};
+use crate::row_counts::RowCounts;
 use crate::timestamp::iso_time;
 
 /// What reading a stored page again has yielded. Which fetch of the page was read is told by `attempts`,
@@ -30,6 +31,8 @@ pub struct Reread {
     pub alternatives: Map<String, Value>,
     /// See [`crate::Page::listings`].
     pub listings: Vec<Listing>,
+    /// See [`crate::Page::row_counts`].
+    pub row_counts: Vec<RowCounts>,
     /// The keys of the records that are kept with the page.
     pub records: Vec<String>,
     /// The page's discovered links, and how many have led to it: those of its fetch.

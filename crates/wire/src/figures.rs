@@ -82,6 +82,25 @@ pub struct FieldTotals {
     pub empty: u64,
 }
 
+/// What became of the rows that a mapping has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RowTotals {
+    pub stored: u64,
+    pub without_key: u64,
+    pub same_key: u64,
+    /// Pages with rows that were left out at a bound.
+    pub cut_pages: u64,
+}
+
+impl RowTotals {
+    pub fn add(&mut self, more: &RowTotals) {
+        self.stored = self.stored.saturating_add(more.stored);
+        self.without_key = self.without_key.saturating_add(more.without_key);
+        self.same_key = self.same_key.saturating_add(more.same_key);
+        self.cut_pages = self.cut_pages.saturating_add(more.cut_pages);
+    }
+}
+
 /// What a worker has counted since its start.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkerTotals {
@@ -101,6 +120,8 @@ pub struct WorkerTotals {
     pub save: Histogram,
     /// By mapping.
     pub fields: BTreeMap<String, FieldTotals>,
+    /// By mapping, of those whose pages list rows. Each of them is in `fields`, too.
+    pub rows: BTreeMap<String, RowTotals>,
     /// Pages that were read, and that no mapping is for; without sitemaps.
     pub unmatched: u64,
 }

@@ -129,6 +129,8 @@ mod tests {
             status_code: Some(200),
             body_bytes: 0,
             fields: 0,
+            rows: 0,
+            rows_stored: 0,
             links: vec!["x".repeat(bytes)],
             redirect: None,
             resolved: Vec::new(),

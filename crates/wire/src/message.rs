@@ -175,6 +175,9 @@ pub struct TaskDone {
     pub body_bytes: u64,
     /// The number of field values stored with the page.
     pub fields: u32,
+    /// How many rows the page lists, and of how many the values are stored.
+    pub rows: u32,
+    pub rows_stored: u32,
     /// Discovered links, canonical or not; the intake decides about them. In crawls with sitemaps, each
     /// may carry how it is to be judged: [`LinkKind`](crate::LinkKind).
     pub links: Vec<String>,

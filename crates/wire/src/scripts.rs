@@ -140,6 +140,8 @@ mod tests {
             status_code: Some(200),
             body_bytes: 0,
             fields: 0,
+            rows: 0,
+            rows_stored: 0,
             links: Vec::new(),
             redirect: None,
             resolved: Vec::new(),

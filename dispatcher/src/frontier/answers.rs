@@ -359,6 +359,9 @@ pub struct CrawlStatus {
     pub unmatched: u64,
     /// Field values stored.
     pub fields: u64,
+    /// Rows that pages list, and of how many the values are stored.
+    pub rows: u64,
+    pub rows_stored: u64,
     /// Links found on pages.
     pub links: u64,
     /// Decoded body bytes.
@@ -378,6 +381,8 @@ impl CrawlStatus {
         self.pages += other.pages;
         self.unmatched += other.unmatched;
         self.fields += other.fields;
+        self.rows += other.rows;
+        self.rows_stored += other.rows_stored;
         self.links += other.links;
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.sites += other.sites;

@@ -103,6 +103,8 @@ impl Frontier {
         status.pages += u64::from(report.status_code.is_some());
         status.unmatched += u64::from(is_unmatched(report));
         status.fields += u64::from(report.fields);
+        status.rows += u64::from(report.rows);
+        status.rows_stored += u64::from(report.rows_stored);
         status.links += report.links.len() as u64;
         status.bytes = status
             .bytes

@@ -329,7 +329,10 @@ fn read(db: &Connection, key: CrawlKey) -> Result<Option<CrawlRow>> {
         let ended = row.get::<_, Option<String>>(1)?;
         let ended = ended.map(|name| named(1, &name)).transpose()?;
         let count = |column| Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)? as u64);
+        let (rows, rows_stored) = read_rows(db, key)?;
         let status = CrawlStatus {
+            rows,
+            rows_stored,
             fed_lines: count(2)?,
             discovered: count(3)?,
             queued: count(4)?,
@@ -367,6 +370,14 @@ fn read_unmatched(db: &Connection, key: CrawlKey) -> Result<u64> {
     let sql = "SELECT n FROM unmatched_pages WHERE crawl = ?1";
     let n = db.prepare_cached(sql)?.query_row([key], |row| row.get(0));
     Ok(n.optional()?.map_or(0, |n: i64| n as u64))
+}
+
+fn read_rows(db: &Connection, key: CrawlKey) -> Result<(u64, u64)> {
+    let sql = "SELECT n, stored FROM listed_rows WHERE crawl = ?1";
+    let rows = db.prepare_cached(sql)?.query_row([key], |row| {
+        Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
+    });
+    Ok(rows.optional()?.unwrap_or_default())
 }
 
 fn read_counts<T>(db: &Connection, sql: &str, key: CrawlKey) -> Result<BTreeMap<T, u64>>
@@ -431,6 +442,11 @@ fn write(db: &Connection, key: CrawlKey, crawl: &Crawl, now_ms: i64) -> Result<(
         let sql = "INSERT OR REPLACE INTO unmatched_pages VALUES (?1, ?2)";
         let mut replace = db.prepare_cached(sql)?;
         replace.execute(params![key, status.unmatched as i64])?;
+    }
+    if status.rows > 0 {
+        let sql = "INSERT OR REPLACE INTO listed_rows VALUES (?1, ?2, ?3)";
+        let mut replace = db.prepare_cached(sql)?;
+        replace.execute(params![key, status.rows as i64, status.rows_stored as i64])?;
     }
     Ok(())
 }

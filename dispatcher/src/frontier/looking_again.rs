@@ -19,7 +19,7 @@ use super::{Frontier, FrontierError};
 pub(super) fn begin_run(db: &Connection, crawl: CrawlKey) -> Result<()> {
     let sql = "UPDATE crawl_sites SET accepted = queued, taken = 0 WHERE crawl = ?1";
     db.execute(sql, [crawl])?;
-    for table in ["outcomes", "skipped", "unmatched_pages"] {
+    for table in ["outcomes", "skipped", "unmatched_pages", "listed_rows"] {
         db.execute(&format!("DELETE FROM {table} WHERE crawl = ?1"), [crawl])?;
     }
     let sql = "UPDATE crawls SET fed_lines = 0, discovered = queued + leased, done = 0, pages = 0,

@@ -317,6 +317,11 @@ CREATE TABLE IF NOT EXISTS unmatched_pages (  -- a further counter of crawls
     crawl INTEGER PRIMARY KEY,
     n     INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE IF NOT EXISTS listed_rows (      -- further counters of crawls: rows of pages
+    crawl  INTEGER PRIMARY KEY,
+    n      INTEGER NOT NULL,
+    stored INTEGER NOT NULL                   -- those whose values are in the store
+) STRICT;
 CREATE TABLE IF NOT EXISTS site_rules (       -- what else was set by hand
     site       INTEGER PRIMARY KEY,
     most_pages INTEGER,                       -- of the limit that sites.pages_left counts down

@@ -186,6 +186,8 @@ fn report(task: &Leased) -> TaskDone {
         status_code: Some(200),
         body_bytes: 1_000,
         fields: 2,
+        rows: 0,
+        rows_stored: 0,
         links: Vec::new(),
         redirect: None,
         resolved: Vec::new(),

@@ -181,6 +181,8 @@ fn done(outcome: Outcome, status_code: Option<u16>, has_evidence: bool) -> TaskD
         status_code,
         body_bytes: 0,
         fields: 0,
+        rows: 0,
+        rows_stored: 0,
         links: Vec::new(),
         redirect: None,
         resolved: Vec::new(),

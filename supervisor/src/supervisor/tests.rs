@@ -265,6 +265,8 @@ fn no_more_tasks_are_asked_for_while_much_is_unacknowledged() {
             status_code: Some(200),
             body_bytes: 0,
             fields: 0,
+            rows: 0,
+            rows_stored: 0,
             links: vec!["x".repeat(16 << 20)],
             redirect: None,
             resolved: Vec::new(),

@@ -288,6 +288,8 @@ impl FinishedTask {
             status_code: self.status,
             body_bytes: 1,
             fields: 0,
+            rows: 0,
+            rows_stored: 0,
             links: if is_complete { Vec::new() } else { links },
             redirect: None,
             resolved,

@@ -229,7 +229,17 @@ fn how(end: End) -> RunEnd {
 /// The part of the summary that is recorded.
 fn counts(summary: &Summary) -> Map<String, Value> {
     const KEPT: &[&str] = &[
-        "pages", "outcomes", "skipped", "records", "fields", "links", "bytes", "queued", "sites",
+        "pages",
+        "outcomes",
+        "skipped",
+        "records",
+        "fields",
+        "rows",
+        "rows_stored",
+        "links",
+        "bytes",
+        "queued",
+        "sites",
     ];
     let whole = summary.json();
     let kept = KEPT

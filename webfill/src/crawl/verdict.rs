@@ -9,7 +9,7 @@ use crate::summary::{Counters, Summary};
 /// What makes a finished crawl end in 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A mapping has found a field on none of the pages that it has read
+    /// A mapping has found a field on none of the pages that it has read, or in none of its rows, or no rows
     EmptyField,
     /// A page that was fetched matches no mapping
     NoMapping,
@@ -40,12 +40,7 @@ impl FailOn {
         let findings = summary.findings.as_ref();
         match self {
             FailOn::Never => None,
-            FailOn::EmptyField => {
-                let (mapping, field) = findings?.empty_field()?;
-                Some(format!(
-                    "the mapping {mapping} has found `{field}` on none of its pages"
-                ))
-            }
+            FailOn::EmptyField => findings?.empty_field(),
             FailOn::NoMapping => {
                 let unmatched = findings?.counts.unmatched;
                 (unmatched > 0).then(|| format!("{unmatched} fetched pages match no mapping"))

@@ -147,6 +147,8 @@ fn info_for_people(answer: &Value) -> String {
         ("outcomes", "outcomes"),
         ("skipped", "skipped links"),
         ("unmatched", "pages of no mapping"),
+        ("rows", "rows of pages"),
+        ("rows_stored", "rows stored"),
         ("limits", "limits"),
         ("expires", "expires"),
     ];

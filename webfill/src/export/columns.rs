@@ -64,7 +64,7 @@ pub enum Kind {
 use Kind::{Integer, Json, Text, Texts, Time};
 
 /// The columns of pages. Other programs rely on them.
-pub const PAGES: [(&str, Kind); 30] = [
+pub const PAGES: [(&str, Kind); 31] = [
     ("_id", Text),
     ("app_id", Text),
     ("crawl_id", Text),
@@ -95,6 +95,7 @@ pub const PAGES: [(&str, Kind); 30] = [
     ("records", Texts),
     ("alternatives", Json),
     ("rows", Integer),
+    ("row_counts", Json),
 ];
 
 /// The columns of changes.

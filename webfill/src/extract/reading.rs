@@ -11,7 +11,7 @@ use webfill_mapping::MappingSet;
 use webfill_service::signals::{self, Asked};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
-    CrawlId, ExportError, Reread, Store, StoreError, Trial, ValueTally, parse_iso_time,
+    CrawlId, ExportError, Reread, Store, StoreError, Trial, ValueTally, parse_iso_time, row_counts,
 };
 use webfill_urls::content_hash;
 use webfill_wire::Outcome;
@@ -227,6 +227,7 @@ impl StoredPage {
             template: read.template,
             fields: read.fields,
             alternatives: read.alternatives,
+            row_counts: row_counts(&read.listings, &self.records).0,
             listings: read.listings,
             records: self.records,
             links: self.links,

@@ -121,6 +121,7 @@ fn listing(read: &Value) -> Listing {
         position,
         links: links(position),
         fields: row.as_object().cloned().unwrap_or_default(),
+        undecided: Vec::new(),
     };
     Listing {
         dataset: read["dataset"].as_str().unwrap_or_default().to_owned(),

@@ -208,6 +208,7 @@ mod tests {
                 position,
                 links: Vec::new(),
                 fields: fields.as_object().unwrap().clone(),
+                undecided: Vec::new(),
             };
             let found = Listing {
                 dataset: "d".to_owned(),

@@ -125,6 +125,7 @@ mod tests {
             position,
             links: Vec::new(),
             fields: fields.as_object().unwrap().clone(),
+            undecided: Vec::new(),
         };
         Listing {
             dataset: "ratings".to_owned(),

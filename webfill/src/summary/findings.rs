@@ -7,10 +7,12 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use webfill_dispatcher::run_changes::RunFound;
 use webfill_health::{Alarm, Warning};
-use webfill_store::{FieldCounts, MappingCounts};
+use webfill_store::{FieldCounts, MappingCounts, RowTotals};
 
 use super::lists::ListCounts;
 use super::printable;
+
+mod rows;
 
 /// The names of the fields that each mapping extracts, by the mapping's name.
 pub type FieldsByMapping = BTreeMap<String, BTreeSet<String>>;
@@ -90,12 +92,16 @@ impl Findings {
         names.into_iter().map(field).collect()
     }
 
-    /// A field that a mapping has found on none of its pages, with the mapping.
-    pub fn empty_field(&self) -> Option<(&str, &str)> {
+    /// What a mapping has found on none of its pages, or in none of its rows.
+    pub fn empty_field(&self) -> Option<String> {
         self.counts.mappings.iter().find_map(|(mapping, counts)| {
             let mut fields = self.fields(mapping, counts).into_iter();
             let empty = fields.find(|field| field.filled == 0 && counts.pages > 0);
-            empty.map(|field| (mapping.as_str(), field.name))
+            let what = match empty {
+                Some(field) => format!("`{}` on none of its pages", field.name),
+                None => rows::nowhere_found(counts)?,
+            };
+            Some(format!("the mapping {mapping} has found {what}"))
         })
     }
 
@@ -121,10 +127,11 @@ impl Findings {
                 .iter()
                 .map(|field| (field.name, field.json(counts.pages)))
                 .collect();
-            (
-                name.clone(),
-                json!({"pages": counts.pages, "fields": fields}),
-            )
+            let mut told = json!({"pages": counts.pages, "fields": fields});
+            if !counts.rows.is_empty() {
+                told["rows"] = self.rows_json(name, counts);
+            }
+            (name.clone(), told)
         };
         let mappings: serde_json::Map<String, Value> =
             self.counts.mappings.iter().map(mapping).collect();
@@ -145,7 +152,13 @@ impl Findings {
 
     /// Says how many values were left out because nothing decides how to read them.
     fn write_undecided(&self, text: &mut String) {
-        let of_mapping = |counts: &MappingCounts| counts.undecided.values().sum::<u64>();
+        let of_rows = |totals: &RowTotals| -> u64 {
+            let fields = totals.fields.values();
+            fields.map(|field| field.undecided).sum()
+        };
+        let of_mapping = |counts: &MappingCounts| {
+            counts.undecided.values().sum::<u64>() + counts.rows.values().map(of_rows).sum::<u64>()
+        };
         let left_out: u64 = self.counts.mappings.values().map(of_mapping).sum();
         if left_out > 0 {
             let values = if left_out == 1 { "value" } else { "values" };
@@ -163,8 +176,13 @@ impl Findings {
         let mut mappings: Vec<_> = self.counts.mappings.iter().collect();
         mappings.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.pages));
         for (name, counts) in mappings.iter().take(MAPPINGS_TOLD) {
-            let (name, fields) = (printable(name), self.fields(name, counts));
-            let _ = write!(text, "  mapping   {name} has read {}", pages(counts.pages));
+            let fields = self.fields(name, counts);
+            let _ = write!(
+                text,
+                "  mapping   {} has read {}",
+                printable(name),
+                pages(counts.pages)
+            );
             let (full, fields): (Vec<_>, Vec<_>) =
                 fields.iter().partition(|field| field.empty == 0);
             let full: Vec<_> = full.iter().map(|field| printable(field.name)).collect();
@@ -176,6 +194,7 @@ impl Findings {
                 let _ = writeln!(text, "            {}", field.text(counts.pages));
             }
             tell_rest(text, fields.len().saturating_sub(FIELDS_TOLD), "fields");
+            self.write_rows(name, counts, text);
         }
         tell_rest(
             text,
@@ -293,6 +312,7 @@ mod tests {
             pages,
             filled: [("id".to_owned(), pages), ("name".to_owned(), name)].into(),
             undecided: [("born".to_owned(), 2)].into(),
+            ..MappingCounts::default()
         };
         FieldCounts {
             mappings: [("people".to_owned(), mapping)].into(),
@@ -344,7 +364,8 @@ mod tests {
 
     #[test]
     fn a_field_that_was_found_on_no_page_is_empty() {
-        assert_eq!(findings(None).empty_field(), Some(("people", "born")));
+        let reason = "the mapping people has found `born` on none of its pages";
+        assert_eq!(findings(None).empty_field().as_deref(), Some(reason));
         let mut all = findings(None);
         // What is not extracted any more cannot be empty.
         all.fields.clear();

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use webfill_mapping::{Continuation, Listing as Found, RECORD_ID};
-use webfill_store::{Lack, ListedRow, Listing, PageOfList, has_value};
+use webfill_mapping::{Continuation, Listing as Found};
+use webfill_store::{Lack, ListedRow, Listing, PageOfList};
 use webfill_wire::Follow;
 
 use crate::task_result::TaskResult;
@@ -44,7 +44,10 @@ pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation,
         (is_cut || continuation.is_cut, Lack::Cut),
         (is_empty, Lack::Empty),
         (
-            without_key(&result.listings, &result.task.records) > 0,
+            result
+                .row_counts
+                .iter()
+                .any(|counts| counts.without_key > 0),
             Lack::RowsWithoutKey,
         ),
         (continuation.lacks_count, Lack::NoCount),
@@ -65,28 +68,6 @@ pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation,
     });
 }
 
-/// How many rows of a page that was fetched for these records have no key, and become no records.
-pub(super) fn without_key(listings: &[Listing], records: &[String]) -> usize {
-    let of_listing = |listing: &Listing| {
-        let rows = listing.rows.iter();
-        rows.filter(|row| !has_key(listing, row, records)).count()
-    };
-    listings.iter().map(of_listing).sum()
-}
-
-fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
-    let has_part = |name: &String| {
-        let of_record = listing.from_record.iter().find(|(field, _)| field == name);
-        match of_record.map(|(_, field)| field.as_str()) {
-            Some(RECORD_ID) => records.len() == 1,
-            // What the record has is known to the store alone.
-            Some(_) => !records.is_empty(),
-            None => row.fields.get(name).is_some_and(has_value),
-        }
-    };
-    listing.key.iter().all(has_part)
-}
-
 pub(super) fn to_store(found: Vec<Found>) -> Vec<Listing> {
     let stored = found.into_iter().filter_map(|found| {
         Some(Listing {
@@ -100,6 +81,7 @@ pub(super) fn to_store(found: Vec<Found>) -> Vec<Listing> {
                 .collect(),
             want: found.want,
             complete: found.complete,
+            cut: found.cut,
             rows: found
                 .rows
                 .into_iter()
@@ -107,6 +89,7 @@ pub(super) fn to_store(found: Vec<Found>) -> Vec<Listing> {
                     position: row.position as u64,
                     links: row.links,
                     fields: row.fields,
+                    undecided: row.undecided,
                 })
                 .collect(),
         })

@@ -113,6 +113,7 @@ fn end_as_redirect(result: &mut TaskResult, target: Url) {
     result.fields.clear();
     result.alternatives.clear();
     result.listings.clear();
+    result.row_counts.clear();
     result.mapping = None;
     result.mapping_version = None;
     result.template = None;

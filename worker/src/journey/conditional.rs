@@ -106,6 +106,9 @@ fn fill(result: &mut TaskResult, mut stored: Map<String, Value>, known: KnownPag
     result.alternatives = object("alternatives").unwrap_or_default();
     result.document = object("document");
     result.headers = object("headers").or(result.headers.take());
+    let row_counts = stored.remove("row_counts");
+    let row_counts = row_counts.and_then(|counts| serde_json::from_value(counts).ok());
+    result.row_counts = row_counts.unwrap_or_default();
     result.stored_bytes = stored.get("bytes").and_then(Value::as_u64);
     let links = match stored.remove("links") {
         Some(Value::Array(links)) => links,

@@ -69,6 +69,8 @@ pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str) -> Shown {
         "told": told, "fleet_fault": fleet_fault, "store_fault": store_fault,
         "funnel": funnel(&counts),
         "unmatched": counts["unmatched"],
+        "rows": counts["rows"],
+        "rows_stored": counts["rows_stored"],
         "kept": kept.map(crawl_told),
         "records": read.as_ref().map(|read| records_told(&read.figures)),
         "changes": read.iter().flat_map(|read| &read.changes).map(change_row).collect::<Vec<_>>(),

@@ -17,7 +17,7 @@ use crate::store::ExportFilter;
 const ENTRIES: i64 = 20;
 
 /// What an extraction is judged by.
-const EXTRACTIONS: [&str; 14] = [
+const EXTRACTIONS: [&str; 15] = [
     "app_id",
     "crawl_id",
     "url",
@@ -29,6 +29,7 @@ const EXTRACTIONS: [&str; 14] = [
     "records",
     "fields",
     "alternatives",
+    "row_counts",
     "content_hash",
     "started_at",
     "attempts",

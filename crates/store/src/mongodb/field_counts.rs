@@ -11,6 +11,7 @@ use super::fault::Fault;
 use super::value;
 use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
+use crate::row_counts::RowCounts;
 
 pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault> {
     let mut counts = FieldCounts::default();
@@ -38,6 +39,12 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
         doc! {"$match": {"field.v": 0}},
         group(doc! {"mapping": "$mapping", "field": "$field.k"}.into()),
     ];
+    // Many pages of a list have the same counts.
+    let of_rows = [
+        read.clone(),
+        doc! {"$match": {"mapping": {"$type": "string"}, "row_counts": {"$type": "array"}}},
+        group(doc! {"mapping": "$mapping", "rows": "$row_counts"}.into()),
+    ];
     let by_field = [
         read,
         doc! {"$match": {"mapping": {"$type": "string"}}},
@@ -54,6 +61,11 @@ pub(super) async fn count(db: &Db, crawl: &CrawlId) -> Result<FieldCounts, Fault
     for found in all(db, "pages", undecided).await? {
         if let Some((mapping, field)) = field_of(&found) {
             counts.add_undecided(mapping, field, pages(&found));
+        }
+    }
+    for found in all(db, "pages", of_rows).await? {
+        if let Some((mapping, listed)) = rows_of(&found) {
+            counts.add_rows(&mapping, &listed, pages(&found));
         }
     }
     counts.resolved = records_by_field(db, crawl, resolved_fields()).await?;
@@ -80,6 +92,14 @@ fn field_of(found: &Document) -> Option<(&str, String)> {
     let key = found.get_document("_id").ok()?;
     let (mapping, field) = (key.get_str("mapping").ok()?, key.get_str("field").ok()?);
     Some((mapping, field.to_owned()))
+}
+
+/// What pages of which mapping list.
+fn rows_of(found: &Document) -> Option<(String, Vec<RowCounts>)> {
+    let key = RawDocumentBuf::try_from(found.get_document("_id").ok()?).ok()?;
+    let mut key = value::object(&key);
+    let listed = serde_json::from_value(key.remove("rows")?).ok()?;
+    Some((key["mapping"].as_str()?.to_owned(), listed))
 }
 
 /// The fields that pages have brought, without those that are asked for again, each as `field`.

@@ -19,6 +19,7 @@ use crate::list::{Lack, PageOfList};
 use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, PageValues, RecordState};
+use crate::row_counts::{RowCounts, rows_of};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
@@ -229,12 +230,13 @@ fn stored_page(
     stored.append(cstr!("records"), texts(records));
     stored.append(cstr!("fields"), document(&page.fields)?);
     stored.append(cstr!("alternatives"), alternatives(&page.alternatives)?);
-    stored.append(cstr!("rows"), or_null(page.rows()));
     if let Some(list) = list {
         let list = serde_json::to_value(list);
         let list = list.map_err(|error| Fault::InvalidEntry(error.to_string()))?;
         stored.append(cstr!("list"), bson(&list)?);
     }
+    stored.append(cstr!("rows"), or_null(rows_of(&page.row_counts)));
+    stored.append(cstr!("row_counts"), row_counts(&page.row_counts)?);
     stored.append(cstr!("links"), texts(&page.links));
     stored.append(cstr!("content_type"), or_null(page.content_type.as_deref()));
     stored.append(cstr!("bytes"), clamped(page.bytes));
@@ -265,6 +267,15 @@ fn stored_page(
 pub(super) fn alternatives(of: &Map<String, Value>) -> Result<RawBson, Fault> {
     let some = (!of.is_empty()).then(|| document(of)).transpose()?;
     Ok(or_null(some))
+}
+
+/// Null if the page's mapping has no rows.
+pub(super) fn row_counts(of: &[RowCounts]) -> Result<RawBson, Fault> {
+    if of.is_empty() {
+        return Ok(RawBson::Null);
+    }
+    let value = serde_json::to_value(of);
+    bson(&value.map_err(|error| Fault::InvalidEntry(error.to_string()))?)
 }
 
 fn validators(validators: &Validators) -> Result<RawBson, Fault> {

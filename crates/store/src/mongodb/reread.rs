@@ -8,14 +8,15 @@ use mongodb::bson::{RawDocumentBuf, doc, rawdoc};
 use super::command::{Db, with_timeout};
 use super::fault::Fault;
 use super::page_log;
-use super::pages::{alternatives, date};
+use super::pages::{alternatives, date, row_counts};
 use super::records;
 use super::value::{document, or_null};
 use crate::error::StoreError;
-use crate::listing::{RowPage, rows_of};
+use crate::listing::RowPage;
 use crate::page::MAX_ENTRY_BYTES;
 use crate::record::{FillRules, Leads};
 use crate::reread::{Reread, RereadAnswer};
+use crate::row_counts::rows_of;
 use crate::sqlite::Trial;
 
 type Answers = Vec<Result<RereadAnswer, StoreError>>;
@@ -175,6 +176,7 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
         )));
     }
     let alternatives = alternatives(&reread.alternatives)?;
+    let row_counts = row_counts(&reread.row_counts)?;
     let literal = |text: &Option<String>| rawdoc! {"$literal": or_null(text.as_deref())};
     let is_same_mapping = rawdoc! {"$and": [
         {"$eq": ["$mapping", literal(&reread.mapping)]},
@@ -194,7 +196,8 @@ fn statement(reread: &Reread) -> Result<RawDocumentBuf, Fault> {
             "template": literal(&reread.template),
             "fields": {"$literal": fields},
             "alternatives": {"$literal": alternatives},
-            "rows": or_null(rows_of(&reread.listings)),
+            "rows": or_null(rows_of(&reread.row_counts)),
+            "row_counts": {"$literal": row_counts},
             "unlogged": reread.at_ms,
             "validators": {"$cond": [is_same_mapping, "$validators", null]},
         }}],

@@ -22,13 +22,13 @@ use crate::store::{ExportError, ExportFilter};
 const COLUMNS: &str = "
 SELECT position, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
     mapping, mapping_version, template, records, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs, tries, headers, document, body, alternatives, rows
+    worker, attrs, tries, headers, document, body, alternatives, rows, row_counts
 FROM pages";
 
 /// What an extraction is judged by.
 const EXTRACTIONS: &str = "
 SELECT position, _id, app_id, crawl_id, url, site, parent, mapping, mapping_version, template, records,
-    fields, content_hash, started_at, attempts, alternatives
+    fields, content_hash, started_at, attempts, alternatives, row_counts
 FROM pages";
 
 /// What changes of pages are judged by.

@@ -27,7 +27,7 @@ pub(super) const STEP_BYTES: usize = 1 << 20;
 const PAGES: &str = "
 SELECT rowid, _id, app_id, crawl_id, url, final_url, site, depth, parent, outcome, status_code,
     mapping, mapping_version, template, records, fields, links, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
-    worker, attrs, tries, headers, document, body, alternatives, rows
+    worker, attrs, tries, headers, document, body, alternatives, rows, row_counts
 FROM pages
 WHERE rowid > ?1 AND (?2 IS NULL OR app_id = ?2) AND (?3 IS NULL OR crawl_id = ?3) AND ?4 IS NULL
 ORDER BY rowid";
@@ -51,10 +51,11 @@ WHERE rowid > ?1 AND (?4 IS NULL OR dataset = ?4) AND ((?2 IS NULL AND ?3 IS NUL
 ORDER BY rowid";
 
 /// Columns that hold JSON.
-const JSON_COLUMNS: [&str; 16] = [
+const JSON_COLUMNS: [&str; 17] = [
     "parent_fields",
     "doubts",
     "alternatives",
+    "row_counts",
     "records",
     "fields",
     "links",

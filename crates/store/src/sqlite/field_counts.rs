@@ -6,6 +6,7 @@ use super::fault::Fault;
 use super::records::from_json;
 use crate::crawl::CrawlId;
 use crate::field_counts::FieldCounts;
+use crate::row_counts::RowCounts;
 
 /// The keys of a crawl's pages begin with its id and a slash; a zero comes next to that.
 /// Sitemaps are no pages that a mapping should match.
@@ -26,6 +27,12 @@ const UNDECIDED: &str = "SELECT mapping, field.key, count(*)
     WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL
         AND alternatives NOT NULL AND field.value = 0
     GROUP BY mapping, field.key";
+
+/// Many pages of a list have the same counts.
+const ROWS: &str = "SELECT mapping, row_counts, count(*) FROM pages
+    WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND outcome IN ('ok', 'not_modified') AND mapping NOT NULL
+        AND row_counts NOT NULL
+    GROUP BY mapping, row_counts";
 
 const MISSING: &str = "SELECT field.value, count(*)
     FROM crawl_records JOIN records ON records._id = record, json_each(records.missing) AS field
@@ -66,6 +73,13 @@ pub(super) fn count(conn: &Connection, crawl: &str) -> Result<FieldCounts, Fault
     while let Some(row) = rows.next()? {
         let mapping: String = row.get(0)?;
         counts.add_undecided(&mapping, row.get(1)?, number(row, 2)?);
+    }
+    let mut of_rows = conn.prepare_cached(ROWS)?;
+    let mut rows = of_rows.query([crawl])?;
+    while let Some(row) = rows.next()? {
+        let mapping: String = row.get(0)?;
+        let listed: Vec<RowCounts> = from_json(row, 1)?;
+        counts.add_rows(&mapping, &listed, number(row, 2)?);
     }
     for (sql, by_field) in [
         (RESOLVED, &mut counts.resolved),

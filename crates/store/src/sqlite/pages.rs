@@ -13,6 +13,7 @@ use crate::list::PageOfList;
 use crate::listing::RowPage;
 use crate::page::{MAX_ENTRY_BYTES, Page};
 use crate::record::{FillRules, Leads, PageValues, RecordState};
+use crate::row_counts::{RowCounts, rows_of};
 use crate::sample::Sample;
 use crate::site_clock::clamped;
 use crate::store::{Applied, ApplyPage, Save, Saved};
@@ -22,9 +23,9 @@ const UPSERT: &str = "
 INSERT INTO pages (_id, app_id, crawl_id, url, final_url, site, depth, parent, outcome,
     status_code, mapping, content_type, bytes, content_hash, started_at, elapsed_ms, attempts,
     worker, attrs, fields, links, tries, headers, body, epoch, task, mapping_version,
-    template, records, document, validators, look, alternatives, rows, list, position)
+    template, records, document, validators, look, alternatives, rows, list, row_counts, position)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36,
     (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes))
 ON CONFLICT (_id) DO UPDATE SET
     app_id = excluded.app_id, crawl_id = excluded.crawl_id, url = excluded.url,
@@ -39,6 +40,7 @@ ON CONFLICT (_id) DO UPDATE SET
     template = excluded.template, records = excluded.records, document = excluded.document,
     validators = excluded.validators, look = excluded.look,
     alternatives = excluded.alternatives, rows = excluded.rows, list = excluded.list,
+    row_counts = excluded.row_counts,
     position = CASE
         -- The same save, repeated.
         WHEN (excluded.epoch, excluded.task, excluded.attempts, excluded.started_at, excluded.outcome)
@@ -125,6 +127,7 @@ fn upsert(
     let validators = page.validators.as_ref().map(to_json).transpose()?;
     let alternatives = alternatives_to_json(&page.alternatives)?;
     let list = list.map(to_json).transpose()?;
+    let row_counts = row_counts_to_json(&page.row_counts)?;
     let body = page.body.as_deref();
     let optional = [
         attrs.as_deref(),
@@ -132,6 +135,7 @@ fn upsert(
         document.as_deref(),
         alternatives.as_deref(),
         list.as_deref(),
+        row_counts.as_deref(),
         body,
     ];
     let optional_bytes: usize = optional.into_iter().flatten().map(str::len).sum();
@@ -182,15 +186,21 @@ fn upsert(
         validators,
         page.look,
         alternatives,
-        page.rows(),
+        rows_of(&page.row_counts),
         list,
+        row_counts,
     ])?;
     Ok(())
 }
 
 /// `None` if there are none.
 pub(super) fn alternatives_to_json(of: &Map<String, Value>) -> Result<Option<String>, Fault> {
-    (!of.is_empty()).then(|| to_json(of)).transpose()
+    (!of.is_empty()).then(|| to_json(&of)).transpose()
+}
+
+/// `None` if the page's mapping has no rows.
+pub(super) fn row_counts_to_json(of: &[RowCounts]) -> Result<Option<String>, Fault> {
+    (!of.is_empty()).then(|| to_json(&of)).transpose()
 }
 
 fn stored_failed_attempt(one: &FailedAttempt) -> Value {

@@ -3,19 +3,19 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fault::Fault;
-use super::pages::alternatives_to_json;
+use super::pages::{alternatives_to_json, row_counts_to_json};
 use super::records::{self, to_json};
 use super::rows;
 use super::trial::Trial;
-use crate::listing::rows_of;
 use crate::record::FillRules;
 use crate::reread::{Reread, RereadAnswer};
+use crate::row_counts::rows_of;
 
 /// A page gets a new position, so that readers of changes learn of its new fields. Its links are those of
 /// the former mapping: for those of another one it is fetched whole the next time.
 const UPDATE: &str = "
 UPDATE pages SET outcome = ?5, mapping = ?6, mapping_version = ?7, template = ?8, fields = ?9, alternatives = ?10,
-    rows = ?11,
+    rows = ?11, row_counts = ?12,
     validators = CASE WHEN mapping IS ?6 AND mapping_version IS ?7 THEN validators END,
     position = (SELECT 1 + max(deleted, coalesce((SELECT max(position) FROM pages), 0)) FROM changes)
 WHERE _id = ?1 AND attempts = ?2 AND started_at = ?3 AND content_hash = ?4";
@@ -102,7 +102,8 @@ fn update(conn: &Connection, reread: &Reread) -> Result<bool, Fault> {
         reread.template,
         to_json(&reread.fields)?,
         alternatives_to_json(&reread.alternatives)?,
-        rows_of(&reread.listings),
+        rows_of(&reread.row_counts),
+        row_counts_to_json(&reread.row_counts)?,
     ])?;
     Ok(updated > 0)
 }

@@ -1,5 +1,8 @@
 use serde_json::json;
-use webfill_store::{CrawlId, CrawlState, DatasetRecord, FieldCounts, MappingCounts, RecordCounts};
+use webfill_store::{
+    CrawlId, CrawlState, DatasetRecord, FieldCounts, FieldOfRows, MappingCounts, RecordCounts,
+    RowCounts, RowTotals,
+};
 
 use super::*;
 
@@ -122,6 +125,13 @@ pub(crate) async fn a_record_that_was_read_elsewhere_before_is_told(clients: &Cl
     assert_eq!(elsewhere[0].as_ref().unwrap().earlier, None);
 }
 
+/// What pages list of the dataset `ratings`.
+fn counts_of(mut counts: Value) -> Vec<RowCounts> {
+    let of_rules = counts.as_array_mut().unwrap().iter_mut();
+    of_rules.for_each(|of_rule| of_rule["dataset"] = json!("ratings"));
+    serde_json::from_value(counts).unwrap()
+}
+
 pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
     let store = &*clients.first.store;
     put(
@@ -137,9 +147,20 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
         read("a", Some("people"), json!({"name": "Ada", "city": null})),
         Page {
             alternatives: object(json!({"name": 2, "price": 0})),
+            row_counts: counts_of(json!([
+                {"rows": 30, "without_key": 1, "same_key": 2, "cut": true,
+                 "filled": {"item": 29, "stars": 5}, "undecided": {"stars": 3}},
+                {"rows": 10, "without_key": 0, "same_key": 0, "cut": false, "filled": {"item": 10}},
+            ])),
             ..read("b", Some("people"), json!({"name": "Bob"}))
         },
-        read("c", Some("places"), json!({"city": ["Paris"]})),
+        Page {
+            row_counts: counts_of(json!([
+                {"rows": 0, "without_key": 0, "same_key": 0, "cut": false, "filled": {}},
+                {"rows": 0, "without_key": 0, "same_key": 0, "cut": false, "filled": {}},
+            ])),
+            ..read("c", Some("places"), json!({"city": ["Paris"]}))
+        },
         read("d", None, json!({})),
         Page {
             document: Some(object(json!({"type": "pdf"}))),
@@ -181,10 +202,48 @@ pub(crate) async fn fields_are_counted_by_mapping_and_crawl(clients: &Clients) {
             .iter()
             .map(|(name, n)| ((*name).into(), *n))
             .collect(),
+        ..MappingCounts::default()
     };
+    let of_people = RowTotals {
+        pages: 1,
+        pages_without: 0,
+        rows: 40,
+        stored: 37,
+        without_key: 1,
+        same_key: 2,
+        cut_pages: 1,
+        fields: [("item", 40, 39, 0), ("stars", 30, 5, 3)]
+            .map(|(name, rows, filled, undecided)| {
+                let field = FieldOfRows {
+                    rows,
+                    filled,
+                    undecided,
+                };
+                (name.into(), field)
+            })
+            .into(),
+    };
+    let of_places = RowTotals {
+        pages: 1,
+        pages_without: 1,
+        ..RowTotals::default()
+    };
+    let rows = |totals| [("ratings".to_owned(), totals)].into();
     let mappings = [
-        ("people".into(), mapping(2, &[("name", 2)], &[("price", 1)])),
-        ("places".into(), mapping(1, &[("city", 1)], &[])),
+        (
+            "people".into(),
+            MappingCounts {
+                rows: rows(of_people),
+                ..mapping(2, &[("name", 2)], &[("price", 1)])
+            },
+        ),
+        (
+            "places".into(),
+            MappingCounts {
+                rows: rows(of_places),
+                ..mapping(1, &[("city", 1)], &[])
+            },
+        ),
     ];
     let expected = FieldCounts {
         mappings: mappings.into(),

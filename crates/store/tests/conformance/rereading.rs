@@ -44,6 +44,7 @@ fn reread(fields: Value, records: &[&str]) -> Reread {
         fields: page.fields,
         alternatives: object(json!({"city": 3})),
         listings: Vec::new(),
+        row_counts: Vec::new(),
         records: records.iter().map(|id| key(id)).collect(),
         links: page.links,
         depth: page.depth,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use webfill_store::{
     Doubt, JudgedRows, Lack, ListReading, ListState, ListedRow, Listing, Lists, PageOfList,
-    judge_rows,
+    judge_rows, row_counts,
 };
 
 use super::*;
@@ -21,6 +21,7 @@ fn rows(items: &[&str]) -> Listing {
         position: position as u64,
         fields: object(json!({"item": item})),
         links: Vec::new(),
+        undecided: Vec::new(),
     };
     Listing {
         dataset: "things".parse().unwrap(),
@@ -28,15 +29,18 @@ fn rows(items: &[&str]) -> Listing {
         from_record: Vec::new(),
         want: Vec::new(),
         complete: true,
+        cut: false,
         rows: items.iter().enumerate().map(row).collect(),
     }
 }
 
 /// A page of a list, fetched in the given hour.
 fn list_page(url: &str, items: &[&str], next: &[&str], hour: i64) -> Page {
+    let listings = vec![rows(items)];
     Page {
         started_at_ms: NOON_MS + hour * HOUR_MS,
-        listings: vec![rows(items)],
+        row_counts: row_counts(&listings, &[]).0,
+        listings,
         list: Some(PageOfList {
             next: next.iter().map(|url| (*url).to_owned()).collect(),
             complete: vec!["things".to_owned()],
@@ -158,6 +162,7 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     };
     let failed = Page {
         listings: Vec::new(),
+        row_counts: Vec::new(),
         list: None,
         outcome: Outcome::HttpError,
         ..second(1)

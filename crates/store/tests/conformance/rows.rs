@@ -1,6 +1,6 @@
 //! Rows of pages become records.
 
-use webfill_store::{ListedRow, Listing};
+use webfill_store::{ListedRow, Listing, row_counts};
 
 use super::*;
 
@@ -11,6 +11,7 @@ fn ratings(rows: &[Value]) -> Listing {
         position: position as u64,
         fields: object(fields.clone()),
         links: Vec::new(),
+        undecided: Vec::new(),
     };
     Listing {
         dataset: "ratings".parse().unwrap(),
@@ -21,14 +22,17 @@ fn ratings(rows: &[Value]) -> Listing {
         ],
         want: Vec::new(),
         complete: false,
+        cut: false,
         rows: rows.iter().enumerate().map(row).collect(),
     }
 }
 
 fn listing_page(url: &str, rows: &[Value]) -> Page {
+    let listings = vec![ratings(rows)];
     Page {
         mapping_version: Some("v1".to_owned()),
-        listings: vec![ratings(rows)],
+        row_counts: row_counts(&listings, &["people/ada".to_owned()]).0,
+        listings,
         ..page_with(url, json!({}))
     }
 }

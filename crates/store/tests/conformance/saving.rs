@@ -39,7 +39,7 @@ pub(crate) async fn a_page_comes_back_as_it_went_in(clients: &Clients) {
         "url": "https://example.com/a", "final_url": "https://example.com/end",
         "site": "example.com", "depth": 3, "parent": "https://example.com/",
         "outcome": "http_error", "status_code": 999, "mapping": "people", "mapping_version": "hash",
-        "template": "0f", "records": [], "alternatives": null, "rows": null,
+        "template": "0f", "records": [], "alternatives": null, "rows": null, "row_counts": null,
         "fields": {"name": "Ada", "tags": ["x", "y"], "n": 3},
         "links": ["https://example.com/b"],
         "content_type": "text/html", "bytes": 1_u64 << 40, "content_hash": "abc",
@@ -72,6 +72,7 @@ pub(crate) async fn what_a_page_does_not_keep_is_null(clients: &Clients) {
         "document",
         "alternatives",
         "rows",
+        "row_counts",
     ] {
         assert_eq!(kept.get(name), Some(&Value::Null), "{name}");
     }

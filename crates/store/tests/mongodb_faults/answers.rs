@@ -92,6 +92,7 @@ async fn a_page_that_was_read_again_comes_into_the_log_when_that_is_repeated() {
         fields: Map::from_iter([("city".to_owned(), json!("Ockham"))]),
         alternatives: Map::new(),
         listings: Vec::new(),
+        row_counts: Vec::new(),
         records: Vec::new(),
         links: Vec::new(),
         depth: 0,

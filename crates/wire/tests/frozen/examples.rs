@@ -118,6 +118,8 @@ pub fn done() -> TaskDone {
         status_code: Some(301),
         body_bytes: 63,
         fields: 64,
+        rows: 0,
+        rows_stored: 0,
         links: vec!["/link".into()],
         redirect: Some("/target".into()),
         resolved: vec!["resolved".into()],

@@ -105,6 +105,8 @@ impl Core {
             "outcomes": status.outcomes,
             "skipped": status.skipped,
             "unmatched": status.unmatched,
+            "rows": status.rows,
+            "rows_stored": status.rows_stored,
         });
         if let Some(at_ms) = self.frontier.spec(crawl)?.expires_at_ms {
             more["expires"] = (at_ms / 1_000).into();

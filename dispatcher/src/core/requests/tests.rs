@@ -273,6 +273,8 @@ fn done(task: &Task, links: &[&str]) -> TaskDone {
         status_code: Some(200),
         body_bytes: 10,
         fields: 0,
+        rows: 0,
+        rows_stored: 0,
         links: links.iter().map(|link| link.to_string()).collect(),
         redirect: None,
         resolved: Vec::new(),

@@ -327,6 +327,8 @@ fn counts(status: &CrawlStatus) -> Map<String, Value> {
         "skipped": status.skipped,
         "unmatched": status.unmatched,
         "fields": status.fields,
+        "rows": status.rows,
+        "rows_stored": status.rows_stored,
         "links": status.links,
         "bytes": status.bytes,
         "queued": status.queued,

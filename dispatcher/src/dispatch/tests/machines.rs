@@ -35,6 +35,8 @@ fn answered(task: TaskId) -> TaskDone {
         status_code: Some(200),
         body_bytes: 0,
         fields: 0,
+        rows: 0,
+        rows_stored: 0,
         links: Vec::new(),
         redirect: None,
         resolved: Vec::new(),

@@ -283,6 +283,8 @@ fn done(task: &Task) -> TaskDone {
         status_code: Some(200),
         body_bytes: 11_000,
         fields: 0,
+        rows: 0,
+        rows_stored: 0,
         links: Vec::new(),
         redirect: None,
         resolved: Vec::new(),

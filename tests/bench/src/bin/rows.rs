@@ -176,6 +176,7 @@ fn save_of(page: u64, minutes: i64) -> Result<Save, Failure> {
                 _ => Map::new(),
             },
             links: Vec::new(),
+            undecided: Vec::new(),
         }
     };
     let listing = Listing {
@@ -184,6 +185,7 @@ fn save_of(page: u64, minutes: i64) -> Result<Save, Failure> {
         from_record: Vec::new(),
         want: Vec::new(),
         complete: false,
+        cut: false,
         rows: (0..ROWS_OF_PAGE).map(row).collect(),
     };
     Ok(Save {

@@ -104,6 +104,8 @@ impl World {
             status_code: Some(200),
             body_bytes: 1_000,
             fields: 0,
+            rows: 0,
+            rows_stored: 0,
             links: links.map(|(site, page)| url(*site, *page)).collect(),
             redirect: None,
             resolved: Vec::new(),

@@ -108,6 +108,8 @@ fn page(task: &Leased, web: &mut Web) -> TaskDone {
         status_code: Some(200),
         body_bytes: 11_000,
         fields: 0,
+        rows: 0,
+        rows_stored: 0,
         links: web.page_links(),
         redirect: None,
         resolved: Vec::new(),

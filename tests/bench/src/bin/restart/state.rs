@@ -180,6 +180,8 @@ fn done(task: &Leased, has_failed: bool) -> TaskDone {
         status_code: (!has_failed).then_some(200),
         body_bytes: 11_000,
         fields: 0,
+        rows: 0,
+        rows_stored: 0,
         links: Vec::new(),
         redirect: None,
         resolved: Vec::new(),

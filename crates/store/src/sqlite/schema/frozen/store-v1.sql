@@ -108,6 +108,7 @@ CREATE TABLE pages (
     validators TEXT,             -- {etag, last_modified, fetched_at_ms, read_as}
     document TEXT,               -- {status, type, sha256, bytes, title, ...}
     alternatives TEXT,           -- {field: number of the alternative}; NULL: the first chains have served
+    row_counts TEXT,             -- of each rule of its mapping {dataset, rows, without_key, same_key, cut, filled, undecided}
     fields TEXT NOT NULL,        -- {name: value}
     links TEXT NOT NULL,         -- [url]
     headers TEXT,                -- {name: [value]}

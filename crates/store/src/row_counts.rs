@@ -1,0 +1,245 @@
+//! What became of the rows of a page, in numbers.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::dataset_name::DatasetName;
+use crate::listing::{ListedRow, Listing, RECORD_ID, row_id};
+use crate::record::{has_value, is_one_value};
+use crate::site_clock::clamped;
+
+/// The rows that one rule of a mapping has found on a page. Stored with the page, as `row_counts`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RowCounts {
+    /// The dataset that they are records of.
+    pub dataset: String,
+    pub rows: u64,
+    /// They have no value for a field of their key, and become no records.
+    pub without_key: u64,
+    /// They have the key of an earlier row of the page and other values, which are lost.
+    pub same_key: u64,
+    /// The page has further rows, which were left out at a bound.
+    pub cut: bool,
+    /// By field how many rows have a value for it: all fields that rows have of their own page.
+    pub filled: BTreeMap<String, u64>,
+    /// By field how many rows have none only because what they say can be read in two ways.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub undecided: BTreeMap<String, u64>,
+}
+
+impl RowCounts {
+    /// Rows whose values are in the store.
+    pub fn stored(&self) -> u64 {
+        self.rows
+            .saturating_sub(self.without_key)
+            .saturating_sub(self.same_key)
+    }
+}
+
+/// The counts of a page that was fetched for these records, an entry for each listing; with the key of the first row
+/// that is lost for an earlier one, as far as the page itself has it.
+pub fn row_counts(listings: &[Listing], records: &[String]) -> (Vec<RowCounts>, Option<String>) {
+    let (clashing, key) = clashes(listings);
+    let counts = listings.iter().zip(clashing).map(|(listing, same_key)| {
+        let without_key = listing.rows.iter();
+        let without_key = without_key.filter(|row| !has_key(listing, row, records));
+        RowCounts {
+            dataset: listing.dataset.as_str().to_owned(),
+            rows: listing.rows.len() as u64,
+            without_key: without_key.count() as u64,
+            same_key,
+            cut: listing.cut,
+            filled: filled(listing),
+            undecided: undecided(listing),
+        }
+    });
+    (counts.collect(), key)
+}
+
+/// How many rows a page lists; `None`: its mapping has none.
+pub(crate) fn rows_of(counts: &[RowCounts]) -> Option<i64> {
+    let rows = counts.iter().map(|of_rule| of_rule.rows).sum();
+    (!counts.is_empty()).then_some(clamped(rows))
+}
+
+fn filled(listing: &Listing) -> BTreeMap<String, u64> {
+    let mut filled = BTreeMap::new();
+    for row in &listing.rows {
+        for (name, value) in &row.fields {
+            match filled.get_mut(name) {
+                Some(count) => *count += u64::from(has_value(value)),
+                None => {
+                    filled.insert(name.clone(), u64::from(has_value(value)));
+                }
+            }
+        }
+    }
+    // What the record has is known when the rows are stored.
+    filled.retain(|name, _| !is_of_record(listing, name));
+    filled
+}
+
+fn undecided(listing: &Listing) -> BTreeMap<String, u64> {
+    let mut undecided = BTreeMap::new();
+    for name in listing.rows.iter().flat_map(|row| &row.undecided) {
+        *undecided.entry(name.clone()).or_default() += 1;
+    }
+    undecided
+}
+
+fn is_of_record(listing: &Listing, name: &str) -> bool {
+    listing.from_record.iter().any(|(field, _)| field == name)
+}
+
+fn has_key(listing: &Listing, row: &ListedRow, records: &[String]) -> bool {
+    let has_part = |name: &String| {
+        let of_record = listing.from_record.iter().find(|(field, _)| field == name);
+        match of_record.map(|(_, field)| field.as_str()) {
+            Some(RECORD_ID) => records.len() == 1,
+            // What the record has is known when the rows are stored.
+            Some(_) => !records.is_empty(),
+            None => row_id(std::slice::from_ref(name), &row.fields).is_some(),
+        }
+    };
+    listing.key.iter().all(has_part)
+}
+
+/// The fields of a row, and which rule has found it.
+type OfRule<'a> = (usize, &'a Map<String, Value>);
+
+/// How many rows of each listing lose values because another row has their key, and the key of the first of them. What
+/// comes from the record that the page was fetched for is the same for all of them.
+fn clashes(listings: &[Listing]) -> (Vec<u64>, Option<String>) {
+    let mut known: HashMap<(&DatasetName, String), Vec<OfRule>> = HashMap::new();
+    let mut rows = vec![0; listings.len()];
+    let mut first = None;
+    for (rule, listing) in listings.iter().enumerate() {
+        let is_of_page = |name: &&String| !is_of_record(listing, name);
+        let key: Vec<String> = listing.key.iter().filter(is_of_page).cloned().collect();
+        for row in &listing.rows {
+            let Some(id) = row_id(&key, &row.fields) else {
+                continue;
+            };
+            let same_key = known.entry((&listing.dataset, id)).or_default();
+            let is_lost = same_key.iter().any(|(other, fields)| match *other == rule {
+                true => differ(fields, &row.fields),
+                false => contradict(fields, &row.fields),
+            });
+            if is_lost {
+                rows[rule] += 1;
+                let id = || row_id(&key, &row.fields).unwrap_or_default();
+                first.get_or_insert_with(id);
+            } else if same_key.last().is_none_or(|(other, _)| *other != rule) {
+                same_key.push((rule, &row.fields));
+            }
+        }
+    }
+    (rows, first)
+}
+
+/// Whether of two rows of one rule one says what the other does not.
+fn differ(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    one.iter().any(|(name, value)| {
+        let other = other.get(name).unwrap_or(&Value::Null);
+        (has_value(value) || has_value(other)) && !is_one_value(value, other)
+    })
+}
+
+/// Whether rows of two rules, which may complete each other, have different values for one field.
+fn contradict(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    one.iter().any(|(name, value)| {
+        other.get(name).is_some_and(|other| {
+            has_value(value) && has_value(other) && !is_one_value(value, other)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn listing(dataset: &str, from_record: &[(&str, &str)], rows: &[Value]) -> Listing {
+        let pair = |(field, of): &(&str, &str)| ((*field).to_owned(), (*of).to_owned());
+        let row = |(position, fields): (usize, &Value)| ListedRow {
+            position: position as u64,
+            fields: fields.as_object().unwrap().clone(),
+            links: Vec::new(),
+            undecided: Vec::new(),
+        };
+        Listing {
+            dataset: dataset.parse().unwrap(),
+            key: vec!["user".to_owned(), "item".to_owned()],
+            from_record: from_record.iter().map(pair).collect(),
+            want: Vec::new(),
+            complete: false,
+            cut: false,
+            rows: rows.iter().enumerate().map(row).collect(),
+        }
+    }
+
+    #[test]
+    fn rows_with_one_key_clash_if_they_say_different_things() {
+        let row = |item: Value, stars: Value| json!({"user": "ada", "item": item, "stars": stars});
+        let first = row(json!("a"), json!(4));
+        for (second, lost) in [
+            (row(json!("a"), json!(4)), 0),
+            (row(json!(" a"), json!(4)), 0),
+            (row(json!("a"), json!(5)), 1),
+            (row(json!("a"), json!(null)), 1),
+            (row(json!("b"), json!(5)), 0),
+            (row(json!(null), json!(5)), 0),
+        ] {
+            let rows = [first.clone(), second.clone()];
+            let (found, key) = clashes(&[listing("ratings", &[], &rows)]);
+            assert_eq!(found, [lost], "{second}");
+            assert_eq!(key, (lost > 0).then(|| "ada/a".to_owned()));
+            let (of_record, _) = clashes(&[listing("ratings", &[("user", "_id")], &rows)]);
+            assert_eq!(of_record, [lost], "{second}");
+        }
+    }
+
+    #[test]
+    fn rows_of_two_rules_clash_only_where_both_have_values() {
+        let one = listing(
+            "r",
+            &[],
+            &[json!({"user": "a", "item": 1, "x": 1, "y": null})],
+        );
+        for (dataset, row, lost) in [
+            ("r", json!({"user": "a", "item": 1, "x": null, "y": 2}), 0),
+            ("r", json!({"user": "a", "item": 1, "z": 2}), 0),
+            ("r", json!({"user": "a", "item": 1, "x": 2}), 1),
+            ("other", json!({"user": "a", "item": 1, "x": 2}), 0),
+        ] {
+            let (found, _) = clashes(&[one.clone(), listing(dataset, &[], &[row])]);
+            assert_eq!(found, [0, lost], "{dataset}");
+        }
+    }
+
+    #[test]
+    fn each_row_is_counted_once_for_what_became_of_it() {
+        let rows = [
+            json!({"user": null, "item": "a", "stars": 4}),
+            json!({"user": null, "item": null, "stars": 5}),
+            json!({"user": null, "item": "a", "stars": null}),
+            json!({"user": null, "item": "b", "stars": ""}),
+        ];
+        let mut listing = listing("ratings", &[("user", "_id")], &rows);
+        listing.rows[2].undecided = vec!["stars".to_owned()];
+        let for_one = ["users/ada".to_owned()];
+        let (counts, key) = row_counts(&[listing.clone()], &for_one);
+        assert_eq!(
+            serde_json::to_value(&counts).unwrap(),
+            json!([{"dataset": "ratings", "rows": 4, "without_key": 1, "same_key": 1, "cut": false,
+                "filled": {"item": 3, "stars": 2}, "undecided": {"stars": 1}}])
+        );
+        assert_eq!(counts[0].stored(), 2);
+        assert_eq!(key.as_deref(), Some("a"));
+        let (counts, _) = row_counts(&[listing], &[]);
+        assert_eq!(counts[0].without_key, 4, "for no record");
+    }
+}

@@ -1,0 +1,103 @@
+//! What the summary says of rows.
+
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::site::{Web, status};
+use webfill_tests::workplace::Workplace;
+
+use super::{HOST, crawl, list, mapping, rule, sqlite, stored};
+
+/// A row that is longer than a row may be.
+const TOO_LONG: usize = (1 << 20) + 1;
+
+/// Of the dataset `items`, as the summary has it.
+fn counts(summary: &Value) -> &Value {
+    &summary["found"]["mappings"]["shop"]["rows"]["items"]
+}
+
+fn what_became_of_rows_is_counted(work: &Workplace, store: &str) {
+    let web = Web::start();
+    let site = web.site(HOST);
+    let mut of_rows = rule(&["id", "price", "note"], &["id"]);
+    let price = of_rows["fields"][1]["processors"].as_array_mut().unwrap();
+    price.push(json!({"type": "number"}));
+    work.write_json("mappings/profile.json", &mapping(&of_rows));
+    let row = |id: &str, price: &str| json!({"id": id, "price": price});
+    let first = [
+        row("a", "4"),
+        row("b", "1,234"),
+        json!({"price": "2"}),
+        row("a", "7"),
+        row("a", "4"),
+        json!({"id": "c", "note": "x".repeat(TOO_LONG)}),
+    ];
+    site.serve("/first", list(&first, None));
+    site.serve("/second", list(&[row("d", "1")], None));
+    site.serve("/none", list(&[], None));
+    let paths = ["/first", "/second", "/none"];
+    let told = crawl(work, &web, store, &paths).finish().expect(0);
+    let expected = json!({
+        "pages": 3, "pages_without": 1, "pages_cut": 1,
+        "rows": 6, "stored": 4, "without_key": 1, "same_key": 1,
+        "fields": {
+            "id": {"filled": 5, "empty": 1, "undecided": 0, "share": 0.8333, "share_before": null},
+            "note": {"filled": 0, "empty": 6, "undecided": 0, "share": 0.0, "share_before": null},
+            "price": {"filled": 5, "empty": 1, "undecided": 1, "share": 0.8333, "share_before": null},
+        },
+    });
+    assert_eq!(counts(&told.summary().json), &expected);
+    assert_eq!(stored(store, &[]).len(), 3);
+    let again = crawl(work, &web, store, &["/second"])
+        .instead("--crawl", "again")
+        .instead("--summary", "human")
+        .finish()
+        .expect(0);
+    let text = again.stdout;
+    for line in [
+        "  rows      1 of dataset items, from 1 page: 1 stored\n",
+        "            always filled: id, price\n",
+        "            note: 0 filled, 1 empty, 0.0 %; 0.0 % in the crawl before\n",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
+
+#[test]
+fn what_became_of_rows_is_counted_in_the_summary() {
+    let work = Workplace::new();
+    what_became_of_rows_is_counted(&work, &sqlite(&work));
+}
+
+#[needs(mongod)]
+#[test]
+fn what_became_of_rows_is_counted_in_the_summary_in_mongodb() {
+    let (work, database) = (Workplace::new(), fresh_database());
+    what_became_of_rows_is_counted(&work, database.uri());
+}
+
+/// A page that has not changed has the rows that it had.
+#[test]
+fn rows_of_pages_that_have_not_changed_stay_counted() {
+    let work = Workplace::new();
+    let web = Web::start();
+    work.write_json("mappings/profile.json", &mapping(&rule(&["id"], &["id"])));
+    let rows = [json!({"id": "a"}), json!({"id": "b"})];
+    let page = list(&rows, None).header("ETag", "\"1\"");
+    web.site(HOST).serve_with("/list", move |request| {
+        match request.header("If-None-Match") {
+            Some(_) => status(304).into(),
+            None => page.clone().into(),
+        }
+    });
+    let store = sqlite(&work);
+    let refreshed = |more: &[&str]| {
+        let run = crawl(&work, &web, &store, &["/list"]).args(more);
+        run.finish().expect(0).summary().json
+    };
+    let first = refreshed(&[]);
+    assert_eq!(counts(&first)["stored"], 2);
+    let second = refreshed(&["--refresh-after", "0s"]);
+    assert_eq!(second["outcomes"]["not_modified"], 1, "{second}");
+    assert_eq!(counts(&second)["stored"], 2, "{second}");
+}

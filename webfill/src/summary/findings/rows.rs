@@ -1,0 +1,131 @@
+//! What the summary says of rows: how many became records, and which values they have. Writing to a string cannot
+//! fail.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use webfill_store::{FieldOfRows, MappingCounts, RowTotals};
+
+use super::{FIELDS_TOLD, Findings, pages, printable, rounded, share, tell_rest};
+
+impl Findings {
+    /// What the mapping had found of the dataset in the crawl before.
+    fn rows_before(&self, mapping: &str, dataset: &str) -> Option<&RowTotals> {
+        let (_, before) = self.before.as_ref()?;
+        before.mappings.get(mapping)?.rows.get(dataset)
+    }
+
+    pub(super) fn rows_json(&self, mapping: &str, counts: &MappingCounts) -> Value {
+        let mut rows = BTreeMap::new();
+        for (dataset, totals) in &counts.rows {
+            let before = self.rows_before(mapping, dataset);
+            let fields = totals.fields.iter().map(|(name, field)| {
+                let told = json!({
+                    "filled": field.filled,
+                    "empty": field.rows.saturating_sub(field.filled),
+                    "undecided": field.undecided,
+                    "share": rounded(share(field.filled, field.rows)),
+                    "share_before": share_before(before, name).map(rounded),
+                });
+                (name.as_str(), told)
+            });
+            let told = json!({
+                "pages": totals.pages,
+                "pages_without": totals.pages_without,
+                "pages_cut": totals.cut_pages,
+                "rows": totals.rows,
+                "stored": totals.stored,
+                "without_key": totals.without_key,
+                "same_key": totals.same_key,
+                "fields": fields.collect::<BTreeMap<&str, Value>>(),
+            });
+            rows.insert(dataset.as_str(), told);
+        }
+        json!(rows)
+    }
+
+    pub(super) fn write_rows(&self, mapping: &str, counts: &MappingCounts, text: &mut String) {
+        for (dataset, totals) in &counts.rows {
+            let _ = writeln!(
+                text,
+                "  rows      {} of dataset {}, from {}: {}",
+                totals.rows,
+                printable(dataset),
+                pages(totals.pages),
+                became(totals)
+            );
+            let before = self.rows_before(mapping, dataset);
+            let some_empty = |(_, field): &(&String, &FieldOfRows)| field.filled < field.rows;
+            let (empty, full): (Vec<_>, Vec<_>) = totals.fields.iter().partition(some_empty);
+            if !full.is_empty() {
+                let full: Vec<_> = full.iter().map(|(name, _)| printable(name)).collect();
+                let _ = writeln!(text, "            always filled: {}", full.join(", "));
+            }
+            for (name, field) in empty.iter().take(FIELDS_TOLD) {
+                let told = field_text(name, field, share_before(before, name));
+                let _ = writeln!(text, "            {told}");
+            }
+            tell_rest(text, empty.len().saturating_sub(FIELDS_TOLD), "fields");
+        }
+    }
+}
+
+/// What became of the rows.
+fn became(totals: &RowTotals) -> String {
+    let mut parts = vec![format!("{} stored", totals.stored)];
+    if totals.without_key > 0 {
+        parts.push(format!("{} without key", totals.without_key));
+    }
+    if totals.same_key > 0 {
+        parts.push(format!(
+            "{} lost to another row with the same key (the log names pages: rows_with_same_key)",
+            totals.same_key
+        ));
+    }
+    if totals.pages_without > 0 {
+        parts.push(format!("{} without rows", pages(totals.pages_without)));
+    }
+    if totals.cut_pages > 0 {
+        parts.push(format!(
+            "{} cut at a bound (the log says which: extraction_warning)",
+            pages(totals.cut_pages)
+        ));
+    }
+    parts.join(", ")
+}
+
+fn field_text(name: &str, field: &FieldOfRows, share_before: Option<f64>) -> String {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let mut text = format!(
+        "{}: {} filled, {} empty, {}",
+        printable(name),
+        field.filled,
+        field.rows.saturating_sub(field.filled),
+        percent(share(field.filled, field.rows))
+    );
+    if field.undecided > 0 {
+        let _ = write!(text, "; {} can be read in two ways", field.undecided);
+    }
+    if let Some(before) = share_before {
+        let _ = write!(text, "; {} in the crawl before", percent(before));
+    }
+    text
+}
+
+fn share_before(before: Option<&RowTotals>, field: &str) -> Option<f64> {
+    let before = before?.fields.get(field)?;
+    (before.rows > 0).then(|| share(before.filled, before.rows))
+}
+
+/// A field that no row has, or rows that no page has.
+pub(super) fn nowhere_found(counts: &MappingCounts) -> Option<String> {
+    counts.rows.iter().find_map(|(dataset, totals)| {
+        if totals.pages > 0 && totals.rows == 0 {
+            return Some(format!("no rows of dataset {dataset}"));
+        }
+        let mut fields = totals.fields.iter();
+        let (name, _) = fields.find(|(_, field)| field.rows > 0 && field.filled == 0)?;
+        Some(format!("`{name}` in none of its rows of dataset {dataset}"))
+    })
+}
