@@ -1,5 +1,7 @@
 //! Mappings that begin to rot: pages change in the middle of a crawl, and who asks is told so, once.
 
+mod rows;
+
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
 use webfill_test_needs::needs;

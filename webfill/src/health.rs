@@ -167,12 +167,19 @@ fn alarm_text(alarm: &Alarm, store: &StoreUri) -> String {
             lines.push(format!("  {when:<6}  {}", visible(&page.url)));
         }
     }
-    // It shows no password.
-    lines.push(visible(&format!(
-        "  repair  webfill mapping repair FILE --mapping {} --store {}",
-        shell::word(&alarm.mapping),
-        shell::word(&store.to_string())
-    )));
+    if !alarm.of_pages().is_empty() {
+        // It shows no password.
+        lines.push(visible(&format!(
+            "  repair  webfill mapping repair FILE --mapping {} --store {}",
+            shell::word(&alarm.mapping),
+            shell::word(&store.to_string())
+        )));
+    }
+    if !alarm.of_rows().is_empty() {
+        lines.push(String::from(
+            "  rows    learn their rule anew: webfill mapping learn",
+        ));
+    }
     lines.join("\n")
 }
 

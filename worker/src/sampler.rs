@@ -1,7 +1,7 @@
 //! Chooses the pages whose texts are kept, a few of each mapping, so that who repairs it has pages from
 //! before and after a change.
 //!
-//! Which fields a page has is its *kind*. Of each kind the first pages are kept, and one in [`ONE_IN`] after
+//! Which fields a page has, and which its rows have, is its *kind*. Of each kind the first pages are kept, and one in [`ONE_IN`] after
 //! that: so pages of a changed layout, which lack fields, are kept at once, and do not replace those from
 //! before. No mapping keeps more than a tenth of its pages for long.
 
@@ -48,7 +48,13 @@ impl Sampler {
         if result.outcome != Outcome::Ok || text.len() > MOST_TEXT_BYTES {
             return None;
         }
-        let place = self.place(mapping, result.fields.keys())?;
+        let names: Vec<String> = result
+            .fields
+            .keys()
+            .cloned()
+            .chain(of_rows(result))
+            .collect();
+        let place = self.place(mapping, names.iter())?;
         let text = zstd::bulk::compress(text.as_bytes(), 3).ok()?;
         (text.len() <= MOST_KEPT_BYTES).then_some(SampleText { place, text })
     }
@@ -81,6 +87,18 @@ impl Sampler {
         *kept += 1;
         Some(format!("page/{kind:03}/{number:02}"))
     }
+}
+
+/// What a page's rows have any of, by names that no field has.
+fn of_rows(result: &TaskResult) -> impl Iterator<Item = String> {
+    let filled = result.row_counts.iter().flat_map(|counts| {
+        let fields = counts.filled.iter().filter(|(_, rows)| **rows > 0);
+        fields.map(|(field, _)| format!("{}[].{field}", counts.dataset))
+    });
+    let with_rows = result.row_counts.iter().filter(|counts| counts.rows > 0);
+    with_rows
+        .map(|counts| format!("{}[]", counts.dataset))
+        .chain(filled)
 }
 
 #[cfg(test)]

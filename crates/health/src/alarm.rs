@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::kept::KeptPage;
+use crate::rows::rows_named;
 
 /// What shows that a field is not what it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,10 @@ pub struct FallenField {
     pub sign: Sign,
     /// The template of the pages that show it; `None`: pages of any, or of a new one.
     pub template: Option<String>,
+    /// Of rows ([`rows_named`]): what a page must have to be as before, rows or the share of rows with a value; `None`
+    /// if any will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
     /// Shares: of pages with a value, or of known values that were met, or of the commonest value.
     pub before: f64,
     pub after: f64,
@@ -106,6 +111,20 @@ impl Alarm {
         names
     }
 
+    /// Those that are fields of pages, and not of rows.
+    pub fn of_pages(&self) -> Vec<&str> {
+        let mut names = self.names();
+        names.retain(|name| rows_named(name).is_none());
+        names
+    }
+
+    /// Those that are about rows: `DATASET[]`, and `DATASET[].FIELD`.
+    pub fn of_rows(&self) -> Vec<&str> {
+        let mut names = self.names();
+        names.retain(|name| rows_named(name).is_some());
+        names
+    }
+
     /// For programs: without the pages, of which only the first URLs are named.
     pub fn notice(&self) -> Value {
         let urls = |pages: &[KeptPage], kept: &[String]| match pages.is_empty() {
@@ -142,12 +161,16 @@ impl Alarm {
         let first = self.fields.iter().enumerate().filter(is_first);
         let fields = first.map(|(_, fallen)| {
             let (before, after) = (percent(fallen.before), percent(fallen.after));
-            let what = match fallen.sign {
-                Sign::Empty => format!("on {after} of the pages, before on {before}"),
-                Sign::WrongValues => {
+            let what = match (fallen.sign, rows_named(&fallen.field)) {
+                (Sign::Empty, Some((_, field))) => format!(
+                    "{} on {after} of the pages, before on {before}",
+                    in_words(fallen.least, field.is_some())
+                ),
+                (Sign::Empty, None) => format!("on {after} of the pages, before on {before}"),
+                (Sign::WrongValues, _) => {
                     format!("as known in {after} of the cases, before in {before}")
                 }
-                Sign::OneValue => format!("one value on {after}, before on {before} at most"),
+                (Sign::OneValue, _) => format!("one value on {after}, before on {before} at most"),
             };
             format!("{} ({what})", fallen.field)
         });
@@ -156,6 +179,16 @@ impl Alarm {
             self.mapping,
             fields.collect::<Vec<_>>().join(", ")
         )
+    }
+}
+
+/// What of rows, or of a field of theirs, a page has if it is as before.
+fn in_words(least: Option<f64>, is_field: bool) -> String {
+    match (least, is_field) {
+        (Some(least), false) if least > 1.0 => format!("{:.0} or more", least.ceil()),
+        (_, false) => "any".to_owned(),
+        (Some(least), true) if least > 0.0 => format!("in {} of the rows or more", percent(least)),
+        (_, true) => "in any row".to_owned(),
     }
 }
 

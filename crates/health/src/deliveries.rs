@@ -141,6 +141,7 @@ mod tests {
                 content_hash: None,
                 attempts,
                 fields: &Map::new(),
+                rows: &[],
                 alternatives: &Map::new(),
                 known_values: &[],
             },

@@ -129,6 +129,7 @@ mod tests {
                 content_hash: None,
                 attempts: 1,
                 fields,
+                rows: &[],
                 alternatives: &Map::new(),
                 known_values: &[],
             };

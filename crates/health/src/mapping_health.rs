@@ -16,6 +16,7 @@ use crate::kept::LastPages;
 use crate::profile::{Finding, Profile};
 use crate::recent::{Novelty, Recent};
 use crate::returning::Returning;
+use crate::rows::{Rows, RowsOfPage, Said};
 use crate::scope::Scope;
 use crate::series::{Series, Step, Witness, weight};
 use crate::sources::Sources;
@@ -54,6 +55,8 @@ pub struct GoodPage<'a> {
     /// How often its task was delivered.
     pub attempts: u64,
     pub fields: &'a Map<String, Value>,
+    /// What it lists of each dataset, one without rows as well.
+    pub rows: &'a [RowsOfPage],
     /// Fields whose value is not of their first chain, with the number of the alternative that served, from 1.
     pub alternatives: &'a Map<String, Value>,
     /// Fields that a record of the page knew already, and whether the page says the same.
@@ -90,6 +93,8 @@ pub struct MappingHealth {
     sources: Sources,
     #[serde(default)]
     pub(crate) returning: Returning,
+    #[serde(default)]
+    pub(crate) rows: Rows,
     pub(crate) last_pages: LastPages,
 }
 
@@ -110,13 +115,19 @@ impl MappingHealth {
         self.pages += 1;
         page.at.clone_into(&mut self.last_at);
         let template = template::find(&mut self.templates, page.template, self.pages);
-        let lacks = self.lacks(template, page.fields);
-        self.last_pages.note(page, self.pages, !lacks);
-        self.judge_fields(template, page, &mut events);
+        let mut said = Said::of_fields(page.fields);
+        self.rows.said(page.rows, &mut said);
+        let with_rows = GoodPage {
+            fields: &said.values,
+            ..*page
+        };
+        let lacks = self.lacks(template, &said);
+        self.last_pages.note(&with_rows, self.pages, !lacks);
+        self.judge_fields(template, &with_rows, &said, &mut events);
         self.judge_returning(page, &mut events);
         self.judge_known_values(page, &mut events);
         self.judge_values(page, &mut events);
-        self.keep_after(page);
+        self.keep_after(&with_rows);
         self.clear_if_recovered(page.at, &mut events);
         events
     }
@@ -166,17 +177,24 @@ impl MappingHealth {
     }
 
     /// Whether a field is missing that is usual on pages of the template, or of all if it is new.
-    fn lacks(&self, template: usize, fields: &Map<String, Value>) -> bool {
+    fn lacks(&self, template: usize, said: &Said) -> bool {
         let own = &self.templates[template].scope;
         self.all.fields.iter().any(|(name, field)| {
             let is_usual = field.fill.baseline().is_some_and(|share| share >= USUAL);
             let share = own.fields.get(name).map_or(0.0, |field| field.fill.share());
             let is_expected = is_usual && (own.pages < KNOWN || share >= USUAL / 2.0);
-            is_expected && !fields.get(name).is_some_and(has_value)
+            let has = said.silent.contains(name) || said.values.get(name).is_some_and(has_value);
+            is_expected && !has
         })
     }
 
-    fn judge_fields(&mut self, index: usize, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+    fn judge_fields(
+        &mut self,
+        index: usize,
+        page: &GoodPage<'_>,
+        said: &Said,
+        events: &mut Vec<Event>,
+    ) {
         let scope = &mut self.templates[index].scope;
         let source = crate::hash(page.source);
         let mut witness = Witness {
@@ -185,7 +203,8 @@ impl MappingHealth {
             weight: weight(self.sources.note(source)),
             is_known_layout: false,
         };
-        let steps = scope.note(page.fields, witness, |_, _| true);
+        let is_said = |name: &str| !said.silent.contains(name);
+        let steps = scope.note(page.fields, witness, |name, _| is_said(name));
         let is_known = scope.pages >= KNOWN;
         let becomes_known = scope.pages == KNOWN;
         let shares: BTreeMap<&str, f64> = scope
@@ -198,7 +217,7 @@ impl MappingHealth {
             let share = shares.get(name).copied().unwrap_or_default();
             let is_back = series.fallen().is_some() && page.fields.get(name).is_some_and(has_value);
             let is_usual = |usual| share >= usual / 2.0;
-            !is_known || is_back || series.baseline().is_none_or(is_usual)
+            is_said(name) && (!is_known || is_back || series.baseline().is_none_or(is_usual))
         };
         let steps_of_all = self.all.note(page.fields, witness, is_judged);
         let founded = self.templates[index].founded;
@@ -221,6 +240,13 @@ impl MappingHealth {
         if becomes_known {
             self.warn_of_new_layout(index, page, events);
         }
+        self.rows.learn(
+            page.rows,
+            witness,
+            index,
+            &mut self.all,
+            &mut self.templates,
+        );
     }
 
     /// Adds fields that have no values any more, and those that are about to lose theirs.
@@ -242,6 +268,7 @@ impl MappingHealth {
             let fall = scope.fields.get(&field)?.fill.fallen()?;
             since = since.min(fall.since);
             Some(FallenField {
+                least: self.rows.least(&field),
                 field,
                 sign: Sign::Empty,
                 template: template.clone(),
@@ -256,13 +283,15 @@ impl MappingHealth {
 
     /// Whether pages have lost what they had when they were looked at before.
     fn judge_returning(&mut self, page: &GoodPage<'_>, events: &mut Vec<Event>) {
+        let said = Said::with_any(page.fields, page.rows);
         let losses = self
             .returning
-            .note(crate::hash(page.url), page.fields, self.pages);
+            .note(crate::hash(page.url), &said, self.pages);
         let Some(since) = losses.iter().map(|loss| loss.since).min() else {
             return;
         };
         let fallen = losses.into_iter().map(|loss| FallenField {
+            least: None,
             field: loss.field,
             sign: Sign::Empty,
             template: None,
@@ -295,6 +324,7 @@ impl MappingHealth {
             fallen.push(FallenField {
                 field: field.clone(),
                 sign: Sign::WrongValues,
+                least: None,
                 template: None,
                 before: fall.before,
                 after: fall.after,
@@ -325,6 +355,7 @@ impl MappingHealth {
                     let fallen = FallenField {
                         field: name.clone(),
                         sign: Sign::OneValue,
+                        least: None,
                         template: None,
                         before,
                         after: now,

@@ -112,6 +112,7 @@ mod tests {
             content_hash: content,
             attempts: tries,
             fields: &Map::new(),
+            rows: &[],
             alternatives: &Map::new(),
             known_values: &[],
         })
@@ -155,6 +156,7 @@ mod tests {
                 content_hash: Some("c"),
                 attempts,
                 fields: &fields,
+                rows: &[],
                 alternatives: &fields,
                 known_values: &[],
             })
@@ -198,6 +200,7 @@ mod tests {
                 content_hash: Some("same"),
                 attempts: 1,
                 fields: &Map::new(),
+                rows: &[],
                 alternatives: &Map::new(),
                 known_values: &[],
             });

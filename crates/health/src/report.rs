@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::mapping_health::MappingHealth;
+use crate::scope::Scope;
 use crate::series::Series;
 
 impl MappingHealth {
     /// For programs. Shares are rounded to a thousandth.
     pub fn report(&self) -> Value {
         let templates = self.templates.iter().map(|template| {
-            json!({"template": template.sketch, "pages": template.scope.pages, "fields": fields(&template.scope)})
+            json!({"template": template.sketch, "pages": template.scope.pages, "fields": self.fields(&template.scope)})
         });
         let known = self
             .known_values
@@ -20,7 +21,7 @@ impl MappingHealth {
             "mapping_version": self.version,
             "pages": self.pages,
             "last_at": self.last_at,
-            "fields": fields(&self.all),
+            "fields": self.fields(&self.all),
             "known_values": known.collect::<Vec<_>>(),
             "templates": templates.collect::<Vec<_>>(),
             "alarm": self.alarm(),
@@ -28,13 +29,18 @@ impl MappingHealth {
             "warnings": self.warnings,
         })
     }
-}
 
-fn fields(scope: &crate::scope::Scope) -> Vec<Value> {
-    let fields = scope.fields.iter();
-    fields
-        .map(|(name, field)| of_series(name, &field.fill))
-        .collect()
+    fn fields(&self, scope: &Scope) -> Vec<Value> {
+        let fields = scope.fields.iter();
+        let told = fields.map(|(name, field)| {
+            let mut told = of_series(name, &field.fill);
+            if let Some(least) = self.rows.least(name) {
+                told["least"] = rounded(least).into();
+            }
+            told
+        });
+        told.collect()
+    }
 }
 
 fn of_series(field: &str, series: &Series) -> Value {

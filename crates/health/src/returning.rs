@@ -6,10 +6,13 @@
 //! [`LIMIT`]. A page that still lacks what it has lost counts half as much. So the redesign of 20 pages is noticed
 //! on the night when it is first seen, and that of 6 pages one night later at the latest.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::has_value;
+use crate::rows::Said;
 use crate::series::LIMIT;
 
 /// Pages that are remembered; the one that was longest not seen is forgotten.
@@ -115,8 +118,9 @@ pub(crate) struct Returning {
 
 impl Returning {
     /// Takes a page in; the fields that fall by it. `number` counts the pages of the mapping.
-    pub(crate) fn note(&mut self, key: u64, values: &Map<String, Value>, number: u64) -> Vec<Loss> {
-        let has = self.bits(values);
+    pub(crate) fn note(&mut self, key: u64, said: &Said, number: u64) -> Vec<Loss> {
+        let mut has = self.bits(&said.values);
+        let silent = self.bits_named(&said.silent);
         let known = self.pages.iter().position(|page| page.key == key);
         let Some(known) = known else {
             if self.pages.len() >= PAGES {
@@ -131,10 +135,15 @@ impl Returning {
             return Vec::new();
         };
         let page = self.pages.remove(known);
+        // Of what it says nothing it has what it had.
+        has |= page.has & silent;
         let usual = self.usual(&page);
         let mut losses = Vec::new();
         for (at, field) in self.fields.iter_mut().enumerate() {
             let bit = 1 << at;
+            if silent & bit != 0 {
+                continue;
+            }
             let worth = match (has & bit != 0, page.has & bit != 0, page.lost & bit != 0) {
                 (true, true, _) | (true, _, true) => KEPT,
                 (false, true, _) if usual & bit != 0 || field.sum > 0.0 => LOST,
@@ -176,6 +185,13 @@ impl Returning {
             bits |= 1 << at;
         }
         bits
+    }
+
+    /// Those of these fields that are known, as bits.
+    fn bits_named(&self, names: &BTreeSet<String>) -> u64 {
+        let fields = self.fields.iter().enumerate();
+        let named = fields.filter(|(_, field)| names.contains(&field.name));
+        named.fold(0, |bits, (at, _)| bits | 1 << at)
     }
 
     /// The fields that half of the pages have, or had until lately: what few pages have, such as a discount, may end

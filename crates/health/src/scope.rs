@@ -60,6 +60,13 @@ impl Scope {
         steps
     }
 
+    /// Begins a series that has pages behind it.
+    pub(crate) fn begin(&mut self, name: String, fill: Series) {
+        if self.fields.len() < MOST_FIELDS || self.fields.contains_key(&name) {
+            self.fields.insert(name, FieldHealth { fill, first: None });
+        }
+    }
+
     /// Takes in which chains have served a page that [was noted](Self::note), except for fields of which
     /// `is_judged` says no. Returns the fields whose first chain serves no more.
     pub(crate) fn note_chains(

@@ -134,6 +134,22 @@ impl Series {
         series
     }
 
+    /// A series behind such pages, each with its weight and whether it has filled the field; the last one has this number.
+    pub(crate) fn behind(said: &[(f64, bool)], number: u64) -> Series {
+        let filled = said.iter().filter(|(_, is_filled)| *is_filled);
+        let filled: f64 = filled.map(|(weight, _)| weight).sum();
+        let pages: f64 = said.iter().map(|(weight, _)| weight).sum();
+        Series {
+            total: said.len() as u64,
+            pages,
+            filled,
+            now: filled / pages,
+            baseline: (pages >= PROVISIONAL).then(|| lower_bound(filled, pages)),
+            judged_at: number,
+            ..Series::default()
+        }
+    }
+
     /// A series that all pages have filled so far that have filled `fill`, except for the last one.
     pub(crate) fn behind_full(fill: &Series, last: Witness) -> Series {
         let pages = (fill.filled - last.weight).max(0.0);

@@ -59,6 +59,7 @@ impl Site {
                 attempts: 1,
                 site: "shop.example",
                 fields: &fields,
+                rows: &[],
                 alternatives: &self.alternatives,
                 known_values: &self.known,
             }));

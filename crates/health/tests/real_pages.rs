@@ -163,6 +163,7 @@ fn look(manual: &Manual, order: Order, most: usize) -> Told {
                 content_hash: None,
                 attempts: 1,
                 fields: &read.fields,
+                rows: &[],
                 alternatives: &nothing,
                 known_values: &[],
             });

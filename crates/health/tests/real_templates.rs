@@ -47,6 +47,7 @@ fn templates(sketches: &[String]) -> Vec<u64> {
             attempts: 1,
             site: "shop.example",
             fields: &fields,
+            rows: &[],
             alternatives: &Map::new(),
             known_values: &[],
         });

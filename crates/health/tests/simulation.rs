@@ -155,6 +155,7 @@ fn page<'a>(
         attempts: 1,
         site: "shop.example",
         fields,
+        rows: &[],
         alternatives,
         known_values: &[],
     }

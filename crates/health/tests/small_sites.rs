@@ -52,6 +52,7 @@ impl Site {
                 attempts: self.night.unsigned_abs(),
                 site: "shop.example",
                 fields: &fields,
+                rows: &[],
                 alternatives: &Map::new(),
                 known_values: &[],
             });

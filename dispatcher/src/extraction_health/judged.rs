@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use webfill_health::{Alarm, Deliveries, Event, GoodPage, MappingHealth};
+use webfill_health::{Alarm, Deliveries, Event, GoodPage, MappingHealth, RowsOfPage};
 use webfill_notices::Standing;
-use webfill_store::{Cursor, HealthState, Store, StoreError, parse_iso_time};
+use webfill_store::{Cursor, HealthState, RowCounts, Store, StoreError, parse_iso_time};
 
 use super::told::{Owner, Told, What};
 use super::{Chunk, blocked, known, pinned};
@@ -172,6 +172,7 @@ impl Judged {
             content_hash: text(page, "content_hash"),
             attempts: page["attempts"].as_u64().unwrap_or(1),
             fields: page["fields"].as_object().unwrap_or(&nothing),
+            rows: &rows_of(page),
             alternatives: &alternatives,
             known_values,
         };
@@ -438,6 +439,28 @@ fn writer() -> String {
 
 fn text<'p>(page: &'p Value, name: &str) -> Option<&'p str> {
     page[name].as_str()
+}
+
+/// What the page lists of each dataset.
+fn rows_of(page: &Value) -> Vec<RowsOfPage> {
+    let counts: Vec<RowCounts> =
+        serde_json::from_value(page["row_counts"].clone()).unwrap_or_default();
+    let mut rows: BTreeMap<String, RowsOfPage> = BTreeMap::new();
+    for counts in counts {
+        let of_dataset = rows
+            .entry(counts.dataset.clone())
+            .or_insert_with(|| RowsOfPage {
+                dataset: counts.dataset,
+                ..RowsOfPage::default()
+            });
+        of_dataset.rows += counts.rows;
+        for (field, filled) in counts.filled {
+            let (sum, of) = of_dataset.filled.entry(field).or_default();
+            *sum += filled;
+            *of += counts.rows;
+        }
+    }
+    rows.into_values().collect()
 }
 
 /// What has led to a page: its record, or the page with the link; a seed stands for itself.

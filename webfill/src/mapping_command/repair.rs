@@ -36,6 +36,10 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     if options.pages.is_some() || options.warc.is_some() {
         evidence.now.retain(|page| broken.reader.is_for(page));
     }
+    let is_of_alarm = options.crawl.is_none() && options.pages.is_none() && options.warc.is_none();
+    if is_of_alarm && evidence.fallen.is_empty() && !evidence.rows.is_empty() {
+        return Err(only_rows(&broken.name, &evidence));
+    }
     if evidence.now.is_empty() {
         return Err(Fault::error(format!(
             "there is no page of after the change: no alarm of mapping {} stands in this store, and no pages of it are named: --crawl ID (whose bodies were kept), --pages DIR or --warc PATH",
@@ -44,6 +48,9 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     }
     let former = broken.reader.readings(&evidence);
     let fields = broken.fields(&evidence, &former);
+    if fields.is_empty() && !evidence.rows.is_empty() {
+        return Err(only_rows(&broken.name, &evidence));
+    }
     if fields.is_empty() {
         tell(format_args!(
             "mapping {} reads {} pages as before: there is nothing to repair",
@@ -64,6 +71,10 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     let mapping = mapping_of(&mut file, &broken.name).map(|mapping| mapping.take());
     let mapping = mapping.unwrap_or_default();
     let mut repair = Repair::default();
+    let of_rows = evidence.rows.iter();
+    repair
+        .refused
+        .extend(of_rows.map(|name| (name.clone(), ROWS_STAY.to_owned())));
     for field in &fields {
         let pages = broken.pages(&evidence, &former, field);
         match anew::learn(&mapping, field, &pages) {
@@ -73,6 +84,16 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     }
     broken.mend(&evidence, former, &mut repair)?;
     repair.finish(options, &broken, &evidence)
+}
+
+/// Why rows are left alone.
+const ROWS_STAY: &str = "rules of rows are not repaired: learn them anew with `webfill mapping learn`, or point at rows in the workbench";
+
+fn only_rows(mapping: &str, evidence: &Evidence) -> Fault {
+    Fault::error(format!(
+        "the alarm of mapping {mapping} is about rows ({}): {ROWS_STAY}",
+        evidence.rows.join(", ")
+    ))
 }
 
 /// The mapping that is to be repaired.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use webfill_health::Alarm;
+use webfill_health::{Alarm, rows_named};
 use webfill_service::Fault;
 use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, iso_time, open_existing};
 use webfill_urls::canonical;
@@ -31,6 +31,8 @@ pub type Values = BTreeMap<String, Vec<String>>;
 pub struct Evidence {
     /// The fields that the alarm names.
     pub fallen: BTreeSet<String>,
+    /// What it says of rows, which are not repaired.
+    pub rows: Vec<String>,
     /// Pages that were kept from before the change.
     pub before: Vec<Gathered>,
     /// Pages of now; some may be as before.
@@ -121,7 +123,8 @@ impl Evidence {
         let Some(alarm) = alarms.filter_map(|health| health.alarm()).next() else {
             return Ok(());
         };
-        self.fallen = alarm.names().into_iter().map(str::to_owned).collect();
+        self.fallen = alarm.of_pages().into_iter().map(str::to_owned).collect();
+        self.rows = alarm.of_rows().into_iter().map(str::to_owned).collect();
         if let Some(first) = alarm.after.iter().map(|page| &page.at).min() {
             self.note_change(first);
         }
@@ -161,7 +164,7 @@ impl Evidence {
             let mut values = known_values(&page.fields);
             let is_whole =
                 |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
-            values.retain(|_, values| values.iter().all(is_whole));
+            values.retain(|name, values| rows_named(name).is_none() && values.iter().all(is_whole));
             self.know(&page.url, values);
         }
     }

@@ -105,6 +105,7 @@ fn note(health: &mut MappingHealth, page: &Yield, number: usize) {
         content_hash: None,
         attempts: 1,
         fields: &page.extraction.fields,
+        rows: &[],
         alternatives: &page.extraction.alternatives,
         known_values: &page.known_values,
     });

@@ -1,0 +1,272 @@
+//! [`Rows`]: how many rows pages list, and how often their fields are filled, judged as fields of pages are.
+//!
+//! Of each dataset a page tells two kinds of things: `DATASET[]`, that it lists half as many rows as usual or more, and
+//! `DATASET[].FIELD`, that half as large a share of its rows as usual or more has a value. These are series like those
+//! of fields, so a listing that has lost its rows, or a part of them, falls as a field does. What is usual is the median
+//! of the first [`LEARNED_OF`] pages, and stays it until the mapping has another version: what followed the pages would
+//! follow a decline. Until it is known, nothing of rows is judged; then these pages count as all others. A page
+//! without rows says nothing of their fields.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::series::{Series, Witness};
+use crate::template::Template;
+
+/// Pages of which is learned what is usual. As many make a provisional baseline.
+const LEARNED_OF: usize = 20;
+
+/// Datasets of a mapping that are judged, and fields of each.
+const MOST_DATASETS: usize = 20;
+const MOST_FIELDS: usize = 50;
+
+/// Of what is usual a page must have so much.
+const ENOUGH: f64 = 0.5;
+
+/// The rows of one dataset on a page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RowsOfPage {
+    pub dataset: String,
+    pub rows: u64,
+    /// By field how many rows have a value, and how many can have one.
+    pub filled: BTreeMap<String, (u64, u64)>,
+}
+
+/// A page of which is learned what is usual.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Learned {
+    weight: f64,
+    template: usize,
+    rows: u64,
+    /// By field the share of rows with a value.
+    shares: BTreeMap<String, f64>,
+}
+
+/// The rows of one dataset.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct OfDataset {
+    /// Empty once what is usual is known.
+    learned: Vec<Learned>,
+    /// Rows that a page has at least, if all is well; `None`: not known yet.
+    least: Option<f64>,
+    /// The same of the share of rows in which a field has a value. A field that is not here has none on any page yet.
+    least_shares: BTreeMap<String, f64>,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Rows {
+    datasets: BTreeMap<String, OfDataset>,
+}
+
+/// What a page says, of its fields and of its rows.
+pub(crate) struct Said {
+    /// With a value for each measure of rows that is as usual.
+    pub(crate) values: Map<String, Value>,
+    /// Measures of which it says nothing.
+    pub(crate) silent: BTreeSet<String>,
+}
+
+impl Said {
+    pub(crate) fn of_fields(fields: &Map<String, Value>) -> Said {
+        Said {
+            values: fields.clone(),
+            silent: BTreeSet::new(),
+        }
+    }
+
+    /// The same with a value for what any row has, usual or not: what a page that is looked at again is compared by.
+    pub(crate) fn with_any(fields: &Map<String, Value>, of_page: &[RowsOfPage]) -> Said {
+        let mut said = Said::of_fields(fields);
+        for page in of_page {
+            let dataset = &page.dataset;
+            if page.rows > 0 {
+                said.values.insert(of_rows(dataset), page.rows.into());
+            }
+            for (field, (filled, of)) in &page.filled {
+                let name = of_field(dataset, field);
+                if *filled > 0 {
+                    said.values.insert(name, (*filled).into());
+                } else if *of == 0 {
+                    said.silent.insert(name);
+                }
+            }
+        }
+        said
+    }
+}
+
+/// What is known of rows by name: no field of a page has brackets.
+fn of_rows(dataset: &str) -> String {
+    format!("{dataset}[]")
+}
+
+fn of_field(dataset: &str, field: &str) -> String {
+    format!("{dataset}[].{field}")
+}
+
+/// If a name is of rows: their dataset, and the field of theirs.
+pub fn rows_named(name: &str) -> Option<(&str, Option<&str>)> {
+    let (dataset, rest) = name.rsplit_once("[]")?;
+    match rest {
+        "" => Some((dataset, None)),
+        field => Some((dataset, Some(field.strip_prefix('.')?))),
+    }
+}
+
+impl Rows {
+    /// What a page says of its rows, beside its fields.
+    pub(crate) fn said(&self, of_page: &[RowsOfPage], said: &mut Said) {
+        for (dataset, known) in &self.datasets {
+            let Some(least) = known.least else {
+                continue;
+            };
+            let Some(page) = of_page.iter().find(|page| page.dataset == *dataset) else {
+                // Of pages that are read by a rule for another dataset nothing is known.
+                said.silent.insert(of_rows(dataset));
+                let fields = known.least_shares.keys();
+                said.silent
+                    .extend(fields.map(|field| of_field(dataset, field)));
+                continue;
+            };
+            if page.rows > 0 && page.rows as f64 >= least {
+                said.values.insert(of_rows(dataset), page.rows.into());
+            }
+            for (field, least) in &known.least_shares {
+                let name = of_field(dataset, field);
+                match share(page, field) {
+                    Some(share) if share > 0.0 && share >= *least => {
+                        said.values.insert(name, page.filled[field].0.into());
+                    }
+                    Some(_) => {}
+                    None => {
+                        said.silent.insert(name);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Learns what is usual. Once that is known, the pages that it is of count as if they had been judged.
+    pub(crate) fn learn(
+        &mut self,
+        of_page: &[RowsOfPage],
+        witness: Witness,
+        template: usize,
+        all: &mut crate::Scope,
+        templates: &mut [Template],
+    ) {
+        for page in of_page {
+            let dataset = &page.dataset;
+            let is_room = self.datasets.len() < MOST_DATASETS;
+            if !is_room && !self.datasets.contains_key(dataset) {
+                continue;
+            }
+            let known = self.datasets.entry(dataset.clone()).or_default();
+            if known.least.is_some() {
+                known.note_new_fields(page);
+                continue;
+            }
+            let shares = page.filled.keys().take(MOST_FIELDS);
+            let shares = shares.filter_map(|field| Some((field.clone(), share(page, field)?)));
+            known.learned.push(Learned {
+                weight: witness.weight,
+                template,
+                rows: page.rows,
+                shares: shares.collect(),
+            });
+            if known.learned.len() < LEARNED_OF {
+                continue;
+            }
+            known.settle();
+            known.seed(dataset, all, None, witness.number);
+            for (index, template) in templates.iter_mut().enumerate() {
+                known.seed(dataset, &mut template.scope, Some(index), witness.number);
+            }
+            known.learned.clear();
+        }
+    }
+
+    /// What a page must have to be as usual: rows, or a share of them.
+    pub(crate) fn least(&self, name: &str) -> Option<f64> {
+        let (dataset, field) = rows_named(name)?;
+        let known = self.datasets.get(dataset)?;
+        match field {
+            None => known.least.map(|least| least.max(1.0)),
+            Some(field) => known.least_shares.get(field).copied(),
+        }
+    }
+}
+
+impl OfDataset {
+    /// A field that no row had while it was learned what is usual: any value is as usual.
+    fn note_new_fields(&mut self, page: &RowsOfPage) {
+        for (field, (filled, _)) in &page.filled {
+            let is_new = *filled > 0 && !self.least_shares.contains_key(field);
+            if is_new && self.least_shares.len() < MOST_FIELDS {
+                self.least_shares.insert(field.clone(), 0.0);
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        let rows = self.learned.iter().map(|page| page.rows as f64);
+        self.least = Some(median(rows.collect()) * ENOUGH);
+        let mut shares: BTreeMap<&String, Vec<f64>> = BTreeMap::new();
+        for (field, share) in self.learned.iter().flat_map(|page| &page.shares) {
+            shares.entry(field).or_default().push(*share);
+        }
+        // A field that no row has is none that can fall.
+        let filled = shares
+            .into_iter()
+            .filter(|(_, shares)| shares.iter().any(|share| *share > 0.0));
+        let least = filled.map(|(field, shares)| (field.clone(), median(shares) * ENOUGH));
+        self.least_shares = least.collect();
+    }
+
+    /// Begins the series of a scope with the pages that what is usual was learned of: all, or those of a template.
+    fn seed(&self, dataset: &str, scope: &mut crate::Scope, template: Option<usize>, number: u64) {
+        let of_scope = |page: &&Learned| template.is_none_or(|index| page.template == index);
+        let pages: Vec<&Learned> = self.learned.iter().filter(of_scope).collect();
+        let least = self.least.unwrap_or_default();
+        let is_full = |page: &Learned| Some(page.rows > 0 && page.rows as f64 >= least);
+        seed(scope, of_rows(dataset), &pages, is_full, number);
+        for (field, least) in &self.least_shares {
+            let is_full = |page: &Learned| {
+                let share = page.shares.get(field)?;
+                Some(*share > 0.0 && share >= least)
+            };
+            seed(scope, of_field(dataset, field), &pages, is_full, number);
+        }
+    }
+}
+
+/// A series of pages, each of which is as usual, is not, or says nothing.
+fn seed(
+    scope: &mut crate::Scope,
+    name: String,
+    pages: &[&Learned],
+    is_full: impl Fn(&Learned) -> Option<bool>,
+    number: u64,
+) {
+    let said = pages
+        .iter()
+        .filter_map(|page| Some((page.weight, is_full(page)?)));
+    let said: Vec<(f64, bool)> = said.collect();
+    if said.iter().any(|(_, is_full)| *is_full) {
+        scope.begin(name, Series::behind(&said, number));
+    }
+}
+
+/// The share of a page's rows with a value for a field; `None`: no row can have one.
+fn share(page: &RowsOfPage, field: &str) -> Option<f64> {
+    let (filled, of) = page.filled.get(field)?;
+    (*of > 0).then(|| *filled as f64 / *of as f64)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}

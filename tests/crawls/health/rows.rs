@@ -1,0 +1,116 @@
+//! Lists whose rows, or fields of rows, are lost in the middle of a crawl.
+
+use serde_json::{Value, json};
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Web, page};
+use webfill_tests::workplace::Workplace;
+
+use super::{AFTER, BEFORE, HOST, fields_of, health, number, report, sqlite};
+
+const ROWS: usize = 10;
+
+/// A page of a list: each row has an item, and the first of them have stars.
+fn list(number: usize, rows: usize, with_stars: usize) -> Page {
+    let row = |at: usize| {
+        let stars = match at < with_stars {
+            true => format!("<i class=\"stars\">{}</i>", 1 + at % 5),
+            false => String::new(),
+        };
+        format!("<li class=\"row\"><b class=\"item\">{number}-{at}</b>{stars}</li>")
+    };
+    let rows: String = (0..rows).map(row).collect();
+    page("Ratings").html(format!("<h1>Ratings</h1><ul>{rows}</ul>"))
+}
+
+fn mapping() -> Value {
+    let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
+    let field = |name: &str| json!({"name": name, "processors": css(&format!(".{name}"))});
+    json!({
+        "name": "profile",
+        "url_patterns": [{"type": "host", "pattern": HOST}],
+        "fields": [{"name": "title", "processors": css("h1")}],
+        "rows": {
+            "dataset": "ratings",
+            "select": css("li.row"),
+            "fields": [field("item"), field("stars")],
+            "key": ["item"],
+        },
+    })
+}
+
+/// The summary of a crawl of lists that change after a while.
+fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
+    let web = Web::start();
+    web.site(HOST)
+        .otherwise(move |request| match number(&request.path) {
+            number if number < BEFORE => list(number, ROWS, ROWS - 1).into(),
+            number => after(number).into(),
+        });
+    work.write_json("mappings/profile.json", &mapping());
+    let urls = (0..BEFORE + AFTER).map(|number| format!("http://{HOST}/{number}"));
+    let seeds = work.write("seeds.txt", urls.collect::<Vec<_>>().join("\n"));
+    let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
+    let run = run.instead("--store", store).arg("--seeds").arg(seeds);
+    run.finish().expect(0).summary().json
+}
+
+fn rows_that_are_lost_are_an_alarm(work: &Workplace, store: &str) {
+    let summary = crawl(work, store, |number| list(number, 2, 1));
+    let alarms = &summary["found"]["alarms"];
+    assert_eq!(alarms.as_array().map(Vec::len), Some(1), "{alarms:#}");
+    assert_eq!(fields_of(&alarms[0]), ["ratings[]"]);
+    let report = report(store);
+    let mapping = &report["mappings"][0];
+    let alarm = &mapping["alarm"];
+    assert_eq!(fields_of(alarm), ["ratings[]"], "{report:#}");
+    assert_eq!(alarm["fields"][0]["least"], json!(5.0));
+    for (when, had) in [("before", true), ("after", false)] {
+        let pages = alarm[when].as_array().expect("a list");
+        assert_eq!(pages.len(), 20, "{when}");
+        for page in pages {
+            let url = page["url"].as_str().expect("a text");
+            let path = url.rsplit('/').next().expect(url);
+            assert_eq!(number(path) < BEFORE, had, "{when}: {url}");
+        }
+    }
+    let told = health(store, &["--fail-on-alarm"]).expect(1).stdout;
+    for text in [
+        "the layout of mapping profile changed: ratings[] (5 or more on ",
+        "learn their rule anew",
+    ] {
+        assert!(told.contains(text), "{text} in {told}");
+    }
+    assert!(!told.contains("webfill mapping repair"), "{told}");
+    let file = work.path("mappings/profile.json").display().to_string();
+    let repair = Run::new(["mapping", "repair", &file, "--store", store]);
+    let refused = repair.finish().expect(1);
+    let said = refused.one_sentence();
+    assert!(said.contains("about rows (ratings[])"), "{said}");
+}
+
+#[test]
+fn rows_that_are_lost_are_an_alarm_that_repair_leaves_alone() {
+    let work = Workplace::new();
+    rows_that_are_lost_are_an_alarm(&work, &sqlite(&work));
+}
+
+#[needs(mongod)]
+#[test]
+fn rows_that_are_lost_are_an_alarm_that_repair_leaves_alone_in_mongodb() {
+    let (work, database) = (Workplace::new(), fresh_database());
+    rows_that_are_lost_are_an_alarm(&work, database.uri());
+}
+
+#[test]
+fn a_field_that_rows_have_lost_is_an_alarm() {
+    let work = Workplace::new();
+    let store = sqlite(&work);
+    crawl(&work, &store, |number| list(number, ROWS, 1));
+    let report = report(&store);
+    let alarm = &report["mappings"][0]["alarm"];
+    assert_eq!(fields_of(alarm), ["ratings[].stars"], "{report:#}");
+    assert_eq!(alarm["fields"][0]["least"], json!(0.45));
+    assert_eq!(alarm["fields"][0]["sign"], "empty");
+}
