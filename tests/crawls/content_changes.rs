@@ -11,6 +11,7 @@ use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::{Site, Web, page, status};
 use webfill_tests::workplace::Workplace;
 
+mod rows;
 mod second_fetch;
 
 /// No mapping reads its pages, and one does.

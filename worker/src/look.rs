@@ -1,11 +1,12 @@
-//! What is kept of a page so that later looks can be compared with this one: its fields if a mapping has read
+//! What is kept of a page so that later looks can be compared with this one: its fields and rows if a mapping has read
 //! it, else the blocks of its text; or that it was not found. An error is no look, and neither is a block.
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use webfill_changes::{PageVersions, Seen, SiteBlocks};
 use webfill_document::{Document, Limits};
-use webfill_store::MAX_LOOK_BYTES;
+use webfill_store::{Listing, MAX_LOOK_BYTES};
 use webfill_wire::{Feature, Outcome};
 
 use crate::charset::Kind;
@@ -25,7 +26,8 @@ pub(crate) fn of_page(
         return None;
     }
     if result.mapping.is_some() {
-        return Some(Seen::nothing().packed());
+        let packed = Seen::of_rows(&rows_by_name(&result.listings)).packed();
+        return Some(packed).filter(|packed| packed.len() <= MAX_LOOK_BYTES);
     }
     let seen = match kind {
         Kind::Html => Seen::of_tree(&Document::parse_html(text, limits)),
@@ -34,6 +36,25 @@ pub(crate) fn of_page(
         Kind::Text | Kind::Unsupported => Seen::of_text(text),
     };
     packed(&seen)
+}
+
+/// The values of the rows of a page, by their dataset and key as far as the page itself has it. Those without a key,
+/// and further ones with the same key, are none that can be known again.
+fn rows_by_name(listings: &[Listing]) -> Map<String, Value> {
+    let mut rows = Map::new();
+    for listing in listings {
+        for row in &listing.rows {
+            let Some(id) = listing.own_id(row) else {
+                continue;
+            };
+            let has_value = |(_, value): &(&String, &Value)| !value.is_null();
+            let values = row.fields.iter().filter(has_value);
+            let values = values.map(|(name, value)| (name.clone(), value.clone()));
+            rows.entry(format!("{}[{id}]", listing.dataset.as_str()))
+                .or_insert_with(|| values.collect::<Map<_, _>>().into());
+        }
+    }
+    rows
 }
 
 /// Of a document that could not be read, or has no text: that it is there.

@@ -18,6 +18,15 @@ const BEGINNING: usize = 500;
 
 /// The fields as they are kept.
 pub(crate) fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
+    bounded(fields, "(further fields)")
+}
+
+/// The rows of a page as they are kept, each as a field whose name ends with a bracket.
+pub(crate) fn kept_rows(rows: &Map<String, Value>) -> Map<String, Value> {
+    bounded(rows, "(further rows)")
+}
+
+fn bounded(fields: &Map<String, Value>, further: &str) -> Map<String, Value> {
     let mut bytes = 0;
     let mut kept = Map::new();
     let mut rest = None;
@@ -39,7 +48,7 @@ pub(crate) fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
         kept.insert(name.clone(), value);
     }
     if let Some(rest) = rest {
-        kept.insert("(further fields)".into(), format!("{rest:016x}").into());
+        kept.insert(further.into(), format!("{rest:016x}").into());
     }
     kept
 }
@@ -67,7 +76,17 @@ pub(crate) fn differing(
         some.map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     };
-    (without(old, new), without(new, old))
+    let mut of_old: Map<String, Value> = without(old, new);
+    let mut of_new: Map<String, Value> = without(new, old);
+    // Of a row that has changed, what has changed of it.
+    for (name, old) in of_old.iter_mut().filter(|(name, _)| name.ends_with(']')) {
+        if let Value::Object(old) = old
+            && let Some(Value::Object(new)) = of_new.get_mut(name)
+        {
+            (*old, *new) = differing(old, new);
+        }
+    }
+    (of_old, of_new)
 }
 
 /// The normal form of a value: lists are sorted, and 5.0 becomes 5.

@@ -116,7 +116,11 @@ impl Version {
             mapping: look.mapping.map(str::to_owned),
             mapping_version: look.mapping_version.map(str::to_owned),
             fields: match is_mapped {
-                true => fields::kept(look.fields),
+                true => {
+                    let mut kept = fields::kept(look.fields);
+                    kept.extend(look.seen.rows.clone());
+                    kept
+                }
                 false => Map::new(),
             },
             blocks: match is_mapped {
@@ -186,7 +190,7 @@ impl PageVersions {
         let is_empty = match (look.answer, look.mapping) {
             (Answer::NotModified, _) => self.versions.is_empty(),
             _ if look.seen.is_unread => false,
-            (_, Some(_)) => fields::are_empty(look.fields),
+            (_, Some(_)) => fields::are_empty(look.fields) && look.seen.rows.is_empty(),
             (_, None) => look.seen.is_empty(),
         };
         if is_empty {

@@ -1,9 +1,11 @@
 //! [`Seen`]: what a look has seen of a page, as the worker that fetched it keeps it with the page.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use webfill_document::Document;
 
 use crate::blocks::{self, Block};
+use crate::fields;
 use crate::masks;
 use crate::site::SiteBlocks;
 use crate::unsteady::Unsteady;
@@ -24,6 +26,9 @@ pub struct Seen {
     /// It is a document that could not be read, or has no text.
     #[serde(default, rename = "n", skip_serializing_if = "is_false")]
     pub(crate) is_unread: bool,
+    /// The rows that its mapping has found, by `DATASET[KEY]`.
+    #[serde(default, rename = "r", skip_serializing_if = "Map::is_empty")]
+    pub(crate) rows: Map<String, Value>,
 }
 
 pub(crate) fn is_false(flag: &bool) -> bool {
@@ -46,6 +51,15 @@ impl Seen {
     /// Nothing: the fields of the page are compared, or it is missing.
     pub fn nothing() -> Seen {
         Seen::default()
+    }
+
+    /// Of a page whose fields are compared, and its rows: each with the values that it has, by `DATASET[KEY]`. So many
+    /// are compared one by one as are kept; of those behind them it is known only whether they differ.
+    pub fn of_rows(rows: &Map<String, Value>) -> Seen {
+        Seen {
+            rows: fields::kept_rows(rows),
+            ..Seen::default()
+        }
     }
 
     /// Of a document that could not be read, or has no text.
