@@ -1,7 +1,7 @@
 //! A record: its fields with their sources, and what is missing, with why.
 
 use serde_json::{Map, Value, json};
-use webfill_store::{CrawlId, WholeRecord};
+use webfill_store::{CrawlId, WholeRecord, parts_of_key};
 
 use super::reading::{store, within};
 use super::whys;
@@ -41,9 +41,25 @@ pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
         "resolved_at": document["resolved_at"],
         "urls": document["urls"],
         "doubts": doubts(document),
+        "row": row(document),
         "whys": whys, "crawls": crawls,
     });
     visit.page("record.html", &format!("Record {id}"), content)
+}
+
+/// Where the record stood as a row of a page: null if it is none.
+fn row(document: &Value) -> Value {
+    let row = &document["row"];
+    let Some(position) = row["position"].as_u64() else {
+        return Value::Null;
+    };
+    let parent = row["parent"].as_str().map(parts_of_key);
+    json!({
+        "page": row,
+        // As people count.
+        "number": position + 1,
+        "parent": parent.map(|(dataset, id)| json!({"dataset": dataset, "id": id})),
+    })
 }
 
 /// The wanted fields without a value.
@@ -104,6 +120,20 @@ mod tests {
             "not read: a list of the record continues there"
         );
         assert!(doubts(&json!({})).is_empty());
+    }
+
+    #[test]
+    fn a_row_is_shown_with_its_list_its_number_and_its_parent() {
+        let document = json!({"row": {
+            "url": "http://a.org/list", "position": 2, "mapping": "list", "mapping_version": "v",
+            "parent": "users/ada/b", "at": "2026-01-01T12:00:00.000Z",
+        }});
+        let told = row(&document);
+        assert_eq!(told["page"]["url"], "http://a.org/list");
+        assert_eq!(told["number"], 3);
+        assert_eq!(told["parent"], json!({"dataset": "users", "id": "ada/b"}));
+        assert_eq!(row(&json!({"row": null})), Value::Null);
+        assert_eq!(row(&json!({})), Value::Null);
     }
 
     #[test]
