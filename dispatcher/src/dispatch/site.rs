@@ -93,11 +93,15 @@ impl Site {
         let is_paced = self.clock.last_start_ms.is_some_and(|last_ms| {
             self.clock.due_at_ms <= last_ms + i64::from(self.delay_ms(default_delay_ms))
         });
+        let is_delay_changed = self.rule.delay_ms != due.rule.delay_ms;
         self.rule = due.rule;
         if is_forgotten {
             self.clock.delay_ms = None;
             self.clock.due_at_ms = due.clock.due_at_ms;
-        } else if is_paced && let Some(last_ms) = self.clock.last_start_ms {
+        } else if is_delay_changed
+            && is_paced
+            && let Some(last_ms) = self.clock.last_start_ms
+        {
             let delay_ms = self.rule.delay_ms.unwrap_or(default_delay_ms);
             self.clock.due_at_ms = last_ms + i64::from(delay_ms);
         }

@@ -114,6 +114,26 @@ fn a_rule_holds_at_once_for_a_site_in_the_window() {
     assert!(dispatch.next_grant(NOW).is_some());
 }
 
+#[test]
+fn a_block_or_a_limit_leaves_the_pace_of_a_site_as_it_is() {
+    // Shorter and longer than the default.
+    for delay_ms in [3_000, 60_000] {
+        let mut dispatch = dispatch(&[("a", 10)]);
+        let due_at_ms = NOW + i64::from(delay_ms);
+        let mut known = site(1, due_at_ms, Some("a"));
+        known.clock.delay_ms = Some(delay_ms);
+        known.clock.last_start_ms = Some(NOW);
+        dispatch.add_site(known.clone());
+        let blocked = Some(NOW + 1_000);
+        for (block_until_ms, pages_left) in [(blocked, None), (None, Some(5)), (None, None)] {
+            known.rule.block_until_ms = block_until_ms;
+            known.rule.pages_left = pages_left;
+            dispatch.change_rule(&known);
+        }
+        assert_eq!(dispatch.next_ready_ms(), Some(due_at_ms - LOOKAHEAD_MS));
+    }
+}
+
 /// Also one whose delay was never known, because its robots.txt could not be had.
 #[test]
 fn a_site_in_the_window_that_was_forgotten_is_due_as_it_is_stored() {
