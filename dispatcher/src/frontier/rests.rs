@@ -197,7 +197,7 @@ impl Frontier {
                 Verdict::SiteRests => self.is_hopeless(reason, report)?,
                 Verdict::OwnFailure | Verdict::TaskWaits => false,
             };
-            if is_last && self.is_one_pages_fault(task, report, &stored)? {
+            if is_last && self.is_one_pages_fault(task, report, &stored, now_ms)? {
                 stored.state = SiteState {
                     reason,
                     ..SiteState::default()
@@ -216,15 +216,18 @@ impl Frontier {
         task: &HeldTask,
         report: &TaskDone,
         stored: &StoredState,
+        now_ms: i64,
     ) -> Result<bool> {
         let may_be = match stored.state.reason {
             RestReason::Busy => true,
             RestReason::Unreachable | RestReason::Tls => has_answered(&self.db, task.site)?,
             RestReason::Robots | RestReason::Dns | RestReason::Blocked => false,
         };
-        let next_in_ms = i64::from(report.clock.next_in_ms);
-        let waits_too_long = |patience: Patience| next_in_ms > patience.ms;
-        if !may_be || self.rests.patience.is_some_and(waits_too_long) {
+        let tries = retries::retries_used(&self.db, report.task)? as u32 + 1;
+        // Nobody waits for as long as the server asks.
+        let asks_too_much =
+            |patience: Patience| patience.is_exceeded_by(report.clock, Some(tries), now_ms, now_ms);
+        if !may_be || self.rests.patience.is_some_and(asks_too_much) {
             return Ok(false);
         }
         for failed in &stored.suspects {
