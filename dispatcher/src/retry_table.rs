@@ -71,16 +71,17 @@ impl RetryTable {
     }
 
     /// Other statuses that mean the same are retried with these: those of Cloudflare for a server that it does not
-    /// reach (520 to 524), one that has waited too long for the request (408), or is asked too early (425) or too
-    /// much (529).
+    /// reach (520 to 525, 527, 530) and of proxies whose time is over (598, 599), that of a request on a connection which is for
+    /// another server (421), one that has waited too long for the request (408) or takes it for cancelled (460, 499), or is asked too
+    /// early (425) or too much (509, 529).
     fn waits_of_status(&self, status: u16) -> &[f64] {
         match status {
-            408 => &self.timeout,
+            408 | 460 | 499 => &self.timeout,
             429 => &self.http_429,
             500 => &self.http_500,
-            502 | 520 | 521 | 523 => &self.http_502,
-            425 | 503 | 529 => &self.http_503,
-            504 | 522 | 524 => &self.http_504,
+            421 | 502 | 520 | 521 | 523 | 525 | 527 | 530 => &self.http_502,
+            425 | 503 | 509 | 529 => &self.http_503,
+            504 | 522 | 524 | 598 | 599 => &self.http_504,
             _ => &[],
         }
     }
@@ -127,7 +128,19 @@ mod tests {
         assert_eq!(table.waits(Outcome::Timeout, None), [1.5, 20.0]);
         let busy = table.waits(Outcome::HttpError, Some(503));
         assert_eq!(busy, [60.0, 600.0, 3_600.0]);
-        for (status, like) in [(520, 502), (521, 502), (522, 504), (524, 504), (529, 503)] {
+        for (status, like) in [
+            (421, 502),
+            (509, 503),
+            (520, 502),
+            (521, 502),
+            (522, 504),
+            (524, 504),
+            (525, 502),
+            (529, 503),
+            (530, 502),
+            (598, 504),
+            (599, 504),
+        ] {
             let waits = table.waits(Outcome::HttpError, Some(status));
             assert_eq!(
                 waits,
@@ -135,7 +148,10 @@ mod tests {
                 "{status}"
             );
         }
-        assert_eq!(table.waits(Outcome::HttpError, Some(408)), [1.5, 20.0]);
+        for late in [408, 460, 499] {
+            let waits = table.waits(Outcome::HttpError, Some(late));
+            assert_eq!(waits, [1.5, 20.0], "{late}");
+        }
         for final_one in [404, 403, 500, 501, 505, 526] {
             let waits = table.waits(Outcome::HttpError, Some(final_one));
             assert!(waits.is_empty(), "{final_one}");
