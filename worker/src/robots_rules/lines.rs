@@ -89,11 +89,27 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Without the UTF-8 byte order mark, or what is left of it.
+/// The UTF-8 byte order mark.
+const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+/// Without the byte order mark, or what is left of it.
 fn without_mark(bytes: &[u8]) -> &[u8] {
-    let mark = [0xef, 0xbb, 0xbf];
-    let length = bytes.iter().zip(mark).take_while(|(b, m)| *b == m).count();
+    let length = bytes.iter().zip(MARK).take_while(|(b, m)| *b == m).count();
     &bytes[length..]
+}
+
+/// Without blanks around, among them those that are copied out of documents (U+00A0), and the marks that are
+/// left where files were put together.
+fn trimmed(mut bytes: &[u8]) -> &[u8] {
+    const WIDE: [&[u8]; 2] = ["\u{a0}".as_bytes(), &MARK];
+    loop {
+        bytes = bytes.trim_ascii();
+        let strip = |wide: &&[u8]| bytes.strip_prefix(*wide).or(bytes.strip_suffix(*wide));
+        let Some(inner) = WIDE.iter().find_map(strip) else {
+            return bytes;
+        };
+        bytes = inner;
+    }
 }
 
 /// NUL ends a line too: what is before it stays a rule, and so forbids more.
@@ -161,9 +177,9 @@ impl Key {
 /// `key: value`, without the comment; the colon may be missing where one key
 /// and one value stand apart by blanks.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let line = line.split(|b| *b == b'#').next()?.trim_ascii();
+    let line = trimmed(line.split(|b| *b == b'#').next()?);
     if let Some(colon) = line.iter().position(|b| *b == b':') {
-        return Some((line[..colon].trim_ascii(), line[colon + 1..].trim_ascii()));
+        return Some((trimmed(&line[..colon]), trimmed(&line[colon + 1..])));
     }
     let blank = line.iter().position(|b| matches!(b, b' ' | b'\t'))?;
     let value = line[blank..].trim_ascii();

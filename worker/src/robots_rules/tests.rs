@@ -22,6 +22,24 @@ fn delay_ms(robots: &str) -> Option<u64> {
     RobotsRules::parse(robots.as_bytes(), "webfill").crawl_delay_ms()
 }
 
+#[test]
+fn blanks_out_of_documents_and_marks_within_a_file_hide_no_rule() {
+    for robots in [
+        "User-agent:\u{a0}*\nDisallow:\u{a0}/private",
+        "\u{a0}User-agent: *\u{a0}\n\u{a0} Disallow\u{a0}: /private\u{a0}\n",
+        "\u{feff}\u{feff}User-agent: *\nDisallow: /private",
+        "Sitemap: https://example.com/s.xml\n\u{feff}User-agent: *\n\u{feff}Disallow: /private",
+    ] {
+        assert!(!allows(robots, "/private"), "{robots:?}");
+        assert!(allows(robots, "/public"), "{robots:?}");
+    }
+    // The last byte of a letter is no blank.
+    assert!(!allows(
+        for_everyone("Disallow: /voil\u{e0}$"),
+        "/voil%C3%A0"
+    ));
+}
+
 struct Case {
     line: u64,
     robots: Vec<u8>,
