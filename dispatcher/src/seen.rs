@@ -36,7 +36,6 @@ mod filter;
 mod front;
 mod hot_keys;
 mod merge;
-pub(crate) mod older_runs;
 pub(crate) mod runs;
 mod slices;
 

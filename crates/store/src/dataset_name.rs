@@ -12,9 +12,6 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DatasetName(Arc<str>);
 
-/// The dataset of all records that were stored before datasets had names.
-pub const UNNAMED_DATASET: &str = "unnamed";
-
 const MAX_BYTES: usize = 200;
 
 impl DatasetName {
@@ -52,7 +49,7 @@ pub fn record_key(dataset: &DatasetName, id: &str) -> String {
 
 /// The dataset and the id of a record, from its key.
 pub fn parts_of_key(key: &str) -> (&str, &str) {
-    key.split_once('/').unwrap_or((UNNAMED_DATASET, key))
+    key.split_once('/').unwrap_or(("", key))
 }
 
 #[cfg(test)]

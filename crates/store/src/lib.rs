@@ -58,7 +58,7 @@ pub use change::{
 pub use claim::{CrawlClaim, HOLDS_FOR, LAPSES_AFTER, RENEW_EVERY};
 pub use crawl::{Crawl, CrawlId, CrawlState};
 pub use cursor::{Cursor, CursorError};
-pub use dataset_name::{DatasetName, UNNAMED_DATASET, parts_of_key, record_key};
+pub use dataset_name::{DatasetName, parts_of_key, record_key};
 pub use error::StoreError;
 pub use field_counts::{FieldCounts, FieldOfRows, MappingCounts, RowTotals};
 pub use health::HealthState;

@@ -22,11 +22,11 @@ pub enum FrontierError {
     )]
     Foreign { path: PathBuf },
     #[error(
-        "{path} was written by a newer webfill (format {found}, this one knows {known}): \
-         use that version, or choose another state folder",
+        "{path} has format {found}, this webfill reads format {known}: use the webfill that wrote it, or choose \
+         another state folder",
         path = path.display()
     )]
-    Newer {
+    OtherFormat {
         path: PathBuf,
         found: i64,
         known: i64,

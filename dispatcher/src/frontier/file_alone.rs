@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Result, params};
+use rusqlite::{Connection, OpenFlags, Result, params};
 use serde_json::Value;
 use webfill_service::Fault;
 
@@ -49,18 +49,10 @@ fn cannot_read(path: &Path, error: &dyn std::fmt::Display) -> Fault {
 }
 
 fn open(path: &Path) -> std::result::Result<Connection, Fault> {
-    let cannot = |error: &dyn std::fmt::Display| cannot_read(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(path, flags).map_err(|error| cannot(&error))?;
-    match schema::is_current(&db) {
-        Ok(true) => Ok(db),
-        Err(error) if error.sqlite_error_code() != Some(ErrorCode::NotADatabase) => {
-            Err(cannot(&error))
-        }
-        _ => Err(cannot(
-            &"it is of another version of webfill, or not webfill's",
-        )),
-    }
+    let db = Connection::open_with_flags(path, flags).map_err(|error| cannot_read(path, &error))?;
+    schema::check(&db, path).map_err(Fault::error)?;
+    Ok(db)
 }
 
 fn tell_tasks(
@@ -73,15 +65,14 @@ fn tell_tasks(
         return Ok(Vec::new());
     };
     let site = webfill_urls::site(&parsed);
-    // Each URL has one form, or that of a file that an older version has written.
     let sql = "SELECT max(task_rows.id), app_id, crawls.crawl_id FROM task_rows
                    JOIN crawls ON crawls.id = task_rows.crawl
-               WHERE site = (SELECT id FROM sites WHERE name = ?1) AND url IN (?2, ?3) AND app_id <> ''
-                   AND (?4 IS NULL OR app_id = ?4) AND (?5 IS NULL OR crawls.crawl_id = ?5)
-               GROUP BY task_rows.crawl ORDER BY task_rows.crawl DESC LIMIT ?6";
+               WHERE site = (SELECT id FROM sites WHERE name = ?1) AND url = ?2 AND app_id <> ''
+                   AND (?3 IS NULL OR app_id = ?3) AND (?4 IS NULL OR crawls.crawl_id = ?4)
+               GROUP BY task_rows.crawl ORDER BY task_rows.crawl DESC LIMIT ?5";
     let mut select = db.prepare(sql)?;
     let short = shortened(url, &site);
-    let values = params![site, short, url, app_id, crawl_id, MOST_TOLD];
+    let values = params![site, short, app_id, crawl_id, MOST_TOLD];
     let found = select.query_map(values, |row| {
         Ok((row.get::<_, i64>(0)? as TaskId, row.get(1)?, row.get(2)?))
     })?;

@@ -130,19 +130,10 @@ impl Frontier {
         })
     }
 
-    /// Gives all free pages back. A file that was made before version 5 is written anew for that, once,
-    /// which takes as much free space as what is left in it.
+    /// Gives all free pages back.
     pub fn give_space_back(&mut self) -> std::result::Result<(), FrontierError> {
         self.commit()?;
-        let given = self
-            .db
-            .pragma_query_value(None, "auto_vacuum", |row| row.get::<_, i64>(0))
-            .and_then(|auto_vacuum| match auto_vacuum {
-                0 => self
-                    .db
-                    .execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"),
-                _ => free_pages(&self.db, 0),
-            })
+        let given = free_pages(&self.db, 0)
             .and_then(|()| self.db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"));
         given.map_err(|source| FrontierError::database("give space back", &self.path, source))
     }

@@ -81,9 +81,7 @@ impl Frontier {
                 path: path.clone(),
                 source,
             })?;
-        if !schema::is_current(&db).map_err(fault)? {
-            return Err(FrontierError::Foreign { path });
-        }
+        schema::check(&db, &path)?;
         schema::create_private(&unfinished);
         db.execute("VACUUM INTO ?1", [text]).map_err(fault)?;
         let marked = Connection::open(&unfinished).and_then(|copy| note(&copy, MARK, Some(now_ms)));

@@ -77,7 +77,7 @@ impl Frontier {
         })
     }
 
-    /// The number of pages that a site's limit was set to; `None` if there is none, or an older webfill has set it.
+    /// The number of pages that a site's limit was set to; `None` if there is none.
     pub fn most_pages(&mut self, name: &str) -> std::result::Result<Option<u64>, FrontierError> {
         self.guarded("read a site's limit", |frontier| {
             let sql = "SELECT most_pages FROM site_rules JOIN sites ON sites.id = site_rules.site

@@ -11,20 +11,9 @@
 //! | `http://www.a.org/page` | `3/page` |
 //! | `http://a.org/page` | `4/page` |
 //!
-//! Any other, with a port for instance, is stored as it is, and so are those of files that an older
-//! version has written. The view `tasks` has them all as they are.
+//! Any other, with a port for instance, is stored as it is. The view `tasks` has them all as they are.
 
 use std::borrow::Cow;
-
-/// The URL of a row of `task_rows`.
-pub(super) const WHOLE_URL: &str = "
-    iif(url < '5',
-        iif(url < '3', 'https://', 'http://')
-            || iif(substr(url, 1, 1) IN ('1', '3'), 'www.', '')
-            || substr(url, 2, instr(url, '/') - 2)
-            || (SELECT name FROM sites WHERE sites.id = task_rows.site)
-            || substr(url, instr(url, '/')),
-        url)";
 
 /// A canonical URL as it is stored for a task of a site.
 pub(super) fn shortened<'a>(url: &'a str, site: &str) -> Cow<'a, str> {
@@ -48,22 +37,19 @@ pub(super) fn shortened<'a>(url: &'a str, site: &str) -> Cow<'a, str> {
 mod tests {
     use rusqlite::Connection;
 
+    use super::super::schema::create_for_tests;
     use super::*;
 
     /// What the view makes of a stored URL.
     fn whole(stored: &str, site: &str) -> String {
         let db = Connection::open_in_memory().unwrap();
-        db.execute_batch(
-            "CREATE TABLE sites (id INTEGER PRIMARY KEY, name TEXT);
-             CREATE TABLE task_rows (site INTEGER, url TEXT);",
-        )
-        .unwrap();
-        db.execute("INSERT INTO sites VALUES (1, ?1)", [site])
+        create_for_tests(&db);
+        db.execute("INSERT INTO sites (id, name) VALUES (1, ?1)", [site])
             .unwrap();
-        db.execute("INSERT INTO task_rows VALUES (1, ?1)", [stored])
-            .unwrap();
-        let sql = format!("SELECT {WHOLE_URL} FROM task_rows");
-        db.query_row(&sql, [], |row| row.get(0)).unwrap()
+        let sql = "INSERT INTO task_rows (crawl, site, priority, depth, rank, url) VALUES (1, 1, 1, 0, 0, ?1)";
+        db.execute(sql, [stored]).unwrap();
+        db.query_row("SELECT url FROM tasks", [], |row| row.get(0))
+            .unwrap()
     }
 
     #[test]
@@ -85,15 +71,9 @@ mod tests {
     }
 
     #[test]
-    fn a_url_with_a_port_and_those_of_older_files_stay_as_they_are() {
+    fn a_url_with_a_port_stays_as_it_is() {
         for url in ["https://a.org:8080/x", "http://[::1]/", "ftp://a.org/x"] {
             assert_eq!(shortened(url, "a.org"), url);
-        }
-        for url in [
-            "https://a.org:8080/x",
-            "https://www.a.org/",
-            "http://a.org/",
-        ] {
             assert_eq!(whole(url, "a.org"), url);
         }
     }

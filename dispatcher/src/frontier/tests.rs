@@ -18,7 +18,6 @@ mod leasing;
 mod looking_again;
 mod looks;
 mod many_crawls;
-mod migrating;
 mod opening;
 mod orphans;
 mod patience;

@@ -75,7 +75,7 @@ pub(super) fn tell_of_quiet(core: &Core, state: &Path, now_ms: i64) {
 pub(super) fn frontier_fault(error: FrontierError) -> Fault {
     match error {
         FrontierError::Foreign { .. }
-        | FrontierError::Newer { .. }
+        | FrontierError::OtherFormat { .. }
         | FrontierError::Backup { .. }
         | FrontierError::Scope(_) => Fault::usage(error),
         other => Fault::fatal(other),

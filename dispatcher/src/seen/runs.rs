@@ -334,7 +334,7 @@ pub(super) fn damaged() -> io::Error {
 
 /// Deletes the files of runs that are not among these. What cannot be deleted takes space, and is tried at
 /// the next start again.
-pub(super) fn delete_others(folder: &Path, runs: &[Run]) {
+fn delete_others(folder: &Path, runs: &[Run]) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if is_a_runs_name(&entry.file_name()) && runs.iter().all(|run| run.stored.path != path) {

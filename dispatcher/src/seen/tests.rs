@@ -3,8 +3,6 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::runs::Entry;
-use super::slices::Layout;
 use super::*;
 use crate::frontier::tests::empty_database;
 
@@ -146,90 +144,6 @@ fn after_a_start_the_runs_are_read_little_by_little_while_the_index_is_in_use() 
     assert!(!seen.front.is_filling());
     for (nth, key) in keys(1, 100_000).enumerate() {
         assert_eq!(seen.task_of(key).unwrap(), Some(nth as u64 + 1));
-    }
-}
-
-/// Writes keys as a run of an older version: keys of eight bytes, tasks of five; or, since version 5,
-/// packed.
-fn write_older_run(db: &Connection, table: &str, entries: &[Entry], slices: u64, packed: bool) {
-    let last_task = entries.iter().map(|(_, task)| *task).max().unwrap();
-    let sql = format!(
-        "INSERT INTO {table} (state, slices, keys, last_task, packed)
-         VALUES ('live', ?1, ?2, ?3, ?4) RETURNING id"
-    );
-    let values = (
-        slices as i64,
-        entries.len() as i64,
-        last_task as i64,
-        packed,
-    );
-    let run: i64 = db.query_row(&sql, values, |row| row.get(0)).unwrap();
-    let layout = Layout::new(slices, last_task);
-    for slice in 0..slices {
-        let of_slice = entries
-            .iter()
-            .filter(|(key, _)| layout.slice_of(*key) == slice);
-        let of_slice: Vec<Entry> = of_slice.copied().collect();
-        let bytes = match packed {
-            true => layout.bytes_of(slice, &of_slice),
-            false => {
-                let keys = of_slice.iter().flat_map(|(key, _)| key.to_be_bytes());
-                let tasks = of_slice
-                    .iter()
-                    .flat_map(|(_, task)| task.to_be_bytes()[3..].to_vec());
-                keys.chain(tasks).collect()
-            }
-        };
-        let row = (run << 32) + slice as i64;
-        db.execute("INSERT INTO seen_slices VALUES (?1, ?2)", (row, bytes))
-            .unwrap();
-    }
-}
-
-/// Has the tables of version 6 hold the runs of a file that was made by this one; returns how many there are,
-/// and the last task of each.
-pub(crate) fn put_back_into_tables(db: &Connection, tables: &str) -> Vec<u64> {
-    let folder = state(db).join(runs::FOLDER);
-    let runs = runs::open(db, &folder).unwrap();
-    db.execute_batch(tables).unwrap();
-    for run in &runs {
-        let mut entries = Vec::new();
-        run.read_keys(0, None, &mut entries).unwrap();
-        write_older_run(db, "seen_runs", &entries, run.slices(), true);
-    }
-    fs::remove_dir_all(folder).unwrap();
-    runs.iter().map(|run| run.last_task).collect()
-}
-
-const OLDER_TABLES: &str = "
-CREATE TABLE older_seen_runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, slices INTEGER NOT NULL,
-    keys INTEGER NOT NULL, last_task INTEGER NOT NULL, packed INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE seen_slices (id INTEGER PRIMARY KEY, entries BLOB NOT NULL);
-";
-
-#[test]
-fn runs_of_older_versions_become_files_and_are_merged_with_newer_ones() {
-    let (_dir, db) = empty_database();
-    db.execute_batch(OLDER_TABLES).unwrap();
-    let mut older: Vec<Entry> = keys(1, 4_000).zip(1..).collect();
-    let (first, second) = older.split_at_mut(3_000);
-    first.sort_unstable();
-    second.sort_unstable();
-    write_older_run(&db, "older_seen_runs", first, 8, false);
-    write_older_run(&db, "older_seen_runs", second, 25, true);
-    db.execute_batch("BEGIN").unwrap();
-    older_runs::move_to_files(&db, &state(&db).join(runs::FOLDER)).unwrap();
-    let mut seen = Seen::open(&db, state(&db), LEAST, DroppedParameters::usual()).unwrap();
-    assert_eq!(seen.runs.len(), 2);
-    for (nth, key) in keys(2, 10_000).enumerate() {
-        assert!(!seen.contains(key).unwrap());
-        seen.insert(key, 4_001 + nth as u64);
-        seen.maintain(&db).unwrap();
-    }
-    let all = keys(1, 4_000).chain(keys(2, 10_000));
-    for (key, task) in all.zip(1..) {
-        assert_eq!(seen.task_of(key).unwrap(), Some(task));
     }
 }
 

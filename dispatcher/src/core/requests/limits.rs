@@ -108,8 +108,7 @@ fn of_each_site(spec: &CrawlSpec) -> Option<Limit> {
     })
 }
 
-/// That of a site, over all crawls: of the number that it was set to, so many pages are left. Where an older webfill
-/// has set it, the number is what is left.
+/// That of a site, over all crawls: of the number that it was set to, so many pages are left.
 pub(super) fn of_site(site: &str, left: Option<u64>, most: Option<u64>) -> Option<Limit> {
     let left = left?;
     let most = most.unwrap_or(left).max(left);

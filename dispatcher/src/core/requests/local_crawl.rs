@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 use webfill_api::{Batch, CrawlSpec, RequestParser};
-use webfill_store::UNNAMED_DATASET;
 use webfill_wire::CrawlKey;
 
 use super::feeding::FedBatch;
@@ -384,10 +383,9 @@ fn pause_ms(sites: u64) -> i64 {
     LOOK_AT_RESTS_EVERY_MS * (1 + (sites / SITES_OF_ONE_PAUSE) as i64)
 }
 
-/// Whether a command's records are not of the crawl's dataset. A crawl that began before datasets had names keeps the one
-/// without a name, unless a flag names another.
+/// Whether a command's records are not of the crawl's dataset.
 fn is_another((known, chosen): (&String, &ChosenDataset)) -> bool {
-    *known != chosen.name && (chosen.is_given || known != UNNAMED_DATASET)
+    *known != chosen.name
 }
 
 #[cfg(test)]

@@ -258,15 +258,18 @@ fn a_file_of_another_program_is_left_alone() {
 }
 
 #[test]
-fn a_file_of_a_newer_webfill_is_left_alone() {
-    let (dir, db) = empty_database();
-    db.pragma_update(None, "user_version", 99).unwrap();
-    drop(db);
-    let error = error_on_opening(dir.path());
-    assert!(
-        error.contains("a newer webfill (format 99, this one knows 7)"),
-        "{error}"
-    );
+fn a_file_of_another_format_is_left_alone() {
+    for other in [0, 2, 99] {
+        let (dir, db) = empty_database();
+        db.pragma_update(None, "user_version", other).unwrap();
+        let error = error_on_opening(dir.path());
+        let said = format!(
+            "has format {other}, this webfill reads format 1: use the webfill that wrote it"
+        );
+        assert!(error.contains(&said), "{error}");
+        let left = db.pragma_query_value(None, "user_version", |row| row.get(0));
+        assert_eq!(left, Ok(other));
+    }
 }
 
 #[test]

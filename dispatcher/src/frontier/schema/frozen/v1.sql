@@ -1,26 +1,3 @@
-CREATE INDEX crawl_sites_held ON crawl_sites (crawl) WHERE queued > 0 AND top_priority = 0;
-CREATE INDEX crawl_sites_queued ON crawl_sites (crawl) WHERE queued > 0;
-CREATE INDEX crawl_sites_turns ON crawl_sites (site, top_priority DESC, turn)
-    WHERE top_priority > 0;
-CREATE INDEX crawls_expiring ON crawls (expires_at_ms)
-    WHERE expires_at_ms IS NOT NULL AND ended IS NULL;
-CREATE INDEX notices_due ON notices (due_ms, bytes) WHERE due_ms IS NOT NULL;
-CREATE INDEX notices_of_watch ON notices (watch, id);
-CREATE INDEX notices_settled ON notices (settled_ms) WHERE settled_ms IS NOT NULL;
-CREATE INDEX notices_waiting ON notices (watch, target, made_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
-CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
-CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, rest_until_ms))
-    WHERE top_priority > 0 AND in_window = 0;
-CREATE INDEX task_records_late ON task_records (task) WHERE late = 1;
-CREATE INDEX task_records_record ON task_records (record);
-CREATE INDEX tasks_leased ON "task_rows" (site) WHERE state = 1;
-CREATE INDEX tasks_queued ON "task_rows" (site, crawl, priority DESC)
-    WHERE state = 0 AND not_before_ms = 0;
-CREATE INDEX tasks_ranked ON task_rows (site, crawl, rank)
-    WHERE state = 0 AND not_before_ms = 0 AND rank <> 0;
-CREATE INDEX tasks_to_retry ON "task_rows" (not_before_ms) WHERE state = 0 AND not_before_ms > 0;
-CREATE INDEX tasks_to_retry_at ON "task_rows" (site, crawl) WHERE state = 0 AND not_before_ms > 0;
 CREATE TABLE attrs (                          -- objects of applications
     id   INTEGER PRIMARY KEY,
     json TEXT NOT NULL
@@ -31,21 +8,24 @@ CREATE TABLE crawl_sites (
     accepted INTEGER NOT NULL,                -- URLs that became tasks
     queued   INTEGER NOT NULL DEFAULT 0,
     top_priority INTEGER NOT NULL DEFAULT 0,  -- of what can be handed out; 0: nothing can
-    turn     INTEGER NOT NULL DEFAULT 0, taken INTEGER NOT NULL DEFAULT 0,      -- who was served last has the highest
+    turn     INTEGER NOT NULL DEFAULT 0,      -- who was served last has the highest
+    taken    INTEGER NOT NULL DEFAULT 0,      -- tasks that were handed out and did not come back; in this run, if it is one
     PRIMARY KEY (crawl, site)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE crawls (
     id         INTEGER PRIMARY KEY,
     app_id     TEXT NOT NULL,
     crawl_id   TEXT NOT NULL,
-    spec       TEXT NOT NULL,               -- JSON
-    ended      TEXT,                        -- the outcome of what is still queued
+    spec       TEXT NOT NULL,                 -- JSON
+    dataset    TEXT,                          -- of its records, once it is known
+    ended      TEXT,                          -- the outcome of what is still queued
     fed_lines  INTEGER NOT NULL DEFAULT 0,
-    seeds_ended INTEGER NOT NULL DEFAULT 0, -- 1: no further seeds will come
-    paused     INTEGER NOT NULL DEFAULT 0,  -- 1: what is queued stays queued
+    seeds_ended INTEGER NOT NULL DEFAULT 0,   -- 1: no further seeds will come
+    paused     INTEGER NOT NULL DEFAULT 0,    -- 1: what is queued stays queued
     expires_at_ms INTEGER,
-    waiting    TEXT NOT NULL DEFAULT '{}',  -- JSON: how many are queued, by priority
-    discovered INTEGER NOT NULL DEFAULT 0,  -- = queued + leased + done + sum(skipped.n)
+    changed_at_ms INTEGER NOT NULL DEFAULT 0,
+    waiting    TEXT NOT NULL DEFAULT '{}',    -- JSON: how many are queued, by priority
+    discovered INTEGER NOT NULL DEFAULT 0,    -- = queued + leased + done + sum(skipped.n)
     queued     INTEGER NOT NULL DEFAULT 0,
     leased     INTEGER NOT NULL DEFAULT 0,
     done       INTEGER NOT NULL DEFAULT 0,
@@ -53,12 +33,32 @@ CREATE TABLE crawls (
     fields     INTEGER NOT NULL DEFAULT 0,
     links      INTEGER NOT NULL DEFAULT 0,
     bytes      INTEGER NOT NULL DEFAULT 0,
-    sites      INTEGER NOT NULL DEFAULT 0, dataset TEXT, changed_at_ms INTEGER NOT NULL DEFAULT 0,
+    sites      INTEGER NOT NULL DEFAULT 0,
     UNIQUE (app_id, crawl_id)
 ) STRICT;
+CREATE TABLE doubtful_pages (                 -- since the last good page of their site
+    site   INTEGER NOT NULL,
+    task   INTEGER NOT NULL,
+    place  INTEGER NOT NULL,                  -- in the order in which they came
+    answer INTEGER,                           -- one that resembles a challenge; NULL: one without content
+    fields INTEGER NOT NULL DEFAULT 0,        -- values that were stored with the page
+    PRIMARY KEY (site, task)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE epochs (                         -- one for each start of a dispatcher on this file
     id    INTEGER PRIMARY KEY,
     epoch INTEGER NOT NULL UNIQUE             -- later ones are greater, on copies of this file as well
+) STRICT;
+CREATE TABLE known_pages (                    -- of watches
+    task   INTEGER PRIMARY KEY,
+    crawl  INTEGER NOT NULL,
+    due_ms INTEGER NOT NULL,                  -- when it is looked at, should no run find it
+    lost   INTEGER NOT NULL,                  -- looks at it since a run has found it
+    missed INTEGER NOT NULL                   -- looks in a row at which it was missing
+) STRICT;
+CREATE TABLE listed_rows (                    -- further counters of crawls: rows of pages
+    crawl  INTEGER PRIMARY KEY,
+    n      INTEGER NOT NULL,
+    stored INTEGER NOT NULL                   -- those whose values are in the store
 ) STRICT;
 CREATE TABLE look_rates (                     -- how many pages of a site change how often
     crawl INTEGER NOT NULL,
@@ -112,14 +112,15 @@ CREATE TABLE records (
 ) STRICT;
 CREATE TABLE seen_runs (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
-    state     TEXT NOT NULL,                  -- building, live, dropped
+    file      TEXT NOT NULL,                  -- in the folder `seen`, beside this file
     slices    INTEGER NOT NULL,
     keys      INTEGER NOT NULL,
     last_task INTEGER NOT NULL
-, packed INTEGER NOT NULL DEFAULT 0) STRICT;
-CREATE TABLE seen_slices (
-    id      INTEGER PRIMARY KEY,              -- run << 32 | slice
-    entries BLOB NOT NULL                     -- ascending keys of 8 bytes, their tasks of 5
+) STRICT;
+CREATE TABLE site_rules (                     -- what else was set by hand
+    site       INTEGER PRIMARY KEY,
+    most_pages INTEGER,                       -- of the limit that sites.pages_left counts down
+    lane       TEXT
 ) STRICT;
 CREATE TABLE site_states (                    -- of sites that are or were lately in trouble
     site        INTEGER PRIMARY KEY,
@@ -156,14 +157,22 @@ CREATE TABLE skipped (
     n      INTEGER NOT NULL,
     PRIMARY KEY (crawl, reason)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE sqlite_sequence(name,seq);
+CREATE TABLE supervisors (                    -- those that may hold leases
+    name               TEXT PRIMARY KEY,
+    home               INTEGER NOT NULL,
+    longest_request_ms INTEGER NOT NULL,
+    silent_ms          INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE TABLE taken_back (                     -- pages whose values the store still has to take back
+    task INTEGER PRIMARY KEY
+) STRICT;
 CREATE TABLE task_records (
     task   INTEGER NOT NULL,
     record INTEGER NOT NULL,
     late   INTEGER NOT NULL DEFAULT 0,        -- 1: came after the task was handed out
     PRIMARY KEY (task, record)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE "task_rows" (
+CREATE TABLE task_rows (
     id          INTEGER PRIMARY KEY,
     state       INTEGER NOT NULL DEFAULT 0,   -- 0 queued, 1 leased, 2 done
     crawl       INTEGER NOT NULL,
@@ -176,17 +185,19 @@ CREATE TABLE "task_rows" (
     outcome     TEXT,
     status_code INTEGER,
     parent      INTEGER,                      -- the task whose page holds the link
-    rank  INTEGER NOT NULL,             -- 0 since version 5: nobody has asked for it
+    rank        INTEGER NOT NULL,             -- in a run of a watch the lowest goes first; 0: none
     done_at_ms  INTEGER,
-    url         TEXT NOT NULL,
+    url         TEXT NOT NULL,                -- short: the view `tasks` has it whole
     attrs       INTEGER,                      -- what its application handed over with it
-    not_before_ms INTEGER NOT NULL DEFAULT 0  -- when it is to be tried again; 0: it does not wait
-, epoch INTEGER NOT NULL DEFAULT 0) STRICT;
+    not_before_ms INTEGER NOT NULL DEFAULT 0, -- when it is to be tried again; 0: it does not wait
+    epoch       INTEGER NOT NULL DEFAULT 0    -- epochs.id: when it was last handed out
+) STRICT;
 CREATE TABLE tries (                          -- those that were followed by another
     task        INTEGER NOT NULL,
     ended_at_ms INTEGER NOT NULL,
     outcome     TEXT NOT NULL,
-    status_code INTEGER, counts INTEGER NOT NULL DEFAULT 1,
+    status_code INTEGER,
+    counts      INTEGER NOT NULL DEFAULT 1,   -- 0: not against the task's retries any more
     PRIMARY KEY (task, ended_at_ms)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE undelivered (                    -- targets that notices do not reach: an alarm each
@@ -196,11 +207,15 @@ CREATE TABLE undelivered (                    -- targets that notices do not rea
     why      TEXT NOT NULL,
     PRIMARY KEY (watch, target)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE unmatched_pages (                -- a further counter of crawls
+    crawl INTEGER PRIMARY KEY,
+    n     INTEGER NOT NULL
+) STRICT;
 CREATE TABLE unsaved_site_states (            -- changed since the store got them
     number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
     site   INTEGER NOT NULL UNIQUE
 ) STRICT;
-CREATE TABLE watch_runs (       -- they stay when their watch is removed
+CREATE TABLE watch_runs (                     -- they stay when their watch is removed
     watch  TEXT NOT NULL,
     number INTEGER NOT NULL,
     record TEXT NOT NULL,                     -- JSON
@@ -212,14 +227,46 @@ CREATE TABLE watch_told (                     -- what has been told of watches
     told  TEXT NOT NULL,                      -- JSON
     PRIMARY KEY (watch, time)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE watches (          -- crawls that are run again and again
+CREATE TABLE watches (                        -- crawls that are run again and again
     name     TEXT PRIMARY KEY,
     watch    TEXT NOT NULL,                   -- JSON, as it was given
     paused   INTEGER NOT NULL DEFAULT 0,
-    since_ms INTEGER NOT NULL
-, asked INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
-CREATE VIEW tasks AS SELECT id, state, crawl, site, priority, depth, redirects, attempt,
-             deaths, outcome, status_code, parent, rank, done_at_ms, 
+    since_ms INTEGER NOT NULL,
+    asked    INTEGER NOT NULL DEFAULT 0       -- 1: a run is to begin, whatever the schedule says
+) STRICT, WITHOUT ROWID;
+CREATE INDEX crawl_sites_held ON crawl_sites (crawl) WHERE queued > 0 AND top_priority = 0;
+CREATE INDEX crawl_sites_queued ON crawl_sites (crawl) WHERE queued > 0;
+CREATE INDEX crawl_sites_turns ON crawl_sites (site, top_priority DESC, turn)
+    WHERE top_priority > 0;
+CREATE INDEX crawls_expiring ON crawls (expires_at_ms)
+    WHERE expires_at_ms IS NOT NULL AND ended IS NULL;
+CREATE INDEX crawls_pending ON crawls (app_id, crawl_id) WHERE queued + leased > 0;
+CREATE INDEX crawls_unfinished ON crawls (id) WHERE queued + leased > 0;
+CREATE INDEX known_pages_due ON known_pages (crawl, due_ms);
+CREATE INDEX notices_due ON notices (due_ms, bytes) WHERE due_ms IS NOT NULL;
+CREATE INDEX notices_of_watch ON notices (watch, id);
+CREATE INDEX notices_settled ON notices (settled_ms) WHERE settled_ms IS NOT NULL;
+CREATE INDEX notices_waiting ON notices (watch, target, made_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX sites_due ON sites (due_at_ms) WHERE due_at_ms > 0;
+CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
+CREATE INDEX sites_limited ON sites (id) WHERE pages_left NOT NULL;
+CREATE INDEX sites_of_unknown_delay ON sites (last_start_ms)
+    WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
+CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
+CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, rest_until_ms))
+    WHERE top_priority > 0 AND in_window = 0;
+CREATE INDEX task_records_late ON task_records (task) WHERE late = 1;
+CREATE INDEX task_records_record ON task_records (record);
+CREATE INDEX tasks_crashed ON task_rows (done_at_ms) WHERE outcome = 'crashed';
+CREATE INDEX tasks_leased ON task_rows (site) WHERE state = 1;
+CREATE INDEX tasks_queued ON task_rows (site, crawl, priority DESC)
+    WHERE state = 0 AND not_before_ms = 0;
+CREATE INDEX tasks_ranked ON task_rows (site, crawl, rank)
+    WHERE state = 0 AND not_before_ms = 0 AND rank <> 0;
+CREATE INDEX tasks_to_retry ON task_rows (not_before_ms) WHERE state = 0 AND not_before_ms > 0;
+CREATE INDEX tasks_to_retry_at ON task_rows (site, crawl) WHERE state = 0 AND not_before_ms > 0;
+CREATE VIEW tasks AS SELECT id, state, crawl, site, priority, depth, redirects, attempt, deaths, outcome,
+    status_code, parent, rank, done_at_ms,
     iif(url < '5',
         iif(url < '3', 'https://', 'http://')
             || iif(substr(url, 1, 1) IN ('1', '3'), 'www.', '')
@@ -227,4 +274,4 @@ CREATE VIEW tasks AS SELECT id, state, crawl, site, priority, depth, redirects, 
             || (SELECT name FROM sites WHERE sites.id = task_rows.site)
             || substr(url, instr(url, '/')),
         url) AS url,
-             attrs, not_before_ms, epoch FROM task_rows;
+    attrs, not_before_ms, epoch FROM task_rows;
