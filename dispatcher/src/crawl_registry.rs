@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use serde_json::{Map, Value, json};
 use webfill_api::CrawlSpec;
 use webfill_store::{Crawl, CrawlId, CrawlState, Page};
-use webfill_wire::{CrawlKey, CrawlSettings, Delivery, Feature, Outcome};
+use webfill_wire::{CrawlKey, CrawlSettings, Delivery, Outcome};
 
 use crate::frontier::{CrawlStatus, Frontier, FrontierError, TaskId, TaskSketch};
 
@@ -140,16 +140,8 @@ impl CrawlRegistry {
             attrs: spec.attrs.as_ref().map(Value::to_string),
             headers: spec.on_demand,
             body: spec.body,
+            features: spec.features(),
         })
-    }
-
-    /// What a crawl asks of workers beyond its settings.
-    pub(crate) fn features(
-        &self,
-        frontier: &mut Frontier,
-        crawl: CrawlKey,
-    ) -> Result<Vec<Feature>, FrontierError> {
-        Ok(frontier.spec(crawl)?.features())
     }
 
     /// The crawl's document in the store.

@@ -1,54 +1,21 @@
 //! Frames of supervisors: they are read, their senders' names are checked against their keys, and what
 //! cannot be read is told.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use webfill_wire::codec::OLDEST_VERSION;
 use webfill_wire::greeting::{self, FromSupervisor, Greeting, Versions};
 use webfill_wire::keys::{self, Entry};
 use webfill_wire::socket::{Arrived, Outbox, Peer};
-use webfill_wire::{Hello, SupervisorOutcomes, SupervisorToDispatcher, codec};
+use webfill_wire::{SupervisorOutcomes, SupervisorToDispatcher, codec};
 
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::frontier::FrontierError;
 
-/// At most this many greetings are remembered. Each is forgotten with its repetition, which follows at once.
-const MOST_GREETINGS: usize = 4_096;
-
-/// The greetings whose repetitions for older builds have not come yet (see [`greeting`]). One that came
-/// too early to be answered, while the dispatcher was quiet or the name was taken, still says in which
-/// version its repetition is to be answered.
-#[derive(Debug, Default)]
-pub(crate) struct Greetings {
-    /// Session and version, by the connection.
-    unrepeated: HashMap<Peer, (u64, u8)>,
-}
-
-impl Greetings {
-    /// The version of the session that a hello asks for.
-    fn version_of(&mut self, hello: &Hello, peer: &Peer, version: u8) -> u8 {
-        if version > OLDEST_VERSION {
-            if self.unrepeated.len() >= MOST_GREETINGS {
-                self.unrepeated.clear();
-            }
-            self.unrepeated
-                .insert(peer.clone(), (hello.session, version));
-            return version;
-        }
-        match self.unrepeated.remove(peer) {
-            Some((session, greeted)) if session == hello.session => greeted,
-            _ => version,
-        }
-    }
-}
-
 /// Applies a frame that has arrived on the tasks socket.
 pub(crate) fn apply_word(
     core: &mut Core,
-    greetings: &mut Greetings,
     outbox: &Outbox,
     arrived: Arrived,
     now_ms: i64,
@@ -61,12 +28,7 @@ pub(crate) fn apply_word(
             Ok(())
         }
         Ok(FromSupervisor::Message(version, message)) => {
-            let (version, is_hello) = match &message {
-                SupervisorToDispatcher::Hello(hello) => {
-                    (greetings.version_of(hello, &peer, version), true)
-                }
-                _ => (version, false),
-            };
+            let is_hello = matches!(message, SupervisorToDispatcher::Hello(_));
             let caller = Caller { peer, version };
             core.handle_supervisor_message(&caller, message, now_ms)?;
             if let Some(address) = arrived.address.filter(|_| is_hello) {
@@ -165,53 +127,4 @@ fn is_impostor(core: &mut Core, sender: &Option<Arc<Entry>>, supervisor: &str) -
         );
     }
     is_impostor
-}
-
-#[cfg(test)]
-mod tests {
-    use webfill_wire::{Credit, Lane};
-
-    use super::*;
-
-    fn hello(session: u64) -> Hello {
-        Hello {
-            supervisor: String::from("one"),
-            instance: 1,
-            session,
-            sent_ms: 0,
-            lane: Lane::Http,
-            workers: 1,
-            longest_request_ms: 1,
-            credit: Credit {
-                tasks: 1,
-                url_bytes: 1,
-            },
-            held: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn a_repeated_hello_is_answered_in_the_version_of_its_greeting() {
-        let mut greetings = Greetings::default();
-        let (one, other) = (Peer::from(*b"one"), Peer::from(*b"other"));
-        assert_eq!(greetings.version_of(&hello(1), &one, 9), 9);
-        assert_eq!(greetings.version_of(&hello(1), &other, OLDEST_VERSION), 6);
-        assert_eq!(greetings.version_of(&hello(1), &one, OLDEST_VERSION), 9);
-        assert_eq!(
-            greetings.version_of(&hello(1), &one, OLDEST_VERSION),
-            6,
-            "it was repeated once"
-        );
-        greetings.version_of(&hello(2), &one, 9);
-        assert_eq!(greetings.version_of(&hello(3), &one, OLDEST_VERSION), 6);
-    }
-
-    #[test]
-    fn greetings_that_are_never_repeated_take_bounded_memory() {
-        let mut greetings = Greetings::default();
-        for nth in 0..3 * MOST_GREETINGS {
-            greetings.version_of(&hello(1), &nth.to_le_bytes().to_vec(), 9);
-        }
-        assert!(greetings.unrepeated.len() <= MOST_GREETINGS);
-    }
 }

@@ -44,7 +44,7 @@ use crate::firehose::{Firehose, Subscriptions};
 use crate::frontier::{FrontierError, if_pruned};
 use crate::health::Health;
 use crate::http::{self, PendingRequests};
-use crate::incoming::{self, Greetings};
+use crate::incoming;
 use crate::mappings::Mappings;
 use crate::metrics::Metrics;
 use crate::outgoing::{Committed, OutgoingMessage};
@@ -187,7 +187,6 @@ pub fn run(
         reloader,
         feeders: Feeders::new(setup.feeders.clone()),
         core,
-        greetings: Greetings::default(),
         postponed: Postponed::default(),
         requests: FairQueue::default(),
         clock,
@@ -225,7 +224,6 @@ struct Process {
     reloader: Reloader,
     feeders: Feeders,
     core: Core,
-    greetings: Greetings,
     postponed: Postponed<Event>,
     requests: FairQueue<ClientRequest>,
     clock: SteadyClock,
@@ -406,13 +404,7 @@ impl Process {
 
     fn apply_frame(&mut self, frame: Arrived, now_ms: i64) -> Result<(), FrontierError> {
         match frame.socket {
-            TASKS => incoming::apply_word(
-                &mut self.core,
-                &mut self.greetings,
-                &self.outbox,
-                frame,
-                now_ms,
-            ),
+            TASKS => incoming::apply_word(&mut self.core, &self.outbox, frame, now_ms),
             _ => incoming::apply_outcomes(&mut self.core, frame, now_ms),
         }
     }

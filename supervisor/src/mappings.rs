@@ -11,7 +11,6 @@ use webfill_wire::{MappingSource, MappingsVersion};
 pub(crate) struct Mappings {
     /// `None` until the first have come.
     sources: Option<Vec<MappingSource>>,
-    /// Unknown if they came from a dispatcher that does not name them.
     version: Option<MappingsVersion>,
     lacking: Option<Lacking>,
 }
@@ -52,12 +51,8 @@ impl Mappings {
     }
 
     /// A set has come. Returns whether the workers must get it.
-    pub(crate) fn take(
-        &mut self,
-        version: Option<MappingsVersion>,
-        sources: Vec<MappingSource>,
-    ) -> bool {
-        self.version = version;
+    pub(crate) fn take(&mut self, version: MappingsVersion, sources: Vec<MappingSource>) -> bool {
+        self.version = Some(version);
         self.lacking = None;
         self.sources.replace(sources) != self.sources
     }
@@ -81,12 +76,13 @@ mod tests {
         assert_eq!(mappings.next_to_ask(1_099, 1_000), None);
         assert_eq!(mappings.next_to_ask(1_100, 1_000).as_deref(), Some("a"));
         assert!(!mappings.are_complete() && !mappings.lacks(&"b".into()));
-        assert!(mappings.take(Some("a".into()), Vec::new()));
+        assert!(mappings.take("a".into(), Vec::new()));
         assert!(mappings.are_complete());
         mappings.name("a".into());
         assert_eq!(mappings.next_to_ask(9_000, 1_000), None, "it is known");
-        assert!(!mappings.take(None, Vec::new()), "the workers have it");
-        mappings.name("a".into());
-        assert!(!mappings.are_complete(), "nobody said that it was this one");
+        assert!(
+            !mappings.take("b".into(), Vec::new()),
+            "the workers have it, by another name"
+        );
     }
 }

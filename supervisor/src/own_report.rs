@@ -1,5 +1,5 @@
 //! What a supervisor tells the dispatcher of itself every few seconds, for people: its version, its memory
-//! and load, its workers. Nothing is decided by it. A dispatcher of an older version is told nothing.
+//! and load, its workers. Nothing is decided by it.
 
 use std::time::{Duration, Instant};
 

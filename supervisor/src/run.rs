@@ -219,9 +219,8 @@ impl Process {
         for message in self.supervisor.take_outgoing() {
             match message {
                 OutgoingMessage::ToDispatcherNow(SupervisorToDispatcher::Hello(hello)) => {
-                    // Alone, the repetition for older builds would begin a session of the oldest version.
-                    let frames = greeting::frames_of_hello(&hello);
-                    self.outbox.send_now_together(TASKS, frames);
+                    let frame = greeting::frame_of_hello(&hello);
+                    self.outbox.send_now(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcher(message) => {
                     let frame = codec::encode_in(self.version, &message);

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use webfill_wire::Lane;
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Credit, Feature, RecallScope, ReturnCause, SiteScripts,
-    SupervisorOutcomes, SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
+    CrawlKey, CrawlSettings, Credit, RecallScope, ReturnCause, SiteScripts, SupervisorOutcomes,
+    SupervisorToDispatcher, SupervisorToWorker, Task, TaskReturned,
 };
 use webfill_worker::MOST_LOOK_UPS;
 
@@ -61,9 +61,7 @@ pub struct Supervisor {
     claimed_until_ms: u64,
     workers: Vec<WorkerState>,
     queue: Queue,
-    crawls: HashMap<CrawlKey, (CrawlSettings, Vec<Feature>)>,
-    /// Of crawls whose settings are about to arrive.
-    features: HashMap<CrawlKey, Vec<Feature>>,
+    crawls: HashMap<CrawlKey, CrawlSettings>,
     /// Of sites whose tasks are about to go to their worker: they come again with each hand-out.
     site_scripts: HashMap<String, SiteScripts>,
     mappings: Mappings,
@@ -90,7 +88,6 @@ impl Supervisor {
             workers: (0..terms.workers).map(|_| WorkerState::default()).collect(),
             queue: Queue::new(terms.limit, most_uncounted(&terms)),
             crawls: HashMap::new(),
-            features: HashMap::new(),
             site_scripts: HashMap::new(),
             mappings: Mappings::default(),
             outcomes: no_outcomes(&terms.id),

@@ -53,7 +53,7 @@ fn no_file_of_the_state_folder_is_open_to_others() {
     let state = work.path("state");
     assert!(files_under(&state).len() > 5);
     assert_eq!(open_to_others(&state), [""; 0]);
-    // As former versions left them.
+    // As a copy may leave them.
     for path in files_under(&state).iter().filter(|path| !path.is_symlink()) {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).unwrap();
     }

@@ -107,7 +107,7 @@ fn status_says_who_is_there_and_what_each_crawl_waits_for() {
     for supervisor in told["supervisors"].as_array().expect("a list") {
         assert_eq!(supervisor["state"], "working", "{supervisor}");
         assert_eq!(supervisor["webfill"], told["webfill"], "{supervisor}");
-        assert_eq!(supervisor["wire_version"], 10, "{supervisor}");
+        assert_eq!(supervisor["wire_version"], 1, "{supervisor}");
         let address = supervisor["address"].as_str().unwrap_or_default();
         assert!(address.starts_with("127."), "{supervisor}");
         for memory in ["memory_bytes", "workers_memory_bytes"] {

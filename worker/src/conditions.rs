@@ -9,9 +9,8 @@
 use http::header::{ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use webfill_mapping::MappingSet;
 use webfill_store::{KnownPage, Validators};
-use webfill_wire::{Feature, Lane, Outcome, Task};
+use webfill_wire::{CrawlSettings, Feature, Lane, Outcome, Task};
 
-use crate::crawl::Crawl;
 use crate::documents::Documents;
 use crate::fetch::Fetched;
 use crate::task_result::TaskResult;
@@ -24,7 +23,7 @@ const MOST_BYTES: usize = 1_024;
 
 /// Whether pages of a crawl are asked for conditionally. What a browser makes of a page may change though
 /// the page itself has not.
-pub fn are_wanted(crawl: &Crawl) -> bool {
+pub fn are_wanted(crawl: &CrawlSettings) -> bool {
     crawl.has(Feature::Conditional) && crawl.lane == Lane::Http
 }
 
@@ -32,7 +31,7 @@ pub fn are_wanted(crawl: &Crawl) -> bool {
 pub fn headers(
     known: &KnownPage,
     task: &Task,
-    crawl: &Crawl,
+    crawl: &CrawlSettings,
     documents: Option<&Documents>,
     mappings: &MappingSet,
     asked_with: &str,
@@ -109,7 +108,12 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 ///
 /// And with which headers of its site it is asked for (`asked_with`): in another language it is another page. Those of
 /// its mapping are in the mapping's version.
-fn read_as(task: &Task, crawl: &Crawl, documents: Option<&Documents>, asked_with: &str) -> String {
+fn read_as(
+    task: &Task,
+    crawl: &CrawlSettings,
+    documents: Option<&Documents>,
+    asked_with: &str,
+) -> String {
     let follows = task.depth < crawl.max_depth;
     let links = if follows { crawl.follow.as_str() } else { "no" };
     let mut read_as = format!("{} {links} links", env!("CARGO_PKG_VERSION"));

@@ -19,12 +19,11 @@ use webfill_mapping::MappingSet;
 use webfill_service::Fault;
 use webfill_store::{Cache, Store};
 use webfill_urls::Url;
-use webfill_wire::{CrawlKey, Delivery, Feature, Lane, Task, TaskReturned};
+use webfill_wire::{CrawlKey, CrawlSettings, Delivery, Feature, Lane, Task, TaskReturned};
 
 use crate::archive::Archive;
 use crate::blocks::RepeatedPages;
 use crate::browser::Browser;
-use crate::crawl::Crawl;
 use crate::documents::Documents;
 use crate::extract::Work;
 use crate::fetch::PageRequest;
@@ -92,7 +91,7 @@ pub struct Journey {
     /// The turns that this worker has reserved in the shared cache.
     pub reservations: SharedClock,
     pub robots: RefCell<RobotsFiles>,
-    pub crawls: RefCell<HashMap<CrawlKey, Arc<Crawl>>>,
+    pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
     /// To recognise sites that answer every URL with one page.
     pub repeated_pages: RefCell<RepeatedPages>,
     /// Where second fetches of pages that differ have shown nothing lately.
@@ -278,7 +277,7 @@ impl Journey {
     }
 
     /// The user agent of a crawl that wants a text of its own in it.
-    fn user_agent_of(&self, crawl: &Crawl) -> Option<String> {
+    fn user_agent_of(&self, crawl: &CrawlSettings) -> Option<String> {
         let wanted = crawl.useragent.as_deref()?;
         Some(self.politeness.user_agent_of(Some(wanted)))
     }

@@ -14,7 +14,6 @@ mod conditions;
 mod config;
 mod connections;
 mod crash_marker;
-pub mod crawl;
 mod documents;
 mod extract;
 mod fetch;

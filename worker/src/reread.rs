@@ -10,7 +10,6 @@ use webfill_store::Listing;
 use webfill_wire::{AddressBounds, CrawlSettings, Delivery, Follow, Lane, Outcome, Task};
 
 use crate::config::WorkerConfig;
-use crate::crawl::Crawl;
 use crate::documents::{Documents, DocumentsConfig, NoDocument, Try, is_readable};
 use crate::extract::{FetchedPage, extract};
 use crate::memory::{Memory, Parts};
@@ -53,7 +52,7 @@ pub struct PageReader {
     engine: Engine,
     documents: Option<Documents>,
     page_deadline: Duration,
-    crawl: Arc<Crawl>,
+    crawl: Arc<CrawlSettings>,
     /// A reader has no budget: there is one page at a time.
     memory: Memory,
 }
@@ -162,8 +161,8 @@ fn unread(reason: &str) -> PageRead {
 }
 
 /// A crawl that follows no links and asks for nothing else.
-fn no_crawl() -> Crawl {
-    let settings = CrawlSettings {
+fn no_crawl() -> CrawlSettings {
+    CrawlSettings {
         key: 0,
         app_id: String::new(),
         crawl_id: String::new(),
@@ -174,8 +173,8 @@ fn no_crawl() -> Crawl {
         attrs: None,
         headers: false,
         body: false,
-    };
-    Crawl::new(settings, Vec::new())
+        features: Vec::new(),
+    }
 }
 
 fn task_of(url: &str) -> Task {

@@ -153,7 +153,6 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         journey: Rc::clone(&journey),
         store: backends.store,
         reporter: reporter.clone(),
-        features: HashMap::new(),
         runners: Rc::default(),
         runner_ended: Rc::default(),
     };

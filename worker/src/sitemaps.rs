@@ -12,10 +12,9 @@ use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 use webfill_urls::{MAX_URL_BYTES, Url, canonical};
-use webfill_wire::{Feature, LinkKind, Task};
+use webfill_wire::{CrawlSettings, Feature, LinkKind, Task};
 
 use crate::charset::{self, Kind};
-use crate::crawl::Crawl;
 use crate::robots::is_robots_txt;
 
 mod json_feed;
@@ -69,7 +68,7 @@ pub fn may_become_sitemap(beginning: &[u8], is_named: bool) -> bool {
 }
 
 /// Whether robots.txt names the file of a task as a sitemap: it is the parent of what it names.
-pub fn is_named(task: &Task, crawl: &Crawl) -> bool {
+pub fn is_named(task: &Task, crawl: &CrawlSettings) -> bool {
     let parent = task.parent.as_deref().and_then(|url| Url::parse(url).ok());
     crawl.has(Feature::Sitemaps) && parent.is_some_and(|url| is_robots_txt(&url))
 }

@@ -14,11 +14,10 @@ use webfill_mapping::is_nofollow_tag;
 use webfill_service::log::task_span;
 use webfill_store::{Listing, PageOfList, RowCounts, RowLead, SampleText, Saved, Validators};
 use webfill_wire::{
-    Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,
+    CrawlSettings, Evidence, Follow, LinkKind, NO_RECORD, Outcome, SiteClock, Task, TaskDone,
     evidence_of_likeness, mark_of_row, of_row, with_unmatched,
 };
 
-use crate::crawl::Crawl;
 use crate::fetch::Fetched;
 use crate::kept_body::KeptBody;
 use crate::memory::Share;
@@ -31,7 +30,7 @@ use crate::scripts::Unread;
 #[derive(Debug)]
 pub struct TaskResult {
     pub task: Task,
-    pub crawl: Arc<Crawl>,
+    pub crawl: Arc<CrawlSettings>,
     pub outcome: Outcome,
     /// What went wrong, for the log.
     pub error: Option<String>,
@@ -91,7 +90,7 @@ pub struct TaskResult {
 
 impl TaskResult {
     /// The result of a task whose page was not requested.
-    pub fn unfetched(task: Task, crawl: Arc<Crawl>, outcome: Outcome) -> TaskResult {
+    pub fn unfetched(task: Task, crawl: Arc<CrawlSettings>, outcome: Outcome) -> TaskResult {
         TaskResult {
             task,
             crawl,

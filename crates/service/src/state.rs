@@ -47,7 +47,7 @@ impl StateFolder {
         let path = path.canonicalize().map_err(unwritable)?;
         make_private(&path)?;
         refuse_files_of_others(&path)?;
-        close_older_files(&path);
+        close_open_files(&path);
         let lock_path = path.join(format!("{lock_name}.lock"));
         let mut lock = OpenOptions::new()
             .create(true)
@@ -222,9 +222,9 @@ fn refuse_files_of_others(folder: &Path) -> Result<(), Fault> {
 /// How deep folders are in a state folder.
 const DEPTH: usize = 4;
 
-/// Files of former versions were open to other users, but for the folder around them. What cannot be closed, or is
-/// gone meanwhile, still has that.
-fn close_older_files(folder: &Path) {
+/// Files that were copied here may be open to other users, but for the folder around them. What cannot be closed, or
+/// is gone meanwhile, still has that.
+fn close_open_files(folder: &Path) {
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -11,11 +11,11 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The newest version of messages that this build speaks. Raise it with every new message.
-pub const WIRE_VERSION: u8 = 10;
+/// The newest version of messages that this build speaks. Once it is released, raise it with every new message.
+pub const WIRE_VERSION: u8 = 1;
 
-/// The oldest version that this build speaks.
-pub const OLDEST_VERSION: u8 = 6;
+/// The oldest version that this build speaks: that of the release before.
+pub const OLDEST_VERSION: u8 = 1;
 
 /// The first byte of the frames that are the same in all versions.
 pub(crate) const NO_VERSION: u8 = 0;
@@ -119,10 +119,10 @@ mod tests {
     #[test]
     fn who_is_to_be_upgraded_is_told() {
         let told = |found| CodecError::Version { found }.to_string();
-        assert!(
-            told(5).ends_with("speaks 6 to 10: upgrade webfill at the sender, it is the older one")
-        );
-        assert!(told(11).ends_with("upgrade webfill here, it is the older one"));
+        let older = told(OLDEST_VERSION - 1);
+        assert!(older.ends_with("upgrade webfill at the sender, it is the older one"));
+        let newer = told(WIRE_VERSION + 1);
+        assert!(newer.ends_with("upgrade webfill here, it is the older one"));
     }
 
     #[test]
@@ -135,8 +135,8 @@ mod tests {
     fn frames_that_cannot_be_read_are_errors() {
         assert_eq!(decode::<Task>(&[]), Err(CodecError::Empty));
         assert_eq!(
-            decode::<Task>(&[11, 1, 2]),
-            Err(CodecError::Version { found: 11 })
+            decode::<Task>(&[99, 1, 2]),
+            Err(CodecError::Version { found: 99 })
         );
         let mut frame = encode(&task("https://example.com/"));
         frame.push(0);

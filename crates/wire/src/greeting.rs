@@ -3,9 +3,6 @@
 //!
 //! A supervisor says hello with the [`Versions`] that it speaks. The dispatcher answers in the newest
 //! version that both speak, which is the session's version; or with a [`Refusal`], if there is none.
-//! Builds that speak only version 6 know no greeting: for their sake each hello is also sent as a
-//! message of version 6, behind the greeting, with the same session. Whoever has read the greeting takes
-//! it for a repetition.
 
 use serde::{Deserialize, Serialize};
 
@@ -65,17 +62,13 @@ impl Versions {
     }
 }
 
-/// The frames of a hello, in the order in which they are to be sent.
-pub fn frames_of_hello(hello: &Hello) -> Vec<Vec<u8>> {
+/// The frame of a hello.
+pub fn frame_of_hello(hello: &Hello) -> Vec<u8> {
     let greeting = Greeting {
         versions: Versions::OURS,
         hello: hello.clone(),
     };
-    let repeated = SupervisorToDispatcher::Hello(hello.clone());
-    vec![
-        codec::encode_in(NO_VERSION, &greeting),
-        codec::encode_in(OLDEST_VERSION, &repeated),
-    ]
+    codec::encode_in(NO_VERSION, &greeting)
 }
 
 pub fn read_from_supervisor(frame: &[u8]) -> Result<FromSupervisor, CodecError> {
@@ -147,15 +140,12 @@ mod tests {
             credit: crate::Credit::default(),
             held: Vec::new(),
         };
-        let [greeting, repeated] = &frames_of_hello(&hello())[..] else {
-            panic!("a greeting, and what older builds read");
-        };
-        let read = |version| {
-            let hello = SupervisorToDispatcher::Hello(hello());
-            Ok(FromSupervisor::Message(version, hello))
-        };
-        assert_eq!(read_from_supervisor(greeting), read(WIRE_VERSION));
-        assert_eq!(read_from_supervisor(repeated), read(6));
+        let frame = frame_of_hello(&hello());
+        let read = SupervisorToDispatcher::Hello(hello());
+        assert_eq!(
+            read_from_supervisor(&frame),
+            Ok(FromSupervisor::Message(WIRE_VERSION, read))
+        );
         let foreign = Greeting {
             versions: versions(20, 21),
             hello: hello(),
@@ -166,6 +156,6 @@ mod tests {
         );
         let refusal = read_refusal(&frame_of_refusal(2)).unwrap();
         assert_eq!((refusal.session, refusal.versions), (2, Versions::OURS));
-        assert_eq!(read_refusal(repeated), None);
+        assert_eq!(read_refusal(&codec::encode(&hello())), None);
     }
 }

@@ -1,8 +1,8 @@
 //! The messages between processes, named by their direction.
 //!
 //! They hold ids and URLs, never pages or records. What many tasks share (a crawl's settings, the
-//! mappings) is sent once to each peer. The shape of a message never changes, because the release before
-//! must read it; a new message requires a new [`WIRE_VERSION`](crate::codec::WIRE_VERSION).
+//! mappings) is sent once to each peer. Once it is released, the shape of a message never changes, because the
+//! next release must read it; a new message requires a new [`WIRE_VERSION`](crate::codec::WIRE_VERSION).
 //! `crates/wire/tests/frozen_bytes.rs` checks both.
 
 use std::net::IpAddr;
@@ -34,9 +34,18 @@ pub struct CrawlSettings {
     pub headers: bool,
     /// Store the text of each page with it.
     pub body: bool,
+    /// What else it asks of its workers.
+    pub features: Vec<Feature>,
 }
 
-/// What a crawl asks of its workers beyond the settings that all versions know.
+impl CrawlSettings {
+    /// Whether the crawl asks this of its workers.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+}
+
+/// What a crawl may ask of its workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Feature {
     /// The content of pages is kept, so that a look at one can be compared with those before.
@@ -49,14 +58,8 @@ pub enum Feature {
     KeepBodies,
 }
 
-/// The version of messages from which on a crawl's [`Feature`]s are told.
-pub const FEATURES_SINCE: u8 = 8;
-
 /// Names a set of mappings: a hash of its content.
 pub type MappingsVersion = String;
-
-/// The version of messages from which on a set of mappings is named, and sent only to who asks for it.
-pub const MAPPINGS_NAMED_SINCE: u8 = 7;
 
 /// The text of a mapping file; each worker compiles the set itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -302,19 +305,19 @@ pub enum SupervisorToDispatcher {
         session: u64,
         outcomes_sent: u64,
     },
-    /// It lacks this set of mappings, which the dispatcher has named. Since version 7.
+    /// It lacks this set of mappings, which the dispatcher has named.
     AskMappings {
         session: u64,
         mappings: MappingsVersion,
     },
-    /// How it is doing. Since version 9.
+    /// How it is doing.
     Report(SupervisorReport),
 }
 
 /// From the dispatcher to a supervisor, on the tasks socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum DispatcherToSupervisor {
-    /// The answer to a hello in version 6. Tasks follow.
+    /// The answer to hello. Tasks follow.
     Welcome {
         session: u64,
         /// The hello's own `sent_ms`.
@@ -322,7 +325,9 @@ pub enum DispatcherToSupervisor {
         /// How long the supervisor may start fetches after it sent a message that the dispatcher has
         /// received.
         lease_ms: u64,
-        mappings: Vec<MappingSource>,
+        /// The mappings in force. A supervisor that lacks them asks for them, and its workers get no
+        /// further tasks before it has them.
+        mappings: MappingsVersion,
     },
     /// Another supervisor of this name may still be alive: ask again later.
     NameTaken { session: u64 },
@@ -357,39 +362,20 @@ pub enum DispatcherToSupervisor {
     SayHello { session: u64 },
     /// Give back the unstarted tasks, finish the others, say goodbye.
     Drain,
-    /// The answer to hello. Tasks follow. Since version 7.
-    Joined {
-        session: u64,
-        /// The hello's own `sent_ms`.
-        heard_ms: u64,
-        /// As in [`DispatcherToSupervisor::Welcome`].
-        lease_ms: u64,
-        /// The mappings in force. A supervisor that lacks them asks for them, and its workers get no
-        /// further tasks before it has them.
-        mappings: MappingsVersion,
-    },
-    /// Other mappings are in force from now on. Numbered like tasks. Since version 7.
+    /// Other mappings are in force from now on. Numbered like tasks.
     MappingsChanged {
         session: u64,
         number: u64,
         mappings: MappingsVersion,
     },
-    /// The answer to [`SupervisorToDispatcher::AskMappings`]. Since version 7.
+    /// The answer to [`SupervisorToDispatcher::AskMappings`].
     Mappings {
         session: u64,
         version: MappingsVersion,
         sources: Vec<MappingSource>,
     },
-    /// What a crawl asks of its workers. Sent before the crawl's settings, unless it asks nothing.
-    /// Numbered like tasks. Since version 8.
-    Features {
-        session: u64,
-        number: u64,
-        crawl: CrawlKey,
-        features: Vec<Feature>,
-    },
     /// What is known of the scripts of a site's pages. Sent before tasks of the site, unless nothing is known.
-    /// Numbered like tasks. Since version 10.
+    /// Numbered like tasks.
     SiteScripts {
         session: u64,
         number: u64,
@@ -434,13 +420,7 @@ pub enum SupervisorToWorker {
     },
     /// Give back the unstarted tasks, finish the others, and exit.
     Drain,
-    /// What a crawl asks of its workers. Sent before the crawl's settings, unless it asks nothing. Since
-    /// version 8.
-    Features {
-        crawl: CrawlKey,
-        features: Vec<Feature>,
-    },
-    /// What is known of the scripts of a site's pages. Sent before tasks of the site. Since version 10.
+    /// What is known of the scripts of a site's pages. Sent before tasks of the site.
     SiteScripts(SiteScripts),
 }
 

@@ -28,6 +28,3 @@ pub struct SupervisorReport {
     /// Why it begins nothing, in words.
     pub holds: Option<String>,
 }
-
-/// The version of messages from which on a supervisor tells of itself.
-pub const REPORTS_SINCE: u8 = 9;

@@ -27,9 +27,6 @@ pub struct ScriptsReport {
     pub seen: String,
 }
 
-/// The version of messages from which on workers are told what is known of a site's scripts.
-pub const SITE_SCRIPTS_SINCE: u8 = 10;
-
 /// What is known of the scripts of a site's pages, and what was set for it: for the worker that gets its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteScripts {

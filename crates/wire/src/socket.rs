@@ -288,12 +288,7 @@ impl Outbox {
     /// Sends a frame at once or drops it. For messages that are soon out of date, such as heartbeats to
     /// a peer that may be unreachable for hours.
     pub fn send_now(&self, socket: SocketName, frame: Vec<u8>) {
-        self.send_now_together(socket, vec![frame]);
-    }
-
-    /// The same for several messages, which arrive in this order; if one is dropped, so are those after it.
-    pub fn send_now_together(&self, socket: SocketName, frames: Vec<Vec<u8>>) {
-        self.commands.push(Command::SendNow(socket, frames));
+        self.commands.push(Command::SendNow(socket, frame));
     }
 
     /// Sends a message to the subscribers of its topic. It is dropped for those that cannot take it now.

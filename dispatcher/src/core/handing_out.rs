@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use webfill_service::journey::{self, JOURNEY};
-use webfill_wire::{CrawlKey, DispatcherToSupervisor, FEATURES_SINCE, SITE_SCRIPTS_SINCE, Task};
+use webfill_wire::{CrawlKey, DispatcherToSupervisor, Task};
 
 use super::Core;
 use crate::dispatch::{Grant, LOOKAHEAD_MS, SURPLUS_RETURNS_AFTER_MS};
@@ -266,7 +266,6 @@ impl Core {
         for task in leased {
             self.log_leased(grant, &task)?;
             if self.dispatch.note_crawl_told(&grant.supervisor, task.crawl) {
-                self.tell_features(&grant.supervisor, task.crawl)?;
                 crawls.push(self.crawls.settings(&mut self.frontier, task.crawl)?);
             }
             tasks.push(Task {
@@ -320,16 +319,11 @@ impl Core {
         Ok(())
     }
 
-    /// Sends a supervisor what is known of the scripts of a site's pages, if anything is. One of an older version
-    /// finds it out by itself, and follows its own settings.
+    /// Sends a supervisor what is known of the scripts of a site's pages, if anything is.
     fn send_scripts(&mut self, grant: &Grant, site: &str) {
         let Some(scripts) = self.frontier.scripts_for_worker(grant.site, site) else {
             return;
         };
-        let peer = self.dispatch.peer(&grant.supervisor);
-        if peer.is_none_or(|(peer, _)| peer.version < SITE_SCRIPTS_SINCE) {
-            return;
-        }
         let Some((peer, session, number)) = self.dispatch.address(&grant.supervisor) else {
             return;
         };
@@ -339,38 +333,5 @@ impl Core {
             scripts,
         };
         self.send_to_supervisor(&peer, message);
-    }
-
-    /// Tells a supervisor what a crawl asks of its workers, if it asks for something. One of an older
-    /// version does without.
-    fn tell_features(&mut self, supervisor: &str, crawl: CrawlKey) -> Result<(), FrontierError> {
-        let features = self.crawls.features(&mut self.frontier, crawl)?;
-        let peer = self.dispatch.peer(supervisor);
-        let is_too_old = peer.is_none_or(|(peer, _)| peer.version < FEATURES_SINCE);
-        if features.is_empty() {
-            return Ok(());
-        }
-        if is_too_old {
-            let crawl_id = self.frontier.spec(crawl)?.crawl_id.as_str();
-            tracing::error!(
-                event = "features_unknown",
-                supervisor,
-                crawl_id,
-                ?features,
-                "a supervisor of an older version crawls without what the crawl asks for; upgrade it"
-            );
-            return Ok(());
-        }
-        let Some((peer, session, number)) = self.dispatch.address(supervisor) else {
-            return Ok(());
-        };
-        let message = DispatcherToSupervisor::Features {
-            session,
-            number,
-            crawl,
-            features,
-        };
-        self.send_to_supervisor(&peer, message);
-        Ok(())
     }
 }

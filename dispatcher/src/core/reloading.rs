@@ -1,7 +1,7 @@
 //! A reload: other mappings and settings are in force from the next commit on.
 
 use webfill_api::Refusal;
-use webfill_wire::{DispatcherToSupervisor, MAPPINGS_NAMED_SINCE};
+use webfill_wire::DispatcherToSupervisor;
 
 use super::Core;
 use crate::audit::Deed;
@@ -60,8 +60,7 @@ impl Core {
         }
     }
 
-    /// Tells all connected supervisors which mappings are in force. One of an older version gets them
-    /// when it says hello.
+    /// Tells all connected supervisors which mappings are in force.
     fn tell_of_mappings(&mut self) {
         let names: Vec<String> = self
             .dispatch
@@ -72,14 +71,10 @@ impl Core {
             let Some((peer, session, number)) = self.dispatch.address(&name) else {
                 continue;
             };
-            let mappings = self.mappings.version.clone();
-            let message = match peer.version >= MAPPINGS_NAMED_SINCE {
-                true => DispatcherToSupervisor::MappingsChanged {
-                    session,
-                    number,
-                    mappings,
-                },
-                false => DispatcherToSupervisor::SayHello { session },
+            let message = DispatcherToSupervisor::MappingsChanged {
+                session,
+                number,
+                mappings: self.mappings.version.clone(),
             };
             self.send_to_supervisor(&peer, message);
         }

@@ -2,8 +2,8 @@
 //! (silence).
 
 use webfill_wire::{
-    DispatcherToSupervisor, Hello, Lane, MAPPINGS_NAMED_SINCE, MappingsVersion, ReturnCause,
-    SupervisorHeartbeat, SupervisorToDispatcher, TaskReturned,
+    DispatcherToSupervisor, Hello, Lane, MappingsVersion, ReturnCause, SupervisorHeartbeat,
+    SupervisorToDispatcher, TaskReturned,
 };
 
 use super::Core;
@@ -92,8 +92,13 @@ impl Core {
         let lost = self.dispatch.join(hello, peer.clone(), now_ms);
         self.take_back(lost, now_ms)?;
         self.update_browser_lane();
-        let answer = self.answer_to_hello(peer, hello);
-        self.send_to_supervisor(peer, answer);
+        let welcome = DispatcherToSupervisor::Welcome {
+            session: hello.session,
+            heard_ms: hello.sent_ms,
+            lease_ms: self.settings.lease_ms,
+            mappings: self.mappings.version.clone(),
+        };
+        self.send_to_supervisor(peer, welcome);
         self.resend_recalls(&hello.supervisor);
         if self.draining {
             self.dispatch.drain();
@@ -102,25 +107,6 @@ impl Core {
             self.tell_to_drain(&hello.supervisor);
         }
         Ok(())
-    }
-
-    /// Names the mappings in force; a supervisor of an older version gets them at once.
-    fn answer_to_hello(&self, peer: &Caller, hello: &Hello) -> DispatcherToSupervisor {
-        let (session, heard_ms, lease_ms) = (hello.session, hello.sent_ms, self.settings.lease_ms);
-        match peer.version >= MAPPINGS_NAMED_SINCE {
-            true => DispatcherToSupervisor::Joined {
-                session,
-                heard_ms,
-                lease_ms,
-                mappings: self.mappings.version.clone(),
-            },
-            false => DispatcherToSupervisor::Welcome {
-                session,
-                heard_ms,
-                lease_ms,
-                mappings: self.mappings.sources.clone(),
-            },
-        }
     }
 
     /// A supervisor lacks a set of mappings. If it is not in force any more, the supervisor is about to

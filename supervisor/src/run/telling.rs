@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use webfill_service::boot_clock::boot_ms;
+use webfill_wire::SupervisorToDispatcher;
 use webfill_wire::codec;
 use webfill_wire::socket::{SocketName, Traffic};
-use webfill_wire::{REPORTS_SINCE, SupervisorToDispatcher};
 
 use super::{OUTCOMES, Process, TASKS, WORKER_OUTCOMES};
 use crate::metrics::{State, WorkerRow};
@@ -15,8 +15,7 @@ use crate::worker_process::WorkerProcess;
 impl Process {
     /// Tells the dispatcher from time to time how this supervisor is doing. What is lost of it is told again.
     pub(super) fn tell_dispatcher(&mut self, why_paused: Option<&str>) {
-        let is_heard = self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms());
-        if self.version < REPORTS_SINCE || !is_heard {
+        if !(self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms())) {
             return;
         }
         let session = self.supervisor.session_id();

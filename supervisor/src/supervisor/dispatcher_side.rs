@@ -91,17 +91,6 @@ impl Supervisor {
                 mappings,
             } => {
                 if self.join(session, heard_ms, lease_ms, now_ms) {
-                    self.use_mappings(None, mappings);
-                    self.send_again();
-                }
-            }
-            DispatcherToSupervisor::Joined {
-                session,
-                heard_ms,
-                lease_ms,
-                mappings,
-            } => {
-                if self.join(session, heard_ms, lease_ms, now_ms) {
                     self.mappings.name(mappings);
                     self.ask_for_mappings(now_ms);
                     self.send_again();
@@ -123,7 +112,7 @@ impl Supervisor {
                 sources,
             } => {
                 if session == self.session.id() && self.mappings.lacks(&version) {
-                    self.use_mappings(Some(version), sources);
+                    self.use_mappings(version, sources);
                 }
             }
             DispatcherToSupervisor::NameTaken { session } => self.note_name_taken(session),
@@ -172,16 +161,6 @@ impl Supervisor {
                 }
             }
             DispatcherToSupervisor::Drain => self.drain(),
-            DispatcherToSupervisor::Features {
-                session,
-                number,
-                crawl,
-                features,
-            } => {
-                if self.session.accept(session, number) {
-                    self.features.insert(crawl, features);
-                }
-            }
             DispatcherToSupervisor::SiteScripts {
                 session,
                 number,
@@ -252,7 +231,7 @@ impl Supervisor {
         }
     }
 
-    fn use_mappings(&mut self, version: Option<MappingsVersion>, sources: Vec<MappingSource>) {
+    fn use_mappings(&mut self, version: MappingsVersion, sources: Vec<MappingSource>) {
         let told = SupervisorToWorker::Mappings(sources.clone());
         if self.mappings.take(version, sources) {
             self.send_to_ready_workers(&told);
@@ -269,8 +248,7 @@ impl Supervisor {
             for worker in &mut self.workers {
                 worker.crawls.remove(&crawl.key);
             }
-            let features = self.features.remove(&crawl.key).unwrap_or_default();
-            self.crawls.insert(crawl.key, (crawl, features));
+            self.crawls.insert(crawl.key, crawl);
         }
     }
 
@@ -310,7 +288,7 @@ impl Supervisor {
             target: JOURNEY,
             event = "received",
             task = task.task,
-            crawl_id = crawl.map(|(crawl, _)| crawl.crawl_id.as_str()),
+            crawl_id = crawl.map(|crawl| crawl.crawl_id.as_str()),
             url = task.url,
             attempt = task.delivery.number,
             supervisor = self.terms.id,

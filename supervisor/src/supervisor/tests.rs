@@ -30,7 +30,15 @@ fn welcomed(ready: &[u16]) -> Supervisor {
             session: NOW_MS,
             heard_ms: NOW_MS,
             lease_ms: 10_000,
-            mappings: Vec::new(),
+            mappings: "a".into(),
+        },
+        NOW_MS,
+    );
+    supervisor.take_from_dispatcher(
+        DispatcherToSupervisor::Mappings {
+            session: NOW_MS,
+            version: "a".into(),
+            sources: Vec::new(),
         },
         NOW_MS,
     );
@@ -193,19 +201,11 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
         attrs: None,
         headers: false,
         body: false,
+        features: vec![Feature::Changes],
     };
-    supervisor.take_from_dispatcher(
-        DispatcherToSupervisor::Features {
-            session: NOW_MS,
-            number: 1,
-            crawl: 2,
-            features: vec![Feature::Changes],
-        },
-        NOW_MS,
-    );
     let message = DispatcherToSupervisor::Tasks {
         session: NOW_MS,
-        number: 2,
+        number: 1,
         crawls: vec![settings(1), settings(2)],
         tasks: vec![task(1, 2)],
     };
@@ -227,19 +227,12 @@ fn crawls_are_forgotten_except_those_of_waiting_tasks() {
         .into_iter()
         .filter_map(|message| match message {
             OutgoingMessage::ToWorker(_, SupervisorToWorker::Crawl(crawl)) => {
-                Some((crawl.key, Vec::new()))
-            }
-            OutgoingMessage::ToWorker(_, SupervisorToWorker::Features { crawl, features }) => {
-                Some((crawl, features))
+                Some((crawl.key, crawl.features))
             }
             _ => None,
         });
     let of_the_crawl = (2, vec![Feature::Changes]);
-    assert_eq!(
-        told.collect::<Vec<_>>(),
-        [of_the_crawl, (2, Vec::new())],
-        "with its task"
-    );
+    assert_eq!(told.collect::<Vec<_>>(), [of_the_crawl], "with its task");
 }
 
 #[test]

@@ -26,14 +26,9 @@ impl Supervisor {
             self.queue.mark_sent(task.task);
             let worker = &mut self.workers[worker_index];
             if !worker.crawls.contains(&task.crawl)
-                && let Some((settings, features)) = self.crawls.get(&task.crawl).cloned()
+                && let Some(settings) = self.crawls.get(&task.crawl).cloned()
             {
                 worker.crawls.insert(task.crawl);
-                if !features.is_empty() {
-                    let crawl = task.crawl;
-                    let message = SupervisorToWorker::Features { crawl, features };
-                    self.send_to_worker(worker_index, message);
-                }
                 self.send_to_worker(worker_index, SupervisorToWorker::Crawl(settings));
             }
             if let Some(scripts) = self.site_scripts.remove(&task.site) {
@@ -50,7 +45,7 @@ impl Supervisor {
             target: JOURNEY,
             event = "given_to_worker",
             task = task.task,
-            crawl_id = crawl.map(|(crawl, _)| crawl.crawl_id.as_str()),
+            crawl_id = crawl.map(|crawl| crawl.crawl_id.as_str()),
             url = task.url,
             attempt = task.delivery.number,
             slot = worker_index,
@@ -131,7 +126,7 @@ impl Supervisor {
         let lost = self.queue.give_back(worker_index, blamed);
         let blamed_crawl = lost.blamed_crawl.and_then(|crawl| self.crawls.get(&crawl));
         let span = match (blamed, blamed_crawl) {
-            (Some(task), Some((crawl, _))) => task_span(task, &crawl.crawl_id),
+            (Some(task), Some(crawl)) => task_span(task, &crawl.crawl_id),
             _ => Span::none(),
         };
         let _entered = span.entered();

@@ -170,7 +170,6 @@ impl Worker {
         match message {
             SupervisorToWorker::Mappings(_)
             | SupervisorToWorker::Crawl(_)
-            | SupervisorToWorker::Features { .. }
             | SupervisorToWorker::SiteScripts(_)
             | SupervisorToWorker::ForgetCrawls => {}
             SupervisorToWorker::LeaseUntil { boot_ms } => self.permits.extend_lease(boot_ms),

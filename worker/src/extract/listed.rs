@@ -121,7 +121,6 @@ mod tests {
     use webfill_wire::{AddressBounds, CrawlSettings, Delivery, Feature, Lane, Outcome, Task};
 
     use super::*;
-    use crate::crawl::Crawl;
 
     fn mappings() -> MappingSet {
         let text = r#"{"name": "items", "url_patterns": [
@@ -145,6 +144,7 @@ mod tests {
             attrs: None,
             headers: false,
             body: false,
+            features: vec![Feature::Sitemaps],
         };
         let task = Task {
             task: 1,
@@ -164,7 +164,7 @@ mod tests {
             given_up: None,
             address_bounds: AddressBounds::None,
         };
-        let crawl = Arc::new(Crawl::new(settings, vec![Feature::Sitemaps]));
+        let crawl = Arc::new(settings);
         TaskResult::unfetched(task, crawl, Outcome::Ok)
     }
 

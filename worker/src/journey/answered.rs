@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use webfill_urls::Url;
-use webfill_wire::{Lane, Outcome, Task};
+use webfill_wire::{CrawlSettings, Lane, Outcome, Task};
 
 use super::{Journey, redirects};
 use crate::archive::Exchange;
 use crate::block_outcome::{self, Before};
 use crate::blocks::Sign;
 use crate::conditions;
-use crate::crawl::Crawl;
 use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
 use crate::memory::Share;
@@ -42,7 +41,7 @@ impl Journey {
     pub(super) fn fetched(
         &self,
         task: Task,
-        crawl: Arc<Crawl>,
+        crawl: Arc<CrawlSettings>,
         url: &Url,
         request: Request,
         mut fetched: Fetched,

@@ -3,12 +3,11 @@
 use serde_json::{Map, Value};
 use webfill_store::{KnownPage, page_id};
 use webfill_urls::Url;
-use webfill_wire::{Outcome, Task};
+use webfill_wire::{CrawlSettings, Outcome, Task};
 
 use super::Journey;
 use super::rendering::GivenBack;
 use crate::conditions;
-use crate::crawl::Crawl;
 use crate::extract::FetchedPage;
 use crate::now::now_ms;
 use crate::task_result::TaskResult;
@@ -22,7 +21,7 @@ pub(super) struct Condition {
 
 impl Journey {
     /// The condition for the request of a task's page; it has no headers if there is none.
-    pub(super) async fn condition(&self, task: &Task, crawl: &Crawl) -> Condition {
+    pub(super) async fn condition(&self, task: &Task, crawl: &CrawlSettings) -> Condition {
         let mappings = self.mappings.borrow().clone();
         let Some(mappings) = mappings.filter(|_| conditions::are_wanted(crawl)) else {
             return Condition::default();

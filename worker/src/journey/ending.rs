@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use webfill_urls::Url;
-use webfill_wire::{Evidence, Outcome, Task};
+use webfill_wire::{CrawlSettings, Evidence, Outcome, Task};
 
 use super::Journey;
-use crate::crawl::Crawl;
 use crate::extract::{FetchedPage, Work, end_if_sent_on};
 use crate::look;
 use crate::task_result::TaskResult;
@@ -36,7 +35,7 @@ impl Journey {
         &self,
         site: &str,
         task: Task,
-        crawl: Arc<Crawl>,
+        crawl: Arc<CrawlSettings>,
         outcome: Outcome,
         evidence: Option<Evidence>,
     ) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use webfill_service::Fault;
 use webfill_urls::Url;
-use webfill_wire::{Outcome, Task};
+use webfill_wire::{CrawlSettings, Outcome, Task};
 
 use super::{Journey, Request};
 use crate::block_outcome;
@@ -21,7 +21,6 @@ use crate::browser::{
     SubresourceRequest, fresh_for, is_received,
 };
 use crate::charset::{self, Kind};
-use crate::crawl::Crawl;
 use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
 use crate::fetch_slots::FetchSlot;
@@ -211,7 +210,7 @@ impl Journey {
         &self,
         browser: &Browser,
         task: &Task,
-        crawl: &Crawl,
+        crawl: &CrawlSettings,
         permit: &Permit,
         request: SubresourceRequest,
         bytes: &Cell<u64>,

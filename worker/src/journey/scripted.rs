@@ -6,13 +6,12 @@
 //! task begins anew.
 
 use webfill_urls::Url;
-use webfill_wire::{Finding, Outcome};
+use webfill_wire::{CrawlSettings, Finding, Outcome};
 
 use super::rendering::{GivenBack, is_rendered_in_browser};
 use super::turns::TakenTurn;
 use super::{Journey, Request};
 use crate::browser::Browser;
-use crate::crawl::Crawl;
 use crate::extract::FetchedPage;
 use crate::fetch_slots::FetchSlot;
 use crate::permits::Permit;
@@ -24,7 +23,7 @@ impl Journey {
     /// Whether a page is rendered, and the browser for it, if there is one.
     pub(super) fn rendering_of(
         &self,
-        crawl: &Crawl,
+        crawl: &CrawlSettings,
         url: &str,
         site: &str,
     ) -> (Rendering, Option<&Browser>) {

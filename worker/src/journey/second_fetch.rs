@@ -12,11 +12,10 @@ use tokio::sync::oneshot;
 use webfill_changes::{PageVersions, SiteBlocks};
 use webfill_store::{page_id, site_versions_id};
 use webfill_urls::Url;
-use webfill_wire::{Feature, Lane, Outcome, Task};
+use webfill_wire::{CrawlSettings, Feature, Lane, Outcome, Task};
 
 use super::turns::TakenTurn;
 use super::{Journey, Request};
-use crate::crawl::Crawl;
 use crate::extract::{FetchedPage, Work};
 use crate::fetch::PageRequest;
 use crate::fetch_slots::FetchSlot;
@@ -78,7 +77,7 @@ const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 impl Journey {
     /// Whether the crawl looks for changes, and has versions of the page. One that a browser renders is
     /// fetched once.
-    pub(super) async fn look_kind(&self, task: &Task, crawl: &Crawl) -> LookKind {
+    pub(super) async fn look_kind(&self, task: &Task, crawl: &CrawlSettings) -> LookKind {
         if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.given_up.is_some() {
             return LookKind::Only;
         }

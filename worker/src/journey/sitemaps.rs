@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use serde_json::Map;
 use webfill_urls::{Url, canonical};
-use webfill_wire::{Feature, LinkKind, Outcome, Task};
+use webfill_wire::{CrawlSettings, Feature, LinkKind, Outcome, Task};
 
 use super::Journey;
-use crate::crawl::Crawl;
 use crate::extract::FetchedPage;
 use crate::robots::is_robots_txt;
 use crate::robots_rules::RobotsRules;
@@ -22,7 +21,7 @@ use crate::task_result::TaskResult;
 const USUAL_PLACE: &str = "/sitemap.xml";
 
 /// Whether a task stands for the sitemaps of its origin. A robots.txt that a page links to is a page.
-pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &Crawl, url: &Url) -> bool {
+pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &CrawlSettings, url: &Url) -> bool {
     crawl.has(Feature::Sitemaps) && task.parent.is_none() && is_robots_txt(url)
 }
 
@@ -55,7 +54,7 @@ impl Journey {
         &self,
         site: &str,
         task: Task,
-        crawl: Arc<Crawl>,
+        crawl: Arc<CrawlSettings>,
         named: Vec<String>,
     ) {
         let mut result = TaskResult::unfetched(task, crawl, Outcome::Ok);

@@ -2,7 +2,6 @@
 //! requests, recalls, and to drain.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,11 +11,10 @@ use webfill_mapping::{MappingSet, Source};
 use webfill_service::Fault;
 use webfill_store::Store;
 use webfill_wire::{
-    CrawlKey, CrawlSettings, Feature, MappingSource, RecallScope, ReturnCause, SupervisorToWorker,
-    Task, TaskReturned, codec,
+    CrawlSettings, MappingSource, RecallScope, ReturnCause, SupervisorToWorker, Task, TaskReturned,
+    codec,
 };
 
-use crate::crawl::Crawl;
 use crate::extract::Work;
 use crate::journey::Journey;
 use crate::mapping_rules::RulesOfSet;
@@ -31,8 +29,6 @@ pub(super) struct Worker {
     pub(super) journey: Rc<Journey>,
     pub(super) store: Arc<dyn Store>,
     pub(super) reporter: SupervisorReporter,
-    /// Of crawls whose settings are about to arrive.
-    pub(super) features: HashMap<CrawlKey, Vec<Feature>>,
     /// The number of runners at work.
     pub(super) runners: Rc<Cell<usize>>,
     pub(super) runner_ended: Rc<Notify>,
@@ -42,9 +38,6 @@ impl Worker {
     pub(super) async fn handle_message(&mut self, frame: &[u8]) -> Result<(), Fault> {
         match codec::decode(frame) {
             Ok(SupervisorToWorker::Mappings(sources)) => self.use_mappings(sources).await?,
-            Ok(SupervisorToWorker::Features { crawl, features }) => {
-                self.features.insert(crawl, features);
-            }
             Ok(SupervisorToWorker::SiteScripts(scripts)) => {
                 self.journey.scripted_pages.borrow_mut().learn(scripts);
             }
@@ -98,10 +91,8 @@ impl Worker {
     }
 
     fn learn_crawl(&mut self, settings: CrawlSettings) {
-        let key = settings.key;
-        let features = self.features.remove(&key).unwrap_or_default();
         let mut crawls = self.journey.crawls.borrow_mut();
-        crawls.insert(key, Arc::new(Crawl::new(settings, features)));
+        crawls.insert(settings.key, Arc::new(settings));
     }
 
     /// Forgets the settings of all crawls that no queued task needs. A running task holds its own

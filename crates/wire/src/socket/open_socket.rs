@@ -117,11 +117,12 @@ impl OpenSocket {
         Sent::Done
     }
 
-    /// Sends a frame at once, or drops it if frames are queued before it or libzmq would block. Returns
-    /// whether it was sent.
-    pub(super) fn send_now(&mut self, frame: &[u8]) -> bool {
-        // A lost frame does not matter: the next heartbeat replaces it.
-        self.waiting.is_empty() && self.send(None, frame).is_ok()
+    /// Sends a frame at once, or drops it if frames are queued before it or libzmq would block.
+    pub(super) fn send_now(&mut self, frame: &[u8]) {
+        if self.waiting.is_empty() {
+            // A lost frame does not matter: the next heartbeat replaces it.
+            let _ = self.send(None, frame);
+        }
     }
 
     /// Sends a message to its subscribers. Those whose high-water mark is reached lose it.

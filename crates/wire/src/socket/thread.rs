@@ -25,7 +25,7 @@ pub(super) enum Command {
     Open(Box<SocketSpec>, mpsc::Sender<Result<(), SocketError>>),
     Close(SocketName),
     Send(SocketName, Outgoing),
-    SendNow(SocketName, Vec<Vec<u8>>),
+    SendNow(SocketName, Vec<u8>),
     Publish(SocketName, Vec<u8>, Vec<u8>),
     Stop,
 }
@@ -214,7 +214,7 @@ impl<A: Arrivals> SocketThread<A> {
                     }
                     Command::Close(name) => self.close(name),
                     Command::Send(name, frame) => self.queue(name, frame),
-                    Command::SendNow(name, frames) => self.send_now(name, &frames),
+                    Command::SendNow(name, frame) => self.send_now(name, &frame),
                     Command::Publish(name, topic, frame) => self.publish(name, &topic, &frame),
                     Command::Stop => return self.close_all(),
                 }
@@ -404,11 +404,10 @@ impl<A: Arrivals> SocketThread<A> {
         }
     }
 
-    fn send_now(&mut self, name: SocketName, frames: &[Vec<u8>]) {
+    fn send_now(&mut self, name: SocketName, frame: &[u8]) {
         if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
             open.send_waiting(self.door.as_ref(), &mut self.refusal_log);
-            // The peer may be there from one frame to the next.
-            let _ = frames.iter().all(|frame| open.send_now(frame));
+            open.send_now(frame);
         }
     }
 

@@ -51,6 +51,7 @@ pub fn crawl() -> CrawlSettings {
         attrs: Some("{\"a\":1}".into()),
         headers: true,
         body: false,
+        features: features(),
     }
 }
 

@@ -127,7 +127,6 @@ impl Worker {
                 answer.recalled.extend((recall > 0).then_some(recall));
             }
             SupervisorToWorker::Mappings(_)
-            | SupervisorToWorker::Features { .. }
             | SupervisorToWorker::SiteScripts(_)
             | SupervisorToWorker::ForgetCrawls
             | SupervisorToWorker::Inherited { .. }

@@ -64,7 +64,7 @@ fn a_repeated_hello_changes_nothing_and_mappings_come_when_asked_for() {
     fixture.join();
     let told = sent(&mut fixture);
     assert!(
-        matches!(&told[..], [DispatcherToSupervisor::Joined { mappings, .. }] if mappings == "a"),
+        matches!(&told[..], [DispatcherToSupervisor::Welcome { mappings, .. }] if mappings == "a"),
         "{told:?}"
     );
     fixture.join();
@@ -96,20 +96,4 @@ fn other_mappings_are_named_to_all_and_those_with_a_fault_to_nobody() {
         mappings: "b".into(),
     };
     assert_eq!(sent(&mut fixture), [changed]);
-}
-
-#[test]
-fn a_supervisor_of_an_older_version_gets_mappings_with_the_answer_to_its_hello() {
-    let mut fixture = fixture();
-    fixture.core().mappings = mappings("a");
-    fixture.version = 6;
-    fixture.join();
-    let told = sent(&mut fixture);
-    assert!(
-        matches!(&told[..], [DispatcherToSupervisor::Welcome { mappings, .. }] if mappings.len() == 1),
-        "{told:?}"
-    );
-    reload(&mut fixture, Ok(mappings("b")));
-    let hello = DispatcherToSupervisor::SayHello { session: 1 };
-    assert_eq!(sent(&mut fixture), [hello]);
 }

@@ -90,35 +90,23 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
 }
 
 #[test]
-fn what_a_crawl_asks_of_workers_is_told_before_its_settings() {
-    for (version, is_told) in [(7, false), (8, true)] {
-        let mut fixture = fixture();
-        fixture.version = version;
-        let mut spec = webfill_api::CrawlSpec::on_demand("app", "c1");
-        spec.sitemaps = true;
-        fixture.core().frontier.open_crawl(&spec).unwrap();
-        fixture.accept(&request(json!({})));
-        fixture.join();
-        let mut asked = Vec::new();
-        for message in std::mem::take(&mut fixture.outgoing) {
-            match message {
-                OutgoingMessage::ToSupervisor(
-                    _,
-                    DispatcherToSupervisor::Features {
-                        number, features, ..
-                    },
-                ) => asked.push((number, features)),
-                OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Tasks { number, .. }) => {
-                    let told = is_told.then(|| (1, vec![webfill_wire::Feature::Sitemaps]));
-                    assert_eq!(asked, Vec::from_iter(told));
-                    assert_eq!(number, 1 + u64::from(is_told));
-                    asked.push((number, Vec::new()));
+fn what_a_crawl_asks_of_workers_comes_with_its_settings() {
+    let mut fixture = fixture();
+    let mut spec = webfill_api::CrawlSpec::on_demand("app", "c1");
+    spec.sitemaps = true;
+    fixture.core().frontier.open_crawl(&spec).unwrap();
+    fixture.accept(&request(json!({})));
+    fixture.join();
+    let asked =
+        std::mem::take(&mut fixture.outgoing)
+            .into_iter()
+            .find_map(|message| match message {
+                OutgoingMessage::ToSupervisor(_, DispatcherToSupervisor::Tasks { crawls, .. }) => {
+                    Some(crawls[0].features.clone())
                 }
-                _ => {}
-            }
-        }
-        assert!(!asked.is_empty(), "its task was sent");
-    }
+                _ => None,
+            });
+    assert_eq!(asked, Some(vec![webfill_wire::Feature::Sitemaps]));
 }
 
 #[test]

@@ -123,9 +123,7 @@ fn wait(
             for number in (0..made.held.len()).filter(|number| !welcomed.contains(number)) {
                 let hello = hello(number, made, u64::from(round));
                 let outbox = &outboxes[number / OF_ONE_THREAD];
-                for frame in greeting::frames_of_hello(&hello) {
-                    outbox.send(number as u32, frame);
-                }
+                outbox.send(number as u32, greeting::frame_of_hello(&hello));
             }
         }
         let arrived = match arrivals.recv_timeout(Duration::from_millis(20)) {
@@ -134,7 +132,7 @@ fn wait(
             Err(error) => return Err(error.into()),
         };
         match codec::decode(&arrived.frame)? {
-            DispatcherToSupervisor::Joined { .. } => {
+            DispatcherToSupervisor::Welcome { .. } => {
                 welcomed.insert(arrived.socket as usize);
                 welcomed_within = begun.elapsed();
             }
