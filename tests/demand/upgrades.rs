@@ -53,8 +53,8 @@ fn versions(fleet: &Fleet) -> BTreeMap<String, Value> {
         .collect()
 }
 
-#[test]
 #[needs(released)]
+#[test]
 fn a_released_dispatcher_works_with_a_supervisor_of_today() {
     let mut fleet = Fleet::unstarted(&[]);
     fleet.build = Build::Released;
@@ -70,8 +70,8 @@ fn a_released_dispatcher_works_with_a_supervisor_of_today() {
     assert_eq!(workers, BTreeSet::from(["old/0", "new/0"]));
 }
 
-#[test]
 #[needs(released)]
+#[test]
 fn a_dispatcher_is_upgraded_while_released_supervisors_are_at_work() {
     let mut fleet = Fleet::unstarted(&[]);
     fleet.build = Build::Released;
