@@ -1,7 +1,5 @@
 //! Watches of a fleet: the dispatcher starts the runs that are due, by itself, also after it was down.
 
-use std::time::Duration;
-
 use mongodb::bson::doc;
 use serde_json::{Value, json};
 use webfill_test_mongod::fresh_database;
@@ -10,7 +8,7 @@ use webfill_tests::documents::Documents;
 use webfill_tests::site::page;
 
 use crate::clients::{get, post};
-use crate::fleet::{Fleet, wait_for};
+use crate::fleet::{Fleet, request, wait_for};
 
 const SITE: &str = "people.example";
 
@@ -73,7 +71,12 @@ fn runs_begin_by_themselves_and_look_at_each_page_once_each() {
         assert_eq!(run["counts"]["outcomes"], json!({"ok": 2}), "{run}");
         assert_eq!(run["counts"]["pages"], 2);
     }
-    std::thread::sleep(Duration::from_secs(3));
+    // By another one of the same schedule it would have been due.
+    fleet.web.site("clock.example").serve("/clock", page("C"));
+    let clock =
+        json!({"name": "clock", "urls": ["http://clock.example/clock"], "schedule": "every 2s"});
+    add(&fleet, &clock);
+    wait_until("another has run twice", || visits(&fleet, "/clock") >= 2);
     assert_eq!(visits(&fleet, "/list"), runs.len(), "it is paused");
     ask(&fleet, json!({"action": "watch_resume", "name": "people"}));
     wait_until("it goes on", || visits(&fleet, "/ada") > runs.len());
@@ -256,11 +259,12 @@ fn windows_and_budgets_end_runs_and_missing_seeds_fail_them() {
         }
     }
     let before = fleet.web.visits().pages().len();
-    std::thread::sleep(Duration::from_secs(1));
+    fleet.feed(&[request(&format!("http://{SITE}/of-another"), "another")]);
+    fleet.wait_until_done("another");
     assert_eq!(
         fleet.web.visits().pages().len(),
-        before,
-        "what is left waits for the next run"
+        before + 1,
+        "what is left waits for the next run, and leaves the site to others"
     );
 }
 
