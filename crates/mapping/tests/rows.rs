@@ -339,7 +339,7 @@ fn mistakes_are_named_with_their_place() {
             json!("x"),
             "set `from` to `record`",
         ),
-        ("/complete", json!(true), "unknown key"),
+        ("/completely", json!(true), "unknown key"),
         ("/links", json!([{"processors": css("a")}]), "in `want`"),
         ("/want", json!(["year"]), "add the `links`"),
     ];
