@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build reference quick test chaos power ratings fleet check fuzz bench
+.PHONY: help demo build docs reference quick test chaos power ratings fleet check fuzz bench
 
 # Links that lead nowhere are faults; links to what is private, and plain addresses, are not.
 RUSTDOCFLAGS := --deny warnings --allow rustdoc::private-intra-doc-links --allow rustdoc::bare-urls
@@ -21,11 +21,15 @@ build: ## Build webfill for use, optimised: target/release/webfill
 	@deploy/install-build-deps.sh
 	cargo build --release --locked --package webfill
 
-reference: ## Write docs/commands.md, docs/settings.md and deploy/webfill.toml
+docs: ## Build the documentation as a site, target/site/docs/README.html; links that lead nowhere are faults
+	@tests/docs/install.sh
+	.cache/docs-tools/venv/bin/sphinx-build -c docs/site -b html -q -W --keep-going . target/site
+
+reference: ## Write docs/reference/commands.md, docs/reference/settings.md and deploy/webfill.toml
 	@deploy/install-build-deps.sh
 	cargo build --locked --package webfill
 	@folder=$$(mktemp -d) && trap 'rm -r "$$folder"' EXIT && target/debug/webfill manual "$$folder" \
-		&& cp "$$folder"/{commands,settings}.md docs && cp "$$folder/webfill.toml" deploy
+		&& cp "$$folder"/{commands,settings}.md docs/reference && cp "$$folder/webfill.toml" deploy
 
 # BASE=REV names the commit that changes are counted from; otherwise it is the upstream branch, or
 # what is not committed yet.
@@ -62,7 +66,7 @@ power: ## Lose the power in the middle of crawls; CUTS=1000 times, by SEED=1
 	POWER_CUTS="$(or $(CUTS),1000)" POWER_SEED="$(SEED)" cargo test --package webfill-tests --locked --test chaos -- --nocapture whenever_the_power_is_lost
 
 # Each machine is a network namespace with a supervisor and a worker; MINUTES is how long some of them are killed.
-ratings: ## Collect all ratings of USERS=2000 users of a made site that refuses from time to time (docs/listings.md)
+ratings: ## Collect all ratings of USERS=2000 users of a made site that refuses from time to time (docs/how-to/listings.md)
 	@deploy/install-build-deps.sh --tests
 	@deploy/install-mongod.sh >/dev/null
 	cargo build --package webfill --package webfill-tests --tests --bins --locked

@@ -41,9 +41,10 @@ lay_out() {
     mv "$work"/manual/*.1 "$stage/man"
     mv "$work/manual/webfill.bash" "$stage/completions/webfill"
     mv "$work"/manual/{_webfill,webfill.fish} "$stage/completions"
-    cp docs/*.md README.md LICENSE-MIT "$stage/docs"
+    cp -r docs/{tutorials,how-to,explanation,reference} README.md LICENSE-MIT "$stage/docs"
+    cp docs/README.md "$stage/docs/index.md"
     cp etl-mappings/schema.json "$stage/schemas/mapping.schema.json"
-    cp docs/*.schema.json "$stage/schemas"
+    cp docs/reference/*.schema.json "$stage/schemas"
     cp -r deploy/machine "$stage"
     cp -r deploy/{crawler-page.html,cloud-init,ansible,container,mongodb,monitoring,roll} etl-mappings "$stage/examples"
     # The places of a system, instead of those of the folder that a person works in.

@@ -1,5 +1,5 @@
 //! Layouts that lose fields, on small sites of really different pages: the alert names the fields, and comes on the nights
-//! that docs/health.md promises. A night is a run of a watch; nobody waits for a day to pass.
+//! that docs/explanation/health.md promises. A night is a run of a watch; nobody waits for a day to pass.
 
 use std::fs;
 use std::sync::Arc;

@@ -353,7 +353,7 @@ fn mapping_check_warns_of_lists_that_cannot_say_which_rows_are_gone() {
 
 /// A block of the how-to, by how it begins.
 fn shown(beginning: &str) -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/listings.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/listings.md");
     let text = std::fs::read_to_string(path).unwrap();
     let blocks = text.split("\n```").skip(1).step_by(2);
     let mut blocks = blocks.filter_map(|block| block.split_once('\n').map(|(_, block)| block));

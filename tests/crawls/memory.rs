@@ -165,7 +165,7 @@ fn no_site_is_blamed_for_a_wait_for_memory() {
         .assert_polite(Duration::from_millis(200));
 }
 
-/// The settings of `docs/operating.md` for a machine of 512 MB, of which the system takes a quarter.
+/// The settings of `docs/how-to/operate.md` for a machine of 512 MB, of which the system takes a quarter.
 const SMALL: &str =
     "[dispatcher]\nseen_memory_mib = 32\n[worker]\nconcurrency = 32\nmemory_mib = 64\n";
 const SMALL_MIB: u64 = 384;

@@ -1,4 +1,4 @@
-//! Executes the queries of docs/progress.md, as they are written there, on the results of a crawl, and
+//! Executes the queries of docs/how-to/progress.md, as they are written there, on the results of a crawl, and
 //! lets the server explain them.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ struct Query {
 
 /// Every query, by its heading.
 fn queries() -> BTreeMap<String, Query> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/progress.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/progress.md");
     let text = std::fs::read_to_string(path).expect("the page is there");
     let mut queries = BTreeMap::new();
     for section in text.split("\n## ").skip(1) {

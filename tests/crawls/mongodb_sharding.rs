@@ -1,4 +1,4 @@
-//! What `docs/mongodb-fleet.md` says of sharding, as far as it can be seen without a router: what is written goes to
+//! What `docs/how-to/mongodb-fleet.md` says of sharding, as far as it can be seen without a router: what is written goes to
 //! the one shard of its key, because each statement names it, and nothing but the key is unique.
 
 use std::collections::BTreeSet;

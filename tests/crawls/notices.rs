@@ -72,9 +72,9 @@ impl Watched {
     }
 }
 
-/// As a receiver of `docs/notices.md` does, in its own words.
+/// As a receiver of `docs/how-to/notices.md` does, in its own words.
 fn is_genuine(secret: &str, posted: &Posted) -> bool {
-    let guide = include_str!("../../docs/notices.md");
+    let guide = include_str!("../../docs/how-to/notices.md");
     let (_, code) = guide.split_once("```python\n").unwrap();
     let (code, _) = code.split_once("```").unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -69,9 +69,9 @@ fn stored(store: &str) -> BTreeMap<String, Value> {
     rows
 }
 
-/// A query of docs/progress.md, as it is written there, for the crawl of these tests.
+/// A query of docs/how-to/progress.md, as it is written there, for the crawl of these tests.
 fn documented_query(heading: &str, language: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/progress.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/how-to/progress.md");
     let text = std::fs::read_to_string(path).unwrap();
     let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap();
     let query = section.split(&format!("```{language}\n")).nth(1).unwrap();

@@ -165,7 +165,7 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
     });
 }
 
-/// The recipe of `docs/mongodb-fleet.md` for those who do not have `mongodump`.
+/// The recipe of `docs/how-to/mongodb-fleet.md` for those who do not have `mongodump`.
 #[test]
 #[needs(mongod)]
 fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {

@@ -1,4 +1,4 @@
-//! Runs every command line of `docs/demand.md` as it is written there.
+//! Runs every command line of `docs/how-to/demand.md` as it is written there.
 
 use serde_json::json;
 use webfill_test_needs::needs;
@@ -6,7 +6,7 @@ use webfill_tests::site::page;
 
 use crate::machine::{Machine, blocks};
 
-const DOCUMENT: &str = include_str!("../../docs/demand.md");
+const DOCUMENT: &str = include_str!("../../docs/how-to/demand.md");
 
 #[test]
 fn every_line_of_the_guide_without_python_works() {

@@ -199,7 +199,7 @@ fn the_schema_is_published() {
     assert_eq!(status, 200);
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../docs/crawl-request.schema.json"
+        "/../docs/reference/crawl-request.schema.json"
     );
     let file = std::fs::read_to_string(file).expect("the schema ships");
     assert_eq!(schema, serde_json::from_str::<Value>(&file).expect("JSON"));

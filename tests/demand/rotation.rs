@@ -1,4 +1,4 @@
-//! The dispatcher's key is replaced in the middle of a crawl, by the commands of docs/operate.md.
+//! The dispatcher's key is replaced in the middle of a crawl, by the commands of docs/how-to/operate.md.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use webfill_tests::workplace::files_under;
 use crate::fleet::{APP, request, wait_for};
 use crate::keyed::Keyed;
 
-const RUNBOOKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operate.md");
+const RUNBOOKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/operate.md");
 const CERTS: &str = "/etc/webfill/certs";
 const SUPERVISORS: [&str; 2] = ["vm-01", "vm-02"];
 const SITES: usize = 8;
@@ -26,7 +26,7 @@ const BACK_WITHIN: Duration = Duration::from_secs(5);
 fn runbook() -> Vec<String> {
     let text = fs::read_to_string(RUNBOOKS).expect("the runbooks");
     let (_, text) = text.split_once("## Rotate keys").expect("the runbook");
-    let (text, _) = text.split_once("\n## ").expect("another runbook");
+    let (text, _) = text.split_once("\n### ").expect("another runbook");
     let lines = text.lines().filter(|line| line.starts_with("    "));
     lines.map(|line| line.trim().to_owned()).collect()
 }

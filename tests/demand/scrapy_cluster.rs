@@ -1,4 +1,4 @@
-//! Runs `docs/scrapy-cluster.md`: webfill's command lines in a shell. Scrapy Cluster's requests are sent
+//! Runs `docs/how-to/scrapy-cluster.md`: webfill's command lines in a shell. Scrapy Cluster's requests are sent
 //! as they are written there, and every key of its replies must be in ours.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use webfill_tests::site::page;
 use crate::fleet::wait_for;
 use crate::machine::{Machine, blocks};
 
-const DOCUMENT: &str = include_str!("../../docs/scrapy-cluster.md");
+const DOCUMENT: &str = include_str!("../../docs/how-to/scrapy-cluster.md");
 
 /// The machine, and the sites that the document names.
 fn machine() -> Machine {
@@ -213,7 +213,7 @@ fn every_key_of_the_table_is_accepted_with_its_example_and_none_is_left_out() {
     }
     let schema = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../docs/crawl-request.schema.json"
+        "/../docs/reference/crawl-request.schema.json"
     );
     let schema: Value =
         serde_json::from_str(&std::fs::read_to_string(schema).expect("it ships")).expect("JSON");

@@ -9,7 +9,7 @@ source tests/deploy/fleet.sh
 
 webfill=$(realpath "${BINARY:-target/debug/webfill}")
 
-# new_machine NAME FILE: with what is in capitals replaced, as docs/install.md says.
+# new_machine NAME FILE: with what is in capitals replaced, as docs/how-to/install.md says.
 new_machine() {
     make_root "$1"
     rm "$root/etc/cloud/cloud-init.disabled"

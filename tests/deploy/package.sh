@@ -52,7 +52,7 @@ in_machine webfill --version
 for path in /usr/share/man/man1/webfill-dispatcher.1.gz /usr/share/man/man1/webfill-mapping-check.1.gz \
     /usr/share/bash-completion/completions/webfill /usr/share/zsh/vendor-completions/_webfill \
     /usr/share/fish/vendor_completions.d/webfill.fish /usr/share/webfill/mapping.schema.json \
-    /usr/share/doc/webfill/examples/etl-mappings/gravatar.json /usr/share/doc/webfill/install.md; do
+    /usr/share/doc/webfill/examples/etl-mappings/gravatar.json /usr/share/doc/webfill/how-to/install.md; do
     has "$path" || fail "$path is missing"
 done
 for completed in 'bash -n /usr/share/bash-completion/completions/webfill' \

@@ -13,7 +13,7 @@ said=
 # typed LINE [WORD REPLACEMENT]...: runs a line of the documents in a shell of root that has begun as they say.
 typed() {
     local line=$1 words
-    grep -qF -- "$line" docs/install.md docs/operate.md docs/operating.md || fail "no document says: $line"
+    grep -qF -- "$line" docs/how-to/install.md docs/how-to/operate.md || fail "no document says: $line"
     shift
     while [ $# != 0 ]; do
         words=$2

@@ -222,7 +222,7 @@ impl Regulator {
         });
     }
 
-    /// What looks at all pages show, by the rules that `docs/changes.md` promises.
+    /// What looks at all pages show, by the rules that `docs/explanation/changes.md` promises.
     fn look(&mut self) -> Changes {
         let (night, mut told) = (self.night, Changes::new());
         let is_blocked = |host| host == BULLETIN && night == BLOCKED_NIGHT;

@@ -370,7 +370,7 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
     Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         row_links: follows && result.crawl.follow != Follow::None,
-        // What a mapping selects its operator has chosen; see docs/webmasters.md.
+        // What a mapping selects its operator has chosen; see docs/explanation/webmasters.md.
         all_links: follows && result.crawl.follow == Follow::All && !result.is_nofollow,
         feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
         shell: false,

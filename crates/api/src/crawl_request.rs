@@ -2,7 +2,7 @@
 //! optionally, settings of that crawl. The keys have the names of Scrapy Cluster.
 //!
 //! The table [`KEYS`] is the only list of keys: requests are checked by it, and the JSON Schema in
-//! `docs/crawl-request.schema.json` is compared with it ([`crate::schema()`]). What a table cannot
+//! `docs/reference/crawl-request.schema.json` is compared with it ([`crate::schema()`]). What a table cannot
 //! say is checked by [`RequestParser`]: the URL, the domains, the patterns, and whether `expires`
 //! is in the future.
 

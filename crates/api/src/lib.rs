@@ -29,7 +29,7 @@
 //! seeds file of `webfill crawl --seeds`. What a request says about its crawl becomes
 //! [`SpecChanges`], which the dispatcher applies to the [`CrawlSpec`] that it keeps for the crawl.
 //!
-//! For people the language is described in `docs/demand.md`, key by key in `docs/scrapy-cluster.md`
+//! For people the language is described in `docs/how-to/demand.md`, key by key in `docs/how-to/scrapy-cluster.md`
 //! and in the JSON Schema [`SCHEMA`]. The names are those of Scrapy Cluster 1.0 and do not change.
 //!
 //! The crate parses and validates. It opens nothing, knows no dispatcher, and keeps nothing but the compiled

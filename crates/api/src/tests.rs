@@ -368,7 +368,7 @@ fn the_published_schema_is_the_table_by_which_requests_are_judged() {
     let made = serde_json::to_string_pretty(&schema()).unwrap();
     assert!(
         published == schema(),
-        "docs/crawl-request.schema.json differs from the code, which says:\n{made}"
+        "docs/reference/crawl-request.schema.json differs from the code, which says:\n{made}"
     );
 }
 

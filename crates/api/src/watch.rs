@@ -34,7 +34,7 @@ const DEFAULT_APP: &str = "watches";
 const BLIND_AFTER: u64 = 3;
 
 /// The published schema of a watch. A test compares it with [`watch_schema`].
-pub const WATCH_SCHEMA: &str = include_str!("../../../docs/watch.schema.json");
+pub const WATCH_SCHEMA: &str = include_str!("../../../docs/reference/watch.schema.json");
 
 /// A watch that was found to be in order.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@
 //!
 //! All is plain state that the caller stores: no I/O, no clock, no threads. Each part is bounded, whatever
 //! pages come. How often a change is told that is none, and how often one is missed, is measured in
-//! `changes/tests/made_pages.rs` and told in `docs/changes.md`.
+//! `changes/tests/made_pages.rs` and told in `docs/explanation/changes.md`.
 
 mod blocks;
 mod compare;

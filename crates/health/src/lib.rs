@@ -6,7 +6,7 @@
 //! clock, no threads. Each part is bounded, whatever pages come.
 //!
 //! What falls together is one [`Alarm`]: the layout changed. How often alarms are false, and how soon they
-//! come, is simulated in `crates/health/tests/simulation.rs` and told in `docs/health.md`.
+//! come, is simulated in `crates/health/tests/simulation.rs` and told in `docs/explanation/health.md`.
 
 mod alarm;
 mod alternatives;

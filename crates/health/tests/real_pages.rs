@@ -2,7 +2,7 @@
 //! mapping with fields that all, many or few of them have, come night after night in another order.
 //!
 //! `WEBFILL_REAL_PAGES=1000000 cargo test -p webfill-health --test real_pages -- --nocapture` prints the table of
-//! `docs/health.md`. The number is that of the pages of each manual and order.
+//! `docs/explanation/health.md`. The number is that of the pages of each manual and order.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Made pages: how often an alarm is false, and how many pages it takes to notice a loss.
 //!
 //! `WEBFILL_SIMULATION_PAGES=10000000 cargo test -p webfill-health --test simulation -- --nocapture` prints
-//! the tables of `docs/health.md`. The number is that of the pages for each rate of filling.
+//! the tables of `docs/explanation/health.md`. The number is that of the pages for each rate of filling.
 
 use serde_json::{Map, Value, json};
 use webfill_health::{Event, GoodPage, MappingHealth, Series, Sources, Step, Witness, weight};

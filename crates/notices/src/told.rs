@@ -121,7 +121,7 @@ impl ReadChanges {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub about: About,
-    /// One word of the list in `docs/notices.md`.
+    /// One word of the list in `docs/how-to/notices.md`.
     pub name: &'static str,
     /// For people.
     pub line: String,

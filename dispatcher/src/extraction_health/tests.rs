@@ -199,7 +199,7 @@ fn alarms_of_mappings_that_are_gone_are_not_told() {
     assert_eq!((&*told.alarms, &*told.warnings), (&shop[..], &shop[..]));
 }
 
-/// The figure of `docs/health.md`: `WEBFILL_JUDGED_PAGES=100000`.
+/// The figure of `docs/explanation/health.md`: `WEBFILL_JUDGED_PAGES=100000`.
 #[tokio::test]
 async fn pages_are_judged_faster_than_a_fleet_fetches() {
     let pages = std::env::var("WEBFILL_JUDGED_PAGES").ok();

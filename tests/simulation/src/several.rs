@@ -1,4 +1,4 @@
-//! Four dispatchers that share the sites among themselves, as `docs/scale.md` designs it: a prototype
+//! Four dispatchers that share the sites among themselves, as `docs/explanation/scale.md` designs it: a prototype
 //! beside the real core, which shows that the design holds. None of it is in the product.
 //!
 //! # What is real

@@ -82,7 +82,7 @@ fn whatever_goes_wrong_between_them_nothing_is_lost_or_fetched_twice() {
     run_all(&(first..first + runs).collect::<Vec<_>>());
 }
 
-/// The figures that `docs/scale.md` gives. Nothing goes wrong here.
+/// The figures that `docs/explanation/scale.md` gives. Nothing goes wrong here.
 #[test]
 #[ignore = "measures, and takes a minute"]
 fn figures_of_several_dispatchers() {

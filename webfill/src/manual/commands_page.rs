@@ -10,46 +10,46 @@ const HEAD: &str = "\
 # Commands
 
 Every command of webfill with its arguments, as `--help` shows them. This page is written by `make reference`; to
-change it, change the help texts in `webfill/src`. [reference.md](reference.md) explains
+change it, change the help texts in `webfill/src`. [data.md](data.md) explains
 what commands print and how they exit.
 ";
 
 /// Where more is said of a command.
 const GUIDES: [(&str, &str); 28] = [
-    ("webfill audit", "security.md#the-audit-log"),
-    ("webfill backup", "operating.md"),
-    ("webfill changes", "changes.md"),
-    ("webfill crawl", "reference.md#webfill-crawl"),
-    ("webfill desk", "desk.md"),
-    ("webfill drain", "operate.md"),
-    ("webfill export", "reference.md#webfill-export"),
-    ("webfill extract", "extract.md"),
-    ("webfill feed", "demand.md"),
-    ("webfill health", "health.md"),
-    ("webfill lists", "listings.md#how-far-each-list-was-read"),
-    ("webfill info", "demand.md#watching-and-steering"),
-    ("webfill keys", "security.md"),
-    ("webfill mapping check", "reference.md#webfill-mapping-test"),
+    ("webfill audit", "../explanation/security.md#the-audit-log"),
+    ("webfill backup", "../how-to/operate.md"),
+    ("webfill changes", "../explanation/changes.md"),
+    ("webfill crawl", "data.md#webfill-crawl"),
+    ("webfill desk", "../how-to/desk.md"),
+    ("webfill drain", "../how-to/operate.md"),
+    ("webfill export", "data.md#webfill-export"),
+    ("webfill extract", "../how-to/extract.md"),
+    ("webfill feed", "../how-to/demand.md"),
+    ("webfill health", "../explanation/health.md"),
     (
-        "webfill mapping learn",
-        "reference.md#webfill-mapping-learn",
+        "webfill lists",
+        "../how-to/listings.md#how-far-each-list-was-read",
     ),
+    ("webfill info", "../how-to/demand.md#watching-and-steering"),
+    ("webfill keys", "../explanation/security.md"),
+    ("webfill mapping check", "data.md#webfill-mapping-test"),
+    ("webfill mapping learn", "data.md#webfill-mapping-learn"),
+    ("webfill mapping repair", "data.md#webfill-mapping-repair"),
+    ("webfill mapping save", "data.md#webfill-mapping-save"),
+    ("webfill mapping schema", "../../etl-mappings/README.md"),
+    ("webfill mapping test", "data.md#webfill-mapping-test"),
     (
-        "webfill mapping repair",
-        "reference.md#webfill-mapping-repair",
+        "webfill prune",
+        "../how-to/operate.md#how-long-pages-are-kept",
     ),
-    ("webfill mapping save", "reference.md#webfill-mapping-save"),
-    ("webfill mapping schema", "../etl-mappings/README.md"),
-    ("webfill mapping test", "reference.md#webfill-mapping-test"),
-    ("webfill prune", "operating.md#how-long-pages-are-kept"),
-    ("webfill reload", "reference.md#webfill-reload"),
-    ("webfill retry", "demand.md#watching-and-steering"),
-    ("webfill site", "reference.md#sites-that-rest"),
-    ("webfill sites", "reference.md#sites-that-rest"),
-    ("webfill supervisor", "reference.md#webfill-supervisor"),
-    ("webfill trace", "operating.md#the-story-of-a-url"),
-    ("webfill watch", "watches.md"),
-    ("webfill why", "demand.md#why-a-url-does-not-come"),
+    ("webfill reload", "data.md#webfill-reload"),
+    ("webfill retry", "../how-to/demand.md#watching-and-steering"),
+    ("webfill site", "data.md#sites-that-rest"),
+    ("webfill sites", "data.md#sites-that-rest"),
+    ("webfill supervisor", "data.md#webfill-supervisor"),
+    ("webfill trace", "../how-to/operate.md#the-story-of-a-url"),
+    ("webfill watch", "../how-to/watches.md"),
+    ("webfill why", "../how-to/demand.md#why-a-url-does-not-come"),
 ];
 
 /// The page of a command line that was built.
@@ -103,8 +103,8 @@ fn write_command(command: &Command, page: &mut String) {
     let _ = writeln!(page, "\nExit codes: {}.", codes.join(", "));
     let guide = GUIDES.iter().find(|(of, _)| name.starts_with(of));
     if let Some((_, link)) = guide {
-        let text = link.split('#').next().unwrap_or(link);
-        let text = text.trim_start_matches("../");
+        let page = link.split('#').next().unwrap_or(link);
+        let text = page.rsplit('/').next().unwrap_or(page);
         let _ = writeln!(page, "\nMore: [{text}]({link}).");
     }
 }

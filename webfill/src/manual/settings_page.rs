@@ -14,7 +14,7 @@ A setting is a key of `webfill.toml`, the file that `--config` names, and an env
 variables, variables override the file, and the file overrides the defaults. Unknown keys and variables are refused.
 
 Times are in seconds. Lists in variables are separated by commas, those of `fetch.headers` by line breaks.
-[deploy/webfill.toml](../deploy/webfill.toml) is an example file with every key. Both are written by `make reference`
+[deploy/webfill.toml](../../deploy/webfill.toml) is an example file with every key. Both are written by `make reference`
 from the table in `webfill/src/settings/table.rs`.
 ";
 
@@ -127,16 +127,20 @@ fn explain(markdown: &str, file: &mut String) {
     }
 }
 
-/// A text with the links of Markdown as the names of their files: `[text](page.md#part)` is `text (docs/page.md)`.
+/// A text with the links of Markdown as the names of their files: `[text](page.md#part)` is
+/// `text (docs/reference/page.md)`.
 fn plain(markdown: &str) -> String {
     let mut plain = String::new();
     let mut rest = markdown;
     while let Some((before, text, target, after)) = next_link(rest) {
         plain.push_str(before);
         let page = target.split('#').next().unwrap_or(target);
-        let file = match page.strip_prefix("../") {
+        let file = match page.strip_prefix("../../") {
             Some(file) => file.to_owned(),
-            None => format!("docs/{page}"),
+            None => match page.strip_prefix("../") {
+                Some(page) => format!("docs/{page}"),
+                None => format!("docs/reference/{page}"),
+            },
         };
         match file.ends_with(text) {
             true => plain.push_str(&file),
@@ -176,10 +180,13 @@ mod tests {
     #[test]
     fn links_are_names_of_files() {
         assert_eq!(plain("none"), "none");
-        assert_eq!(plain("more ([a.md](a.md#b))."), "more (docs/a.md).");
         assert_eq!(
-            plain("only [with keys](a.md), see [x/y](../x/y)"),
-            "only with keys (docs/a.md), see x/y"
+            plain("more ([a.md](../how-to/a.md#b))."),
+            "more (docs/how-to/a.md)."
+        );
+        assert_eq!(
+            plain("only [with keys](a.md), see [x/y](../../x/y)"),
+            "only with keys (docs/reference/a.md), see x/y"
         );
     }
 }

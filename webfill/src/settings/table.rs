@@ -1,5 +1,5 @@
 //! Every setting: its key, the kind of its value and its bounds, and what it means. The environment variables, the
-//! checks of `limits`, `docs/settings.md` and `deploy/webfill.toml` are made from this table.
+//! checks of `limits`, `docs/reference/settings.md` and `deploy/webfill.toml` are made from this table.
 
 use webfill_urls::MAX_URL_BYTES;
 
@@ -9,7 +9,7 @@ pub struct Setting {
     /// Its path in the file.
     pub key: &'static str,
     pub kind: Kind,
-    /// What the setting means, as Markdown whose links begin in `docs/`.
+    /// What the setting means, as Markdown whose links begin in `docs/reference/`.
     pub meaning: &'static str,
     /// Of a setting without a default: a value, as TOML, and what holds without it.
     pub unset: Option<(&'static str, &'static str)>,
@@ -56,12 +56,12 @@ pub const SECTIONS: &[Section] = &[
     section(
         "watches",
         "What the watches of a fleet may read",
-        "See [watches.md](watches.md#in-a-fleet).",
+        "See [watches.md](../how-to/watches.md#in-a-fleet).",
     ),
     section(
         "notices",
         "Notices of watches",
-        "See [notices.md](notices.md#what-may-be-used).",
+        "See [notices.md](../how-to/notices.md#what-may-be-used).",
     ),
     section(
         "metrics",
@@ -71,39 +71,43 @@ pub const SECTIONS: &[Section] = &[
     section(
         "probes",
         "Health probes",
-        "They need no token. See [operating.md](operating.md#probes).",
+        "They need no token. See [operate.md](../how-to/operate.md#probes).",
     ),
     section("supervisor", "Supervisor", ""),
     section("worker", "Workers", ""),
     section("politeness", "Politeness", ""),
     section("fetch", "Fetching", ""),
-    section("archive", "WARC archive", "See [archive.md](archive.md)."),
+    section(
+        "archive",
+        "WARC archive",
+        "See [archive.md](../how-to/archive.md).",
+    ),
     section(
         "documents",
         "Documents",
-        "See [documents.md](documents.md).",
+        "See [documents.md](../how-to/documents.md).",
     ),
     section(
         "bodies",
         "Page bodies",
-        "Of crawls with `--keep-bodies`. See [extract.md](extract.md#what-is-kept).",
+        "Of crawls with `--keep-bodies`. See [extract.md](../how-to/extract.md#what-is-kept).",
     ),
     section(
         "browser",
         "Browser",
-        "For the lane `browser`, and for pages that need it. See [browser.md](browser.md).",
+        "For the lane `browser`, and for pages that need it. See [browser.md](../how-to/browser.md).",
     ),
     section(
         "retries",
         "Retries",
-        "Waits before each further attempt of a page, in seconds, if the failure is not its [site's](reference.md#sites-that-rest). \
+        "Waits before each further attempt of a page, in seconds, if the failure is not its [site's](data.md#sites-that-rest). \
          With an empty list the first failure is final. \
-         [`--patience`](reference.md#dead-sites-and-the-end-of-a-crawl) shortens the waits, and so does `max_rest` of a watch.",
+         [`--patience`](data.md#dead-sites-and-the-end-of-a-crawl) shortens the waits, and so does `max_rest` of a watch.",
     ),
     section(
         "rests",
         "Rests of sites in trouble",
-        "How long [a site rests](reference.md#sites-that-rest), in seconds: first, after the next failure, and so on. \
+        "How long [a site rests](data.md#sites-that-rest), in seconds: first, after the next failure, and so on. \
          With an empty list sites never rest for this reason, and the failure ends the task.",
     ),
     section(
@@ -114,7 +118,7 @@ pub const SECTIONS: &[Section] = &[
     section(
         "retention",
         "Retention",
-        "See [operating.md](operating.md#how-long-pages-are-kept).",
+        "See [operate.md](../how-to/operate.md#how-long-pages-are-kept).",
     ),
     section("disk", "Disks", ""),
     section("log", "Logs", ""),
@@ -151,7 +155,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "store",
         Text,
-        "Store of records, pages and crawls: `sqlite:FILE`, or `mongodb://...` ([mongodb.md](mongodb.md)). If it holds a password, let only the owner read the settings file.",
+        "Store of records, pages and crawls: `sqlite:FILE`, or `mongodb://...` ([mongodb.md](../how-to/mongodb.md)). If it holds a password, let only the owner read the settings file.",
     ),
     unset(
         "cache",
@@ -183,7 +187,7 @@ pub const SETTINGS: &[Setting] = &[
     unset(
         "keys",
         Text,
-        "Folder of keys ([security.md](security.md)).",
+        "Folder of keys ([security.md](../explanation/security.md)).",
         "\"keys\"",
         "webfill communicates within this machine only",
     ),
@@ -201,7 +205,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "dispatcher.http",
         Text,
-        "Address for HTTP requests, `ADDRESS:PORT` or `off`; beyond loopback only [with TLS and tokens](security.md#requests-by-http).",
+        "Address for HTTP requests, `ADDRESS:PORT` or `off`; beyond loopback only [with TLS and tokens](../explanation/security.md#requests-by-http).",
     ),
     unset(
         "dispatcher.http_certificate",
@@ -249,12 +253,12 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "dispatcher.restored",
         Switch,
-        "Start from a backup in the state folder: wait until no request of the earlier fleet can be in flight. As `--restored`, for units with a fixed command. Other files are opened as usual ([operating.md](operating.md#starting-from-a-backup)).",
+        "Start from a backup in the state folder: wait until no request of the earlier fleet can be in flight. As `--restored`, for units with a fixed command. Other files are opened as usual ([operate.md](../how-to/operate.md#starting-from-a-backup)).",
     ),
     unset(
         "dispatcher.patience",
         Wait,
-        "How long to wait for dead and failing sites before their URLs fail, as [`--patience`](reference.md#dead-sites-and-the-end-of-a-crawl) of `webfill crawl`.",
+        "How long to wait for dead and failing sites before their URLs fail, as [`--patience`](data.md#dead-sites-and-the-end-of-a-crawl) of `webfill crawl`.",
         "120.0",
         "120 seconds in `webfill crawl`; in a fleet as long as `retries` and `rests` say",
     ),
@@ -416,7 +420,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "worker.memory_mib",
         Whole(32, 1 << 20),
-        "Memory of each worker for pages in flight, in MiB: a quarter for bodies while they arrive and wait, half for the trees and values of the page that is being read, a quarter for results until they are stored. Fetches wait for memory. A page that needs more is cut off ([operating.md](operating.md#memory)).",
+        "Memory of each worker for pages in flight, in MiB: a quarter for bodies while they arrive and wait, half for the trees and values of the page that is being read, a quarter for results until they are stored. Fetches wait for memory. A page that needs more is cut off ([operate.md](../how-to/operate.md#memory)).",
     ),
     set(
         "worker.page_deadline",
@@ -450,7 +454,7 @@ pub const SETTINGS: &[Setting] = &[
     unset(
         "politeness.contact",
         Text,
-        "URL of a page that explains the crawl, sent in the user agent. Required for public addresses. [deploy/crawler-page.html](../deploy/crawler-page.html) is a template.",
+        "URL of a page that explains the crawl, sent in the user agent. Required for public addresses. [deploy/crawler-page.html](../../deploy/crawler-page.html) is a template.",
         "\"https://example.org/crawler.html\"",
         "public addresses are refused",
     ),
@@ -531,7 +535,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "fetch.headers",
         Lines,
-        "Request headers for the pages of a site and its subdomains, but not for robots.txt: `SITE NAME: VALUE`, such as `\"shop.example Accept-Language: de\"`; `*` is every site, and the longest site decides. Allowed are `Accept`, `Accept-Language`, `DNT`, `Save-Data`, `Sec-GPC` and `X-Requested-With`. The `headers` of a [mapping](../etl-mappings/README.md#keys) override it.",
+        "Request headers for the pages of a site and its subdomains, but not for robots.txt: `SITE NAME: VALUE`, such as `\"shop.example Accept-Language: de\"`; `*` is every site, and the longest site decides. Allowed are `Accept`, `Accept-Language`, `DNT`, `Save-Data`, `Sec-GPC` and `X-Requested-With`. The `headers` of a [mapping](../../etl-mappings/README.md#keys) override it.",
     ),
     unset(
         "archive.warc",
@@ -626,7 +630,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "browser.auto",
         Switch,
-        "In crawls of the lane `http`, try pages that are empty without their scripts [in the browser](browser.md#only-where-it-is-needed).",
+        "In crawls of the lane `http`, try pages that are empty without their scripts [in the browser](../how-to/browser.md#only-where-it-is-needed).",
     ),
     set(
         "browser.sites",
@@ -719,7 +723,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "retention.samples_mib",
         Whole(0, 1 << 20),
-        "Maximum size of the page texts that are kept [to repair mappings](health.md#what-is-kept), of all mappings together, in MiB. 0: none.",
+        "Maximum size of the page texts that are kept [to repair mappings](../explanation/health.md#what-is-kept), of all mappings together, in MiB. 0: none.",
     ),
     set(
         "disk.floor_mib",
@@ -736,7 +740,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "log.level",
         Text,
-        "`error`, `warn`, `info`, `debug`, `trace`, or directives such as `info,webfill_worker=debug`; `info,journey=debug` logs each step of each task ([operating.md](operating.md#the-story-of-a-url)).",
+        "`error`, `warn`, `info`, `debug`, `trace`, or directives such as `info,webfill_worker=debug`; `info,journey=debug` logs each step of each task ([operate.md](../how-to/operate.md#the-story-of-a-url)).",
     ),
     set(
         "log.keep",
@@ -751,6 +755,6 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "log.audit_keep",
         Whole(1, 100_000),
-        "Files kept of the dispatcher's [audit log](security.md#the-audit-log), including the current one. A new one begins each day, and when one is full.",
+        "Files kept of the dispatcher's [audit log](../explanation/security.md#the-audit-log), including the current one. A new one begins each day, and when one is full.",
     ),
 ];

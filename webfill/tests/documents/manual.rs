@@ -41,7 +41,7 @@ fn exit_codes(page: &str) -> Vec<&str> {
 #[test]
 fn every_command_has_a_page_with_its_exit_codes() {
     let pages = pages();
-    let reference = Document::read("docs/reference.md");
+    let reference = Document::read("docs/reference/data.md");
     let all = reference.first_cells("### Exit codes");
     for command in commands() {
         let name = format!("webfill-{}", command.replace(' ', "-"));

@@ -7,7 +7,7 @@ use crate::markdown::Document;
 use crate::program::{text, webfill};
 
 fn reference() -> Document {
-    Document::read("docs/reference.md")
+    Document::read("docs/reference/data.md")
 }
 
 #[test]
@@ -16,8 +16,8 @@ fn what_is_made_from_the_program_is_up_to_date() {
     let written = webfill(folder.path(), &["manual", "."]);
     assert!(written.status.success(), "{written:?}");
     for (made, kept) in [
-        ("commands.md", "docs/commands.md"),
-        ("settings.md", "docs/settings.md"),
+        ("commands.md", "docs/reference/commands.md"),
+        ("settings.md", "docs/reference/settings.md"),
         ("webfill.toml", "deploy/webfill.toml"),
     ] {
         let made = std::fs::read_to_string(folder.path().join(made)).expect("it is written");
@@ -62,7 +62,7 @@ fn every_query_finds_something_in_the_store_of_the_demo() {
         rusqlite::Connection::open(folder.path().join("webfill.db")).expect("it is a database");
     let reference = reference();
     let queries = reference.blocks("sql");
-    assert!(!queries.is_empty(), "docs/reference.md shows no SQL");
+    assert!(!queries.is_empty(), "docs/reference/data.md shows no SQL");
     for query in queries {
         let mut statement = db
             .prepare(query)

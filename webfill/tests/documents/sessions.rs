@@ -12,12 +12,12 @@ fn the_mapping_in_the_readme_works_as_shown() {
 
 #[test]
 fn the_mapping_in_the_walk_through_works_as_shown() {
-    run_mapping_tests(&Document::read("docs/writing-a-mapping.md"), 3);
+    run_mapping_tests(&Document::read("docs/tutorials/writing-a-mapping.md"), 3);
 }
 
 #[test]
 fn the_mapping_of_the_how_to_on_listings_works_as_shown() {
-    run_mapping_tests(&Document::read("docs/listings.md"), 2);
+    run_mapping_tests(&Document::read("docs/how-to/listings.md"), 2);
 }
 
 /// Runs every `webfill mapping test` of a document, in a folder that holds the document's mapping

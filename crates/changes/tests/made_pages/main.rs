@@ -2,7 +2,7 @@
 //! kind of page furniture, and how often one is missed, for each kind of true change.
 //!
 //! `WEBFILL_LOOKS=100000 cargo test -p webfill-changes --test made_pages -- --nocapture` prints the tables of
-//! `docs/changes.md`. The number is that of the looks at pages without a change.
+//! `docs/explanation/changes.md`. The number is that of the looks at pages without a change.
 //!
 //! A look is what a worker does: a page that is new, or differs from what is known, is fetched again moments later.
 
