@@ -166,8 +166,8 @@ fn wait_for_pages(fleet: &Fleet, count: usize) {
 }
 
 /// The recipe of `docs/how-to/mongodb-fleet.md` for those who do not have `mongodump`.
-#[test]
 #[needs(mongod)]
+#[test]
 fn a_fleet_goes_on_from_the_files_of_a_secondary_of_mongodb() {
     let set = ReplicaSet::start(3);
     let mut fleet = Fleet::unstarted(&QUICK);

@@ -278,8 +278,8 @@ fn a_visitor_does_what_its_rights_permit_and_the_audit_log_has_it() {
     });
 }
 
-#[test]
 #[needs(chromedriver)]
+#[test]
 fn an_operator_logs_in_by_tls_and_pauses_a_crawl() {
     let fleet = Fleet::with_tls(&format!("chief {CHIEF}\n"));
     fleet.feed_pages("a.example", "c", 1_000);

@@ -112,8 +112,8 @@ fn figures_over_time_outlive_the_dispatcher() {
     assert_eq!(noted()["at"][0], before["at"][0]);
 }
 
-#[test]
 #[needs(chromedriver)]
+#[test]
 fn the_page_changes_by_itself_and_says_when_it_is_not_live() {
     let mut fleet = Fleet::start();
     fleet.feed_pages("a.example", "monday", 300);

@@ -26,8 +26,8 @@ fn setting(name: &str) -> Option<u64> {
     )
 }
 
-#[test]
 #[needs(mongod, namespaces)]
+#[test]
 fn twelve_machines_keep_what_a_large_fleet_promises() {
     isolated_if_possible("twelve_machines_keep_what_a_large_fleet_promises", || {
         run(&Plan {
@@ -40,8 +40,8 @@ fn twelve_machines_keep_what_a_large_fleet_promises() {
     });
 }
 
-#[test]
 #[needs(mongod, namespaces)]
+#[test]
 fn machines_share_sites_of_ratings() {
     isolated_if_possible("machines_share_sites_of_ratings", || {
         ratings::share(4, 12, 3)

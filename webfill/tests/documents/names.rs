@@ -173,6 +173,7 @@ fn is_path(span: &str) -> bool {
     let mut parts = span.split(['/', '.']);
     let folder = span.split('/').next().unwrap_or_default();
     span.chars().all(allowed)
+        && span.contains(|c: char| c.is_ascii_alphabetic()) // `1/2` is a number
         && !SKIPPED_FOLDERS.contains(&folder)
         && (span.contains('/') || is_file)
         && !span.starts_with('/')
