@@ -103,8 +103,8 @@ fn write_command(command: &Command, page: &mut String) {
     let _ = writeln!(page, "\nExit codes: {}.", codes.join(", "));
     let guide = GUIDES.iter().find(|(of, _)| name.starts_with(of));
     if let Some((_, link)) = guide {
-        let page = link.split('#').next().unwrap_or(link);
-        let text = page.rsplit('/').next().unwrap_or(page);
+        let file = link.split('#').next().unwrap_or(link);
+        let text = file.rsplit('/').next().unwrap_or(file);
         let _ = writeln!(page, "\nMore: [{text}]({link}).");
     }
 }
