@@ -47,9 +47,9 @@ const GUIDES: [(&str, &str); 28] = [
     ("webfill site", "data.md#sites-that-rest"),
     ("webfill sites", "data.md#sites-that-rest"),
     ("webfill supervisor", "data.md#webfill-supervisor"),
-    ("webfill trace", "../how-to/operate.md#the-story-of-a-url"),
+    ("webfill trace", "../how-to/operate.md#history-of-a-url"),
     ("webfill watch", "../how-to/watches.md"),
-    ("webfill why", "../how-to/demand.md#why-a-url-does-not-come"),
+    ("webfill why", "../how-to/demand.md#why-a-url-is-not-fetched"),
 ];
 
 /// The page of a command line that was built.

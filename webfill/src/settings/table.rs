@@ -61,7 +61,7 @@ pub const SECTIONS: &[Section] = &[
     section(
         "notices",
         "Notices of watches",
-        "See [notices.md](../how-to/notices.md#what-may-be-used).",
+        "See [notices.md](../how-to/notices.md#permissions).",
     ),
     section(
         "metrics",
@@ -90,7 +90,7 @@ pub const SECTIONS: &[Section] = &[
     section(
         "bodies",
         "Page bodies",
-        "Of crawls with `--keep-bodies`. See [extract.md](../how-to/extract.md#what-is-kept).",
+        "Of crawls with `--keep-bodies`. See [extract.md](../how-to/extract.md#kept-bodies).",
     ),
     section(
         "browser",
@@ -723,7 +723,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "retention.samples_mib",
         Whole(0, 1 << 20),
-        "Maximum size of the page texts that are kept [to repair mappings](../explanation/health.md#what-is-kept), of all mappings together, in MiB. 0: none.",
+        "Maximum size of the page texts that are kept [to repair mappings](../explanation/health.md#kept-page-texts), of all mappings together, in MiB. 0: none.",
     ),
     set(
         "disk.floor_mib",
@@ -740,7 +740,7 @@ pub const SETTINGS: &[Setting] = &[
     set(
         "log.level",
         Text,
-        "`error`, `warn`, `info`, `debug`, `trace`, or directives such as `info,webfill_worker=debug`; `info,journey=debug` logs each step of each task ([operate.md](../how-to/operate.md#the-story-of-a-url)).",
+        "`error`, `warn`, `info`, `debug`, `trace`, or directives such as `info,webfill_worker=debug`; `info,journey=debug` logs each step of each task ([operate.md](../how-to/operate.md#history-of-a-url)).",
     ),
     set(
         "log.keep",
