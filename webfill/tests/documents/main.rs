@@ -8,6 +8,7 @@ mod example_settings;
 mod manual;
 mod markdown;
 mod names;
+mod plain_words;
 mod program;
 mod readme;
 mod reference;
