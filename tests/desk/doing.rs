@@ -75,7 +75,7 @@ fn pauses_and_goes_on(scene: &Scene, browser: &Browser) {
         browser.page_text()
     );
     let so_far = site.visits().len();
-    click(browser, "Go on");
+    click(browser, "Resume");
     assert_audited(scene, "resume");
     wait_for("the crawl goes on", || {
         (site.visits().len() > so_far + 2).then_some(())
@@ -119,7 +119,7 @@ fn rules_a_site(scene: &Scene, browser: &Browser) {
     send(browser, "#block");
     wait_for("it is blocked", || rule("block_until").as_f64());
     assert_eq!(rule("state"), "resting");
-    click(browser, "Let requests through");
+    click(browser, "Allow requests");
     assert_eq!(rule("block_until"), json!(null));
 }
 
@@ -152,7 +152,7 @@ fn runs_a_watch(scene: &Scene, browser: &Browser) {
     assert_audited(scene, "watch_pause");
     wait_for("it is paused", || (state() == "paused").then_some(()));
     browser.reload();
-    click(browser, "Go on");
+    click(browser, "Resume");
     assert_audited(scene, "watch_resume");
     assert_eq!(state(), "waiting");
 }
@@ -161,7 +161,7 @@ fn stops(scene: &Scene, browser: &Browser) {
     let path = format!("/desk/crawl/{APP}/{}", encoded(LONG_CRAWL));
     browser.open(&scene.fleet.url(&path));
     browser.click_at(".ask summary");
-    click(browser, "Stop it");
+    click(browser, "Stop crawl");
     assert_audited(scene, "stop");
     let text = browser.page_text();
     assert!(text.contains("stopped"), "{text}");

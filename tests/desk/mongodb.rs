@@ -72,7 +72,10 @@ fn what_mongodb_holds_is_shown_from_first_sight_to_a_record() {
     assert_says(&visitor, &failed, &["members.example/gone"]);
     assert_says(&visitor, "/desk/site/a.example/pages", &["a.example/"]);
     let pages = shown(&visitor, &format!("/desk/crawl/{APP}/monday/pages"));
-    assert!(pages.contains("Go on"), "50 of 60 are on the first page");
+    assert!(
+        pages.contains("Next page"),
+        "50 of 60 are on the first page"
+    );
     assert_says(
         &visitor,
         &path_on(&pages, "/desk/page/"),

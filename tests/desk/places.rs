@@ -26,7 +26,7 @@ fn rows(visitor: &Visitor, path: &str) -> Vec<String> {
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         let heads = answer.body.split("<th scope=\"row\">").skip(1);
         all.extend(heads.map(|row| row.split("</th>").next().unwrap_or_default().to_owned()));
-        match link(&answer.body, "Go on") {
+        match link(&answer.body, "Next page") {
             Some(next) => path = next,
             None => return all,
         }

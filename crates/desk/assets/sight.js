@@ -69,7 +69,7 @@ const SOON_MS = 5_000;
 /** The lines of each chart: the figure, its label, its colour. */
 const LINES = {
   records: [["resolved", "Resolved", "--good"], ["open", "Open", "--accent"], ["hopeless", "Hopeless", "--bad"]],
-  pages: [["pages_per_second", "Pages a second", "--accent"]],
+  pages: [["pages_per_second", "Pages per second", "--accent"]],
   queue: [["queued", "Queued", "--accent"], ["leased", "Being fetched", "--warn"]],
   oldest: [["oldest", "Oldest task", "--warn"]],
 };

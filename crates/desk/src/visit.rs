@@ -156,10 +156,10 @@ impl Visit {
 
     pub(crate) fn problem(&self, problem: &Problem) -> webfill_service::http::Answer {
         let title = match problem.status {
-            404 => "Not here",
+            404 => "Not found",
             403 => "Not permitted",
             503 => "Not now",
-            _ => "That went wrong",
+            _ => "Error",
         };
         let content = json!({"text": problem.text});
         html(problem.status, self.fill("problem.html", title, content))

@@ -49,7 +49,10 @@ const GUIDES: [(&str, &str); 28] = [
     ("webfill supervisor", "data.md#webfill-supervisor"),
     ("webfill trace", "../how-to/operate.md#history-of-a-url"),
     ("webfill watch", "../how-to/watches.md"),
-    ("webfill why", "../how-to/demand.md#why-a-url-is-not-fetched"),
+    (
+        "webfill why",
+        "../how-to/demand.md#why-a-url-is-not-fetched",
+    ),
 ];
 
 /// The page of a command line that was built.

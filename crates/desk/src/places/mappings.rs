@@ -1,4 +1,4 @@
-//! Mappings by their health: those in alarm first, then those that have read nothing.
+//! Mappings by health: those in alarm first, then those that have read nothing.
 
 use std::collections::BTreeMap;
 

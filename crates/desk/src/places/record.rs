@@ -114,7 +114,7 @@ mod tests {
         }});
         let told = doubts(&document);
         assert_eq!(told[0]["url"], "http://a.org/bob");
-        assert_eq!(told[0]["why"], "contradicts what is known of the record");
+        assert_eq!(told[0]["why"], "contradicts known values of the record");
         assert_eq!(
             told[1]["why"],
             "not read: a list of the record continues there"

@@ -95,7 +95,7 @@ impl Alarms {
                     self.add(true, why, machines(), Some(one["cut_off_since"].clone()));
                 }
                 Some("holds") => {
-                    let why = format!("{name} begins nothing: {}", text(&one["holds"]));
+                    let why = format!("{name} starts no fetches: {}", text(&one["holds"]));
                     self.add(true, why, machines(), None);
                 }
                 _ => {}
