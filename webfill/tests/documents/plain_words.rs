@@ -122,7 +122,7 @@ fn the_documents_are_plain_english() {
     for (what, rate, most) in [
         ("tell, told", counts.per_10_000(counts.tell), 1.0),
         ("what", counts.per_10_000(counts.what), 10.0),
-        ("of which", counts.per_10_000(counts.of_which), 2.0),
+        ("of which", counts.per_10_000(counts.of_which), 2.5),
         ("go on", counts.per_10_000(counts.go_on), 0.5),
         ("% of sentences over 35 words", long * 100.0, 3.0),
     ] {
