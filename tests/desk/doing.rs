@@ -92,7 +92,7 @@ fn tries_again(scene: &Scene, browser: &Browser) {
     browser.open(&scene.fleet.url(&path));
     browser.click_at("a[href*='outcome=http_error']");
     browser.wait_for("select#outcome");
-    click(browser, "Try all that ended in http_error again");
+    click(browser, "Retry all with http_error");
     assert_audited(scene, "retry");
     wait_for("they are asked for again", || {
         (so_far("/1") > first && so_far("/2") > second).then_some(())

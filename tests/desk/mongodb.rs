@@ -60,7 +60,7 @@ fn what_mongodb_holds_is_shown_from_first_sight_to_a_record() {
     wait_for("first sight counts the records", || {
         let sight = shown(&visitor, "/desk/");
         let resolved = "<dd id=\"resolved\">1</dd>";
-        (sight.contains(resolved) && sight.contains("Hopeless</dt><dd>1</dd>")).then_some(())
+        (sight.contains(resolved) && sight.contains("Exhausted</dt><dd>1</dd>")).then_some(())
     });
     assert_says(
         &visitor,

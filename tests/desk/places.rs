@@ -140,7 +140,7 @@ fn a_store_alone_is_shown_without_what_needs_a_fleet() {
     let crawl = visitor.get(&format!("/desk/crawl/{APP}/{RECORDS_CRAWL}"));
     assert_eq!(crawl.status, 200, "{}", crawl.body);
     assert!(
-        crawl.body.contains("This desk has no fleet"),
+        crawl.body.contains("No dispatcher connected"),
         "{}",
         crawl.body
     );
