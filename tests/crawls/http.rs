@@ -197,6 +197,35 @@ fn http_2_is_spoken_where_the_server_offers_it() {
     );
 }
 
+/// Policies, cookies and reports make heads long.
+#[test]
+fn long_heads_are_read_in_both_versions() {
+    for (version, protocol) in [("HTTP/2", "h2"), ("HTTP/1.1", "http/1.1")] {
+        let web = Web::start().with_tls(&["long.example"], &[protocol]);
+        let site = web.site("long.example");
+        let urls: Vec<String> = [(20, 1_000), (70, 2_000), (300, 1_000)]
+            .into_iter()
+            .map(|(headers, bytes)| {
+                let path = format!("/{headers}");
+                let long = (0..headers).fold(page("long"), |page, number| {
+                    page.header(&format!("x-{number}"), "v".repeat(bytes))
+                });
+                site.serve(&path, long);
+                site.https(&path)
+            })
+            .collect();
+        let work = Workplace::new();
+        work.crawl(&web).args(&urls).finish().expect(0);
+        let pages = work.stored().pages();
+        for url in &urls {
+            assert_eq!(pages[url].outcome, "ok", "{url} by {version}");
+            assert_eq!(pages[url].fields["title"], "long", "{url} by {version}");
+        }
+        let visits = web.visits().pages();
+        assert!(visits.0.iter().all(|visit| visit.version == version));
+    }
+}
+
 #[test]
 fn http_1_1_is_spoken_where_the_server_offers_nothing_else() {
     let web = Web::start().with_tls(&["one.example"], &["http/1.1"]);

@@ -152,6 +152,100 @@ fn a_limit_beyond_the_patience_ends_the_site_at_once() {
     assert_eq!(site.visits().pages().len(), 1);
 }
 
+/// How one page of a site fails for good while the others are well, and how it ends.
+fn lasting_failures() -> Vec<(&'static str, Reply, &'static str)> {
+    let every_time = || status(429).header("retry-after", "1");
+    vec![
+        ("s429", status(429).into(), "http_error"),
+        ("s429-wait", every_time().into(), "http_error"),
+        ("s503", status(503).into(), "http_error"),
+        ("resets", script().reset().into(), "network_error"),
+        ("hangs", script().hold_open().into(), "timeout"),
+    ]
+}
+
+/// The page stands first, in the middle or last among the others.
+#[test]
+fn a_page_that_always_fails_ends_no_other() {
+    let web = Web::start();
+    let mut urls = Vec::new();
+    let mut closed = Vec::new();
+    // A page that answers 429 slows its site as well, and the others then take minutes.
+    let failures = lasting_failures().into_iter();
+    for (name, reply, outcome) in failures.filter(|(name, ..)| !name.starts_with("s429")) {
+        for position in [0, 6, 11] {
+            let site = web.site(&format!("{name}-{position}.example"));
+            site.robots("");
+            site.otherwise(|_| page("T").into());
+            let path = format!("/{position}");
+            site.serve(&path, reply.clone());
+            closed.push((site.url(&path), outcome));
+            urls.extend((0..12).map(|number| site.url(&format!("/{number}"))));
+        }
+    }
+    let work = Workplace::new();
+    let run = patience::crawl(&work, &web, "5s").args(&urls);
+    run.finish().expect(0);
+    assert_all_others_are_ok(&work, &closed, urls.len());
+}
+
+/// Only the page that fails is known of its site until the patience with it is over.
+#[test]
+fn pages_that_are_found_after_one_has_failed_for_good_are_fetched() {
+    const CHAIN: usize = 12;
+    let web = Web::start();
+    let hub = web.site("hub.example");
+    hub.robots("");
+    let (mut urls, mut closed) = (vec![hub.url("/0")], Vec::new());
+    let mut last = page("end").latency(Duration::from_secs(1));
+    for (name, reply, outcome) in lasting_failures() {
+        let site = web.site(&format!("{name}.example"));
+        site.robots("");
+        site.otherwise(|_| page("T").into());
+        site.serve("/closed", reply);
+        closed.push((site.url("/closed"), outcome));
+        urls.push(site.url("/closed"));
+        last = (0..3).fold(last, |page, number| {
+            page.link(&site.url(&format!("/late-{number}")))
+        });
+    }
+    for number in 0..CHAIN {
+        let next = hub.url(&format!("/{}", number + 1));
+        // Each says something else, or the chain would count as endless.
+        let words = [
+            "alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "oak",
+        ];
+        let title: Vec<&str> = (0..12)
+            .map(|nth| words[(number * 5 + nth * nth) % 8])
+            .collect();
+        let linked = page(&title.join(" ")).latency(Duration::from_secs(1));
+        let linked = linked.link(&next);
+        hub.serve(&format!("/{number}"), linked);
+    }
+    hub.serve(&format!("/{CHAIN}"), last);
+    let work = Workplace::new();
+    let depth = (CHAIN + 1).to_string();
+    patience::crawl(&work, &web, "3s")
+        .args(["--follow", "all", "--depth", &depth])
+        .args(&urls)
+        .finish()
+        .expect(0);
+    let late = 3 * lasting_failures().len();
+    assert_all_others_are_ok(&work, &closed, urls.len() + CHAIN + late);
+}
+
+/// Each of the `closed` has ended in its outcome, and everything else is fetched.
+fn assert_all_others_are_ok(work: &Workplace, closed: &[(String, &str)], pages: usize) {
+    let mut outcomes = work.stored().outcomes();
+    assert_eq!(outcomes.len(), pages, "{outcomes:?}");
+    for (url, outcome) in closed {
+        let ended = outcomes.remove(url);
+        assert_eq!(ended.as_deref(), Some(*outcome), "{url}");
+    }
+    outcomes.retain(|_, outcome| outcome != "ok");
+    assert!(outcomes.is_empty(), "{outcomes:?}");
+}
+
 /// A part of a page that nobody asked for is no page.
 #[test]
 fn a_part_of_a_page_is_no_page() {

@@ -206,6 +206,22 @@ fn questions_of_a_client_that_has_left_are_dropped() {
 }
 
 #[test]
+fn clients_that_leave_before_their_answers_are_logged_once_a_minute() {
+    let started = Instant::now();
+    let fleet = with_many_crawls();
+    for _ in 0..30 {
+        let hostile = Pipeline::connect(&fleet.control());
+        (0..200).for_each(|_| hostile.send(&json!({"action": "status"})));
+        // It has begun to answer.
+        hostile.answer();
+    }
+    assert_others_are_answered(&fleet);
+    let logged = fleet.told("peer_gone").len() as u64;
+    let minutes = started.elapsed().as_secs() / 60;
+    assert!((1..=minutes + 1).contains(&logged), "{logged} lines");
+}
+
+#[test]
 fn a_client_that_floods_is_disconnected_and_refused_for_a_while() {
     let keyed = Keyed::new();
     for name in ["flooding", "honest"] {

@@ -41,6 +41,7 @@ mod rights;
 mod rolling;
 mod rotation;
 mod row_details;
+mod row_lists;
 mod same_requests;
 mod scrapy_cluster;
 mod scripted;
