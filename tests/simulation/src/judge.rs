@@ -61,6 +61,8 @@ struct Site {
     /// The last request ends, or ended, then.
     ends_ms: Option<u64>,
     page_ends_ms: Option<u64>,
+    /// Who has sent the last request for a page, and under which delay.
+    page_by: Option<(Process, u64)>,
     last: Request,
     /// The worker that was told last to leave the site alone.
     back_off: Option<BackOff>,
@@ -83,6 +85,7 @@ impl Judge {
             wanted_ms: None,
             ends_ms: None,
             page_ends_ms: None,
+            page_by: None,
             last: Request::Robots { hop: 0 },
             back_off: None,
             back_off_is_void: false,
@@ -156,7 +159,10 @@ impl Judge {
             found.push(String::from("overlap"));
         }
         let page_ends_ms = seen.page_ends_ms;
-        if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + delay_ms > now_ms) {
+        // A longer delay in a robots.txt that has changed since is measured from the last page by who has sent that.
+        let by_another = seen.page_by.filter(|(by, _)| *by != process);
+        let known_ms = by_another.map_or(delay_ms, |(_, before_ms)| delay_ms.min(before_ms));
+        if let Some(before_ms) = page_ends_ms.filter(|ends_ms| ends_ms + known_ms > now_ms) {
             let since_ms = now_ms as i64 - before_ms as i64;
             found.push(format!(
                 "{since_ms} ms after a page, under a delay of {delay_ms} ms"
@@ -182,6 +188,7 @@ impl Judge {
         seen.last = request;
         if let Request::Page { .. } = request {
             seen.page_ends_ms = Some(ends_ms);
+            seen.page_by = Some((process, delay_ms));
         }
     }
 

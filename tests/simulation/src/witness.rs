@@ -105,7 +105,9 @@ impl Witness {
             }
             // Failures that turn out to be the site's, or the machine's, are queued again.
             let may_go_on = match ended.0.as_str() {
-                "stopped" => self.serves_several_records(*task),
+                "stopped" => {
+                    self.serves_several_records(*task) || self.is_wanted_by_another_crawl(*task)
+                }
                 "ok" => self.is_at_one_of(*task, blocking_sites),
                 outcome => outcome == "http_error" || is_failure(outcome),
             };
@@ -128,6 +130,18 @@ impl Witness {
             .query_row([task], |row| row.get(0))
             .expect("it has a site");
         sites.contains(&name)
+    }
+
+    /// Whether another crawl asks for the record of a task, too, which opens it again.
+    fn is_wanted_by_another_crawl(&self, task: i64) -> bool {
+        let sql = "SELECT EXISTS (SELECT 1 FROM task_records mine
+                       JOIN tasks ON tasks.id = mine.task
+                       JOIN task_records others ON others.record = mine.record
+                       JOIN tasks other ON other.id = others.task
+                       WHERE mine.task = ?1 AND other.crawl <> tasks.crawl)";
+        let mut select = self.db.prepare_cached(sql).expect("it is SQL");
+        let is_wanted = select.query_row([task], |row| row.get(0));
+        is_wanted.expect("there is one row")
     }
 
     /// Whether a further record may have come to want the page of a task. A task that was stopped
