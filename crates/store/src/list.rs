@@ -246,8 +246,10 @@ impl ListReading {
 
     /// Takes a page in. Returns where the list continues.
     fn take(&mut self, page: &ListedPage) -> Vec<String> {
+        // Walls and lost sessions send readers back to the beginning: what such a page held is unknown.
         if page.outcome == "redirected"
             && let Some(target) = &page.final_url
+            && *target != self.first
         {
             return vec![target.clone()];
         }

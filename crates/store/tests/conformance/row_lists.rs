@@ -167,6 +167,11 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
         outcome: Outcome::HttpError,
         ..second(1)
     };
+    let sent_back = Page {
+        outcome: Outcome::Redirected,
+        final_url: Some(FIRST.to_owned()),
+        ..failed.clone()
+    };
     let of_other_mapping = Page {
         mapping: Some("other".to_owned()),
         list: None,
@@ -182,6 +187,7 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     for (page, why) in [
         (failed.clone(), "http_error"),
         (of_other_mapping, "another_page"),
+        (sent_back, "redirected"),
         (lacks(Lack::Cut), "cut"),
         (lacks(Lack::RowsWithoutKey), "rows_without_key"),
         (lacks(Lack::Empty), "empty"),
