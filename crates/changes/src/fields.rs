@@ -78,7 +78,7 @@ pub(crate) fn differing(
     };
     let mut of_old: Map<String, Value> = without(old, new);
     let mut of_new: Map<String, Value> = without(new, old);
-    // Of a row that has changed, what has changed of it.
+    // A changed row is reported by its changed fields alone.
     for (name, old) in of_old.iter_mut().filter(|(name, _)| name.ends_with(']')) {
         if let Value::Object(old) = old
             && let Some(Value::Object(new)) = of_new.get_mut(name)

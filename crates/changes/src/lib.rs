@@ -6,8 +6,8 @@
 //! differently is left out ([`Seen::of_two_fetches`]), and so are times that only say when the page was served.
 //!
 //! All is plain state that the caller stores: no I/O, no clock, no threads. Each part is bounded, whatever
-//! pages come. How often a change is told that is none, and how often one is missed, is measured in
-//! `changes/tests/made_pages.rs` and told in `docs/explanation/changes.md`.
+//! pages come. Rates of false alarms and of missed changes are measured in
+//! `changes/tests/made_pages.rs` and documented in `docs/explanation/changes.md`.
 
 mod blocks;
 mod compare;

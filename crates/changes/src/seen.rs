@@ -53,8 +53,8 @@ impl Seen {
         Seen::default()
     }
 
-    /// Of a page whose fields are compared, and its rows: each with the values that it has, by `DATASET[KEY]`. So many
-    /// are compared one by one as are kept; of those behind them it is known only whether they differ.
+    /// A page whose fields and rows are compared. `rows` has the values of each row by `DATASET[KEY]`. Rows are compared
+    /// one by one up to the bound on kept rows; for all further rows together it is only known whether they differ.
     pub fn of_rows(rows: &Map<String, Value>) -> Seen {
         Seen {
             rows: fields::kept_rows(rows),
