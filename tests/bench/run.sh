@@ -3,14 +3,14 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     tests/bench/run.sh tools        fetches them and ends
-#     tests/bench/run.sh [extraction | blocks | changes | learning | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | desk | names | scripts]...
+#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | desk | names | scripts]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/../.."
-wanted=${*:-extraction blocks changes learning redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey desk names scripts}
+wanted=${*:-extraction blocks changes learning truth redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey desk names scripts}
 cache=.cache
 missed=0
 
@@ -57,6 +57,11 @@ names() {
 # Of made pages; the test has the limits.
 changes() {
     cargo test --locked -q -p webfill-changes --test made_pages -- --nocapture
+}
+
+# Of made tables; the tests have the limits.
+truth() {
+    cargo test --locked -q -p webfill-truth --test made_tables -- --nocapture
 }
 
 # Of made sites; the test has the limits.
@@ -114,6 +119,7 @@ if wants scripts; then
     fi
 fi
 if wants learning; then run "$programs/learning"; fi
+if wants truth; then run truth; fi
 if wants redesign; then run "$programs/redesign"; fi
 if wants frontier; then run "$programs/frontier"; fi
 if wants dispatch; then run "$programs/dispatch"; fi

@@ -1,0 +1,203 @@
+//! Claims in order: for each item the readings of each site.
+
+use std::collections::HashMap;
+
+use crate::cells::Cell;
+use crate::evidence::{Claim, Evidence, FieldShape, Known, Presence};
+
+/// How chains of different kinds agree on a reading: see [`pattern`].
+pub(crate) const PATTERNS: usize = 6;
+
+/// All claims of one site for one value of one item.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading {
+    pub value: u32,
+    /// Places in [`Index::sites`] and [`Index::cells`].
+    pub site: u32,
+    pub cell: u32,
+    pub pattern: u8,
+    /// The value that the site stands for. In fields with one truth a site leads with one value, and what else
+    /// its chains read are alternatives; in lists all lead.
+    pub leads: bool,
+    /// How many pages say so, and by how many kinds of anchors.
+    pub pages: u32,
+    pub anchors: u32,
+}
+
+/// One field of one row.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub number: u32,
+    pub field: u32,
+    /// In [`Index::readings`]; those of a site stand together.
+    pub readings: std::ops::Range<usize>,
+    /// In [`Index::known`].
+    pub known: std::ops::Range<usize>,
+    pub sites: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub shapes: Vec<FieldShape>,
+    pub items: Vec<Item>,
+    pub readings: Vec<Reading>,
+    /// Sorted by item and value, of items with claims only.
+    pub known: Vec<Known>,
+    /// Before anything is measured.
+    pub cells: Vec<Cell>,
+    /// The callers' numbers of sites.
+    pub sites: Vec<u32>,
+}
+
+impl Index {
+    pub fn new(evidence: &Evidence<'_>) -> Index {
+        let mut claims: Vec<Claim> = evidence.claims.to_vec();
+        claims.retain(|claim| (claim.field as usize) < evidence.fields.len());
+        claims.sort_unstable_by_key(|claim| {
+            (
+                claim.item,
+                claim.site,
+                claim.value,
+                claim.rule,
+                claim.page,
+                claim.anchor,
+                claim.layout,
+            )
+        });
+        claims.dedup();
+        let mut known: Vec<Known> = evidence.known.to_vec();
+        known.sort_by_key(|known| {
+            (
+                known.item,
+                known.value,
+                !known.held_out,
+                known.presence == Presence::Unknown,
+            )
+        });
+        known.dedup_by_key(|known| (known.item, known.value));
+
+        let mut sites: Vec<u32> = claims.iter().map(|claim| claim.site).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        let (cells, cell_of) = cells(&claims, &sites);
+        let mut index = Index {
+            shapes: evidence.fields.to_vec(),
+            items: Vec::new(),
+            readings: Vec::new(),
+            known: Vec::new(),
+            cells,
+            sites,
+        };
+        let mut rest = known.as_slice();
+        for of_item in claims.chunk_by(|a, b| a.item == b.item) {
+            let number = of_item[0].item;
+            let before = rest.partition_point(|known| known.item < number);
+            rest = &rest[before..];
+            let own = rest.partition_point(|known| known.item == number);
+            let known_from = index.known.len();
+            index.known.extend_from_slice(&rest[..own]);
+            let from = index.readings.len();
+            let mut sites = 0;
+            for of_site in of_item.chunk_by(|a, b| a.site == b.site) {
+                let site = index.sites.partition_point(|site| *site < of_site[0].site);
+                let shape = index.shapes[of_site[0].field as usize];
+                index
+                    .readings
+                    .extend(readings(of_site, site as u32, shape, &cell_of));
+                sites += 1;
+            }
+            index.items.push(Item {
+                number,
+                field: of_item[0].field,
+                readings: from..index.readings.len(),
+                known: known_from..index.known.len(),
+                sites,
+            });
+        }
+        index
+    }
+
+    pub fn readings(&self, item: &Item) -> &[Reading] {
+        &self.readings[item.readings.clone()]
+    }
+
+    pub fn known(&self, item: &Item) -> &[Known] {
+        &self.known[item.known.clone()]
+    }
+
+    pub fn shape(&self, item: &Item) -> FieldShape {
+        self.shapes[item.field as usize]
+    }
+}
+
+type CellOf = HashMap<(u32, u32), u32>;
+
+/// A cell for each layout and field that claims anything, and where it is.
+fn cells(claims: &[Claim], sites: &[u32]) -> (Vec<Cell>, CellOf) {
+    let mut keys: Vec<(u32, u32, u32)> = claims
+        .iter()
+        .map(|claim| (claim.layout, claim.field, claim.site))
+        .collect();
+    keys.sort_unstable();
+    keys.dedup_by_key(|key| (key.0, key.1));
+    let mut cells = Vec::with_capacity(keys.len());
+    let mut cell_of = HashMap::with_capacity(keys.len());
+    for (layout, field, site) in keys {
+        cell_of.insert((layout, field), cells.len() as u32);
+        let site = sites.partition_point(|other| *other < site);
+        cells.push(Cell::new(site as u32, layout, field));
+    }
+    (cells, cell_of)
+}
+
+/// What one site says of one item: a reading for each value, the leading one first.
+fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) -> Vec<Reading> {
+    let kinds = distinct(claims.iter().map(|claim| u32::from(claim.anchor)));
+    let mut found: Vec<(Reading, u32)> = Vec::new();
+    for of_value in claims.chunk_by(|a, b| a.value == b.value) {
+        let first = &of_value[0];
+        let anchors = distinct(of_value.iter().map(|claim| u32::from(claim.anchor)));
+        let reading = Reading {
+            value: first.value,
+            site,
+            cell: cell_of[&(first.layout, first.field)],
+            pattern: pattern(anchors, kinds - anchors),
+            leads: shape == FieldShape::Several,
+            pages: distinct(of_value.iter().map(|claim| claim.page)),
+            anchors,
+        };
+        found.push((reading, first.rule));
+    }
+    if shape == FieldShape::Single {
+        // Most kinds, then most pages, then the chain that the mapping names first.
+        found.sort_by_key(|(reading, rule)| {
+            (
+                u32::MAX - reading.anchors,
+                u32::MAX - reading.pages,
+                *rule,
+                reading.value,
+            )
+        });
+        found[0].0.leads = true;
+    }
+    found.into_iter().map(|(reading, _)| reading).collect()
+}
+
+/// The bucket of a value that `agree` kinds of anchors read, and that `differ` kinds do not.
+fn pattern(agree: u32, differ: u32) -> u8 {
+    match (agree, differ) {
+        (0 | 1, 0) => 0,
+        (2, 0) => 1,
+        (_, 0) => 2,
+        _ if agree > differ => 3,
+        _ if agree == differ => 4,
+        _ => 5,
+    }
+}
+
+fn distinct(numbers: impl Iterator<Item = u32>) -> u32 {
+    let mut all: Vec<u32> = numbers.collect();
+    all.sort_unstable();
+    all.dedup();
+    all.len() as u32
+}

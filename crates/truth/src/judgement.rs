@@ -1,0 +1,300 @@
+//! What comes out: values with confidence, precisions, errors of records, doubts, and what may be filled.
+
+use crate::cells::Cell;
+use crate::evidence::FieldShape;
+use crate::index::{Index, Item};
+use crate::interval::{Interval, wilson};
+use crate::model::Model;
+use crate::{several, single};
+
+/// All that is concluded from the evidence.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// Sorted by number; each item that a page claims anything of.
+    pub items: Vec<ItemJudgement>,
+    /// Known values that pages contradict, the surest first.
+    pub doubts: Vec<Doubt>,
+    /// For each layout and field that claims anything, sorted by these.
+    pub precisions: Vec<Precision>,
+    /// By field: the share of known values that are wrong, of those compared with a page.
+    pub record_errors: Vec<Interval>,
+    cells: Vec<Cell>,
+}
+
+/// What is true of one item, as far as pages say.
+#[derive(Debug, Clone)]
+pub struct ItemJudgement {
+    pub item: u32,
+    pub field: u32,
+    /// What to choose, as the pages alone have it: the record's own value is not asked. One value, or those of a
+    /// list that are more probable than not; then the most certain first.
+    pub chosen: Vec<Judged>,
+    /// What else is claimed, the most probable first.
+    pub rejected: Vec<Judged>,
+    /// The probability that exactly the chosen values are true.
+    pub confidence: f64,
+}
+
+/// A claimed value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judged {
+    pub value: u32,
+    /// The probability that it is true.
+    pub confidence: f64,
+    /// How many sites and pages claim it, and how many kinds of anchors, counted site by site.
+    pub sites: u32,
+    pub pages: u32,
+    pub anchors: u32,
+}
+
+/// A known value that a page contradicts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Doubt {
+    pub item: u32,
+    pub field: u32,
+    pub known: u32,
+    /// The most probable value that the record lacks; in a list there may be none.
+    pub instead: Option<u32>,
+    /// The probability that the record is wrong, and not the page.
+    pub surely: f64,
+}
+
+/// How precise a layout is for a field.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Precision {
+    pub site: u32,
+    pub layout: u32,
+    pub field: u32,
+    /// Readings whose truth was measured, by held-out values or other sites.
+    pub measured: f64,
+    /// Those of them that are probably right.
+    pub right: f64,
+    /// The mean and the 95 % bounds, drawn towards those of the same site, field and table.
+    pub interval: Interval,
+}
+
+/// Whether a field of a layout may be filled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decision {
+    pub fill: bool,
+    pub why: Why,
+    pub precision: Precision,
+    /// The probability that the precision is as wished.
+    pub certainty: f64,
+}
+
+/// The reason of a [`Decision`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// It is precise enough, with the certainty that is wanted.
+    Precise,
+    /// It may be precise enough, but too few values were measured.
+    TooFewMeasured,
+    /// What was measured speaks against it.
+    NotPrecise,
+    /// The layout claims nothing of the field.
+    NothingRead,
+}
+
+impl Judgement {
+    /// Of a doubt: the record is more probably wrong than the page.
+    pub const DOUBTED: f64 = 0.5;
+    /// The certainty that a decision to fill needs.
+    pub const CERTAINTY: f64 = 0.8;
+
+    pub(crate) fn new(index: &Index, model: &Model) -> Judgement {
+        let items = index
+            .items
+            .iter()
+            .map(|item| judge_item(index, model, item))
+            .collect();
+        let mut doubts: Vec<Doubt> = Vec::new();
+        for item in &index.items {
+            doubts.extend(doubts_of(index, model, item));
+        }
+        doubts.sort_by(|a, b| {
+            b.surely
+                .total_cmp(&a.surely)
+                .then((a.item, a.known).cmp(&(b.item, b.known)))
+        });
+        Judgement {
+            items,
+            doubts,
+            precisions: model
+                .cells
+                .iter()
+                .map(|cell| precision(index, cell))
+                .collect(),
+            record_errors: (0..index.shapes.len())
+                .map(|field| wilson(model.records.wrong[field], model.records.compared[field]))
+                .collect(),
+            cells: model.cells.clone(),
+        }
+    }
+
+    /// The judgement of one item, if a page claims anything of it.
+    pub fn item(&self, item: u32) -> Option<&ItemJudgement> {
+        let place = self
+            .items
+            .binary_search_by_key(&item, |judged| judged.item)
+            .ok()?;
+        Some(&self.items[place])
+    }
+
+    /// Doubts of which the record is probably wrong.
+    pub fn doubted(&self) -> &[Doubt] {
+        let end = self
+            .doubts
+            .partition_point(|doubt| doubt.surely >= Self::DOUBTED);
+        &self.doubts[..end]
+    }
+
+    /// Whether values that a layout reads for a field may be filled, if so many of them are to be right.
+    pub fn may_fill(&self, layout: u32, field: u32, wished: f64) -> Decision {
+        let place = self
+            .cells
+            .binary_search_by_key(&(layout, field), |cell| (cell.layout, cell.field));
+        let Ok(place) = place else {
+            return Decision {
+                fill: false,
+                why: Why::NothingRead,
+                precision: Precision {
+                    site: 0,
+                    layout,
+                    field,
+                    measured: 0.0,
+                    right: 0.0,
+                    interval: wilson(0.0, 0.0),
+                },
+                certainty: 0.0,
+            };
+        };
+        let cell = &self.cells[place];
+        let certainty = cell.at_least(wished);
+        let fill = certainty >= Self::CERTAINTY && cell.mean() >= wished;
+        let why = if fill {
+            Why::Precise
+        } else if cell.right >= wished * cell.trials {
+            Why::TooFewMeasured
+        } else {
+            Why::NotPrecise
+        };
+        Decision {
+            fill,
+            why,
+            precision: self.precisions[place],
+            certainty,
+        }
+    }
+}
+
+fn precision(index: &Index, cell: &Cell) -> Precision {
+    Precision {
+        site: index.sites[cell.site as usize],
+        layout: cell.layout,
+        field: cell.field,
+        measured: cell.trials,
+        right: cell.right,
+        interval: cell.interval(),
+    }
+}
+
+fn judge_item(index: &Index, model: &Model, item: &Item) -> ItemJudgement {
+    let shape = index.shape(item);
+    let values = match shape {
+        FieldShape::Single => single::posterior(index, model, item, None).values,
+        FieldShape::Several => several::posterior(index, model, item, false),
+    };
+    let mut judged: Vec<Judged> = values
+        .iter()
+        .map(|(value, confidence)| counted(index, item, *value, *confidence))
+        .collect();
+    judged.sort_by(|a, b| {
+        b.confidence
+            .total_cmp(&a.confidence)
+            .then(a.value.cmp(&b.value))
+    });
+    let chosen = match shape {
+        FieldShape::Single => 1,
+        FieldShape::Several => judged
+            .partition_point(|judged| judged.confidence >= 0.5)
+            .max(1),
+    };
+    let rejected = judged.split_off(chosen.min(judged.len()));
+    let confidence = match shape {
+        FieldShape::Single => judged[0].confidence,
+        FieldShape::Several => {
+            judged
+                .iter()
+                .map(|judged| judged.confidence)
+                .product::<f64>()
+                * rejected
+                    .iter()
+                    .map(|judged| 1.0 - judged.confidence)
+                    .product::<f64>()
+        }
+    };
+    ItemJudgement {
+        item: item.number,
+        field: item.field,
+        chosen: judged,
+        rejected,
+        confidence,
+    }
+}
+
+fn counted(index: &Index, item: &Item, value: u32, confidence: f64) -> Judged {
+    let mut judged = Judged {
+        value,
+        confidence,
+        sites: 0,
+        pages: 0,
+        anchors: 0,
+    };
+    for reading in index
+        .readings(item)
+        .iter()
+        .filter(|reading| reading.value == value)
+    {
+        judged.sites += 1;
+        judged.pages += reading.pages;
+        judged.anchors += reading.anchors;
+    }
+    judged
+}
+
+/// Known values that some site's reading contradicts.
+fn doubts_of(index: &Index, model: &Model, item: &Item) -> Vec<Doubt> {
+    let record = index.known(item);
+    if record.is_empty() {
+        return Vec::new();
+    }
+    let values = match index.shape(item) {
+        FieldShape::Single => single::posterior(index, model, item, record.first()).values,
+        FieldShape::Several => several::posterior(index, model, item, true),
+    };
+    let listed = |value: u32| record.iter().any(|known| known.value == value);
+    let instead = values
+        .iter()
+        .filter(|(value, _)| !listed(*value))
+        .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+        .map(|(value, _)| *value);
+    let readings = index.readings(item);
+    let agreeing = |value: u32| {
+        readings
+            .iter()
+            .filter(|reading| reading.leads && reading.value == value)
+            .count()
+    };
+    values
+        .iter()
+        .filter(|(value, _)| listed(*value) && agreeing(*value) < item.sites as usize)
+        .map(|(value, right)| Doubt {
+            item: item.number,
+            field: item.field,
+            known: *value,
+            instead,
+            surely: 1.0 - right,
+        })
+        .collect()
+}

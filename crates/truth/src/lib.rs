@@ -1,0 +1,29 @@
+//! How likely it is that a value is true.
+//!
+//! [`judge`] gets what chains read on pages ([`Claim`]) and what records say already ([`Known`], some of it
+//! wrong). It computes, for each item (a field of a row): the value or values to choose, each with a confidence;
+//! how precise each layout is for each field; how often the records are wrong; and which known values are
+//! doubted. How it does that, and how good it is: `docs/explanation/truth.md`.
+//!
+//! Pure arithmetic: no network, no files, no clock, no chance. The same evidence in another order gives the same
+//! judgement.
+
+mod cells;
+mod evidence;
+mod index;
+mod interval;
+mod judgement;
+mod model;
+mod several;
+mod single;
+
+pub use evidence::{Claim, Evidence, FieldShape, Known, Presence};
+pub use interval::{Interval, wilson};
+pub use judgement::{Decision, Doubt, ItemJudgement, Judged, Judgement, Precision, Why};
+
+/// Judges all claims of a table.
+pub fn judge(evidence: &Evidence<'_>) -> Judgement {
+    let index = index::Index::new(evidence);
+    let model = model::Model::learn(&index);
+    Judgement::new(&index, &model)
+}

@@ -1,0 +1,154 @@
+//! Fields with one truth: the probability of each value of an item.
+
+use crate::evidence::Known;
+use crate::index::{Index, Item, Reading};
+use crate::model::{Counts, Model};
+
+/// The probability of each value that anybody claims, and of none of them.
+#[derive(Debug)]
+pub(crate) struct Posterior {
+    pub values: Vec<(u32, f64)>,
+}
+
+impl Posterior {
+    pub fn of(&self, value: u32) -> f64 {
+        self.values
+            .iter()
+            .find(|(other, _)| *other == value)
+            .map_or(0.0, |(_, probability)| *probability)
+    }
+}
+
+/// What is probably true, given the readings and, unless it is `None`, the record.
+///
+/// A site reads the truth with its precision. If it does not, it reads one of many wrong values, each with the
+/// probability of a collision; and the truth may be among what its other chains read.
+pub(crate) fn posterior(
+    index: &Index,
+    model: &Model,
+    item: &Item,
+    known: Option<&Known>,
+) -> Posterior {
+    let readings = index.readings(item);
+    let collision = model.collision(item);
+    let mut values: Vec<u32> = readings.iter().map(|reading| reading.value).collect();
+    values.extend(known.map(|known| known.value));
+    values.sort_unstable();
+    values.dedup();
+
+    let others = (1.0 - collision * values.len() as f64).max(0.05);
+    let mut logarithms: Vec<f64> = vec![collision.ln(); values.len()];
+    logarithms.push(others.ln());
+    for of_site in readings.chunk_by(|a, b| a.site == b.site) {
+        let precision = model.precision(&of_site[0]);
+        let alternatives = (of_site.len() - 1) as f64;
+        let elsewhere = if alternatives > 0.0 {
+            model.alternative
+        } else {
+            0.0
+        };
+        for (place, logarithm) in logarithms.iter_mut().enumerate() {
+            let likelihood = match values.get(place) {
+                Some(value) if of_site[0].value == *value => precision,
+                Some(value) if of_site.iter().any(|reading| reading.value == *value) => {
+                    (1.0 - precision) * elsewhere / alternatives
+                }
+                _ => (1.0 - precision) * (1.0 - elsewhere) * collision,
+            };
+            *logarithm += likelihood.ln();
+        }
+    }
+    if let Some(known) = known {
+        let error = model.records.errors[item.field as usize];
+        let unread = readings.iter().all(|reading| reading.value != known.value);
+        let (if_right, if_wrong) = if unread {
+            model.presence(known.presence)
+        } else {
+            (1.0, 1.0)
+        };
+        for (place, logarithm) in logarithms.iter_mut().enumerate() {
+            *logarithm += if values.get(place) == Some(&known.value) {
+                ((1.0 - error) * if_right).ln()
+            } else {
+                (error * collision * if_wrong).ln()
+            };
+        }
+    }
+    let most = logarithms.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+    let weights: Vec<f64> = logarithms
+        .iter()
+        .map(|logarithm| (logarithm - most).exp())
+        .collect();
+    let sum: f64 = weights.iter().sum();
+    Posterior {
+        values: values
+            .into_iter()
+            .zip(weights)
+            .map(|(value, weight)| (value, weight / sum))
+            .collect(),
+    }
+}
+
+/// The probability that each reading is right; counts what else the item teaches.
+pub(crate) fn expect(
+    index: &Index,
+    model: &Model,
+    item: &Item,
+    counts: &mut Counts,
+    records: &mut Vec<(u32, f64)>,
+) -> Vec<f64> {
+    let readings = index.readings(item);
+    let known = index.known(item).first();
+    let posterior = posterior(index, model, item, known);
+    if let Some(known) = known {
+        let right = posterior.of(known.value);
+        records.push((item.field, 1.0 - right));
+        if readings.iter().all(|reading| reading.value != known.value) {
+            counts.search(known.presence, right);
+        }
+    }
+    for of_site in readings.chunk_by(|a, b| a.site == b.site) {
+        if of_site.len() > 1 && (item.sites > 1 || known.is_some()) {
+            counts.alternatives += 1.0 - posterior.of(of_site[0].value);
+            counts.alternatives_true += of_site[1..]
+                .iter()
+                .map(|reading| posterior.of(reading.value))
+                .sum::<f64>();
+        }
+    }
+    if item.sites > 1 {
+        count_collisions(readings, &posterior, item.field as usize, counts);
+    }
+    readings
+        .iter()
+        .map(|reading| posterior.of(reading.value))
+        .collect()
+}
+
+/// Pairs of sites that are both wrong, and those of them that say the same.
+fn count_collisions(
+    readings: &[Reading],
+    posterior: &Posterior,
+    field: usize,
+    counts: &mut Counts,
+) {
+    const MOST_SITES: usize = 40;
+    let leading: Vec<u32> = readings
+        .iter()
+        .filter(|reading| reading.leads)
+        .map(|reading| reading.value)
+        .take(MOST_SITES)
+        .collect();
+    for (place, one) in leading.iter().enumerate() {
+        for other in &leading[..place] {
+            if one == other {
+                let wrong = 1.0 - posterior.of(*one);
+                counts.same_wrong[field] += wrong;
+                counts.both_wrong[field] += wrong;
+            } else {
+                counts.both_wrong[field] +=
+                    (1.0 - posterior.of(*one) - posterior.of(*other)).max(0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Figures of judgements whose truth is known.
+
+use std::collections::HashMap;
+
+use webfill_truth::Judgement;
+
+use crate::made::Table;
+
+/// Ten buckets of confidence, of values whose item has no known value.
+#[derive(Debug, Default)]
+pub struct Buckets {
+    /// Count, sum of confidence, right ones.
+    pub tenths: [(f64, f64, f64); 10],
+    at_99: (f64, f64),
+}
+
+impl Buckets {
+    pub fn add(&mut self, table: &Table, judgement: &Judgement) {
+        let known = table.known_items();
+        for item in judgement
+            .items
+            .iter()
+            .filter(|item| !known.contains(&item.item))
+        {
+            for chosen in &item.chosen {
+                let right = f64::from(u8::from(
+                    table.truth[item.item as usize].contains(&chosen.value),
+                ));
+                self.count(chosen.confidence, right);
+            }
+        }
+    }
+
+    pub fn count(&mut self, confidence: f64, right: f64) {
+        let bucket = &mut self.tenths[((confidence * 10.0) as usize).min(9)];
+        bucket.0 += 1.0;
+        bucket.1 += confidence;
+        bucket.2 += right;
+        if confidence >= 0.99 {
+            self.at_99.0 += 1.0;
+            self.at_99.1 += right;
+        }
+    }
+
+    /// The expected calibration error: the mean distance of confidence and share, weighted by count.
+    pub fn error(&self) -> f64 {
+        let all: f64 = self.tenths.iter().map(|bucket| bucket.0).sum();
+        self.tenths
+            .iter()
+            .map(|(_, confidence, right)| (confidence - right).abs())
+            .sum::<f64>()
+            / all
+    }
+
+    pub fn right_at_99(&self) -> f64 {
+        self.at_99.1 / self.at_99.0
+    }
+}
+
+/// How wrong known values are pointed at.
+#[derive(Debug, Default)]
+pub struct Doubting {
+    wrong: f64,
+    wrong_found: f64,
+    right: f64,
+    right_flagged: f64,
+}
+
+impl Doubting {
+    pub fn add(&mut self, table: &Table, judgement: &Judgement) {
+        let flagged: std::collections::HashSet<(u32, u32)> = judgement
+            .doubted()
+            .iter()
+            .map(|doubt| (doubt.item, doubt.known))
+            .collect();
+        for known in table
+            .known
+            .iter()
+            .filter(|known| judgement.item(known.item).is_some())
+        {
+            let flag = f64::from(u8::from(flagged.contains(&(known.item, known.value))));
+            if table.is_wrong(known) {
+                self.wrong += 1.0;
+                self.wrong_found += flag;
+            } else {
+                self.right += 1.0;
+                self.right_flagged += flag;
+            }
+        }
+    }
+
+    pub fn found(&self) -> f64 {
+        self.wrong_found / self.wrong
+    }
+
+    pub fn false_flags(&self) -> f64 {
+        self.right_flagged / self.right
+    }
+}
+
+/// By item: the value that most sites claim, of lists those that at least half of the sites do.
+pub fn vote(table: &Table) -> HashMap<u32, Vec<u32>> {
+    let mut by_item: HashMap<u32, Vec<(u32, u32)>> = HashMap::new();
+    for claim in &table.claims {
+        let claims = by_item.entry(claim.item).or_default();
+        // The first chain of a site speaks for it.
+        if claim.anchor == 0 {
+            claims.push((claim.site, claim.value));
+        }
+    }
+    let several = table.shapes[0] == webfill_truth::FieldShape::Several;
+    by_item
+        .into_iter()
+        .map(|(item, claims)| {
+            let sites = claims
+                .iter()
+                .map(|claim| claim.0)
+                .collect::<std::collections::HashSet<u32>>()
+                .len();
+            let mut counts: HashMap<u32, usize> = HashMap::new();
+            for (_, value) in claims {
+                *counts.entry(value).or_default() += 1;
+            }
+            let mut counts: Vec<(usize, u32)> = counts
+                .into_iter()
+                .map(|(value, count)| (count, value))
+                .collect();
+            counts.sort_by_key(|(count, value)| (usize::MAX - count, *value));
+            let values = match several {
+                false => vec![counts[0].1],
+                true => counts
+                    .iter()
+                    .filter(|(count, _)| count * 2 >= sites)
+                    .map(|(_, value)| *value)
+                    .collect(),
+            };
+            (item, values)
+        })
+        .collect()
+}
+
+/// Of items without a known value: the sum of the accuracy of judgement and vote, and their number. The accuracy
+/// of a list is its F1.
+pub fn correct(
+    table: &Table,
+    judgement: &Judgement,
+    voted: &HashMap<u32, Vec<u32>>,
+) -> (f64, f64, f64) {
+    let known = table.known_items();
+    let mut sums = (0.0, 0.0, 0.0);
+    for item in judgement
+        .items
+        .iter()
+        .filter(|item| !known.contains(&item.item))
+    {
+        let chosen: Vec<u32> = item.chosen.iter().map(|chosen| chosen.value).collect();
+        let truth = &table.truth[item.item as usize];
+        sums.0 += f1(&chosen, truth);
+        sums.1 += f1(&voted[&item.item], truth);
+        sums.2 += 1.0;
+    }
+    sums
+}
+
+fn f1(values: &[u32], truth: &[u32]) -> f64 {
+    let right = values.iter().filter(|value| truth.contains(value)).count() as f64;
+    2.0 * right / (values.len() + truth.len()) as f64
+}
