@@ -210,7 +210,7 @@ impl Journey {
         let Some(mut slot) = self.take_turn(turn, site, &url, permit).await else {
             return self.return_task(site, &task, Some(delay));
         };
-        let request = Request::now(delay);
+        let request = Request::now(&url, delay);
         log_step(&task, "requested", "the page is requested");
         let user_agent = self.user_agent_of(&crawl);
         let headers = self.headers_of(&url, &condition.headers);

@@ -70,7 +70,7 @@ pub use journey::address_to_count;
 pub use now::Now;
 pub use permission::{Knowledge, Permission, PermissionCheck, Step};
 pub use permits::{Denied, Permit, Permits};
-pub use politeness::{Answer, Answered, ClockOwner, PolitenessConfig};
+pub use politeness::{Answer, Answered, ClockOwner, PageKey, PolitenessConfig};
 pub use reread::{PageRead, PageReader, PageToRead};
 pub use resolve::PLACES as MOST_LOOK_UPS;
 pub use robots::{RobotsFiles, RobotsResponse};

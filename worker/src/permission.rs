@@ -219,6 +219,7 @@ impl PermissionCheck {
             started,
             at: response.answered_at,
             answer: response.answer,
+            page: None,
         });
         self.fetch.answered(response);
         if let Some(answered) = answered {

@@ -8,10 +8,12 @@ use crate::now::Now;
 pub use self::accepted_pace::AcceptedPace;
 pub use self::clock::Clock;
 pub use self::config::{ClockOwner, PolitenessConfig};
+pub use self::refused_pages::PageKey;
 
 mod accepted_pace;
 mod clock;
 mod config;
+mod refused_pages;
 
 /// The delay in force, and the longest wait that a server can ask for.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +61,8 @@ pub struct Answered {
     /// When the answer began, or the attempt ended without one.
     pub at: Instant,
     pub answer: Answer,
+    /// The page that was requested; `None` for robots.txt.
+    pub page: Option<PageKey>,
 }
 
 impl Answered {
@@ -75,3 +79,6 @@ impl Answered {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

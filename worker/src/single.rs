@@ -18,7 +18,7 @@ use crate::memory::{Memory, Share};
 use crate::now::{Now, millis_rounded_up};
 use crate::permission::{Knowledge, Permission, PermissionCheck, Step};
 use crate::permits::Permit;
-use crate::politeness::{Answered, PolitenessConfig};
+use crate::politeness::{Answered, PageKey, PolitenessConfig};
 use crate::resolve::Resolver;
 use crate::robots::{self, RobotsFiles, RobotsResponse};
 use crate::site_headers::SiteHeaders;
@@ -149,6 +149,7 @@ impl SingleFetcher {
             started,
             at: fetched.answered_at,
             answer: fetched.answer,
+            page: Some(PageKey::of(url.as_str())),
         };
         let pace = self.politeness.pace(delay);
         let mut sites = self.sites.borrow_mut();

@@ -14,8 +14,9 @@ use webfill_wire::{
     TaskReturned, WorkerToSupervisor,
 };
 use webfill_worker::{
-    Answer, Answered, Denied, Knowledge, Now, Permission, PermissionCheck, Permit, Permits,
-    PolitenessConfig, RobotsFiles, RobotsResponse, Sites, Step, Turn, address_to_count, site_clock,
+    Answer, Answered, Denied, Knowledge, Now, PageKey, Permission, PermissionCheck, Permit,
+    Permits, PolitenessConfig, RobotsFiles, RobotsResponse, Sites, Step, Turn, address_to_count,
+    site_clock,
 };
 
 use crate::cache::{Away, SharedCache};

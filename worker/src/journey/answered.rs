@@ -15,7 +15,7 @@ use crate::extract::FetchedPage;
 use crate::fetch::Fetched;
 use crate::memory::Share;
 use crate::now::Now;
-use crate::politeness::Answered;
+use crate::politeness::{Answered, PageKey};
 use crate::sites::Turn;
 use crate::task_result::TaskResult;
 
@@ -28,12 +28,16 @@ const MOST_SUSPICIONS: usize = 3;
 pub(super) struct Request {
     pub(super) started: Now,
     pub(super) delay: Duration,
+    pub(super) page: PageKey,
 }
 
 impl Request {
-    pub(super) fn now(delay: Duration) -> Request {
-        let started = Now::read();
-        Request { started, delay }
+    pub(super) fn now(url: &Url, delay: Duration) -> Request {
+        Request {
+            started: Now::read(),
+            delay,
+            page: PageKey::of(url.as_str()),
+        }
     }
 }
 
@@ -115,6 +119,7 @@ impl Journey {
             started: request.started,
             at: fetched.answered_at,
             answer: fetched.answer,
+            page: Some(request.page),
         };
         let pace = self.politeness.pace(request.delay);
         self.sites.borrow_mut().page_answered(site, answered, pace);

@@ -155,6 +155,7 @@ impl Journey {
             started: request.started,
             at: Instant::now(),
             answer: overloaded,
+            page: Some(request.page),
         };
         self.sites.borrow_mut().page_answered(site, answered, pace);
         Some(sign)
@@ -231,7 +232,7 @@ impl Journey {
         }
         let slot = self.take_turn(turn, site, &request.url, permit).await;
         let mut slot = slot.ok_or(Denied::NotStarted)?;
-        let asked = Request::now(delay);
+        let asked = Request::now(&request.url, delay);
         let agent = self.user_agent_of(crawl);
         let asking = self
             .gate

@@ -227,7 +227,7 @@ impl Journey {
             return None;
         }
         let mut slot = self.take_turn(turn, site, url, permit).await?;
-        let request = Request::now(delay);
+        let request = Request::now(url, delay);
         let user_agent = self.user_agent_of(&first.crawl);
         let headers = self.headers_of(url, &[]);
         let asked = PageRequest {

@@ -7,9 +7,12 @@
 //! force always holds.
 //!
 //! A limiter that is slower than that refuses several requests in a row, each after a longer wait. Once it answers again,
-//! it is known how many requests it has answered in how long a time, and that this was too much.
+//! it is known how many requests it has answered in how long a time, and that this was too much. A row of refusals of
+//! one page says so only if that page is answered in the end: it may be closed.
 
 use std::time::{Duration, Instant};
+
+use super::PageKey;
 
 /// What is assumed to have been refused of a site that was requested faster: a burst says little about
 /// the rate that it accepts.
@@ -44,8 +47,18 @@ pub struct AcceptedPace {
     refused: Option<(Duration, Instant)>,
     /// The first answer since the last refusals, and how many there were since.
     answers: Option<(Instant, u32)>,
-    /// Answers 429 in a row, and when the last one came.
-    too_many: Option<(u32, Instant)>,
+    too_many: Option<Row>,
+}
+
+/// Answers 429 in a row.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    length: u32,
+    /// When the last one came.
+    last: Instant,
+    /// The page that all of them were for; `None`: robots.txt.
+    page: Option<PageKey>,
+    is_of_one_page: bool,
 }
 
 impl AcceptedPace {
@@ -83,35 +96,42 @@ impl AcceptedPace {
     }
 
     /// A request was answered with 429, which says that it is the number of requests.
-    pub fn counted_as_too_many(&mut self, at: Instant) {
-        let in_a_row = self.too_many.map_or(0, |(in_a_row, _)| in_a_row);
-        self.too_many = Some((in_a_row.saturating_add(1), at));
+    pub fn counted_as_too_many(&mut self, page: Option<PageKey>, at: Instant) {
+        let row = self.too_many.get_or_insert(Row {
+            length: 0,
+            last: at,
+            page,
+            is_of_one_page: true,
+        });
+        row.length = row.length.saturating_add(1);
+        row.last = at;
+        row.is_of_one_page &= row.page == page;
     }
 
-    pub fn served(&mut self, at: Instant) {
-        self.learn_from_row();
+    pub fn served(&mut self, page: Option<PageKey>, at: Instant) {
+        self.learn_from_row(page);
         let (since, answers) = self.answers.unwrap_or((at, 0));
         self.answers = Some((since, answers.saturating_add(1)));
         self.raise(at);
     }
 
     /// The site answers again, after it has refused several requests in a row.
-    fn learn_from_row(&mut self) {
-        let Some((in_a_row, last)) = self.too_many.take() else {
+    fn learn_from_row(&mut self, served: Option<PageKey>) {
+        let Some(row) = self.too_many.take() else {
             return;
         };
         let Some((since, answers)) = self.answers.take() else {
             return;
         };
-        if in_a_row < REFUSALS_IN_A_ROW {
+        if row.length < REFUSALS_IN_A_ROW || (row.is_of_one_page && row.page != served) {
             return;
         }
-        let refused = last.duration_since(since) / answers.max(1);
+        let refused = row.last.duration_since(since) / answers.max(1);
         let refused = refused.min(SLOWEST_OF_MANY * 4 / 5);
         if refused > self.spacing {
             self.spacing = refused * 5 / 4;
             // It was no more than that for sure, but may have been less.
-            self.refused = Some((refused / 2, last));
+            self.refused = Some((refused / 2, row.last));
         }
     }
 
@@ -138,26 +158,8 @@ impl AcceptedPace {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::TokenBucket;
     use super::*;
-
-    /// A server that accepts so many requests a second, and so many at once.
-    struct TokenBucket {
-        per_second: f64,
-        burst: f64,
-        tokens: f64,
-        at: Instant,
-    }
-
-    impl TokenBucket {
-        fn accepts(&mut self, at: Instant) -> bool {
-            let since = at.duration_since(self.at).as_secs_f64();
-            self.tokens = (self.tokens + since * self.per_second).min(self.burst);
-            self.at = at;
-            let accepts = self.tokens >= 1.0;
-            self.tokens -= f64::from(u8::from(accepts));
-            accepts
-        }
-    }
 
     /// Which of so many requests are refused, and the rate of the last half of them.
     fn refusals(
@@ -168,28 +170,24 @@ mod tests {
         requests: usize,
     ) -> (Vec<usize>, f64) {
         let start = Instant::now();
-        let mut bucket = TokenBucket {
-            per_second,
-            burst,
-            tokens: burst,
-            at: start,
-        };
+        let mut bucket = TokenBucket::new(per_second, burst, start);
         let mut pace = AcceptedPace::default();
         let (mut at, mut half) = (start, start);
         let mut refused = Vec::new();
         let mut in_a_row = 0;
         for number in 0..requests {
+            let page = Some(PageKey::of(&number.to_string()));
             if number == requests / 2 {
                 half = at;
             }
             let latency = Duration::from_millis(2);
             let mut wait = Duration::ZERO;
             if bucket.accepts(at) {
-                pace.served(at);
+                pace.served(page, at);
                 in_a_row = 0;
             } else {
                 refused.push(number);
-                pace.counted_as_too_many(at);
+                pace.counted_as_too_many(page, at);
                 if in_a_row == 0 {
                     pace.refused(delay, retry_after, at);
                 }
@@ -252,12 +250,12 @@ mod tests {
         for number in 0..1_000 {
             match number % 25 {
                 0 => {
-                    pace.counted_as_too_many(at);
+                    pace.counted_as_too_many(None, at);
                     pace.refused(Duration::ZERO, None, at);
                 }
                 // Those that answer 503 do not count the requests.
                 5 | 10 | 15 => pace.refused(Duration::ZERO, None, at),
-                _ => pace.served(at),
+                _ => pace.served(None, at),
             }
         }
         assert!(pace.spacing() <= SLOWEST);
@@ -272,8 +270,26 @@ mod tests {
         assert!(pace.is_known());
         let later = at + REFUSAL_COUNTS_FOR;
         for _ in 0..1_000 {
-            pace.served(later);
+            pace.served(None, later);
         }
         assert!(!pace.is_known());
+    }
+
+    #[test]
+    fn a_row_of_one_page_counts_only_if_that_page_is_served_in_the_end() {
+        let page = |name| Some(PageKey::of(name));
+        for (row, served, is_learnt) in [
+            (["closed", "closed"], "other", false),
+            (["limited", "limited"], "limited", true),
+            (["one", "two"], "other", true),
+        ] {
+            let (mut pace, start) = (AcceptedPace::default(), Instant::now());
+            pace.served(None, start);
+            for (number, name) in (1..).zip(row) {
+                pace.counted_as_too_many(page(name), start + number * Duration::from_secs(10));
+            }
+            pace.served(page(served), start + Duration::from_secs(30));
+            assert_eq!(pace.is_known(), is_learnt, "{row:?}, then {served}");
+        }
     }
 }

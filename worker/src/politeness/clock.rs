@@ -8,6 +8,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::refused_pages::RefusedPages;
 use super::{AcceptedPace, Answer, Answered, Pace};
 
 /// The site's clock.
@@ -22,6 +23,7 @@ pub struct Clock {
     /// Requests in a row that were not served.
     failures: u32,
     accepted: AcceptedPace,
+    refused_pages: RefusedPages,
 }
 
 /// A site that is overloaded or has no robots.txt to be had is left alone for at least this long, even
@@ -77,6 +79,7 @@ impl Clock {
         self.not_before = None;
         self.failures = 0;
         self.accepted = AcceptedPace::default();
+        self.refused_pages = RefusedPages::default();
     }
 
     /// Another worker may have had a request to the site under way until `at`.
@@ -98,30 +101,27 @@ impl Clock {
     /// A request was answered, or ended without an answer.
     pub fn answered(&mut self, request: Answered, pace: Pace) {
         self.last = self.last.max(Some(request.at));
-        let delay = pace.delay;
         let wait = match request.answer {
             Answer::Served => {
                 self.failures = 0;
-                self.accepted.served(request.at);
+                self.accepted.served(request.page, request.at);
+                if let Some(page) = request.page {
+                    self.refused_pages.served(page);
+                }
                 Duration::ZERO
             }
             Answer::Redirect => Duration::ZERO,
-            Answer::Silent => self.back_off(delay, MOST_DOUBLINGS_SILENT),
-            Answer::NoRules => self.back_off(delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
-            Answer::Overloaded { retry_after } => self.refused(delay, retry_after, request.at),
-            Answer::TooMany { retry_after } => {
-                // A time that the server names is learnt from it alone.
-                if retry_after.is_none() {
-                    self.accepted.counted_as_too_many(request.at);
-                }
-                self.refused(delay, retry_after, request.at)
+            Answer::Silent => self.back_off(pace.delay, MOST_DOUBLINGS_SILENT),
+            Answer::NoRules => self.back_off(pace.delay.max(LEAST_BACK_OFF), MOST_DOUBLINGS_SILENT),
+            Answer::Overloaded { retry_after } | Answer::TooMany { retry_after } => {
+                self.refused(request, pace.delay, retry_after)
             }
             Answer::Refused { retry_after } => {
                 let believed = match self.failures {
                     0 => retry_after.min(BELIEVED_AT_ONCE),
                     _ => retry_after,
                 };
-                self.refused(delay, Some(believed), request.at)
+                self.refused(request, pace.delay, Some(believed))
             }
         };
         let wait = match pace.is_adaptive {
@@ -134,15 +134,36 @@ impl Clock {
     }
 
     /// The wait after a request that the server has refused.
-    fn refused(&mut self, delay: Duration, retry_after: Option<Duration>, at: Instant) -> Duration {
-        // Those that follow in a row come after a back-off, and show an outage rather than a pace.
-        if self.failures == 0 {
-            self.accepted.refused(delay, retry_after, at);
+    fn refused(
+        &mut self,
+        request: Answered,
+        delay: Duration,
+        retry_after: Option<Duration>,
+    ) -> Duration {
+        let is_own = request.page.map(|page| self.refused_pages.refused(page));
+        if is_own != Some(true) {
+            self.learn_from_refusal(request, delay, retry_after);
         }
         let base = delay.max(LEAST_BACK_OFF);
         let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
         // What the server asks for is a floor: a short wait does not end the doubling.
         own.max(retry_after.unwrap_or_default())
+    }
+
+    fn learn_from_refusal(
+        &mut self,
+        request: Answered,
+        delay: Duration,
+        retry_after: Option<Duration>,
+    ) {
+        // A time that the server names is learnt from it alone.
+        if matches!(request.answer, Answer::TooMany { retry_after: None }) {
+            self.accepted.counted_as_too_many(request.page, request.at);
+        }
+        // Those that follow in a row come after a back-off, and show an outage rather than a pace.
+        if self.failures == 0 {
+            self.accepted.refused(delay, retry_after, request.at);
+        }
     }
 
     /// Twice as long with each failure in a row.
@@ -275,6 +296,7 @@ mod tests {
             started,
             at: started.instant + took,
             answer,
+            page: None,
         };
         let next = |request: Answered, pace| {
             let mut clock = Clock::default();
@@ -319,6 +341,7 @@ mod tests {
             started,
             at,
             answer,
+            page: None,
         }
     }
 }

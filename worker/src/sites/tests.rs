@@ -84,6 +84,7 @@ fn answered(now: Now, answer: Answer) -> Answered {
         started: now,
         at: now.instant,
         answer,
+        page: None,
     }
 }
 

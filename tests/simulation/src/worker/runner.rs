@@ -284,6 +284,7 @@ impl Worker {
             started: pending.started,
             at: around.now.instant,
             answer: pending.response.answer,
+            page: Some(PageKey::of(&task.url)),
         };
         sites.page_answered(&task.site, answered, pace);
         FinishedTask {

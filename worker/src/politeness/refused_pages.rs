@@ -1,0 +1,129 @@
+//! Pages that their site refuses again and again ([`RefusedPages`]). Such a page may be closed for good, which says
+//! nothing about the pace that the site accepts.
+//!
+//! A limiter refuses whichever page comes next. So a refusal is the page's own if the page was refused before, and
+//! nothing but answers has come from pages that were not refused before. The first refusal of any other page is a sign
+//! of a limiter, and then all count again.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A site has this many closed pages in turn at most; with more of them, each refusal may be a limiter's.
+const MOST_PAGES: usize = 8;
+
+/// The URL of a page, as far as the pace needs to recognise it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageKey(u64);
+
+impl PageKey {
+    pub fn of(url: &str) -> PageKey {
+        let mut hasher = DefaultHasher::new();
+        url.hash(&mut hasher);
+        PageKey(hasher.finish())
+    }
+}
+
+/// What has come from other pages since the page was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    Nothing,
+    Answers,
+    Refusals,
+}
+
+/// See the module. Those that were refused last are at the end.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RefusedPages(Vec<(PageKey, Others)>);
+
+impl RefusedPages {
+    /// A page was refused. Returns whether that is the page's own.
+    pub(super) fn refused(&mut self, page: PageKey) -> bool {
+        let known = self.0.iter_mut().find(|(known, _)| *known == page);
+        if let Some((_, others)) = known {
+            let is_own = *others == Others::Answers;
+            if !is_own {
+                *others = Others::Nothing;
+            }
+            return is_own;
+        }
+        for (_, others) in &mut self.0 {
+            *others = Others::Refusals;
+        }
+        if self.0.len() == MOST_PAGES {
+            self.0.remove(0);
+        }
+        self.0.push((page, Others::Nothing));
+        false
+    }
+
+    /// A page was answered.
+    pub(super) fn served(&mut self, page: PageKey) {
+        self.0.retain(|(known, _)| *known != page);
+        for (_, others) in &mut self.0 {
+            if *others == Others::Nothing {
+                *others = Others::Answers;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests in a row: a small letter is a page that was answered, a capital letter one that was refused. Of the
+    /// refusals, `+` counts for the pace of the site and `-` is the page's own.
+    const CASES: [(&str, &str, &str); 12] = [
+        ("one page is closed", "abXcdXeXXf", "+---"),
+        ("the site has one page", "XXXX", "++++"),
+        ("other pages are found later", "XXXabXcX", "+++--"),
+        ("it was alone and is refused again", "aXXbXX", "++--"),
+        ("two pages are closed", "aXbYcXdYeXfYXY", "+++-----"),
+        ("they are so in a row", "aXYbXYcXY", "+++---"),
+        (
+            "a limiter refuses one by chance twice",
+            "aXbcXdYeXfZ",
+            "+-+++",
+        ),
+        ("a limiter refuses each once", "aXbYcZdWe", "++++"),
+        ("a limiter refuses several in a row", "aXYZbXYZ", "+++++-"),
+        (
+            "a page is closed, and a limiter comes",
+            "aXbXcYZXYZ",
+            "+-+++++",
+        ),
+        ("a page is served after all", "aXbXxcXdX", "+-+-"),
+        (
+            "a limiter refuses a page that was served",
+            "abcBdAeC",
+            "+++",
+        ),
+    ];
+
+    #[test]
+    fn a_refusal_is_the_pages_own_if_no_other_is_refused() {
+        for (case, requests, expected) in CASES {
+            let mut pages = RefusedPages::default();
+            let mut judged = String::new();
+            for letter in requests.chars() {
+                let page = PageKey::of(&letter.to_lowercase().to_string());
+                match letter.is_uppercase() {
+                    true if pages.refused(page) => judged.push('-'),
+                    true => judged.push('+'),
+                    false => pages.served(page),
+                }
+            }
+            assert_eq!(judged, expected, "{case}: {requests}");
+        }
+    }
+
+    #[test]
+    fn more_closed_pages_than_are_kept_all_count() {
+        let mut pages = RefusedPages::default();
+        for _ in 0..3 {
+            for number in 0..=MOST_PAGES {
+                assert!(!pages.refused(PageKey::of(&number.to_string())));
+                pages.served(PageKey::of("other"));
+            }
+        }
+    }
+}
