@@ -47,7 +47,7 @@ test: ## Build everything and run all tests
 	@tests/office/install.sh || [ $$? = 3 ] # the same
 	@tests/parquet/install.sh || [ $$? = 3 ] # the same
 	@tests/prometheus/install.sh || [ $$? = 3 ] # the same
-	@tests/desk/install.sh || [ $$? = 3 ] # the same
+	@tests/dashboard/install.sh || [ $$? = 3 ] # the same
 	@tests/released.sh || { [ -z "$${REQUIRE_RELEASED:-}" ] && echo "without the released program: tests that need it say so" >&2; }
 	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked

@@ -6,13 +6,13 @@
 //! lasts ([`AuditFile`]). So do repeated refusals. What was done besides is a line each, and is synced.
 //! Questions that were answered are not in it.
 
-mod deed;
+mod audited;
 
 use serde_json::{Map, Value, json};
 use webfill_service::log::audit::AuditFile;
 use webfill_store::iso_time;
 
-pub(crate) use self::deed::Deed;
+pub(crate) use self::audited::AuditedAction;
 use crate::requester::{Way, Who};
 
 /// Something that was done or refused.
@@ -21,13 +21,13 @@ pub struct Audited {
     /// When, by the wall clock.
     pub(crate) at_ms: i64,
     pub(crate) who: Who,
-    pub(crate) deed: Deed,
-    pub(crate) end: DeedEnd,
+    pub(crate) audited: AuditedAction,
+    pub(crate) end: ActionEnd,
 }
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum DeedEnd {
+pub(crate) enum ActionEnd {
     Done,
     /// It was begun, and is answered when it is in force everywhere.
     Begun,
@@ -37,14 +37,14 @@ pub(crate) enum DeedEnd {
     },
 }
 
-impl DeedEnd {
+impl ActionEnd {
     /// What an answer says of it.
-    pub(crate) fn of_answer(answer: &Value) -> DeedEnd {
+    pub(crate) fn of_answer(answer: &Value) -> ActionEnd {
         let Some(error) = answer.get("error") else {
-            return DeedEnd::Done;
+            return ActionEnd::Done;
         };
         let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
-        DeedEnd::Refused {
+        ActionEnd::Refused {
             path: text("path"),
             why: text("message"),
         }
@@ -54,35 +54,35 @@ impl DeedEnd {
 impl Audited {
     /// Whether the two are told in one line, if they are of one second.
     fn is_like(&self, other: &Audited) -> bool {
-        self.who == other.who && self.deed.is_like(&other.deed) && self.end == other.end
+        self.who == other.who && self.audited.is_like(&other.audited) && self.end == other.end
     }
 
     /// Whether it is told together with others of its second.
     fn is_summed(&self) -> bool {
-        self.deed.is_feed() || matches!(self.end, DeedEnd::Refused { .. })
+        self.audited.is_feed() || matches!(self.end, ActionEnd::Refused { .. })
     }
 
     fn line(&self, times: u64) -> String {
         let mut line = Map::new();
         line.insert("timestamp".into(), iso_time(self.at_ms).into());
-        line.insert("action".into(), self.deed.action().into());
+        line.insert("action".into(), self.audited.action().into());
         line.insert("who".into(), json!(self.who.name.as_deref()));
         line.insert("address".into(), json!(self.who.address.as_deref()));
         line.insert("by".into(), self.who.way.as_str().into());
         let result = match &self.end {
-            DeedEnd::Done => "done",
-            DeedEnd::Begun => "begun",
-            DeedEnd::Refused { .. } => "refused",
+            ActionEnd::Done => "done",
+            ActionEnd::Begun => "begun",
+            ActionEnd::Refused { .. } => "refused",
         };
         line.insert("result".into(), result.into());
-        if let DeedEnd::Refused { path, why } = &self.end {
+        if let ActionEnd::Refused { path, why } = &self.end {
             line.insert("path".into(), path.as_str().into());
             line.insert("why".into(), why.as_str().into());
         }
         if times > 1 {
             line.insert("times".into(), times.into());
         }
-        self.deed.tell(&mut line);
+        self.audited.tell(&mut line);
         line.retain(|_, value| !value.is_null());
         Value::Object(line).to_string() + "\n"
     }
@@ -159,7 +159,7 @@ impl AuditLog {
     fn add_to_sums(&mut self, audited: &Audited) -> bool {
         let mut sums = self.sums.iter_mut();
         if let Some((sum, times)) = sums.find(|(sum, _)| sum.is_like(audited)) {
-            sum.deed.add(&audited.deed);
+            sum.audited.add(&audited.audited);
             *times += 1;
             return true;
         }

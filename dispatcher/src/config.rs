@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use webfill_desk::DeskSetup;
+use webfill_dashboard::DashboardSetup;
 use webfill_service::disk::Disks;
 use webfill_service::http::{HttpFiles, Protection};
 use webfill_service::log::audit::AuditFile;
@@ -15,10 +15,10 @@ use webfill_urls::DroppedParameters;
 use webfill_wire::keys::ServerKeys;
 
 use crate::application_limits::ApplicationLimits;
+use crate::backoff_table::BackoffTable;
 use crate::dispatch::GroupBounds;
 use crate::feeders::FeederSetup;
 use crate::frontier::Restoring;
-use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
 /// Where a dispatcher listens and how much memory it may use.
@@ -49,7 +49,7 @@ pub struct DispatcherConfig {
     /// opened as ever.
     pub restored: bool,
     /// How many seconds dead and failing sites are waited for before their URLs end in their outcome;
-    /// `None`: as long as the tables of retries and rests say.
+    /// `None`: as long as the tables of retries and backoffs say.
     pub patience: Option<f64>,
     /// Query parameters that do not make a URL another one: names, or beginnings of names with `*`.
     pub drop_parameters: Vec<String>,
@@ -162,8 +162,8 @@ pub struct DispatcherSetup {
     pub probes: Option<SocketAddr>,
     /// What protects them.
     pub protection: Protection,
-    /// What the desk, which is answered there too, is told of its surroundings.
-    pub desk: DeskSetup,
+    /// What the dashboard, which is answered there too, is told of its surroundings.
+    pub dashboard: DashboardSetup,
     /// Required if other machines can reach the endpoints.
     pub keys: Option<ServerKeys>,
     /// The state folder.
@@ -185,7 +185,7 @@ pub struct DispatcherSetup {
     /// Which failures are retried, and when.
     pub retries: RetryTable,
     /// For how long sites in trouble rest.
-    pub rests: RestTable,
+    pub backoff: BackoffTable,
     /// Limits of applications, by name.
     pub applications: BTreeMap<String, ApplicationLimits>,
     /// At the first signal it ends without its supervisors, which wait for the next dispatcher.

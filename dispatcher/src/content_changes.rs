@@ -25,7 +25,7 @@ use webfill_store::{
     iso_time,
 };
 
-use crate::firehose::Notices;
+use crate::firehose::Notifications;
 use crate::thread_end::ends_well;
 use judging::{Batch, Judging};
 
@@ -55,7 +55,7 @@ impl ContentChanges {
     /// Starts the thread. The store exists.
     pub(crate) fn start(
         store: StoreUri,
-        notices: Notices,
+        notifications: Notifications,
         listener: LookListener,
     ) -> Result<ContentChanges, Fault> {
         let failed = |error: io::Error| {
@@ -68,7 +68,7 @@ impl ContentChanges {
             .build()
             .map_err(failed)?;
         let (stop, stopped) = oneshot::channel();
-        let follower = Follower::new(store, notices, listener);
+        let follower = Follower::new(store, notifications, listener);
         let thread = std::thread::Builder::new()
             .name("changes".into())
             .spawn(move || runtime.block_on(follower.run(stopped)))
@@ -94,7 +94,7 @@ impl ContentChanges {
 struct Follower {
     uri: StoreUri,
     store: Option<Arc<dyn Store>>,
-    notices: Notices,
+    notifications: Notifications,
     listener: LookListener,
     /// Names this process as the writer of a judgement.
     writer: String,
@@ -119,11 +119,11 @@ struct Chunk {
 }
 
 impl Follower {
-    fn new(uri: StoreUri, notices: Notices, listener: LookListener) -> Follower {
+    fn new(uri: StoreUri, notifications: Notifications, listener: LookListener) -> Follower {
         Follower {
             uri,
             store: None,
-            notices,
+            notifications,
             listener,
             writer: writer(),
             stored: None,
@@ -297,7 +297,7 @@ impl Follower {
             kind = change.kind.as_str(),
             "a page has changed"
         );
-        let notice = json!({
+        let notification = json!({
             "action": "page_changed",
             "appid": change.app_id,
             "crawlid": change.crawl_id,
@@ -310,7 +310,7 @@ impl Follower {
             "new": change.new,
             "difference": change.difference,
         });
-        self.notices.publish(&change.app_id, &notice);
+        self.notifications.publish(&change.app_id, &notification);
     }
 
     /// Reads some looks after the position.

@@ -28,7 +28,7 @@ use crate::store_writer::StoreWrite;
 mod figures;
 mod handing_out;
 mod machines;
-mod notices;
+mod notifications;
 mod outcomes;
 mod paces;
 mod recalls;
@@ -42,12 +42,12 @@ mod watches;
 use self::figures::Counters;
 pub(crate) use self::figures::{CoreFigures, Deliveries};
 use self::handing_out::UnderservedCrawls;
-use self::notices::Notices;
-pub(crate) use self::notices::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
+use self::notifications::Notifications;
+pub(crate) use self::notifications::{ChangesAnswer, ChangesAsked, ChangesFound, ChangesQuestion};
 use self::paces::Paces;
 use self::recalls::Recalls;
 use self::requests::{
-    ClosingCrawls, Drains, FeedsUnderWay, ReopeningCrawls, RestsTold, ToldAgain, WaitingAnswer,
+    BackoffReport, ClosingCrawls, Drains, FeedsUnderWay, ReopeningCrawls, ToldAgain, WaitingAnswer,
 };
 use self::site_states::SiteStateWrites;
 pub(crate) use self::turn::TurnEnd;
@@ -143,12 +143,12 @@ pub struct Core {
     waiting_answers: Vec<WaitingAnswer>,
     /// Long lists that are taken in pieces.
     feeds: FeedsUnderWay,
-    /// What `webfill crawl` was told last of sites that rest.
-    rests_told: RestsTold,
+    /// What `webfill crawl` was told last of sites that back off.
+    backoff_report: BackoffReport,
     watches: Watches,
     /// By how much the wall clock is ahead of the caller's: watches and what applications say go by that one.
     wall_ahead_ms: i64,
-    notices: Notices,
+    notifications: Notifications,
     /// Peers that were refused lately, so that each is logged once a minute.
     pub(crate) refusals: RefusalLog,
     counters: Counters,
@@ -205,10 +205,10 @@ impl Core {
             pruning: None,
             waiting_answers: Vec::new(),
             feeds: FeedsUnderWay::default(),
-            rests_told: RestsTold::default(),
+            backoff_report: BackoffReport::default(),
             watches: Watches::default(),
             wall_ahead_ms: 0,
-            notices: Notices::default(),
+            notifications: Notifications::default(),
             refusals: RefusalLog::default(),
             counters: Counters::default(),
             outside_due_since_ms: None,
@@ -325,7 +325,7 @@ impl Core {
         self.advance_feeds(now_ms)?;
         self.advance_pruning()?;
         if_pruned(self.advance_watches(now_ms), ())?;
-        if_pruned(self.advance_notices(now_ms), ())?;
+        if_pruned(self.advance_notifications(now_ms), ())?;
         if_pruned(self.answer_waiting(now_ms), ())?;
         self.write_due_site_states(now_ms)?;
         if now_ms >= self.crawls_at_ms && !self.store_is_behind {

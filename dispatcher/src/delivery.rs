@@ -1,26 +1,31 @@
-//! Hands notices of watches to the thread that delivers them.
+//! Hands notifications of watches to the thread that delivers them.
 
 use std::sync::Arc;
 
-use webfill_notices::{Courier, Ended};
+use webfill_notifications::{Courier, Ended};
 use webfill_service::Fault;
 
 use crate::core::Core;
 use crate::feeders::FeederSetup;
-use crate::firehose::Notices;
+use crate::firehose::Notifications;
 
-/// Delivers notices, if this dispatcher has watches.
+/// Delivers notifications, if this dispatcher has watches.
 pub(crate) struct Deliveries(Option<Courier>);
 
 impl Deliveries {
     pub(crate) fn start(
         setup: Option<&FeederSetup>,
-        notices: Notices,
+        notifications: Notifications,
         on_end: impl Fn(Ended) + Send + Sync + 'static,
     ) -> Result<Deliveries, Fault> {
         let courier = setup.map(|feeders| {
-            let publish = move |app: &str, notice: &_| notices.publish(app, notice);
-            Courier::start(feeders.notices.clone(), Some(Arc::new(publish)), on_end)
+            let publish =
+                move |app: &str, notification: &_| notifications.publish(app, notification);
+            Courier::start(
+                feeders.notifications.clone(),
+                Some(Arc::new(publish)),
+                on_end,
+            )
         });
         courier.transpose().map(Deliveries)
     }

@@ -113,12 +113,12 @@ impl Dispatch {
         self.schedule.sites().len()
     }
 
-    /// How many sites of the window, beside those that rest, are not due before `ms`, and when the first is.
+    /// How many sites of the window, beside those that backoff, are not due before `ms`, and when the first is.
     pub fn sites_delayed_until(&self, ms: i64) -> (u64, Option<i64>) {
         let sites = self.schedule.sites().values();
         let waiting = sites.filter(|site| {
-            let rests = site.rest_until_ms.is_some_and(|until_ms| until_ms > ms);
-            site.queued > 0 && site.leases == 0 && !rests && site.next_request_ms() > ms
+            let backoff = site.backoff_until_ms.is_some_and(|until_ms| until_ms > ms);
+            site.queued > 0 && site.leases == 0 && !backoff && site.next_request_ms() > ms
         });
         let due: Vec<i64> = waiting.map(|site| site.next_request_ms()).collect();
         (due.len() as u64, due.iter().min().copied())

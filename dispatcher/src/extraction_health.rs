@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
-use webfill_notices::Standing;
+use webfill_notifications::Standing;
 use webfill_service::Fault;
 use webfill_store::{Cursor, ExportError, ExportFilter, Store, StoreError, StoreUri};
 
-use crate::firehose::Notices;
+use crate::firehose::Notifications;
 use crate::thread_end::ends_well;
 use judged::Judged;
 
@@ -50,7 +50,7 @@ pub(crate) type StandingExtractions = Arc<Standing>;
 pub(crate) struct ExtractionHealth {
     stop: oneshot::Sender<Duration>,
     standing: Arc<RwLock<Option<StandingExtractions>>>,
-    /// The mappings in force: an alarm of another one is of no use to anybody.
+    /// The mappings in force: an alert of another one is of no use to anybody.
     mappings: Vec<String>,
     thread: JoinHandle<()>,
 }
@@ -59,7 +59,7 @@ impl ExtractionHealth {
     /// Starts the thread. The store exists.
     pub(crate) fn start(
         store: StoreUri,
-        notices: Notices,
+        notifications: Notifications,
         mappings: Vec<String>,
     ) -> Result<ExtractionHealth, Fault> {
         let failed = |error: io::Error| {
@@ -77,7 +77,7 @@ impl ExtractionHealth {
             uri: store,
             store: None,
             judged: Judged::default(),
-            notices,
+            notifications,
             standing: Arc::clone(&standing),
             is_away: false,
         };
@@ -124,7 +124,7 @@ struct Follower {
     uri: StoreUri,
     store: Option<Arc<dyn Store>>,
     judged: Judged,
-    notices: Notices,
+    notifications: Notifications,
     standing: Arc<RwLock<Option<StandingExtractions>>>,
     /// The store could not be read last time.
     is_away: bool,
@@ -188,7 +188,10 @@ impl Follower {
                 let saved = self.judged.save(&*store).await;
                 // Who is told asks for more.
                 self.publish_standing();
-                saved.told.iter().for_each(|told| told.tell(&self.notices));
+                saved
+                    .told
+                    .iter()
+                    .for_each(|told| told.tell(&self.notifications));
                 if let Some(error) = saved.error {
                     return Err(error);
                 }
@@ -252,13 +255,13 @@ impl Follower {
 
 fn of_mappings(standing: &StandingExtractions, mappings: &[String]) -> StandingExtractions {
     let is_in_force = |row: &&Value| mappings.iter().any(|name| row["mapping"] == **name);
-    let rows = [&standing.alarms, &standing.warnings];
+    let rows = [&standing.alerts, &standing.warnings];
     if rows.into_iter().flatten().all(|row| is_in_force(&row)) {
         return Arc::clone(standing);
     }
     let of = |rows: &[Value]| rows.iter().filter(is_in_force).cloned().collect();
     Arc::new(Standing {
-        alarms: of(&standing.alarms),
+        alerts: of(&standing.alerts),
         warnings: of(&standing.warnings),
     })
 }

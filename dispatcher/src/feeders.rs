@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use webfill_notices::Permissions;
+use webfill_notifications::Permissions;
 use webfill_service::child::{self, BackOff};
 use webfill_service::{ExitStatus as Code, Fault};
 
@@ -30,8 +30,8 @@ pub struct FeederSetup {
     pub config_file: PathBuf,
     /// What watches may read.
     pub sources: WatchSources,
-    /// What their notices may use.
-    pub notices: Permissions,
+    /// What their notifications may use.
+    pub notifications: Permissions,
 }
 
 /// A feeder that has ended and is not started again.
@@ -214,7 +214,9 @@ mod tests {
             endpoint: String::new(),
             config_file: PathBuf::new(),
             sources: WatchSources::default(),
-            notices: Permissions::of_fleet(webfill_notices::NoticesConfig::default()),
+            notifications: Permissions::of_fleet(
+                webfill_notifications::NotificationsConfig::default(),
+            ),
         };
         let mut feeder = Feeder {
             child: Command::new("sleep").arg("1000").spawn().ok(),

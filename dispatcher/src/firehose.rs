@@ -58,7 +58,7 @@ pub(crate) fn crawled(app_id: &str) -> String {
     format!("crawled.{app_id}")
 }
 
-/// The topic of notices about an application's crawls.
+/// The topic of notifications about an application's crawls.
 pub(crate) fn outbound(app_id: &str) -> String {
     format!("outbound.{app_id}")
 }
@@ -143,17 +143,17 @@ impl Firehose {
         }
     }
 
-    /// For notices, of other threads as well.
-    pub(crate) fn notices(&self) -> Notices {
-        Notices {
+    /// For notifications, of other threads as well.
+    pub(crate) fn notifications(&self) -> Notifications {
+        Notifications {
             subscriptions: self.subscriptions.clone(),
             publish: Arc::clone(&self.publish),
         }
     }
 
-    /// Publishes a notice about an application's crawls.
-    pub(crate) fn notice(&self, app_id: &str, notice: &Value) {
-        self.notices().publish(app_id, notice);
+    /// Publishes a notification about an application's crawls.
+    pub(crate) fn notification(&self, app_id: &str, notification: &Value) {
+        self.notifications().publish(app_id, notification);
     }
 
     /// Publishes what is queued, as far as the store can be read at once, and ends the thread.
@@ -165,19 +165,19 @@ impl Firehose {
     }
 }
 
-/// Publishes notices.
+/// Publishes notifications.
 #[derive(Clone)]
-pub(crate) struct Notices {
+pub(crate) struct Notifications {
     pub(crate) subscriptions: Subscriptions,
     pub(crate) publish: Publish,
 }
 
-impl Notices {
-    /// Publishes a notice to an application.
-    pub(crate) fn publish(&self, app_id: &str, notice: &Value) {
+impl Notifications {
+    /// Publishes a notification to an application.
+    pub(crate) fn publish(&self, app_id: &str, notification: &Value) {
         let topic = outbound(app_id);
         if self.subscriptions.has_subscriber(&topic) {
-            (self.publish)(&topic, notice.to_string().into_bytes());
+            (self.publish)(&topic, notification.to_string().into_bytes());
         }
     }
 }

@@ -27,20 +27,20 @@ use webfill_wire::{CrawlKey, Outcome};
 
 use self::app_tallies::AppTallies;
 use self::application_limits::LimitedApplications;
+use self::backoff::Backoffs;
 use self::crawls_in_memory::CrawlsInMemory;
 use self::doubts::Doubts;
 use self::epochs::Epoch;
 use self::holding::Holding;
 use self::lanes::Lanes;
 use self::names::Names;
-use self::rests::Rests;
 use self::retries::Retries;
 use self::scripts::{ScriptedSites, UnfitMappings};
 use self::trickles::Trickles;
 use crate::application_limits::ApplicationLimits;
+use crate::backoff_table::BackoffTable;
 use crate::excluded_sites::ExcludedSites;
 use crate::patience::Patience;
-use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 use crate::seen::Seen;
 
@@ -49,6 +49,8 @@ mod app_tallies;
 mod attachments;
 mod awaited;
 mod backfill;
+mod backing_off;
+mod backoff;
 mod completion;
 mod crawls;
 mod crawls_in_memory;
@@ -62,7 +64,6 @@ mod forgiving;
 #[cfg(feature = "former-faults")]
 mod former_faults;
 mod give_back;
-mod given_up;
 mod holding;
 mod journey_lines;
 mod known_links;
@@ -73,7 +74,6 @@ mod looks;
 mod names;
 mod new_tasks;
 mod on_demand;
-mod orphans;
 pub mod outbox;
 mod pruning;
 mod queue_order;
@@ -81,9 +81,7 @@ mod queued_sites;
 mod recovery;
 mod reopen;
 mod resolved;
-mod resting;
 mod restore;
-mod rests;
 mod retries;
 mod rules;
 mod schema;
@@ -92,6 +90,8 @@ mod site_states;
 mod stored_urls;
 mod task_reports;
 mod trickles;
+mod unlinked;
+mod unreachable;
 
 mod application_limits;
 mod sites;
@@ -103,12 +103,13 @@ mod watches;
 mod within_patience;
 
 pub use self::answers::{
-    AtMost, AttrsId, Backfill, Candidate, Clock, Completion, CompletionTally, CrawlStatus,
-    FeedTally, GivenBack, HeldLease, LeaseBatch, Leased, NothingHandedOut, Pending, Refused,
-    RestBegun, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
+    AtMost, AttrsId, Backfill, BackoffBegun, Candidate, Clock, Completion, CompletionTally,
+    CrawlStatus, FeedTally, GivenBack, HeldLease, LeaseBatch, Leased, NothingHandedOut, Pending,
+    Refused, SiteDue, SiteId, SiteRule, TaskId, TaskSketch, Turn, Woken,
 };
 pub use self::application_limits::ApplicationUse;
 pub use self::awaited::{Asked, HeldBy, HeldSites};
+pub use self::backing_off::{SiteReport, Trouble};
 pub use self::error::FrontierError;
 pub(crate) use self::error::if_pruned;
 pub use self::failures::{DeadRecord, FailedUrls};
@@ -119,7 +120,6 @@ pub use self::on_demand::{AppTally, FrontierTally, MOST_WAITING_COUNTED, Pending
 pub use self::pruning::{Detached, PruneWalk};
 pub use self::queued_sites::QueuedSite;
 pub use self::reopen::{EndedTasks, ReopenWalk};
-pub use self::resting::{SiteReport, Trouble};
 pub(crate) use self::restore::Origin;
 pub use self::restore::{Backups, Restoring};
 pub use self::supervisors::SavedSupervisor;
@@ -147,7 +147,7 @@ pub struct FrontierConfig {
     /// Which failures are retried, and when.
     pub retries: RetryTable,
     /// For how long sites in trouble rest.
-    pub rests: RestTable,
+    pub backoff: BackoffTable,
     /// How long what fails is waited for; `None`: as long as the tables say.
     pub patience: Option<Patience>,
     /// The limits of applications, by name.
@@ -171,7 +171,7 @@ impl Default for FrontierConfig {
             excluded: ExcludedSites::default(),
             dropped_parameters: DroppedParameters::usual(),
             retries: RetryTable::default(),
-            rests: RestTable::default(),
+            backoff: BackoffTable::default(),
             patience: None,
             applications: BTreeMap::new(),
             restoring: None,
@@ -193,7 +193,7 @@ pub struct Frontier {
     touched: BTreeSet<CrawlKey>,
     excluded: ExcludedSites,
     retries: Retries,
-    rests: Rests,
+    backoff: Backoffs,
     /// By how much the wall clock, which crawls expire by, is ahead of the caller's.
     wall_ahead_ms: i64,
     doubts: Doubts,
@@ -248,7 +248,7 @@ impl Frontier {
         )
         .map_err(fault)?;
         let retries = Retries::open(&db, config.retries, config.patience).map_err(fault)?;
-        let rests = Rests::open(&db, config.rests, config.patience).map_err(fault)?;
+        let backoff = Backoffs::open(&db, config.backoff, config.patience).map_err(fault)?;
         let doubts = Doubts::open(&db).map_err(fault)?;
         let holding = Holding::open(&db).map_err(fault)?;
         let scripted = scripts::load(&db).map_err(fault)?;
@@ -270,7 +270,7 @@ impl Frontier {
             touched: BTreeSet::new(),
             excluded: config.excluded,
             retries,
-            rests,
+            backoff,
             wall_ahead_ms: 0,
             doubts,
             false_pages: Vec::new(),
@@ -301,11 +301,11 @@ impl Frontier {
     pub(crate) fn change_settings(
         &mut self,
         retries: RetryTable,
-        rests: RestTable,
+        backoff: BackoffTable,
         excluded: ExcludedSites,
     ) {
         self.retries.set_table(retries);
-        self.rests.set_table(rests);
+        self.backoff.set_table(backoff);
         self.excluded = excluded;
     }
 

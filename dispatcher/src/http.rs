@@ -5,11 +5,11 @@
 //! type is not JSON and, where no token is asked for, `Host` names that are not this machine's. One thread serves all connections; it only
 //! reads and waits, and the dispatcher's loop carries the requests out.
 //!
-//! What is below `/desk` is the desk's ([`webfill_desk`]), which lets its visitors in by rules of its own.
+//! What is below `/dashboard` is the dashboard's ([`webfill_dashboard`]), which lets its visitors in by rules of its own.
 
 mod answers;
 mod body;
-mod desk;
+mod dashboard;
 mod feed;
 mod guard;
 mod pending_requests;
@@ -25,7 +25,7 @@ use hyper::{HeaderMap, Method, Request};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use webfill_api::{Refusal, SCHEMA};
-use webfill_desk::{Desk, DeskSetup};
+use webfill_dashboard::{Dashboard, DashboardSetup};
 use webfill_service::Fault;
 use webfill_service::http::body::MOST_LARGE;
 use webfill_service::http::{Answering, InForce, PERIOD, Peer, WrongTokens, note_known_client};
@@ -44,7 +44,7 @@ use crate::requester::{Way, Who};
 
 /// The shared state of all connections.
 struct Service {
-    desk: Arc<Desk>,
+    dashboard: Arc<Dashboard>,
     pending_requests: PendingRequests,
     health: Health,
     clock: SteadyClock,
@@ -62,11 +62,11 @@ pub(crate) fn start(
     pending_requests: PendingRequests,
     health: Health,
     protection: InForce,
-    desk: DeskSetup,
+    dashboard: DashboardSetup,
 ) -> Result<SocketAddr, Fault> {
-    let fleet = desk::AskLoop::new(pending_requests.clone(), health.clone(), clock);
+    let fleet = dashboard::AskLoop::new(pending_requests.clone(), health.clone(), clock);
     let service = Arc::new(Service {
-        desk: Desk::new(desk, Some(Arc::new(fleet)), protection.clone())?,
+        dashboard: Dashboard::new(dashboard, Some(Arc::new(fleet)), protection.clone())?,
         pending_requests,
         health,
         clock,
@@ -81,15 +81,15 @@ pub(crate) fn start(
 
 impl Answering for Service {
     async fn attend(self: Arc<Self>) {
-        Arc::clone(&self.desk).attend().await;
+        Arc::clone(&self.dashboard).attend().await;
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
-        if Desk::has(request.uri().path()) {
-            return Arc::clone(&self.desk).answer(request, peer).await;
+        if Dashboard::has(request.uri().path()) {
+            return Arc::clone(&self.dashboard).answer(request, peer).await;
         }
         if request.uri().path() == "/" && is_of_browser(&request) {
-            return webfill_desk::entrance();
+            return webfill_dashboard::entrance();
         }
         let visit = Visit::new(self, peer.address.ip());
         visit.answer(request).await

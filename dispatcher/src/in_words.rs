@@ -1,7 +1,7 @@
 //! Times, numbers and reasons as people say them.
 
 use webfill_store::iso_time;
-use webfill_wire::RestReason;
+use webfill_wire::BackoffReason;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -47,15 +47,15 @@ pub(crate) fn counted(n: u64, one: &str) -> String {
     }
 }
 
-/// What a site does that rests for this reason.
-pub(crate) fn because(reason: RestReason) -> &'static str {
+/// What a site does that backoffs for this reason.
+pub(crate) fn because(reason: BackoffReason) -> &'static str {
     match reason {
-        RestReason::Robots => "its robots.txt cannot be had",
-        RestReason::Unreachable => "it does not answer",
-        RestReason::Tls => "its certificate is not valid for it",
-        RestReason::Dns => "its name does not resolve",
-        RestReason::Busy => "it asks for fewer requests",
-        RestReason::Blocked => "it blocks",
+        BackoffReason::Robots => "its robots.txt cannot be had",
+        BackoffReason::Unreachable => "it does not answer",
+        BackoffReason::Tls => "its certificate is not valid for it",
+        BackoffReason::Dns => "its name does not resolve",
+        BackoffReason::Busy => "it asks for fewer requests",
+        BackoffReason::Blocked => "it blocks",
     }
 }
 

@@ -74,9 +74,9 @@ pub enum LocalRequest {
 #[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// While everything that is left rests; `None`: until it does not, because the dispatcher has a
+    /// While everything that is left backs off; `None`: until it does not, because the dispatcher has a
     /// patience.
-    pub rests_ms: Option<u64>,
+    pub backoffs_ms: Option<u64>,
     /// While this machine does not reach the web.
     pub cut_off_ms: u64,
 }
@@ -160,14 +160,14 @@ pub(crate) fn fed(tally: &FeedTally) -> Value {
     json!({"accepted": tally.accepted, "refused": refused})
 }
 
-/// What of the crawls rests.
+/// What of the crawls backs off.
 #[derive(Debug, Default)]
-pub(crate) struct Rests {
-    /// All that is left rests beyond the asked time, until then; milliseconds since the epoch.
+pub(crate) struct Backoffs {
+    /// All that is left backs off beyond the asked time, until then; milliseconds since the epoch.
     pub(crate) all_until_ms: Option<i64>,
     /// How many sites with queued tasks rest.
     pub(crate) sites: u64,
-    /// The first of them by the end of their rests.
+    /// The first of them by the end of their backoffs.
     pub(crate) first: Vec<Value>,
     /// How long the slowest of the sites in memory takes at least, at its delay.
     pub(crate) least_time_left_ms: i64,
@@ -181,7 +181,7 @@ pub(crate) struct Rests {
 /// further task is handed out because a crawl's page limit is reached.
 pub(crate) fn status(
     status: &CrawlStatus,
-    rests: &Rests,
+    backoff: &Backoffs,
     finished: bool,
     limit_reached: bool,
     supervisors: usize,
@@ -189,12 +189,12 @@ pub(crate) fn status(
     json!({
         "finished": finished,
         "limit_reached": limit_reached,
-        "rests_until_ms": rests.all_until_ms,
-        "resting": rests.sites,
-        "resting_first": rests.first,
-        "least_time_left_ms": rests.least_time_left_ms,
-        "waiting": {"by": rests.waiting.by, "first_ms": rests.waiting.first_ms},
-        "cut_off": rests.cut_off,
+        "backoff_until_ms": backoff.all_until_ms,
+        "backing_off": backoff.sites,
+        "backing_off_first": backoff.first,
+        "least_time_left_ms": backoff.least_time_left_ms,
+        "waiting": {"by": backoff.waiting.by, "first_ms": backoff.waiting.first_ms},
+        "cut_off": backoff.cut_off,
         "supervisors": supervisors,
         "fed_lines": status.fed_lines,
         "discovered": status.discovered,

@@ -1,8 +1,8 @@
 //! What a dispatcher tells Prometheus. The loop publishes what it knows once a second ([`Metrics::publish`]);
-//! what is in the frontier's file is counted by a thread of its own ([`census`]). Who asks gets what was
+//! what is in the frontier's file is counted by a thread of its own ([`counts`]). Who asks gets what was
 //! published last, on a third thread ([`webfill_service::metrics::serve`]), so a scrape holds nobody up.
 
-mod census;
+mod counts;
 mod page;
 mod waiting;
 
@@ -15,7 +15,7 @@ use webfill_service::Fault;
 use webfill_wire::figures::Histogram;
 use webfill_wire::socket::Traffic;
 
-use self::census::{Census, CensusThread};
+use self::counts::{Counts, CountsThread};
 pub(crate) use self::waiting::Conditions;
 use crate::clock::SteadyClock;
 use crate::config::DispatcherSetup;
@@ -30,7 +30,7 @@ pub(crate) struct Metrics {
     shared: Arc<Shared>,
     next: Instant,
     turns: Histogram,
-    census: Option<CensusThread>,
+    counts: Option<CountsThread>,
 }
 
 struct Shared {
@@ -42,7 +42,7 @@ struct Shared {
     clock: SteadyClock,
     /// `None`: the frontier is being opened.
     loop_told: Mutex<Option<Arc<LoopTold>>>,
-    census: Mutex<Census>,
+    counts: Mutex<Counts>,
 }
 
 /// What the loop has published.
@@ -70,7 +70,7 @@ impl Metrics {
             folders: setup.disks.folders().to_vec(),
             clock,
             loop_told: Mutex::default(),
-            census: Mutex::default(),
+            counts: Mutex::default(),
         });
         let served = Arc::clone(&shared);
         webfill_service::metrics::serve(address, "metrics.dispatcher", move || served.page())?;
@@ -78,18 +78,18 @@ impl Metrics {
             shared,
             next: Instant::now(),
             turns: Histogram::default(),
-            census: None,
+            counts: None,
         }))
     }
 
     /// The frontier of this state folder is open: from now on it is counted.
-    pub(crate) fn begin_census(&mut self, state: &Path) -> Result<(), Fault> {
+    pub(crate) fn begin_counts(&mut self, state: &Path) -> Result<(), Fault> {
         let (asked, shared) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
         let conditions = move || asked.conditions();
-        let thread = census::start(state, self.shared.clock, conditions, move |census| {
-            *lock(&shared.census) = census.clone();
+        let thread = counts::start(state, self.shared.clock, conditions, move |counts| {
+            *lock(&shared.counts) = counts.clone();
         })?;
-        self.census = Some(thread);
+        self.counts = Some(thread);
         Ok(())
     }
 

@@ -96,10 +96,10 @@ pub enum OutgoingMessage {
     ToClient(Client, Value),
     /// A page with its final outcome, for the subscribers of its application's results.
     FinishedPage(FinishedPage),
-    /// A notice about a crawl, for the subscribers of its application's notices.
-    Notice {
+    /// A notification about a crawl, for the subscribers of its application's notifications.
+    Notification {
         app_id: String,
-        notice: Value,
+        notification: Value,
     },
 }
 

@@ -1,5 +1,5 @@
 //! Patience: how long a dispatcher waits for what fails before the URLs end in their outcomes. A fleet
-//! has none by default, and waits as long as its tables of retries and rests say. `webfill crawl` always
+//! has none by default, and waits as long as its tables of retries and backoffs say. `webfill crawl` always
 //! has one, because somebody waits for its end.
 //!
 //! The tables stay in force. Patience only shortens their waits, so that several tries fall within it: the
@@ -71,7 +71,7 @@ impl Patience {
 
     /// Whether the next request of a site lies beyond the patience, because the server asks for that or
     /// because the site is backed off from. `failures`: in a row, at a site that is open; `None` if the
-    /// attempt was the probe of one that rests.
+    /// attempt was the probe of one that backoffs.
     pub fn is_exceeded_by(
         self,
         clock: SiteClock,

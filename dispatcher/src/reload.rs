@@ -9,11 +9,11 @@ use webfill_service::Fault;
 use webfill_service::http::Protection;
 use webfill_store::MappingRules;
 
+use crate::backoff_table::BackoffTable;
 use crate::excluded_sites::ExcludedSites;
 use crate::mappings::Mappings;
 use crate::outgoing::Client;
 use crate::requester::Who;
-use crate::rest_table::RestTable;
 use crate::retry_table::RetryTable;
 
 /// What was read again, and checked.
@@ -23,7 +23,7 @@ pub struct Reloaded {
     /// What they say of records.
     pub mapping_rules: Arc<dyn MappingRules>,
     pub retries: RetryTable,
-    pub rests: RestTable,
+    pub backoff: BackoffTable,
     pub excluded: ExcludedSites,
     /// Certificate and tokens of HTTP, out of the same files as at the start.
     pub protection: Protection,

@@ -64,8 +64,8 @@ pub enum Way {
     Http,
     /// By HTTP, with a token.
     Token,
-    /// At the desk, with a token or, on this machine, without.
-    Desk,
+    /// At the dashboard, with a token or, on this machine, without.
+    Dashboard,
     Signal,
     /// A file that was read again.
     File,
@@ -79,7 +79,7 @@ impl Way {
             Way::Socket => "socket",
             Way::Http => "http",
             Way::Token => "token",
-            Way::Desk => "desk",
+            Way::Dashboard => "dashboard",
             Way::Signal => "signal",
             Way::File => "file",
         }

@@ -15,7 +15,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use webfill_changes::Look;
-use webfill_notices::Ended;
+use webfill_notifications::Ended;
 use webfill_service::disk::Disks;
 use webfill_service::http::InForce;
 use webfill_service::metrics::Probe;
@@ -116,7 +116,7 @@ pub fn run(
             pending_requests.clone(),
             health.clone(),
             protection.clone(),
-            setup.desk.clone(),
+            setup.dashboard.clone(),
         )?;
     }
     if let Some(address) = setup.probes {
@@ -139,11 +139,11 @@ pub fn run(
     let mut core = open(&setup, mappings, clock)?;
     core.backends = backends;
     if let Some(metrics) = &mut metrics {
-        metrics.begin_census(&setup.state)?;
+        metrics.begin_counts(&setup.state)?;
     }
     if let Some(feeders) = &setup.feeders {
         core.attend_watches(feeders.sources.clone(), clock.now_ms())
-            .and_then(|()| core.attend_notices(feeders.notices.clone(), clock.now_ms()))
+            .and_then(|()| core.attend_notifications(feeders.notifications.clone(), clock.now_ms()))
             .map_err(frontier_fault)?;
     }
     let subscriptions = Subscriptions::default();
@@ -157,19 +157,19 @@ pub fn run(
     let firehose = Firehose::start(store, subscriptions, sockets.outbox(), FIREHOSE)?;
     let extraction_health = ExtractionHealth::start(
         setup.store.clone(),
-        firehose.notices(),
+        firehose.notifications(),
         setup.mapping_rules.order().0,
     )?;
     let content_changes = ContentChanges::start(
         setup.store.clone(),
-        firehose.notices(),
+        firehose.notifications(),
         Box::new(move |looks| drop(by_judge.send(Event::Looks(looks)))),
     )?;
     let reloader = Reloader::start(read_again, move |ended| {
         let _ = by_reload.send(Event::Reload(ended));
     })?;
-    let notices = firehose.notices();
-    let deliveries = Deliveries::start(setup.feeders.as_ref(), notices, move |ended| {
+    let notifications = firehose.notifications();
+    let deliveries = Deliveries::start(setup.feeders.as_ref(), notifications, move |ended| {
         let _ = by_courier.send(Event::Delivery(ended));
     })?;
     let feeders = setup.feeders.as_ref();
@@ -420,9 +420,10 @@ impl Process {
                 }
                 OutgoingMessage::ToClient(client, answer) => answers.push((client, answer)),
                 OutgoingMessage::FinishedPage(page) => self.firehose.announce(page),
-                OutgoingMessage::Notice { app_id, notice } => {
-                    self.firehose.notice(&app_id, &notice)
-                }
+                OutgoingMessage::Notification {
+                    app_id,
+                    notification,
+                } => self.firehose.notification(&app_id, &notification),
             }
         }
         let audited = committed.audited;

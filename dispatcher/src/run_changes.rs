@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use serde_json::{Map, Value, json};
-use webfill_notices::ReadChanges;
+use webfill_notifications::ReadChanges;
 use webfill_store::{ChangeFilter, CrawlId, ExportError, ExportFilter, Store, StoreError};
 
 /// Changes that are read at once.
@@ -94,7 +94,7 @@ pub async fn found(
     })
 }
 
-/// The changes of a crawl's pages after a number, as many as a notice holds.
+/// The changes of a crawl's pages after a number, as many as a notification holds.
 pub async fn read_changes(
     store: &dyn Store,
     crawl: &CrawlId,

@@ -2,24 +2,24 @@
 //! only, from what the attempts at its pages say; the frontier stores the state and acts on it.
 //!
 //! - *open*: its tasks are handed out by its clock. Failures that may be the site's are counted in a
-//!   row; when there are as many as the reason's patience, the site rests.
-//! - *resting*: nothing is handed out until a time. Then one task goes first, the *probe*. If it is
-//!   answered, the site is open again, and its next rest is shorter by one step; if it fails, the
-//!   next rest of the [`RestTable`] begins.
-//! - *given up*: the table is at its end. What is queued ends without a request. Tasks that come
-//!   later begin with the table's last rest. A site that has answered is not given up because of one page:
+//!   row; when there are as many as the reason's patience, the site backs off.
+//! - *backing off*: nothing is handed out until a time. Then one task goes first, the *probe*. If it is
+//!   answered, the site is open again, and its next backoff is shorter by one step; if it fails, the
+//!   next rest of the [`BackoffTable`] begins.
+//! - *unreachable*: the table is at its end. What is queued ends without a request. Tasks that come
+//!   later begin with the table's last backoff. A site that has answered is not given up because of one page:
 //!   that page ends alone, and the site is open.
 //!
-//! A site that blocks is never given up: behind the end of its list it rests until a person wakes it.
+//! A site that blocks is never given up: behind the end of its list it backs off until a person wakes it.
 
-use webfill_wire::{Outcome, RestReason, TaskDone, is_limited};
+use webfill_wire::{BackoffReason, Outcome, TaskDone, is_limited};
 
-use crate::rest_table::RestTable;
+use crate::backoff_table::BackoffTable;
 
-/// The end of a rest that only a person ends: the last millisecond of the year 9999.
+/// The end of a backoff that only a person ends: the last millisecond of the year 9999.
 pub const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
-/// The end of a rest in seconds since the epoch, for applications; `None` if only a person ends it.
+/// The end of a backoff in seconds since the epoch, for applications; `None` if only a person ends it.
 pub fn until_seconds(until_ms: i64) -> Option<f64> {
     (until_ms < UNTIL_WOKEN_MS).then_some(until_ms as f64 / 1_000.0)
 }
@@ -28,8 +28,8 @@ pub fn until_seconds(until_ms: i64) -> Option<f64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     Open,
-    Resting { until_ms: i64 },
-    GivenUp,
+    BackingOff { until_ms: i64 },
+    Unreachable,
 }
 
 /// What an attempt says about its site.
@@ -39,7 +39,7 @@ pub enum Sign {
     Answered,
     /// It may be the site that failed.
     Failed {
-        reason: RestReason,
+        reason: BackoffReason,
         certain: bool,
     },
     Nothing,
@@ -49,15 +49,15 @@ impl Sign {
     pub fn of(done: &TaskDone) -> Sign {
         let failed = |reason, certain| Sign::Failed { reason, certain };
         match (done.outcome, done.status_code) {
-            (Outcome::Blocked, _) => failed(RestReason::Blocked, true),
-            (Outcome::RobotsUnreachable, _) => failed(RestReason::Robots, true),
-            (Outcome::DnsError, _) => failed(RestReason::Dns, true),
-            _ if is_limited(done) => failed(RestReason::Busy, false),
-            (Outcome::HttpError, Some(401 | 403)) => failed(RestReason::Blocked, false),
+            (Outcome::Blocked, _) => failed(BackoffReason::Blocked, true),
+            (Outcome::RobotsUnreachable, _) => failed(BackoffReason::Robots, true),
+            (Outcome::DnsError, _) => failed(BackoffReason::Dns, true),
+            _ if is_limited(done) => failed(BackoffReason::Busy, false),
+            (Outcome::HttpError, Some(401 | 403)) => failed(BackoffReason::Blocked, false),
             (_, Some(_)) => Sign::Answered,
-            (Outcome::TlsError, None) => failed(RestReason::Tls, false),
+            (Outcome::TlsError, None) => failed(BackoffReason::Tls, false),
             (Outcome::NetworkError | Outcome::Timeout, None) => {
-                failed(RestReason::Unreachable, false)
+                failed(BackoffReason::Unreachable, false)
             }
             _ => Sign::Nothing,
         }
@@ -71,10 +71,10 @@ pub enum Verdict {
     OwnFailure,
     /// The task is tried again, but the site goes on.
     TaskWaits,
-    /// The site rests, and the task stays queued.
-    SiteRests,
-    /// The site is given up, and the task ends.
-    GivenUp,
+    /// The site backs off, and the task stays queued.
+    SiteBackoffs,
+    /// The site is unreachable, and the task ends.
+    Unreachable,
 }
 
 /// See the module. The default is an open site without failures.
@@ -82,41 +82,41 @@ pub enum Verdict {
 pub struct SiteState {
     pub phase: Phase,
     /// Why it failed last.
-    pub reason: RestReason,
+    pub reason: BackoffReason,
     /// Failures in a row for this reason.
     pub failures: u32,
-    /// The index of the current or next rest in the list of its reason.
-    pub rest_index: u32,
+    /// The index of the current or next backoff in the list of its reason.
+    pub backoff_index: u32,
 }
 
 impl Default for SiteState {
     fn default() -> SiteState {
         SiteState {
             phase: Phase::Open,
-            reason: RestReason::Unreachable,
+            reason: BackoffReason::Unreachable,
             failures: 0,
-            rest_index: 0,
+            backoff_index: 0,
         }
     }
 }
 
-/// Failures in a row after which a site rests, if one alone does not show that it is the site's:
+/// Failures in a row after which a site backs off, if one alone does not show that it is the site's:
 /// a host below the site may be gone, a page may be slow, a page may want a password.
 const PATIENCE_KNOWN: u32 = 2;
 const PATIENCE: u32 = 3;
 const PATIENCE_FORBIDDEN: u32 = 5;
 
-/// At most this many failures in a row are counted as tasks' own before a rest.
+/// At most this many failures in a row are counted as tasks' own before a backoff.
 pub const MOST_SUSPECTS: usize = PATIENCE_FORBIDDEN as usize - 1;
 
 impl SiteState {
     /// Whether there is nothing to remember.
     pub fn is_default(&self) -> bool {
-        self.phase == Phase::Open && self.failures == 0 && self.rest_index == 0
+        self.phase == Phase::Open && self.failures == 0 && self.backoff_index == 0
     }
 
     /// Whether a failure for this reason continues a run of failures.
-    pub fn is_failing_for(&self, reason: RestReason) -> bool {
+    pub fn is_failing_for(&self, reason: BackoffReason) -> bool {
         self.phase != Phase::Open || (self.failures > 0 && self.reason == reason)
     }
 
@@ -124,33 +124,33 @@ impl SiteState {
     pub fn answered(&mut self, now_ms: i64) -> bool {
         match self.phase {
             // A late answer to a request from before the rest.
-            Phase::Resting { until_ms } if now_ms < until_ms => return false,
-            Phase::GivenUp => return false,
-            Phase::Resting { .. } | Phase::Open => {}
+            Phase::BackingOff { until_ms } if now_ms < until_ms => return false,
+            Phase::Unreachable => return false,
+            Phase::BackingOff { .. } | Phase::Open => {}
         }
         let before = *self;
         self.phase = Phase::Open;
         self.failures = 0;
-        self.rest_index = self.rest_index.saturating_sub(1);
+        self.backoff_index = self.backoff_index.saturating_sub(1);
         *self != before
     }
 
     /// An attempt has failed. `has_answered`: robots.txt or a page of the site was read before.
     pub fn failed(
         &mut self,
-        reason: RestReason,
+        reason: BackoffReason,
         certain: bool,
         has_answered: bool,
-        table: &RestTable,
+        table: &BackoffTable,
         now_ms: i64,
     ) -> Verdict {
-        if table.rests(reason).is_empty() {
+        if table.backoff(reason).is_empty() {
             return Verdict::OwnFailure;
         }
         match self.phase {
-            Phase::GivenUp => return Verdict::GivenUp,
-            Phase::Resting { until_ms } if now_ms < until_ms => return Verdict::SiteRests,
-            Phase::Resting { .. } => self.rest_index += 1,
+            Phase::Unreachable => return Verdict::Unreachable,
+            Phase::BackingOff { until_ms } if now_ms < until_ms => return Verdict::SiteBackoffs,
+            Phase::BackingOff { .. } => self.backoff_index += 1,
             Phase::Open => {
                 self.failures = match self.reason == reason {
                     true => self.failures.saturating_add(1),
@@ -169,26 +169,26 @@ impl SiteState {
     }
 
     /// Begins the rest of the current index.
-    fn rest(&mut self, table: &RestTable, now_ms: i64) -> Verdict {
+    fn rest(&mut self, table: &BackoffTable, now_ms: i64) -> Verdict {
         self.failures = 0;
-        let until_ms = match table.rest_ms(self.reason, self.rest_index as usize) {
-            Some(rest_ms) => now_ms.saturating_add(rest_ms),
-            None if self.reason == RestReason::Blocked => UNTIL_WOKEN_MS,
+        let until_ms = match table.backoff_ms(self.reason, self.backoff_index as usize) {
+            Some(backoff_ms) => now_ms.saturating_add(backoff_ms),
+            None if self.reason == BackoffReason::Blocked => UNTIL_WOKEN_MS,
             None => {
-                self.phase = Phase::GivenUp;
-                return Verdict::GivenUp;
+                self.phase = Phase::Unreachable;
+                return Verdict::Unreachable;
             }
         };
-        self.phase = Phase::Resting { until_ms };
-        Verdict::SiteRests
+        self.phase = Phase::BackingOff { until_ms };
+        Verdict::SiteBackoffs
     }
 
-    /// A site that was given up has got new tasks: they begin with the last rest.
-    pub fn rest_for_new_tasks(&mut self, table: &RestTable, now_ms: i64) {
-        let last = table.rests(self.reason).len().saturating_sub(1);
-        self.rest_index = last as u32;
+    /// A site that was unreachable has got new tasks: they begin with the last backoff.
+    pub fn back_off_for_new_tasks(&mut self, table: &BackoffTable, now_ms: i64) {
+        let last = table.backoff(self.reason).len().saturating_sub(1);
+        self.backoff_index = last as u32;
         self.phase = Phase::Open;
-        if self.rest(table, now_ms) == Verdict::GivenUp {
+        if self.rest(table, now_ms) == Verdict::Unreachable {
             *self = SiteState::default();
         }
     }
@@ -197,34 +197,34 @@ impl SiteState {
     pub fn wake(&mut self, now_ms: i64) {
         match self.phase {
             Phase::Open => {}
-            Phase::Resting { until_ms } => {
+            Phase::BackingOff { until_ms } => {
                 let until_ms = until_ms.min(now_ms);
-                self.phase = Phase::Resting { until_ms };
+                self.phase = Phase::BackingOff { until_ms };
             }
-            Phase::GivenUp => *self = SiteState::default(),
+            Phase::Unreachable => *self = SiteState::default(),
         }
     }
 }
 
-fn patience(reason: RestReason, certain: bool, has_answered: bool) -> u32 {
+fn patience(reason: BackoffReason, certain: bool, has_answered: bool) -> u32 {
     match (reason, certain) {
-        (RestReason::Blocked, true) => 1,
-        (RestReason::Blocked, false) => PATIENCE_FORBIDDEN,
-        (RestReason::Robots | RestReason::Dns, _) if has_answered => PATIENCE_KNOWN,
-        (RestReason::Robots | RestReason::Dns, _) => 1,
-        (RestReason::Unreachable | RestReason::Tls | RestReason::Busy, _) => PATIENCE,
+        (BackoffReason::Blocked, true) => 1,
+        (BackoffReason::Blocked, false) => PATIENCE_FORBIDDEN,
+        (BackoffReason::Robots | BackoffReason::Dns, _) if has_answered => PATIENCE_KNOWN,
+        (BackoffReason::Robots | BackoffReason::Dns, _) => 1,
+        (BackoffReason::Unreachable | BackoffReason::Tls | BackoffReason::Busy, _) => PATIENCE,
     }
 }
 
 /// How the tasks of a site end that was given up for this reason.
-pub fn outcome_of(reason: RestReason) -> Outcome {
+pub fn outcome_of(reason: BackoffReason) -> Outcome {
     match reason {
-        RestReason::Robots => Outcome::RobotsUnreachable,
-        RestReason::Unreachable => Outcome::NetworkError,
-        RestReason::Tls => Outcome::TlsError,
-        RestReason::Dns => Outcome::DnsError,
-        RestReason::Busy => Outcome::HttpError,
-        RestReason::Blocked => Outcome::Blocked,
+        BackoffReason::Robots => Outcome::RobotsUnreachable,
+        BackoffReason::Unreachable => Outcome::NetworkError,
+        BackoffReason::Tls => Outcome::TlsError,
+        BackoffReason::Dns => Outcome::DnsError,
+        BackoffReason::Busy => Outcome::HttpError,
+        BackoffReason::Blocked => Outcome::Blocked,
     }
 }
 

@@ -3,14 +3,14 @@
 # Fetches what they need into .cache/ (Scrapy, real pages): python3-venv, pip and npm must be there.
 #
 #     tests/bench/run.sh tools        fetches them and ends
-#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | desk | names | scripts]...
+#     tests/bench/run.sh [extraction | blocks | changes | learning | truth | redesign | frontier | dispatch | revisit | restart | browse | rows | hostile | small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard | names | scripts]...
 #
 # Ends with status 1 if a limit is missed. BENCH_SIZE=small takes the debug build and a tenth of the
 # work, and lets limits be missed by a factor: to see that nothing is broken, not for figures.
 set -eu
 
 cd "$(dirname "$0")/../.."
-wanted=${*:-extraction blocks changes learning truth redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey desk names scripts}
+wanted=${*:-extraction blocks changes learning truth redesign frontier dispatch revisit restart browse rows hostile small real pace memory mongodb demand dead durability journey dashboard names scripts}
 cache=.cache
 missed=0
 
@@ -133,11 +133,11 @@ crawls=
 for name in small real pace memory mongodb demand dead durability journey; do
     if wants "$name"; then crawls="$crawls $name"; fi
 done
-if wants desk; then
+if wants dashboard; then
     if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then
-        crawls="$crawls desk"
+        crawls="$crawls dashboard"
     else
-        echo "desk: left out, the packages chromium and chromium-driver are not installed"
+        echo "dashboard: left out, the packages chromium and chromium-driver are not installed"
     fi
 fi
 # shellcheck disable=SC2086 # one argument for each name

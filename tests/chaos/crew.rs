@@ -32,10 +32,10 @@ const RESTART_AFTER: Duration = Duration::from_millis(200);
 const ROUND_LIMIT: Duration = Duration::from_secs(300);
 const SUPERVISORS: usize = 2;
 /// Sites rest briefly, and so often that none is given up.
-const RESTS: &str =
+const BACKOFFS: &str =
     "0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3,0.3";
 /// The same where sites are given up; one that blocks never is.
-const FEW_RESTS: &str = "0.3,0.3";
+const FEW_BACKOFFS: &str = "0.3,0.3";
 const REASONS: [&str; 5] = ["BLOCKED", "ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
 
 /// One process that is started again whenever it ends.
@@ -380,14 +380,14 @@ fn common(run: Run, clock: &std::path::Path, gives_up: bool) -> Run {
             "WEBFILL_FETCH_TOTAL_TIMEOUT",
             LONGEST_REQUEST.as_secs().to_string(),
         );
-    let rests = |run: Run, reason| {
-        let rests = match gives_up && reason != REASONS[0] {
-            true => FEW_RESTS,
-            false => RESTS,
+    let backoff = |run: Run, reason| {
+        let backoff = match gives_up && reason != REASONS[0] {
+            true => FEW_BACKOFFS,
+            false => BACKOFFS,
         };
-        run.env(&format!("WEBFILL_RESTS_{reason}"), rests)
+        run.env(&format!("WEBFILL_BACKOFF_{reason}"), backoff)
     };
-    let run = REASONS.into_iter().fold(run, rests);
+    let run = REASONS.into_iter().fold(run, backoff);
     wall_clock::moved_by_file(run, clock)
 }
 

@@ -131,7 +131,7 @@ fn repeats(visits: &Visits, injected: &[Injected]) -> (usize, Vec<String>) {
 }
 
 /// How long it takes a worker at most, on a busy machine, to notice that its supervisor is dead.
-const ORPHANS_LIVE: Duration = Duration::from_millis(500);
+const UNLINKED_LIVE: Duration = Duration::from_millis(500);
 
 /// Whether the fault came between two requests, and touched the first: some process held the task when
 /// the fault began or while it lasted, so that the request, or its outcome, was in progress.
@@ -140,7 +140,7 @@ fn explains(fault: &Injected, first: &Visit, again: &Visit) -> bool {
         // What was sent over a connection that stays arrives when the way is back, perhaps too late.
         Fault::LosesWay(_) => fault.until + LONGEST_REQUEST,
         // The workers of a killed supervisor may start a request before they notice.
-        Fault::Kill(_) | Fault::KillAt(_) => fault.until + ORPHANS_LIVE,
+        Fault::Kill(_) | Fault::KillAt(_) => fault.until + UNLINKED_LIVE,
         _ => fault.until,
     };
     if first.started_at > until || again.started_at < fault.from {

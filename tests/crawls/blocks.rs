@@ -114,7 +114,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
         .crawl(&web)
         .args(&urls)
         .args(["http://login.example/", "http://plain.example/"])
-        .env("WEBFILL_RESTS_BLOCKED", "3600")
+        .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .finish()
         .expect(0);
 
@@ -122,7 +122,7 @@ fn a_block_is_an_outcome_without_fields_links_or_redirect() {
     let summary = run.summary();
     let counts = ["blocked", "ok", "http_error", "redirected"].map(|code| summary.outcome(code));
     assert_eq!(counts, [5, 2, 1, 0], "{}", summary.json);
-    assert_eq!(summary.json["resting"], 0);
+    assert_eq!(summary.json["backing_off"], 0);
     assert_eq!(summary.json["queued"], 0);
     let (pages, warnings) = (work.stored().pages(), warnings(&work));
     assert_eq!(warnings.len(), blocked.len(), "{warnings:?}");
@@ -214,7 +214,7 @@ fn assert_blocked_at_the_second(web: &Web, sites: &[Site]) {
     let run = work
         .crawl(web)
         .args(urls.iter().flatten())
-        .env("WEBFILL_RESTS_BLOCKED", "3600")
+        .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .finish()
         .expect(0);
     let pages = work.stored().pages();
@@ -324,7 +324,7 @@ fn a_short_page_that_was_suspected_is_a_page_when_others_are_served() {
         .crawl(&web)
         .args(urls)
         .arg(alone.url("/"))
-        .env("WEBFILL_RESTS_BLOCKED", "3600")
+        .env("WEBFILL_BACKOFF_BLOCKED", "3600")
         .finish()
         .expect(0);
     assert_eq!(run.summary().outcome("ok"), 5, "{}", run.summary().json);
@@ -360,7 +360,7 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
         work.crawl(&web)
             .arg(site.url("/"))
             .args(["--patience", "6h"])
-            .env("WEBFILL_RESTS_BLOCKED", "3600,3600,3600")
+            .env("WEBFILL_BACKOFF_BLOCKED", "3600,3600,3600")
             .start()
     };
     let blocks = |times: usize| {
@@ -369,7 +369,7 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
         lines.filter(|line| line["event"] == "site_blocks").count() >= times
     };
     let mut running = crawl();
-    running.wait_until("the site rests", |_| blocks(1));
+    running.wait_until("the site backs off", |_| blocks(1));
     running.signal(Signal::INT);
     running.finish().expect(11);
     let answer = wake();
@@ -381,7 +381,7 @@ fn a_site_of_a_local_crawl_is_woken_by_a_command() {
     let mut running = crawl();
     running.wait_until("the second request", |_| site.visits().pages().len() == 2);
     is_open.store(true, Ordering::SeqCst);
-    running.wait_until("the site rests again", |_| blocks(2));
+    running.wait_until("the site backs off again", |_| blocks(2));
     wake();
     let run = running.finish().expect(0);
     assert_eq!(run.summary().outcome("ok"), 1, "{}", run.summary().json);

@@ -64,26 +64,26 @@ fn sqlite(work: &Workplace) -> String {
     format!("sqlite:{}", work.path("store.db").display())
 }
 
-fn fields_of(alarm: &Value) -> Vec<&str> {
-    let fields = alarm["fields"].as_array().expect("a list");
+fn fields_of(alert: &Value) -> Vec<&str> {
+    let fields = alert["fields"].as_array().expect("a list");
     fields
         .iter()
         .filter_map(|one| one["field"].as_str())
         .collect()
 }
 
-/// One alarm for both fields, with pages from before and after.
+/// One alert for both fields, with pages from before and after.
 fn assert_layout_changed(report: &Value) {
-    assert_eq!(report["alarms"], 1, "{report:#}");
+    assert_eq!(report["alerts"], 1, "{report:#}");
     let mapping = &report["mappings"][0];
     assert_eq!(
         (&mapping["mapping"], &mapping["pages"]),
         (&json!("profile"), &json!(BEFORE + AFTER))
     );
-    assert_eq!(fields_of(&mapping["alarm"]), ["location", "name"]);
-    assert_eq!(mapping["past_alarms"], json!([]));
+    assert_eq!(fields_of(&mapping["alert"]), ["location", "name"]);
+    assert_eq!(mapping["past_alerts"], json!([]));
     for (when, has_name) in [("before", true), ("after", false)] {
-        let pages = mapping["alarm"][when].as_array().expect("a list");
+        let pages = mapping["alert"][when].as_array().expect("a list");
         assert_eq!(pages.len(), 20, "{when}");
         for page in pages {
             let url = page["url"].as_str().expect("a text");
@@ -95,22 +95,22 @@ fn assert_layout_changed(report: &Value) {
 }
 
 #[test]
-fn fields_that_fall_together_are_one_alarm_wherever_one_asks() {
+fn fields_that_fall_together_are_one_alert_wherever_one_asks() {
     let web = Web::start();
     serve(&web.site(HOST), new_page);
     let work = Workplace::new();
     let run = crawl(&work, &web).finish().expect(0);
-    let alarms = &run.summary().json["found"]["alarms"];
-    assert_eq!(alarms.as_array().map(Vec::len), Some(1), "{alarms}");
-    assert_eq!(fields_of(&alarms[0]), ["location", "name"]);
+    let alerts = &run.summary().json["found"]["alerts"];
+    assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts}");
+    assert_eq!(fields_of(&alerts[0]), ["location", "name"]);
     let store = sqlite(&work);
     assert_layout_changed(&report(&store));
-    let told = health(&store, &["--fail-on-alarm"]).expect(1).stdout;
+    let told = health(&store, &["--fail-on-alert"]).expect(1).stdout;
     assert!(
-        told.contains("ALARM") && told.contains("the layout of mapping profile changed"),
+        told.contains("ALERT") && told.contains("the layout of mapping profile changed"),
         "{told}"
     );
-    health(&store, &["other", "--fail-on-alarm"]).expect(0);
+    health(&store, &["other", "--fail-on-alert"]).expect(0);
     let logged = work.logs();
     let logged = logged.values().flatten();
     let warned: Vec<_> = logged
@@ -131,7 +131,7 @@ fn fields_that_fall_together_are_one_alarm_wherever_one_asks() {
     }
     let listed = read(String::from("pages.jsonl"));
     assert_eq!(listed.lines().count(), 40);
-    // The same pages again change nothing, and the summary for people names the alarm.
+    // The same pages again change nothing, and the summary for people names the alert.
     let again = crawl(&work, &web)
         .instead("--summary", "human")
         .finish()
@@ -232,9 +232,9 @@ fn blocked_pages_are_no_change_of_the_layout() {
     let run = run.arg("--seeds").arg(seeds).finish().expect(0);
     assert_eq!(run.summary().outcomes()["blocked"] as usize, AFTER / 2);
     let report = report(&sqlite(&work));
-    assert_eq!(report["alarms"], 0, "{report:#}");
+    assert_eq!(report["alerts"], 0, "{report:#}");
     let mapping = &report["mappings"][0];
-    assert_eq!(mapping["past_alarms"], json!([]));
+    assert_eq!(mapping["past_alerts"], json!([]));
     assert_eq!(mapping["pages"], BEFORE + 1, "the unknown page counts once");
 }
 
@@ -257,7 +257,7 @@ fn deaths_in_the_middle_neither_lose_nor_repeat_a_page() {
 }
 
 #[test]
-fn known_values_that_pages_no_longer_tell_are_an_alarm() {
+fn known_values_that_pages_no_longer_tell_are_an_alert() {
     let web = Web::start();
     serve(&web.site(HOST), |number| {
         old_page(number + 1_000).field("email", "x@y.example")
@@ -273,10 +273,10 @@ fn known_values_that_pages_no_longer_tell_are_an_alarm() {
     let run = work.crawl_without_delay(&web).args(["--delay", "0"]);
     run.arg("--seeds").arg(seeds).finish().expect(0);
     let report = report(&sqlite(&work));
-    assert_eq!(report["alarms"], 1, "{report:#}");
-    let alarm = &report["mappings"][0]["alarm"];
-    assert_eq!(fields_of(alarm), ["name"]);
-    assert_eq!(alarm["fields"][0]["sign"], "wrong_values");
+    assert_eq!(report["alerts"], 1, "{report:#}");
+    let alert = &report["mappings"][0]["alert"];
+    assert_eq!(fields_of(alert), ["name"]);
+    assert_eq!(alert["fields"][0]["sign"], "wrong_values");
 }
 
 fn with_alternative(work: &Workplace) {
@@ -295,7 +295,7 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
         found["mappings"]["profile"]["fields"]["name"]["empty"], 0,
         "nothing is lost: {found:#}"
     );
-    assert_eq!(found["alarms"], json!([]));
+    assert_eq!(found["alerts"], json!([]));
     let is_told = |warnings: &Value| {
         assert_eq!(warnings.as_array().map(Vec::len), Some(1), "{warnings:#}");
         assert_eq!(warnings[0]["kind"], "alternative_serves");
@@ -307,9 +307,9 @@ fn an_alternative_that_begins_to_serve_is_told(store: Option<&str>) {
     };
     is_told(&found["warnings"]);
     let report = report(&store);
-    assert_eq!(report["alarms"], 0);
+    assert_eq!(report["alerts"], 0);
     is_told(&report["mappings"][0]["warnings"]);
-    let told = health(&store, &["--fail-on-alarm"]).expect(0).stdout;
+    let told = health(&store, &["--fail-on-alert"]).expect(0).stdout;
     assert!(
         told.contains("profile: name: its first chain gives nothing any more"),
         "{told}"

@@ -130,7 +130,7 @@ impl Shop {
             "name": "shop",
             "urls": urls,
             "schedule": "0 2 * * *",
-            "notify": [{"file": "told.jsonl", "about": ["health", "blindness"]}],
+            "notify": [{"file": "told.jsonl", "about": ["health", "silence"]}],
             "crawl": {
                 "store": "sqlite:store.db", "state": "state", "mappings": "mappings", "delay": 0.01, "changes": false,
                 "workers": 1, "allow_private_networks": true, "resolve": resolve, "follow": "all",
@@ -153,16 +153,16 @@ impl Shop {
         serde_json::from_str(&told.expect(0).stdout).unwrap()
     }
 
-    /// Notices so far that hold this text.
+    /// Notifications so far that hold this text.
     fn told(&self, text: &str) -> usize {
         let told = fs::read_to_string(self.work.path("told.jsonl")).unwrap_or_default();
         told.lines().filter(|line| line.contains(text)).count()
     }
 
-    /// The fields of the alarm that stands.
+    /// The fields of the alert that stands.
     fn fallen(&self) -> Vec<String> {
         let health = self.health();
-        let fields = health["mappings"][0]["alarm"]["fields"].as_array().cloned();
+        let fields = health["mappings"][0]["alert"]["fields"].as_array().cloned();
         let fields = fields.into_iter().flatten();
         let mut names: Vec<String> = fields
             .filter_map(|one| one["field"].as_str().map(str::to_owned))
@@ -295,18 +295,18 @@ fn a_watch_of_few_pages_reports_lost_fields_on_the_nights_that_are_promised() {
 
 #[needs(libfaketime)]
 #[test]
-fn with_blind_after_1_the_first_night_without_fields_is_reported() {
+fn with_silent_after_1_the_first_night_without_fields_is_reported() {
     let looks = |number: usize, has_all: bool| match has_all {
         true => goods(number, true),
         false => story(number, false),
     };
     let mut shop = Shop::new(6, true, looks, |_| true);
-    shop.more = json!({"blind_after": 1});
+    shop.more = json!({"silent_after": 1});
     for _ in 0..3 {
         shop.night();
     }
-    assert_eq!(shop.told("\"blind\""), 0);
+    assert_eq!(shop.told("\"silent\""), 0);
     shop.is_after.store(true, Ordering::SeqCst);
     shop.night();
-    assert_eq!(shop.told("\"blind\""), 1, "the first night");
+    assert_eq!(shop.told("\"silent\""), 1, "the first night");
 }

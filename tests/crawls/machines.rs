@@ -29,9 +29,9 @@ fn pages_of(web: &Web, sites: usize, pages: usize) -> Vec<String> {
 }
 
 /// Rests that would outlast the test.
-fn with_rests(run: Run) -> Run {
+fn with_backoffs(run: Run) -> Run {
     let reasons = ["ROBOTS", "UNREACHABLE", "DNS", "BUSY"];
-    let name = |reason| format!("WEBFILL_RESTS_{reason}");
+    let name = |reason| format!("WEBFILL_BACKOFF_{reason}");
     reasons
         .into_iter()
         .fold(run, |run, reason| run.env(&name(reason), "600,3600"))
@@ -70,7 +70,7 @@ fn a_crawl_that_loses_its_way_out_pauses_and_goes_on() {
             let web = Web::start_on(WEB.parse().expect("an address"));
             let urls = pages_of(&web, 100, 12);
             let work = Workplace::new();
-            let mut run = with_rests(work.crawl_without_delay(&web))
+            let mut run = with_backoffs(work.crawl_without_delay(&web))
                 .args(["--delay", "0.5"])
                 .arg("--config")
                 .arg(work.short_timeouts())
@@ -103,7 +103,7 @@ fn a_machine_that_never_had_a_way_out_says_so_and_ends_nothing() {
             remove_address(WEB);
             let work = Workplace::new();
             let crawl = || {
-                with_rests(work.crawl_without_delay(&web))
+                with_backoffs(work.crawl_without_delay(&web))
                     .args(["--delay", "0.1"])
                     .instead("--summary", "human")
             };

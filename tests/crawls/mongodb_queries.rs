@@ -157,7 +157,7 @@ fn the_queries_of_the_docs_tell_of_pages_and_sites_in_mongodb() {
 
 #[needs(mongod)]
 #[test]
-fn the_query_of_the_docs_tells_which_sites_rest_until_they_are_well_in_mongodb() {
+fn the_query_of_the_docs_tells_which_sites_back_off_until_they_are_well_in_mongodb() {
     let database = fresh_database();
     let web = Web::start();
     web.site("gone.example").serve("/robots.txt", status(500));
@@ -174,14 +174,14 @@ fn the_query_of_the_docs_tells_which_sites_rest_until_they_are_well_in_mongodb()
         .crawl_without_delay(&web)
         .instead("--store", database.uri())
         .args(["--delay", "0.1"])
-        .env("WEBFILL_RESTS_ROBOTS", "0.3")
-        .env("WEBFILL_RESTS_BLOCKED", "3,3,3,3,3,3,3,3")
+        .env("WEBFILL_BACKOFF_ROBOTS", "0.3")
+        .env("WEBFILL_BACKOFF_BLOCKED", "3,3,3,3,3,3,3,3")
         .arg("http://gone.example/")
         .args((0..6).map(|n| refusing.url(&format!("/{n}"))))
         .start();
     let documents = Documents::open(database.uri());
     let told = || -> Vec<String> {
-        let rows = answer(&documents, "Sites that rest");
+        let rows = answer(&documents, "Sites that backoff");
         let text = |row: &Value| {
             let ends = row["until"]["$date"].is_string() && row["since"]["$date"].is_string();
             let [site, state, reason, code] =
@@ -190,9 +190,9 @@ fn the_query_of_the_docs_tells_which_sites_rest_until_they_are_well_in_mongodb()
         };
         rows.iter().map(text).collect()
     };
-    let gone = "gone.example given_up robots 500 false";
-    let rests = "refusing.example resting blocked 403 true";
-    running.wait_until("both are in trouble", |_| told() == [gone, rests]);
+    let gone = "gone.example unreachable robots 500 false";
+    let backoff = "refusing.example backing_off blocked 403 true";
+    running.wait_until("both are in trouble", |_| told() == [gone, backoff]);
     is_well.store(true, Ordering::SeqCst);
     running.finish().expect(0);
     assert_eq!(told(), [gone]);

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use webfill_tests::Signal;
 use webfill_tests::process::Process;
-use webfill_tests::regulator::{Change, Changes, NIGHTS, Notices, Regulator};
+use webfill_tests::regulator::{Change, Changes, NIGHTS, Notifications, Regulator};
 use webfill_tests::run::{Finished, Run, Running};
 use webfill_tests::site::Web;
 use webfill_tests::workplace::Workplace;
 
-/// All of it was looked at; or what is left of it rests.
+/// All of it was looked at; or what is left of it backs off.
 const ENDS: [Option<i32>; 2] = [Some(0), Some(12)];
 
-/// How the process has ended that recorded the end of a run, and delivers its notices then.
+/// How the process has ended that recorded the end of a run, and delivers its notifications then.
 struct Teller {
     was_killed: bool,
     /// On standard error.
@@ -36,7 +36,7 @@ struct Watched {
     regulator: Regulator,
     work: Workplace,
     resolve: Vec<String>,
-    notices: Notices,
+    notifications: Notifications,
     /// All that was told so far.
     all: Changes,
     /// What a run has recorded and not delivered any more, because it was killed in between.
@@ -50,7 +50,7 @@ impl Watched {
             regulator: Regulator::new(web),
             work: Workplace::new(),
             resolve: resolve.filter(|one| one != "--resolve").collect(),
-            notices: Notices::default(),
+            notifications: Notifications::default(),
             all: Changes::new(),
             owed: Vec::new(),
         }
@@ -65,7 +65,7 @@ impl Watched {
             "crawl": {
                 "store": "sqlite:store.db", "state": "state", "mappings": "mappings", "delay": 0.03,
                 "workers": 2, "allow_private_networks": true, "resolve": self.resolve,
-                "follow": "all", "sitemaps": true, "max_rest": "1s",
+                "follow": "all", "sitemaps": true, "patience": "1s",
             },
         });
         let file = self.work.write_json("watch.json", &watch);
@@ -73,7 +73,7 @@ impl Watched {
             .arg(file)
             .args(["--once", "--progress", "none", "--summary", "json"])
             .env("WEBFILL_DOCUMENTS_READ", "true")
-            .env("WEBFILL_RESTS_BLOCKED", ["60"; 9].join(","))
+            .env("WEBFILL_BACKOFF_BLOCKED", ["60"; 9].join(","))
     }
 
     /// One night: what is told is what is true, and what the last one owed. A run may owe only if it was killed
@@ -81,12 +81,12 @@ impl Watched {
     fn night(&mut self, number: u32, run: impl FnOnce(&Watched) -> Teller) {
         let changes = self.regulator.next_night();
         let mut missed: Vec<Change> = self.owed.drain(..).chain(changes).collect();
-        self.end_rests();
+        self.end_backoffs();
         let before = self.told().len();
         let teller = run(self);
         let told = self.told();
         let mut wrong = Vec::new();
-        for change in self.notices.news(&told[before..]) {
+        for change in self.notifications.news(&told[before..]) {
             match missed.iter().position(|missed| *missed == change) {
                 Some(at) => drop(missed.swap_remove(at)),
                 None => wrong.push(change.clone()),
@@ -106,12 +106,12 @@ impl Watched {
         fs::read_to_string(self.work.path("told.jsonl")).unwrap_or_default()
     }
 
-    /// A day has passed: no site rests any more. Nothing runs now.
-    fn end_rests(&self) {
+    /// A day has passed: no site backs off any more. Nothing runs now.
+    fn end_backoffs(&self) {
         let file = self.work.path("state/dispatcher.db");
         if file.exists() {
             let db = rusqlite::Connection::open(file).expect("the frontier");
-            let sql = "UPDATE sites SET rest_until_ms = 1 WHERE rest_until_ms > 0";
+            let sql = "UPDATE sites SET backoff_until_ms = 1 WHERE backoff_until_ms > 0";
             db.execute(sql, []).expect("sites");
         }
     }

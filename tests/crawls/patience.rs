@@ -14,13 +14,13 @@ use webfill_tests::run::Run;
 use webfill_tests::site::{Reply, Web, page, script, status};
 use webfill_tests::workplace::Workplace;
 
-/// The tables of retries and rests as they are by default.
+/// The tables of retries and backoffs as they are by default.
 const TABLES: [(&str, &str); 12] = [
-    ("RESTS_ROBOTS", "60,600,3600,21600"),
-    ("RESTS_UNREACHABLE", "60,600,3600,21600"),
-    ("RESTS_DNS", "600,3600"),
-    ("RESTS_BUSY", "60,600,3600,21600"),
-    ("RESTS_BLOCKED", "3600,14400,86400"),
+    ("BACKOFF_ROBOTS", "60,600,3600,21600"),
+    ("BACKOFF_UNREACHABLE", "60,600,3600,21600"),
+    ("BACKOFF_DNS", "600,3600"),
+    ("BACKOFF_BUSY", "60,600,3600,21600"),
+    ("BACKOFF_BLOCKED", "3600,14400,86400"),
     ("RETRIES_TIMEOUT", "60,600,3600"),
     ("RETRIES_NETWORK_ERROR", "60,600,3600"),
     ("RETRIES_DNS_ERROR", "300,3600"),
@@ -36,7 +36,7 @@ fn with_tables(run: Run) -> Run {
     })
 }
 
-/// With retries and rests as they are by default, and a patience.
+/// With retries and backoffs as they are by default, and a patience.
 pub fn crawl(work: &Workplace, web: &Web, patience: &str) -> Run {
     with_tables(work.crawl_without_delay(web))
         .args(["--delay", "0.05", "--patience", patience])
@@ -145,7 +145,7 @@ fn dead_sites_end_in_their_outcomes_and_hold_nothing_up() {
     let summary = run.summary();
     assert_eq!(summary.outcome("ok"), 30);
     assert_eq!(
-        (&summary.json["queued"], &summary.json["resting"]),
+        (&summary.json["queued"], &summary.json["backing_off"]),
         (&0.into(), &0.into())
     );
 }

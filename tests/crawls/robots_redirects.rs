@@ -159,7 +159,7 @@ fn a_file_at_a_site_that_another_worker_crawls_counts_as_unreachable() {
         .crawl_without_delay(&web)
         .args(["--delay", "1"])
         .instead("--workers", "4")
-        .env("WEBFILL_RESTS_ROBOTS", "1")
+        .env("WEBFILL_BACKOFF_ROBOTS", "1")
         .args(urls)
         .finish()
         .expect(0);

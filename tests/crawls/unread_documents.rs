@@ -33,7 +33,7 @@ impl Watched {
         self.web.site(HOST)
     }
 
-    /// One run over these paths: what its record counts, and the changes that its notice tells.
+    /// One run over these paths: what its record counts, and the changes that its notification tells.
     fn run(&self, paths: &[&str]) -> (Value, Vec<String>) {
         let resolve = self.web.resolve_args().into_iter();
         let resolve: Vec<String> = resolve.filter(|one| one != "--resolve").collect();
@@ -52,10 +52,10 @@ impl Watched {
         let run = run.args(["--progress", "none"]);
         run.env("WEBFILL_DOCUMENTS_READ", "true").finish().expect(0);
         let record = self.lines("state/runs-papers.jsonl").pop().unwrap();
-        let notices = self.lines("told.jsonl").split_off(before);
-        let events = notices
+        let notifications = self.lines("told.jsonl").split_off(before);
+        let events = notifications
             .iter()
-            .flat_map(|notice| notice["events"].as_array().unwrap());
+            .flat_map(|notification| notification["events"].as_array().unwrap());
         let mut told: Vec<String> = events
             .map(|event| event["line"].as_str().unwrap().to_owned())
             .collect();

@@ -390,7 +390,7 @@ fn what_fails_in_a_run_is_tried_again_in_it() {
         }
     });
     site.serve("/dead", status(504));
-    watched.watch["crawl"]["max_rest"] = json!("4s");
+    watched.watch["crawl"]["patience"] = json!("4s");
     let run = watched
         .once()
         .env("WEBFILL_RETRIES_HTTP_502", "60,600")
@@ -414,7 +414,7 @@ fn a_failed_run_is_recorded_with_the_reason() {
     watched.watch["seeds"] = json!("empty.txt");
     watched.watch["urls"] = json!(["http://down.example/"]);
     watched.watch["crawl"]["fail_on"] = json!(["nothing-fetched"]);
-    watched.watch["crawl"]["max_rest"] = json!("1s");
+    watched.watch["crawl"]["patience"] = json!("1s");
     let ended = watched.once().finish();
     assert!(
         matches!(ended.status.code(), Some(1 | 12)),

@@ -228,28 +228,28 @@ fn a_stopped_crawl_id_is_refused_for_good() {
 }
 
 #[test]
-fn a_paused_crawl_rests_until_it_is_resumed() {
+fn a_paused_crawl_backoff_until_it_is_resumed() {
     let fleet = Fleet::with(&[("POLITENESS_DELAY", "0.02")]);
-    let requests = pages(&fleet, "a.example", 150, "rests");
+    let requests = pages(&fleet, "a.example", 150, "backoff");
     fleet.feed(&requests);
     let log = fleet.web.log();
     log.wait_until("it is under way", |visits| visits.pages().len() > 5);
-    let paused = fleet.client().ask(&action("pause", Some("rests")));
+    let paused = fleet.client().ask(&action("pause", Some("backoff")));
     let answered = Instant::now();
-    assert_eq!(paused["crawlid"], "rests", "{paused}");
+    assert_eq!(paused["crawlid"], "backoff", "{paused}");
     // A crawl beside it on the same site goes on, alone.
     fleet.feed(&[request("http://a.example/beside", "beside")]);
     fleet.wait_until_done("beside");
-    let info = fleet.info("rests");
+    let info = fleet.info("backoff");
     let pending = info["total_pending"].as_u64().expect("a number");
     assert!(pending > 50, "{info}");
     let started = fleet.web.visits().pages();
     let late = started.0.iter().filter(|visit| visit.started_at > answered);
     let late: Vec<&str> = late.map(|visit| visit.path.as_str()).collect();
     assert_eq!(late, ["/beside"]);
-    let run = fleet.run(&["resume", APP, "rests"]).expect(0);
+    let run = fleet.run(&["resume", APP, "backoff"]).expect(0);
     assert!(run.stdout.contains("resumed"), "{}", run.stdout);
-    fleet.wait_until_done("rests");
+    fleet.wait_until_done("backoff");
     assert_eq!(fleet.web.visits().pages().len(), 151);
     assert_eq!(
         fleet.web.visits().pages().counts().len(),
@@ -261,8 +261,8 @@ fn a_paused_crawl_rests_until_it_is_resumed() {
 #[test]
 fn a_pause_outlasts_a_restart() {
     let mut fleet = with_blocked(&["a.example"]);
-    fleet.feed(&pages(&fleet, "a.example", 5, "rests"));
-    fleet.run(&["pause", APP, "rests"]).expect(0);
+    fleet.feed(&pages(&fleet, "a.example", 5, "backoff"));
+    fleet.run(&["pause", APP, "backoff"]).expect(0);
     fleet
         .run(&["site", "a.example", "--block-until", "none"])
         .expect(0);
@@ -270,9 +270,9 @@ fn a_pause_outlasts_a_restart() {
     fleet.feed(&[request("http://a.example/beside", "beside")]);
     fleet.wait_until_done("beside");
     assert_eq!(fleet.web.visits().pages().len(), 1);
-    assert_eq!(fleet.info("rests")["total_pending"], 5);
-    fleet.run(&["resume", APP, "rests"]).expect(0);
-    fleet.wait_until_done("rests");
+    assert_eq!(fleet.info("backoff")["total_pending"], 5);
+    fleet.run(&["resume", APP, "backoff"]).expect(0);
+    fleet.wait_until_done("backoff");
     assert_eq!(fleet.web.visits().pages().len(), 6);
 }
 

@@ -172,7 +172,7 @@ impl Firehose {
         firehose
     }
 
-    /// Provokes notices until one arrives, which shows that the subscription is in force. Then drops
+    /// Provokes notifications until one arrives, which shows that the subscription is in force. Then drops
     /// all of them.
     fn wait_until_heard(&self, fleet: &Fleet) {
         if self.topic.starts_with("crawled.") {

@@ -251,7 +251,7 @@ fn domain_max_pages_bounds_the_pages_of_each_site() {
 }
 
 #[test]
-fn a_crawl_that_expires_is_purged_with_a_notice() {
+fn a_crawl_that_expires_is_purged_with_a_notification() {
     let fleet = Fleet::start();
     let site = fleet.web.site("x.example");
     site.otherwise(|request| page(&request.path).into());
@@ -269,14 +269,14 @@ fn a_crawl_that_expires_is_purged_with_a_notice() {
     fleet.feed(&requests);
     let info = fleet.info("brief");
     assert_eq!(info["total_pending"], 40, "{info}");
-    let notice = firehose.wait_for(|message| message["action"] == "expired");
+    let notification = firehose.wait_for(|message| message["action"] == "expired");
     assert!(epoch_seconds() >= expires, "not before its time");
     assert_eq!(
         (
-            &notice["total_expired"],
-            &notice["crawlid"],
-            &notice["appid"],
-            &notice["spiderid"]
+            &notification["total_expired"],
+            &notification["crawlid"],
+            &notification["appid"],
+            &notification["spiderid"]
         ),
         (
             &json!(40),
@@ -284,7 +284,7 @@ fn a_crawl_that_expires_is_purged_with_a_notice() {
             &json!("testapp"),
             &json!("link")
         ),
-        "{notice}"
+        "{notification}"
     );
     assert_eq!(fleet.info("brief")["total_pending"], 0);
     fleet

@@ -150,7 +150,7 @@ fn what_could_not_be_fetched_is_a_result_with_its_outcome() {
 fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
     let fleet = Fleet::start();
     let mine = fleet.firehose("crawled.testapp");
-    let notices = fleet.firehose("outbound.testapp");
+    let notifications = fleet.firehose("outbound.testapp");
     let all = fleet.firehose("");
     let mut foreign = pages(&fleet, 1, 2, "theirs");
     foreign
@@ -161,8 +161,8 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
     fleet.feed(&pages(&fleet, 1, 3, "mine"));
     fleet.wait_until_done("mine");
     fleet.client().ask(&action("stop", Some("mine")));
-    let notice = notices.wait_for(|notice| notice["action"] == "stop");
-    assert_eq!(notice["crawlid"], "mine");
+    let notification = notifications.wait_for(|notification| notification["action"] == "stop");
+    assert_eq!(notification["crawlid"], "mine");
     for _ in 0..3 {
         let (topic, result) = mine.next();
         assert_eq!(
@@ -171,7 +171,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
         );
     }
     let mut topics: BTreeMap<String, usize> = BTreeMap::new();
-    // Each question of an application is answered as a notice, too.
+    // Each question of an application is answered as a notification, too.
     while topics.values().sum::<usize>() < 6 {
         let (topic, message) = all.next();
         if message["action"] != "info" {
@@ -195,7 +195,7 @@ fn topics_part_applications_and_kinds_and_an_empty_one_is_everything() {
     );
 }
 
-/// Starts `webfill dump`, and provokes notices until it prints one.
+/// Starts `webfill dump`, and provokes notifications until it prints one.
 fn dump(fleet: &Fleet, args: &[&str]) -> Running {
     let mut dump = fleet.command(&["dump"]).args(args).start();
     let client = fleet.client();

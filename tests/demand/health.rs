@@ -35,29 +35,33 @@ fn a_changed_layout_is_published_once_and_stands_in_the_status() {
             .collect()
     };
     fleet.feed(&requests(0..160));
-    let notice = firehose.wait_for(|message| message["action"] == "layout_changed");
+    let notification = firehose.wait_for(|message| message["action"] == "layout_changed");
     assert_eq!(
-        (&notice["mapping"], &notice["appid"], &notice["crawlid"]),
+        (
+            &notification["mapping"],
+            &notification["appid"],
+            &notification["crawlid"]
+        ),
         (&"profile".into(), &"testapp".into(), &"shop".into()),
-        "{notice}"
+        "{notification}"
     );
-    assert_eq!(notice["fields"][0]["field"], "name");
-    assert_eq!(notice["urls_after"].as_array().map(Vec::len), Some(3));
+    assert_eq!(notification["fields"][0]["field"], "name");
+    assert_eq!(notification["urls_after"].as_array().map(Vec::len), Some(3));
     let status = fleet.run(&["status", "--json"]).expect(0).stdout;
     let status: Value = serde_json::from_str(&status).expect("an object");
-    assert_eq!(status["alarms"][0]["mapping"], "profile", "{status}");
-    assert_eq!(status["alarms"][0]["fields"], "name");
+    assert_eq!(status["alerts"][0]["mapping"], "profile", "{status}");
+    assert_eq!(status["alerts"][0]["fields"], "name");
     let told = fleet.run(&["status"]).expect(0).stdout;
-    assert!(told.contains("alarms\nmapping  layout changed"), "{told}");
+    assert!(told.contains("alerts\nmapping  layout changed"), "{told}");
 }
 
 /// The first of such events that was delivered.
 fn told_of(receiver: &Receiver, event: &str) -> Option<Value> {
-    let of_notice = |posted: Posted| match posted.json()["events"].take() {
+    let of_notification = |posted: Posted| match posted.json()["events"].take() {
         Value::Array(events) => events,
         _ => Vec::new(),
     };
-    let mut events = receiver.delivered().into_iter().flat_map(of_notice);
+    let mut events = receiver.delivered().into_iter().flat_map(of_notification);
     events.find(|told| told["event"] == event)
 }
 
@@ -83,7 +87,7 @@ fn run_shop(fleet: &Fleet, receiver: &Receiver, number: usize) {
 
 #[test]
 fn a_watch_is_told_that_an_alternative_serves_and_that_nothing_does() {
-    let mut fleet = Fleet::unstarted(&[("NOTICES_ALLOW_PRIVATE_WEBHOOKS", "true")]);
+    let mut fleet = Fleet::unstarted(&[("NOTIFICATIONS_ALLOW_PRIVATE_WEBHOOKS", "true")]);
     fleet
         .work
         .write_json("mappings/profile.json", &profile_mapping_with_alternative());
@@ -118,7 +122,7 @@ fn a_watch_is_told_that_an_alternative_serves_and_that_nothing_does() {
     let status = fleet.json(&["status"]);
     assert_eq!(status["warnings"][0]["mapping"], "profile", "{status:#}");
     assert_eq!(status["warnings"][0]["field"], "name");
-    assert_eq!(status["alarms"], Value::Null, "nothing is lost");
+    assert_eq!(status["alerts"], Value::Null, "nothing is lost");
     let told = fleet.run(&["status"]).expect(0).stdout;
     assert!(told.contains("its alternative 2 serves"), "{told}");
 

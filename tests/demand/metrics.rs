@@ -1,5 +1,5 @@
 //! Figures for Prometheus: they are what the sites' access log says, no death makes them go back, their
-//! number does not grow with the web, and a real Prometheus scrapes them, with the alarms and the dashboard
+//! number does not grow with the web, and a real Prometheus scrapes them, with the alerts and the dashboard
 //! that are delivered.
 
 mod machines;
@@ -171,7 +171,7 @@ fn rows_are_counted_by_what_became_of_them() {
 
 #[test]
 fn what_nobody_fetches_is_told_with_its_age_and_sites_that_rest_with_their_reason() {
-    let mut fleet = Fleet::unstarted(&[("RESTS_BLOCKED", "3600")]);
+    let mut fleet = Fleet::unstarted(&[("BACKOFF_BLOCKED", "3600")]);
     let (dispatcher, supervisor) = (DISPATCHER, SUPERVISOR);
     let at = format!("{}:{dispatcher}", fleet.host);
     fleet.set("METRICS_DISPATCHER", &at);
@@ -191,15 +191,15 @@ fn what_nobody_fetches_is_told_with_its_age_and_sites_that_rest_with_their_reaso
     let at = format!("{}:{supervisor}", fleet.host);
     fleet.add_supervisor_with("one", &[("METRICS_SUPERVISOR", &at)]);
     // The loop and the census count apart.
-    let rests = [
-        "webfill_sites{state=\"resting\"}",
-        "webfill_sites_resting{reason=\"blocked\"}",
-        "webfill_site_rests_total{reason=\"blocked\"}",
+    let backoff = [
+        "webfill_sites{state=\"backing_off\"}",
+        "webfill_sites_backing_off{reason=\"blocked\"}",
+        "webfill_site_backoffs_total{reason=\"blocked\"}",
     ];
-    wait_for("the site rests", || {
+    wait_for("the site backs off", || {
         let told = scrape(&fleet, dispatcher);
         let is_told = |name: &&str| told.get(name) == Some(1.0);
-        rests.iter().all(is_told).then_some(())
+        backoff.iter().all(is_told).then_some(())
     });
     wait_for("nothing is due any more", || {
         let told = scrape(&fleet, dispatcher);
@@ -296,7 +296,7 @@ fn the_number_of_series_does_not_grow_with_the_web() {
         let all = names(DISPATCHER);
         let has = |name: &str| all.iter().any(|found| found.starts_with(name));
         let pages = scrape(&fleet, SUPERVISOR).sum("webfill_pages_total");
-        (has("webfill_records{") && has("webfill_extraction_alarms") && pages == 1.0).then_some(())
+        (has("webfill_records{") && has("webfill_extraction_alerts") && pages == 1.0).then_some(())
     });
     let before = [names(DISPATCHER), names(SUPERVISOR)];
     let requests: Vec<Value> = (0..3_000)

@@ -6,15 +6,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use webfill_tests::receiver::Receiver;
 use webfill_tests::regulator::{
-    BLOCKED_NIGHT, BULLETIN, Change, Changes, NIGHTS, Notices, Regulator,
+    BLOCKED_NIGHT, BULLETIN, Change, Changes, NIGHTS, Notifications, Regulator,
 };
 
 use crate::fleet::{Fleet, wait_for};
 
 const SETTINGS: [(&str, &str); 3] = [
-    ("NOTICES_ALLOW_PRIVATE_WEBHOOKS", "true"),
+    ("NOTIFICATIONS_ALLOW_PRIVATE_WEBHOOKS", "true"),
     ("DOCUMENTS_READ", "true"),
-    ("RESTS_BLOCKED", "600,600,600"),
+    ("BACKOFF_BLOCKED", "600,600,600"),
 ];
 
 fn ask(fleet: &Fleet, action: Value) -> Value {
@@ -27,24 +27,26 @@ fn add(fleet: &Fleet, seeds: &[String], receivers: [&Receiver; 2]) {
     let watch = json!({
         "name": "regulator", "urls": seeds, "schedule": "0 0 29 2 *",
         "notify": [hook(digest, "digest"), hook(at_once, "at_once")],
-        "crawl": {"follow": "all", "sitemaps": true, "max_rest": "1s", "deny_extensions": []},
+        "crawl": {"follow": "all", "sitemaps": true, "patience": "1s", "deny_extensions": []},
     });
     let added = ask(fleet, json!({"action": "watch_add", "watch": watch}));
     assert_eq!(added["name"], "regulator", "{added}");
 }
 
 /// What a receiver was told that it was not told before.
-fn news(receiver: &Receiver, notices: &mut Notices) -> Vec<Change> {
+fn news(receiver: &Receiver, notifications: &mut Notifications) -> Vec<Change> {
     let lines = receiver.delivered().into_iter();
     let lines: Vec<String> = lines.map(|posted| posted.json().to_string()).collect();
-    notices.news(&lines.join("\n"))
+    notifications.news(&lines.join("\n"))
 }
 
-/// The run has ended, what it has found is counted, and all notices of it are delivered.
+/// The run has ended, what it has found is counted, and all notifications of it are delivered.
 fn is_over(fleet: &Fleet, number: u32) -> bool {
     let shown = ask(fleet, json!({"action": "watch_show", "name": "regulator"}));
     let run = &shown["runs"][0];
-    run["run"] == number && run["counts"]["changes"].is_object() && shown["notices"]["waiting"] == 0
+    run["run"] == number
+        && run["counts"]["changes"].is_object()
+        && shown["notifications"]["waiting"] == 0
 }
 
 #[test]
@@ -52,7 +54,7 @@ fn a_fleet_tells_what_has_changed_on_each_of_ten_nights_though_its_dispatcher_di
     let mut random = fastrand::Rng::with_seed(7);
     let mut fleet = Fleet::with(&SETTINGS);
     let receivers = [Receiver::start(), Receiver::start()];
-    let mut notices = [Notices::default(), Notices::default()];
+    let mut notifications = [Notifications::default(), Notifications::default()];
     let mut regulator = Regulator::new(&fleet.web);
     add(&fleet, &regulator.seeds(), receivers.each_ref());
     for number in 1..=NIGHTS {
@@ -69,10 +71,10 @@ fn a_fleet_tells_what_has_changed_on_each_of_ten_nights_though_its_dispatcher_di
             is_over(&fleet, number).then_some(())
         });
         // What is told besides is seen at the next night at the latest.
-        for (receiver, notices) in receivers.iter().zip(&mut notices) {
+        for (receiver, notifications) in receivers.iter().zip(&mut notifications) {
             let mut told = Changes::new();
             wait_for(&format!("night {number} is told"), || {
-                for change in news(receiver, notices) {
+                for change in news(receiver, notifications) {
                     assert!(told.insert(change.clone()), "told twice: {change:?}");
                 }
                 (told.len() >= expected.len()).then_some(())

@@ -111,7 +111,7 @@ fn other_mappings_read_the_pages_after_a_reload_and_broken_ones_change_nothing()
 #[test]
 fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
     let file = |busy: &str, window: u32| {
-        format!("[rests]\nbusy = {busy}\n[dispatcher]\nwindow_sites = {window}\n")
+        format!("[backoff]\nbusy = {busy}\n[dispatcher]\nwindow_sites = {window}\n")
     };
     let fleet = Fleet::with_file(&file("[60.0]", 1_000));
     fleet.work.write("webfill.toml", file("[120.0]", 2_000));
@@ -119,11 +119,13 @@ fn a_signal_reloads_and_settings_that_need_a_restart_are_named() {
         .client()
         .ask(&json!({"action": "reload", "uuid": "u"}));
     assert_eq!(answer["uuid"], "u", "{answer}");
-    assert_eq!(answer["changed"], json!(["rests.busy"]));
+    assert_eq!(answer["changed"], json!(["backoff.busy"]));
     assert_eq!(answer["needs_restart"], json!(["dispatcher.window_sites"]));
     assert_eq!(answer["mappings"]["changed"], false);
 
-    fleet.work.write("webfill.toml", "[rests]\nbusi = [60.0]\n");
+    fleet
+        .work
+        .write("webfill.toml", "[backoff]\nbusi = [60.0]\n");
     let refused = fleet.run(&["reload"]).expect(1).stderr;
     assert!(refused.contains("busi"), "{refused}");
     let (status, answer) = post(&fleet, "/reload", &json!({}));

@@ -1,4 +1,4 @@
-//! A host that was given up keeps nobody waiting, whatever is still queued for it.
+//! A host that was unreachable keeps nobody waiting, whatever is still queued for it.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use webfill_tests::site::{Site, page, status};
 
 use crate::fleet::{APP, DELAY, Fleet, action, epoch_seconds, request, request_with, wait_for};
 
-/// The rests of a host whose robots.txt answers 503: two short ones, or a short and a longer one.
+/// The backoffs of a host whose robots.txt answers 503: two short ones, or a short and a longer one.
 const SHORT: &str = "0.2,0.2";
 const THEN_LONG: (&str, Duration) = ("0.2,3", Duration::from_secs(3));
 
 fn fleet(settings: &[(&str, &str)]) -> Fleet {
-    Fleet::with(&[&[("RESTS_ROBOTS", SHORT)], settings].concat())
+    Fleet::with(&[&[("BACKOFF_ROBOTS", SHORT)], settings].concat())
 }
 
 /// A host that answers 503 to everything.
@@ -47,12 +47,12 @@ fn resume(fleet: &Fleet, crawl_id: &str) {
     assert_eq!(answer["crawlid"], crawl_id, "{answer}");
 }
 
-fn wait_until_given_up(fleet: &Fleet, host: &str) {
+fn wait_until_unreachable(fleet: &Fleet, host: &str) {
     let client = fleet.client();
     let asked = json!({"action": "site", "site": host, "uuid": "u"});
-    wait_for("the host is given up", || {
+    wait_for("the host is unreachable", || {
         let answer = client.ask(&asked);
-        (answer["state"] == "given_up").then_some(())
+        (answer["state"] == "unreachable").then_some(())
     });
 }
 
@@ -114,7 +114,7 @@ fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
     };
     let old: Vec<Value> = (0..3_000).map(old).collect();
     fleet.feed(&old);
-    wait_until_given_up(&fleet, "dead.example");
+    wait_until_unreachable(&fleet, "dead.example");
     let urgent = json!({"priority": 60});
     fleet.feed(&[request_with(&dead.url("/urgent"), "urgent", urgent)]);
     assert!(fleet.pending("old") > 100, "some are still queued");
@@ -128,7 +128,7 @@ fn a_newer_task_of_higher_priority_leaves_no_older_one_behind() {
 #[test]
 fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() {
     let fleet = Fleet::with_file(&format!(
-        "[rests]\nrobots = [{SHORT}]\n[applications.limited]\nmax_sites = 1\n"
+        "[backoff]\nrobots = [{SHORT}]\n[applications.limited]\nmax_sites = 1\n"
     ));
     let dead = dead_host(&fleet, "dead.example");
     let slow = fleet.web.site("slow.example");
@@ -175,8 +175,8 @@ fn limited_laned_and_expired_crawls_at_a_dead_host_keep_no_other_host_waiting() 
 
 #[test]
 fn a_new_task_at_a_dead_host_waits_for_the_last_rest() {
-    let (rests, last) = THEN_LONG;
-    let fleet = Fleet::with(&[("RESTS_ROBOTS", rests)]);
+    let (backoff, last) = THEN_LONG;
+    let fleet = Fleet::with(&[("BACKOFF_ROBOTS", backoff)]);
     let dead = dead_host(&fleet, "dead.example");
     fleet.feed(&[request(&dead.url("/Q"), "other")]);
     fleet.wait_until_done("other");

@@ -10,7 +10,7 @@ use crate::fleet::{APP, Fleet, request, request_with, wait_for};
 
 /// Two supervisors, and a crawl for each reason to wait.
 fn standing_still() -> Fleet {
-    let mut fleet = Fleet::with(&[("RESTS_BLOCKED", "10800")]);
+    let mut fleet = Fleet::with(&[("BACKOFF_BLOCKED", "10800")]);
     fleet.add_supervisor("two");
     let site = |host: &str| {
         let site = fleet.web.site(host);
@@ -82,7 +82,7 @@ fn status_says_who_is_there_and_what_each_crawl_waits_for() {
     );
     assert_eq!(rest["example"], "blocks.example");
     let text = rest["text"].as_str().expect("a sentence");
-    assert!(text.starts_with("1 site rests since "), "{text}");
+    assert!(text.starts_with("1 site backs off since "), "{text}");
     assert!(
         text.ends_with("because it blocks (blocks.example), about 3 h left"),
         "{text}"
@@ -249,7 +249,7 @@ fn why_says_where_a_url_is_and_what_it_waits_for() {
     says(
         &why(&fleet, "http://blocks.example/2"),
         &[
-            "its site blocks.example rests since ",
+            "its site blocks.example backs off since ",
             "because it blocks, about 3 h left",
         ],
     );

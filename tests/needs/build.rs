@@ -73,7 +73,7 @@ const REQUIREMENTS: [Requirement; 23] = [
     Requirement {
         name: "axe",
         is_met: || axe().join("tools").is_file(),
-        reason: "needs axe-core: run tests/desk/install.sh",
+        reason: "needs axe-core: run tests/dashboard/install.sh",
     },
     Requirement {
         name: "namespaces",
@@ -225,7 +225,7 @@ fn prometheus() -> PathBuf {
 }
 
 fn axe() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/desk-tools/installed")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/dashboard-tools/installed")
 }
 
 /// As long as there is no release, what an earlier build has left is none.

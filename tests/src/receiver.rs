@@ -29,8 +29,11 @@ impl Posted {
 
     /// The names of what it tells.
     pub fn events(&self) -> Vec<String> {
-        let notice = self.json();
-        let events = notice["events"].as_array().cloned().unwrap_or_default();
+        let notification = self.json();
+        let events = notification["events"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         let name = |event: &Value| event["event"].as_str().unwrap_or_default().to_owned();
         events.iter().map(name).collect()
     }

@@ -310,24 +310,25 @@ fn sitemap<'a>(urls: impl Iterator<Item = &'a String>, night: u32) -> String {
     )
 }
 
-/// The changes that notices tell, each of which comes under a key: one that comes again counts once.
+/// The changes that notifications tell, each of which comes under a key: one that comes again counts once.
 #[derive(Debug, Default)]
-pub struct Notices {
+pub struct Notifications {
     keys: BTreeSet<String>,
 }
 
-impl Notices {
-    /// What these lines of a file tell that is new; panics if a line is no notice.
+impl Notifications {
+    /// What these lines of a file tell that is new; panics if a line is no notification.
     pub fn news(&mut self, text: &str) -> Vec<Change> {
         let mut told = Vec::new();
         for line in text.lines() {
-            let notice: serde_json::Value = serde_json::from_str(line).expect("a notice");
-            let key = notice["key"].as_str().expect("a key").to_owned();
+            let notification: serde_json::Value =
+                serde_json::from_str(line).expect("a notification");
+            let key = notification["key"].as_str().expect("a key").to_owned();
             if !self.keys.insert(key) {
                 continue;
             }
-            assert_eq!(notice["more"], 0, "{notice}");
-            for event in notice["events"].as_array().expect("events") {
+            assert_eq!(notification["more"], 0, "{notification}");
+            for event in notification["events"].as_array().expect("events") {
                 if event["event"] == "change" {
                     let of =
                         |name: &str| event["detail"][name].as_str().expect("a word").to_owned();

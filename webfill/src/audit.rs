@@ -1,5 +1,5 @@
 //! `webfill audit`: who has fed, changed or been refused what, by the audit logs of a dispatcher, of its folder of keys
-//! and of desks. It reads files and asks nobody.
+//! and of dashboards. It reads files and asks nobody.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use clap::Args;
 use serde_json::Value;
-use webfill_service::log::audit::{audit_files, desk_audit_file};
+use webfill_service::log::audit::{audit_files, dashboard_audit_file};
 use webfill_service::{ExitStatus, Fault, terminal};
 use webfill_store::parse_iso_time;
 
@@ -54,7 +54,7 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
     let files = audit_files(&folder)
         .map_err(|error| cannot_read(&folder, &error, "name the dispatcher's folder by --state"))?;
     let of_keys = settings.keys.map(|keys| KeyFolder::new(&keys).audit_file());
-    let beside = of_keys.into_iter().chain([desk_audit_file(&folder)]);
+    let beside = of_keys.into_iter().chain([dashboard_audit_file(&folder)]);
     let beside: Vec<PathBuf> = beside.filter(|file| file.exists()).collect();
     if files.is_empty() && beside.is_empty() {
         return Err(Fault::usage(format!(

@@ -16,13 +16,13 @@ use crate::audit::AuditOptions;
 use crate::backup::BackupOptions;
 use crate::changes::ChangesOptions;
 use crate::crawl::{FailOn, RetriedEnd, WatchedRun};
+use crate::dashboard::DashboardOptions;
 use crate::dataset::DatasetOptions;
 use crate::demand::{
     ActionOptions, CrawlOptions as CrawlActionOptions, DrainOptions, DumpOptions, FeedOptions,
     PruneOptions, ReloadOptions, RetryOptions, SiteOptions, SitesOptions, StatusOptions,
     WhyOptions,
 };
-use crate::desk::DeskOptions;
 use crate::extract::ExtractOptions;
 use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
@@ -97,7 +97,7 @@ pub enum Command {
     ///
     /// Without an option it shows the current rules and the state of the site.
     Site(SiteOptions),
-    /// List sites with their states: which are resting, until when and why
+    /// List sites with their states: which are backing off, until when and why
     Sites(SitesOptions),
     /// Explain where a URL is in the crawls of a fleet and what it is waiting for
     ///
@@ -109,7 +109,7 @@ pub enum Command {
     ///
     /// In chronological order, with what each process recorded.
     Trace(TraceOptions),
-    /// Stream results and notices of a fleet, one JSON object per line
+    /// Stream results and notifications of a fleet, one JSON object per line
     ///
     /// A subscriber that is slow or disconnected misses messages, and never slows down the fleet. `webfill export
     /// pages --follow` misses nothing.
@@ -141,8 +141,8 @@ pub enum Command {
     Watch(WatchCommand),
     /// Serve the web interface for a store or a folder of mappings
     ///
-    /// The dispatcher of a fleet serves its own, below `/desk/` of its `--http` address.
-    Desk(DeskOptions),
+    /// The dispatcher of a fleet serves its own, below `/dashboard/` of its `--http` address.
+    Dashboard(DashboardOptions),
     /// Run the dispatcher of a fleet
     Dispatcher(DispatcherOptions),
     /// Run a supervisor of a fleet
@@ -153,9 +153,9 @@ pub enum Command {
     /// Read one document; started by a worker, never by hand
     #[command(hide = true)]
     ReadDocument(ReadDocumentOptions),
-    /// Read pages for the workbench; started by the desk, never by hand
+    /// Read pages for the mapping editor; started by the dashboard, never by hand
     #[command(hide = true)]
-    DeskJob,
+    DashboardJob,
     /// Write manual pages and completions of shells, for packages
     #[command(hide = true)]
     Manual(ManualOptions),

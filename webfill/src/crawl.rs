@@ -11,7 +11,7 @@ mod failures;
 mod feeding_run;
 mod findings;
 mod flags;
-mod notices;
+mod notifications;
 mod opened;
 mod retry;
 mod run_record;
@@ -49,8 +49,8 @@ use crate::summary::{Counters, FieldsByMapping, Summary};
 use claim::Claim;
 pub use feeding_run::feed_run;
 pub use flags::require_contact;
-pub use notices::RunNotices;
-use notices::ToldRun;
+pub use notifications::RunNotifications;
+use notifications::ToldRun;
 use opened::{Opened, put_crawl_if_missing};
 pub use retry::RetriedEnd;
 use run_record::RunRecord;
@@ -110,7 +110,7 @@ impl Crawl {
         )?;
         flags::require_contact(&settings)?;
         if let Some(run) = &options.watched_run {
-            RunNotices::check(&run.watch, &settings)?;
+            RunNotifications::check(&run.watch, &settings)?;
         }
         let mappings = load_mappings(&settings.mappings)?;
         if let Some(seeds) = &mut seeds {
@@ -157,7 +157,7 @@ impl Crawl {
                 return Err(fault);
             }
         };
-        // Before the fleet, so that it is given up after that has ended.
+        // Before the fleet, so that it is unreachable after that has ended.
         let claim = match self.claim(&store, &state) {
             Ok(claim) => claim,
             Err(fault) => {
@@ -173,9 +173,9 @@ impl Crawl {
         self.spec.run_period_ms = record.period_ms();
         let window_over = record.window_over();
         self.options.max_time = window_over.map(|left| started.elapsed() + left);
-        let notices = self.notices();
-        if let Some(notices) = &notices {
-            notices.begin(&runtime, &*store)?;
+        let notifications = self.notifications();
+        if let Some(notifications) = &notifications {
+            notifications.begin(&runtime, &*store)?;
         }
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
         let ended = self.crawl(started, &told_state, shared, dataset, claim, same);
@@ -184,8 +184,8 @@ impl Crawl {
             return ended;
         }
         record.end(&ended);
-        if let Some(notices) = &notices {
-            notices.tell(&ToldRun {
+        if let Some(notifications) = &notifications {
+            notifications.tell(&ToldRun {
                 run: record.run(),
                 ended: &ended,
                 runtime: &runtime,
@@ -195,17 +195,17 @@ impl Crawl {
         // Who is killed before goes on with this run, and tells what was not told.
         record.keep()?;
         // What waits is delivered by the next run, if not by this one.
-        if let Some(notices) = notices {
-            notices.deliver();
+        if let Some(notifications) = notifications {
+            notifications.deliver();
         }
         ended
     }
 
-    /// The notices of the run, if somebody is to be told of it.
-    pub fn notices(&self) -> Option<RunNotices> {
+    /// The notifications of the run, if somebody is to be told of it.
+    pub fn notifications(&self) -> Option<RunNotifications> {
         let run = self.options.watched_run.as_ref()?;
         let tells = self.options.progress != ProgressStyle::None;
-        RunNotices::of(&run.watch, &self.settings, tells)
+        RunNotifications::of(&run.watch, &self.settings, tells)
     }
 
     /// The work, between the opening of the store and the summary.

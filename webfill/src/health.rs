@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use webfill_health::{Alarm, MappingHealth};
+use webfill_health::{Alert, MappingHealth};
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{HealthState, Store, StoreError, StoreUri, open_existing};
 
@@ -33,9 +33,9 @@ pub struct HealthOptions {
     /// Write pages from before and after each change to this folder
     #[arg(long, value_name = "DIR")]
     pub pages: Option<PathBuf>,
-    /// Exit with 1 if there is an alarm
+    /// Exit with 1 if there is an alert
     #[arg(long)]
-    pub fail_on_alarm: bool,
+    pub fail_on_alert: bool,
 }
 
 const HEADS: [&str; 8] = [
@@ -63,20 +63,20 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
             mappings.retain(|one| options.mappings.iter().any(|name| name == one.mapping()));
         }
         if let Some(folder) = &options.pages {
-            for alarm in mappings.iter().filter_map(MappingHealth::alarm) {
-                pages::write(&*store, alarm, folder).await?;
+            for alert in mappings.iter().filter_map(MappingHealth::alert) {
+                pages::write(&*store, alert, folder).await?;
             }
         }
         Ok::<_, Fault>(mappings)
     });
     let mappings = read?;
     let reports: Vec<Value> = mappings.iter().map(MappingHealth::report).collect();
-    let alarms: Vec<&Alarm> = mappings.iter().filter_map(MappingHealth::alarm).collect();
+    let alerts: Vec<&Alert> = mappings.iter().filter_map(MappingHealth::alert).collect();
     match options.json {
-        true => tell(json!({"alarms": alarms.len(), "mappings": reports}))?,
-        false => tell(text(&reports, &alarms, &uri))?,
+        true => tell(json!({"alerts": alerts.len(), "mappings": reports}))?,
+        false => tell(text(&reports, &alerts, &uri))?,
     }
-    match options.fail_on_alarm && !alarms.is_empty() {
+    match options.fail_on_alert && !alerts.is_empty() {
         true => Ok(ExitStatus::Error),
         false => Ok(ExitStatus::Done),
     }
@@ -93,14 +93,14 @@ pub async fn read(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
 }
 
 /// For people: a table, and what deserves a look.
-fn text(reports: &[Value], alarms: &[&Alarm], store: &StoreUri) -> String {
+fn text(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
     if reports.is_empty() {
         return String::from("no mapping has read a page yet");
     }
     let rows: Vec<Vec<String>> = reports.iter().flat_map(rows).collect();
     let mut parts = vec![table(&HEADS, &rows)];
-    for alarm in alarms {
-        parts.push(alarm_text(alarm, store));
+    for alert in alerts {
+        parts.push(alert_text(alert, store));
     }
     let warnings = reports
         .iter()
@@ -131,10 +131,10 @@ fn rows(report: &Value) -> Vec<Vec<String>> {
     let row = |field: &Value| {
         let known = known(field);
         let has_fallen = |of: Option<&Value>| of.is_some_and(|of| of["fallen"] == true);
-        let named = report["alarm"]["fields"].as_array().into_iter().flatten();
+        let named = report["alert"]["fields"].as_array().into_iter().flatten();
         let is_named = named.clone().any(|one| one["field"] == field["field"]);
         let state = match is_named || has_fallen(known) {
-            true => "ALARM",
+            true => "ALERT",
             false if field["provisional"] == true => "too few pages",
             false => "fine",
         };
@@ -160,22 +160,22 @@ fn share(share: &Value) -> String {
     }
 }
 
-fn alarm_text(alarm: &Alarm, store: &StoreUri) -> String {
-    let mut lines = vec![visible(&format!("{} {}", alarm.raised_at, alarm.text()))];
-    for (when, pages) in [("before", &alarm.before), ("after", &alarm.after)] {
+fn alert_text(alert: &Alert, store: &StoreUri) -> String {
+    let mut lines = vec![visible(&format!("{} {}", alert.raised_at, alert.text()))];
+    for (when, pages) in [("before", &alert.before), ("after", &alert.after)] {
         for page in pages.iter().rev().take(3) {
             lines.push(format!("  {when:<6}  {}", visible(&page.url)));
         }
     }
-    if !alarm.of_pages().is_empty() {
+    if !alert.of_pages().is_empty() {
         // It shows no password.
         lines.push(visible(&format!(
             "  repair  webfill mapping repair FILE --mapping {} --store {}",
-            shell::word(&alarm.mapping),
+            shell::word(&alert.mapping),
             shell::word(&store.to_string())
         )));
     }
-    if !alarm.of_rows().is_empty() {
+    if !alert.of_rows().is_empty() {
         lines.push(String::from(
             "  rows    learn their rule anew: webfill mapping learn",
         ));
@@ -196,13 +196,13 @@ mod tests {
                 {"field": "name", "pages": 250, "now": 1.0, "baseline": 0.949, "provisional": false},
                 {"field": "price", "pages": 250, "now": 0.0, "baseline": 0.949, "provisional": false},
             ],
-            "alarm": {"fields": [{"field": "price"}]},
+            "alert": {"fields": [{"field": "price"}]},
         });
         let told = text(&[report], &[], &"sqlite:a.db".parse().unwrap());
         let expected = "\
 mapping  field  pages    now  baseline  known  templates  state
 shop     name     250  100.0      94.9   50.0          2  fine
-shop     price    250    0.0      94.9      -          2  ALARM";
+shop     price    250    0.0      94.9      -          2  ALERT";
         assert_eq!(told, expected);
     }
 }

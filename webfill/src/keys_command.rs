@@ -229,11 +229,11 @@ fn add(
             }
         }
         let line = format!("{role} {name} {key} {rights}");
-        let deed = json!({
+        let audited = json!({
             "action": "keys_add", "role": role.as_str(), "name": name,
             "key": key.to_string(), "rights": rights.to_string(),
         });
-        Ok((deed, format!("{text}{}\n", line.trim_end())))
+        Ok((audited, format!("{text}{}\n", line.trim_end())))
     })
 }
 
@@ -251,10 +251,10 @@ fn revoke(key: &str, folder: &KeyFolder) -> Result<(), Fault> {
         let key = found.key.to_string();
         let is_other = |line: &&str| line.split_whitespace().nth(2) != Some(&key);
         let left = text.lines().filter(is_other);
-        let deed = json!({
+        let audited = json!({
             "action": "keys_revoke", "role": found.role.as_str(), "name": &*found.name, "key": key,
         });
-        Ok((deed, left.map(|line| format!("{line}\n")).collect()))
+        Ok((audited, left.map(|line| format!("{line}\n")).collect()))
     })
 }
 
@@ -292,14 +292,14 @@ fn change(
 ) -> Result<(), Fault> {
     let _turn = lock(folder)?;
     let text = read_list(folder)?;
-    let (deed, changed) = edit(&text, &entries(folder, &text)?)?;
+    let (audited, changed) = edit(&text, &entries(folder, &text)?)?;
     let list = folder.list_file();
     let new = folder.path().join("allowed.new");
     // Left by an interrupted change.
     let _ = fs::remove_file(&new);
     create(&new, &changed, 0o644)?;
     // Before the list, so that no change is in force that nobody is named for.
-    audit(folder, &deed)?;
+    audit(folder, &audited)?;
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
 }
 

@@ -9,10 +9,10 @@ mod changes;
 mod cli;
 mod control_client;
 mod crawl;
+mod dashboard;
 mod dataset;
 mod demand;
 mod demo;
-mod desk;
 mod export;
 mod extract;
 mod feeding;
@@ -92,12 +92,12 @@ fn run(command: Command) -> Result<ExitStatus, Fault> {
         Command::Mapping(command) => mapping_command::run(command),
         Command::Keys(command) => keys_command::run(command),
         Command::Watch(command) => watch_command::run(command),
-        Command::Desk(options) => desk::run(&options),
+        Command::Dashboard(options) => dashboard::run(&options),
         Command::Dispatcher(options) => roles::dispatcher(options),
         Command::Supervisor(options) => roles::supervisor(options),
         Command::Worker(options) => roles::worker(options),
         Command::ReadDocument(options) => roles::read_document(&options),
-        Command::DeskJob => mapping_command::desk_job(),
+        Command::DashboardJob => mapping_command::dashboard_job(),
         Command::Manual(options) => manual::run(&options),
     }
 }

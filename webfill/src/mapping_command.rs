@@ -3,7 +3,7 @@
 mod all;
 mod case_pages;
 mod chosen;
-mod desk_hands;
+mod dashboard_host;
 mod difference;
 mod fetching;
 mod fill_rates;
@@ -30,7 +30,7 @@ use serde_json::Value;
 use webfill_mapping::{Engine, Limits, MappingSet};
 use webfill_service::{ExitStatus, Fault};
 
-pub use self::desk_hands::{DeskHands, desk_job};
+pub use self::dashboard_host::{DashboardHost, dashboard_job};
 use self::row_warnings::Warning;
 use crate::cli::MappingCommand;
 use crate::demand::table::visible;

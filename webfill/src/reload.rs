@@ -19,7 +19,12 @@ use crate::roles::{self, load_mappings};
 use crate::settings::Settings;
 
 /// The settings that change by a reload: single ones, and whole sections.
-const CHANGEABLE: [&str; 4] = ["mappings", "dispatcher.exclude_sites", "retries.", "rests."];
+const CHANGEABLE: [&str; 4] = [
+    "mappings",
+    "dispatcher.exclude_sites",
+    "retries.",
+    "backoff.",
+];
 
 /// Reads again what a dispatcher was started with. `in_force` are the settings that it has now, and
 /// `has_mappings` says whether there are any.
@@ -53,7 +58,7 @@ pub fn read_again(
         let excluded_list = &settings.dispatcher.exclude_sites;
         in_force.dispatcher.exclude_sites.clone_from(excluded_list);
         in_force.retries = settings.retries.clone();
-        in_force.rests = settings.rests.clone();
+        in_force.backoff = settings.backoff.clone();
         has_mappings = !mappings.is_empty();
         let before = std::mem::replace(&mut contents, self::contents(&in_force));
         let others = contents.iter().filter(|(name, content)| {
@@ -65,7 +70,7 @@ pub fn read_again(
             mappings: roles::distributed(&mappings),
             mapping_rules: Arc::new(RulesOfSet(Arc::new(mappings))),
             retries: settings.retries,
-            rests: settings.rests,
+            backoff: settings.backoff,
             excluded,
             protection,
             changed,
@@ -158,6 +163,6 @@ mod tests {
             found.into_iter().partition(|name| is_changeable(name));
         assert_eq!(changed, ["mappings", "dispatcher.exclude_sites"]);
         assert_eq!(others, ["dispatcher.port"]);
-        assert!(is_changeable("rests.busy") && !is_changeable("retriesx"));
+        assert!(is_changeable("backoff.busy") && !is_changeable("retriesx"));
     }
 }

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use webfill_desk::DeskSetup;
+use webfill_dashboard::DashboardSetup;
 use webfill_dispatcher::frontier::{Backups, Restoring};
 use webfill_dispatcher::{DispatcherSetup, Endpoints, FeederSetup, GroupBounds, Mappings};
 use webfill_mapping::MappingSet;
-use webfill_notices::Permissions;
+use webfill_notifications::Permissions;
 use webfill_service::claim_file::ClaimFile;
 use webfill_service::disk::Disks;
 use webfill_service::http::Protection;
@@ -22,7 +22,7 @@ use webfill_worker::{PolitenessConfig, RulesOfSet, WorkerSetup};
 
 use crate::cli::{DispatcherOptions, ReadDocumentOptions, SupervisorOptions, WorkerOptions};
 use crate::keys::{KeyFolder, check_reach};
-use crate::mapping_command::DeskHands;
+use crate::mapping_command::DashboardHost;
 use crate::reload;
 use crate::settings::Settings;
 
@@ -98,7 +98,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         starts: starts(&state, "dispatcher", options.local),
         probes: probes.filter(|_| !options.local),
         protection,
-        desk: desk_setup(options.config.as_deref(), &settings, &state)?,
+        dashboard: dashboard_setup(options.config.as_deref(), &settings, &state)?,
         keys,
         state: state.path().to_owned(),
         audit,
@@ -108,7 +108,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
         default_delay_ms: default_delay_ms(&settings.politeness),
         group_bounds: group_bounds(&settings.politeness),
         retries: settings.retries,
-        rests: settings.rests,
+        backoff: settings.backoff,
         applications: settings.applications,
         disks,
         mapping_rules: Arc::new(RulesOfSet(Arc::clone(&mappings))),
@@ -121,20 +121,20 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     ))
 }
 
-/// What the desk that the dispatcher serves is told of its surroundings.
-fn desk_setup(
+/// What the dashboard that the dispatcher serves is told of its surroundings.
+fn dashboard_setup(
     config: Option<&Path>,
     settings: &Settings,
     state: &StateFolder,
-) -> Result<DeskSetup, Fault> {
+) -> Result<DashboardSetup, Fault> {
     let keys = settings.keys.as_deref();
-    Ok(DeskSetup {
+    Ok(DashboardSetup {
         store: Some(settings.store_uri()?),
         mappings: Some(settings.mappings.clone()),
         state: Some(state.path().to_owned()),
         logs: Some(settings.log_folder()),
         keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
-        hands: Some(Arc::new(DeskHands::new(config))),
+        host: Some(Arc::new(DashboardHost::new(config))),
     })
 }
 
@@ -150,7 +150,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
         endpoint: format!("ipc://{}/dispatcher-feeders", sockets.display()),
         config_file,
         sources: settings.watch_sources()?,
-        notices: Permissions::of_fleet(settings.notices),
+        notifications: Permissions::of_fleet(settings.notifications),
     })
 }
 

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 use webfill_dispatcher::{
-    ApplicationLimits, DispatcherConfig, RestTable, RetryTable, WatchSources, WatchesConfig,
+    ApplicationLimits, BackoffTable, DispatcherConfig, RetryTable, WatchSources, WatchesConfig,
 };
-use webfill_notices::NoticesConfig;
+use webfill_notifications::NotificationsConfig;
 use webfill_service::Fault;
 use webfill_service::disk::DiskConfig;
 use webfill_service::log::LogConfig;
@@ -54,8 +54,8 @@ pub struct Settings {
     pub dispatcher: DispatcherConfig,
     /// What the watches of a fleet may read.
     pub watches: WatchesConfig,
-    /// How notices of watches leave this machine, and what they may use of it.
-    pub notices: NoticesConfig,
+    /// How notifications of watches leave this machine, and what they may use of it.
+    pub notifications: NotificationsConfig,
     /// Where figures are served to Prometheus.
     pub metrics: MetricsConfig,
     /// Where probes are answered.
@@ -75,7 +75,7 @@ pub struct Settings {
     /// Which failed tasks are retried, and when.
     pub retries: RetryTable,
     /// For how long sites in trouble rest.
-    pub rests: RestTable,
+    pub backoff: BackoffTable,
     /// The limits of applications, by name; they can only be set in the file.
     pub applications: BTreeMap<String, ApplicationLimits>,
     /// How long pages are kept.
@@ -96,7 +96,7 @@ impl Default for Settings {
             keys: None,
             dispatcher: DispatcherConfig::default(),
             watches: WatchesConfig::default(),
-            notices: NoticesConfig::default(),
+            notifications: NotificationsConfig::default(),
             metrics: MetricsConfig::default(),
             probes: ProbesConfig::default(),
             supervisor: SupervisorConfig::default(),
@@ -108,7 +108,7 @@ impl Default for Settings {
             bodies: BodiesConfig::default(),
             browser: BrowserConfig::default(),
             retries: RetryTable::default(),
-            rests: RestTable::default(),
+            backoff: BackoffTable::default(),
             applications: BTreeMap::new(),
             retention: RetentionConfig::default(),
             disk: DiskConfig::default(),

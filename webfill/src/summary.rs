@@ -30,11 +30,11 @@ pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 pub struct Counters {
     pub finished: bool,
     pub limit_reached: bool,
-    /// All that is left rests for longer than was asked, until then.
-    pub rests_until_ms: Option<i64>,
+    /// All that is left backoffs for longer than was asked, until then.
+    pub backoff_until_ms: Option<i64>,
     /// How many sites with queued tasks rest, and the first of them.
-    pub resting: u64,
-    pub resting_first: Vec<RestingSite>,
+    pub backing_off: u64,
+    pub backing_off_first: Vec<BackingOffSite>,
     /// How long the slowest site takes at least for what is queued of it, as far as sites are in memory.
     pub least_time_left_ms: u64,
     /// The sites of which nothing can be requested for a while.
@@ -127,9 +127,9 @@ impl Waiting {
     }
 }
 
-/// A site that rests.
+/// A site that backs off.
 #[derive(Debug, Clone, Deserialize)]
-pub struct RestingSite {
+pub struct BackingOffSite {
     pub site: String,
     pub reason: String,
     /// Seconds since the epoch; `None`: until somebody wakes it.
@@ -145,20 +145,20 @@ pub struct SeenEvidence {
     pub sign: String,
 }
 
-impl RestingSite {
-    /// For people: which site rests until when, and why.
+impl BackingOffSite {
+    /// For people: which site backs off until when, and why.
     pub fn text(&self) -> String {
         let until = match self.until {
             Some(until) => format!("until {}", utc(until)),
             None => String::from("until you wake it (`webfill site`)"),
         };
-        let RestingSite {
+        let BackingOffSite {
             site,
             reason,
             queued,
             ..
         } = self;
-        let mut text = format!("{site} rests {until}: {reason}, {queued} queued");
+        let mut text = format!("{site} backoff {until}: {reason}, {queued} queued");
         if let Some(seen) = &self.evidence {
             text += &format!("; {} ({})", printable(&seen.sign), seen.url);
         }
@@ -236,7 +236,7 @@ impl Summary {
             "failed": self.failures.as_ref().map(Failures::json),
             "queued": counters.queued + counters.leased,
             "sites": counters.sites,
-            "resting": counters.resting,
+            "backing_off": counters.backing_off,
             "cut_off_since": counters.cut_off.as_ref().map(|found| found.since_ms as f64 / 1_000.0),
             "scripts": counters.scripts.json(),
             "repeating": counters.repeating.json(),
@@ -324,14 +324,14 @@ impl Summary {
         if let Some(cut_off) = &counters.cut_off {
             let _ = writeln!(text, "  {}", cut_off.text());
         }
-        if counters.resting > 0 {
-            let sites = if counters.resting == 1 {
+        if counters.backing_off > 0 {
+            let sites = if counters.backing_off == 1 {
                 "site"
             } else {
                 "sites"
             };
-            let _ = writeln!(text, "  resting   {} {sites}", counters.resting);
-            for site in &counters.resting_first {
+            let _ = writeln!(text, "  backing_off   {} {sites}", counters.backing_off);
+            for site in &counters.backing_off_first {
                 let _ = writeln!(text, "            {}", site.text());
             }
             let _ = writeln!(

@@ -1,7 +1,7 @@
-//! `webfill trace`: the story of one URL in the order of time, out of what the dispatcher knows of it, the
+//! `webfill trace`: the history of one URL in the order of time, out of what the dispatcher knows of it, the
 //! page in the store, and the logs of all processes, which may come from many machines.
 //!
-//! Lines belong to the story if they name the URL, or one of its tasks together with its crawl. How much they
+//! Lines belong to the history if they name the URL, or one of its tasks together with its crawl. How much they
 //! tell depends on what was logged: `log.level = "info,journey=debug"` logs each step.
 
 mod feeders;

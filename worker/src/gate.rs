@@ -169,7 +169,7 @@ mod tests {
             priority,
             delay_ms: None,
             failed_attempts: Vec::new(),
-            given_up: None,
+            unreachable: None,
             address_bounds: webfill_wire::AddressBounds::None,
         }
     }

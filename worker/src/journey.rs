@@ -157,7 +157,7 @@ impl Journey {
             // Neither happens with a dispatcher of our version; the lease must not be lost.
             return self.return_task(site, &task, None);
         };
-        if let Some(outcome) = task.given_up {
+        if let Some(outcome) = task.unreachable {
             return self.end_refused(site, task, crawl, outcome, None).await;
         }
         let (rendering, browser) = self.rendering_of(&crawl, &task.url, site);

@@ -166,7 +166,7 @@ mod tests {
             priority: 50,
             delay_ms: None,
             failed_attempts: Vec::new(),
-            given_up: None,
+            unreachable: None,
             address_bounds: webfill_wire::AddressBounds::None,
         };
         let kept = permits.permit(&task);

@@ -193,7 +193,7 @@ fn task_of(url: &str) -> Task {
         priority: 50,
         delay_ms: None,
         failed_attempts: Vec::new(),
-        given_up: None,
+        unreachable: None,
         address_bounds: AddressBounds::None,
     }
 }

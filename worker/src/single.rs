@@ -174,7 +174,7 @@ impl SingleFetcher {
             priority: 50,
             delay_ms: None,
             failed_attempts: Vec::new(),
-            given_up: None,
+            unreachable: None,
             address_bounds: AddressBounds::None,
         };
         let mut sites = self.sites.borrow_mut();

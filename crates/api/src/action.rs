@@ -112,8 +112,8 @@ pub struct SiteAction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SitesQuestion {
     pub uuid: Option<String>,
-    /// Only those that rest, or were given up.
-    pub resting: bool,
+    /// Only those that backoff, or were given up.
+    pub backing_off: bool,
     /// The `next` of the answer before.
     pub after: u64,
 }

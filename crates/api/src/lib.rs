@@ -70,6 +70,6 @@ pub use self::schema::{SCHEMA, schema};
 pub use self::spec_changes::SpecChanges;
 pub use self::spider::Spider;
 pub use self::watch::{
-    About, CrawlFlag, NoticeTarget, NoticeTime, Notify, RunEnd, WATCH_SCHEMA, Watch, WatchAction,
-    WatchOrder, WatchRecords, WatchRun, watch_schema,
+    About, CrawlFlag, NotificationTarget, NotificationTime, Notify, RunEnd, WATCH_SCHEMA, Watch,
+    WatchAction, WatchOrder, WatchRecords, WatchRun, watch_schema,
 };

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::action::parse_watch_action;
 pub use self::action::{WatchAction, WatchOrder};
 use self::keys::{BUDGET_KEYS, CRAWL_KEYS, MACHINE_FLAGS, NOTIFY_KEYS, RECORDS_KEYS, WATCH_KEYS};
-pub use self::notify::{About, NoticeTarget, NoticeTime, Notify};
+pub use self::notify::{About, NotificationTarget, NotificationTime, Notify};
 use self::notify::{notify_of, shown_url};
 pub use self::run::{RunEnd, WatchRun};
 use crate::refusal::Refusal;
@@ -30,8 +30,8 @@ use crate::scope::{ScopeError, check_domains, check_patterns};
 /// The application of a watch that names none.
 const DEFAULT_APP: &str = "watches";
 
-/// After so many runs without what a watch usually finds, it is blind, unless it says otherwise.
-const BLIND_AFTER: u64 = 3;
+/// After so many runs without what a watch usually finds, it is silent, unless it says otherwise.
+const SILENT_AFTER: u64 = 3;
 
 /// The published schema of a watch. A test compares it with [`watch_schema`].
 pub const WATCH_SCHEMA: &str = include_str!("../../../docs/reference/watch.schema.json");
@@ -55,8 +55,8 @@ pub struct Watch {
     pub max_pages: Option<u64>,
     /// Who is told of it.
     pub notify: Vec<Notify>,
-    /// It is blind when so many runs in a row have found nothing.
-    pub blind_after: u64,
+    /// It is silent when so many runs in a row have found nothing.
+    pub silent_after: u64,
     /// As it was given.
     pub json: Value,
 }
@@ -133,10 +133,10 @@ impl Watch {
             window_ms: duration(members, "window"),
             max_pages: budget.and_then(|budget| budget.get("pages")?.as_u64()),
             notify: notify_of(members, path)?,
-            blind_after: members
-                .get("blind_after")
+            silent_after: members
+                .get("silent_after")
                 .and_then(Value::as_u64)
-                .unwrap_or(BLIND_AFTER),
+                .unwrap_or(SILENT_AFTER),
             json: message.clone(),
         };
         watch.check_input(path)?;

@@ -135,15 +135,15 @@ impl Unsteady {
             let texts = numbers.iter().map(|number| without_times(&texts[*number]));
             texts.collect()
         };
-        let mut rests = times_of(other, come);
+        let mut backoff = times_of(other, come);
         gone.retain(|number| {
             let text = &one[*number];
             let rest = without_times(text);
             if rest != *text
-                && let Some(at) = rests.iter().position(|other| *other == rest)
+                && let Some(at) = backoff.iter().position(|other| *other == rest)
             {
                 come.remove(at);
-                rests.remove(at);
+                backoff.remove(at);
                 self.add_timed(place, hash(&rest));
                 return false;
             }
@@ -154,7 +154,7 @@ impl Unsteady {
                 *pairs_left -= 1;
                 if let Some(template) = Template::of(text, &other[come[at]]) {
                     come.remove(at);
-                    rests.remove(at);
+                    backoff.remove(at);
                     self.add_template(place, template);
                     return false;
                 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::alarm::{Event, Warning, WarningKind};
+use crate::alert::{Event, Warning, WarningKind};
 use crate::mapping_health::{GoodPage, MappingHealth};
 use crate::scope::Scope;
 use crate::series::{Series, Witness};

@@ -5,10 +5,10 @@
 //! judged is a good page, in the order of the saves. All is plain state that the caller stores: no I/O, no
 //! clock, no threads. Each part is bounded, whatever pages come.
 //!
-//! What falls together is one [`Alarm`]: the layout changed. How often alarms are false, and how soon they
+//! What falls together is one [`Alert`]: the layout changed. How often alerts are false, and how soon they
 //! come, is simulated in `crates/health/tests/simulation.rs` and told in `docs/explanation/health.md`.
 
-mod alarm;
+mod alert;
 mod alternatives;
 mod deliveries;
 mod kept;
@@ -24,7 +24,7 @@ mod sources;
 mod standing;
 mod template;
 
-pub use alarm::{Alarm, Event, FallenField, Sign, Warning, WarningKind};
+pub use alert::{Alert, Event, FallenField, Sign, Warning, WarningKind};
 pub use deliveries::Deliveries;
 pub use kept::KeptPage;
 pub use mapping_health::{GoodPage, MappingHealth};

@@ -1,4 +1,4 @@
-//! [`MappingHealth`]: all that is known of the extractions of one mapping, and its alarm.
+//! [`MappingHealth`]: all that is known of the extractions of one mapping, and its alert.
 //!
 //! Each page is judged twice: among the pages of its template, and among all. A change of a page's inside
 //! shows in its template; a redesign founds a new template, and shows among all: pages of a known template
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::alarm::{Alarm, Event, FallenField, Sign, Warning, WarningKind};
+use crate::alert::{Alert, Event, FallenField, Sign, Warning, WarningKind};
 use crate::has_value;
 use crate::kept::LastPages;
 use crate::profile::{Finding, Profile};
@@ -86,8 +86,8 @@ pub struct MappingHealth {
     /// Of each field that an alternative serves now, crawls whose pages show it: `APPID/CRAWLID`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) served_crawls: BTreeMap<String, BTreeSet<String>>,
-    pub(crate) alarm: Option<Alarm>,
-    pub(crate) past: Vec<Alarm>,
+    pub(crate) alert: Option<Alert>,
+    pub(crate) past: Vec<Alert>,
     pub(crate) warnings: Vec<Warning>,
     recent: Recent,
     sources: Sources,
@@ -155,7 +155,7 @@ impl MappingHealth {
             past: std::mem::take(&mut self.past),
             recent: std::mem::take(&mut self.recent),
             last_pages: std::mem::take(&mut self.last_pages),
-            alarm: self.alarm.take(),
+            alert: self.alert.take(),
             ..MappingHealth::new(&self.mapping)
         };
         *self = fresh;

@@ -24,8 +24,8 @@ impl MappingHealth {
             "fields": self.fields(&self.all),
             "known_values": known.collect::<Vec<_>>(),
             "templates": templates.collect::<Vec<_>>(),
-            "alarm": self.alarm(),
-            "past_alarms": self.past,
+            "alert": self.alert(),
+            "past_alerts": self.past,
             "warnings": self.warnings,
         })
     }

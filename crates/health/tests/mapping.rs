@@ -69,15 +69,15 @@ impl Site {
 }
 
 #[test]
-fn fields_that_fall_together_are_one_alarm_with_pages_from_before_and_after() {
+fn fields_that_fall_together_are_one_alert_with_pages_from_before_and_after() {
     let mut site = Site::of(OLD, 200);
     assert_eq!(site.serve(100, &[]), [Event::LayoutChanged]);
-    let alarm = site.health.alarm().unwrap();
-    assert_eq!(alarm.names(), ["name", "price"]);
-    assert_eq!((alarm.before.len(), alarm.after.len()), (20, 20));
-    assert!(alarm.before.iter().all(|page| page.fields.len() == 2));
-    assert!(alarm.after.iter().all(|page| page.fields.is_empty()));
-    assert_eq!(alarm.fields[0].before, 1.0);
+    let alert = site.health.alert().unwrap();
+    assert_eq!(alert.names(), ["name", "price"]);
+    assert_eq!((alert.before.len(), alert.after.len()), (20, 20));
+    assert!(alert.before.iter().all(|page| page.fields.len() == 2));
+    assert!(alert.after.iter().all(|page| page.fields.is_empty()));
+    assert_eq!(alert.fields[0].before, 1.0);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_redesign_with_new_pages_is_noticed() {
     let mut site = Site::of(OLD, 200);
     site.template = NEW;
     assert_eq!(site.serve(10, &["name"]), [Event::LayoutChanged]);
-    assert_eq!(site.health.alarm().unwrap().names(), ["price"]);
+    assert_eq!(site.health.alert().unwrap().names(), ["price"]);
 }
 
 #[test]
@@ -108,14 +108,14 @@ fn another_kind_of_page_beside_the_known_one_is_only_warned_of() {
 }
 
 #[test]
-fn an_alarm_is_cleared_when_the_values_are_back() {
+fn an_alert_is_cleared_when_the_values_are_back() {
     let mut site = Site::of(OLD, 200);
     site.serve(50, &["name"]);
     let events = site.serve(30, &["name", "price"]);
-    let [Event::Cleared(alarm)] = events.as_slice() else {
+    let [Event::Cleared(alert)] = events.as_slice() else {
         panic!("{events:?}");
     };
-    assert_eq!(alarm.cleared_by.as_deref(), Some("recovered"));
+    assert_eq!(alert.cleared_by.as_deref(), Some("recovered"));
     assert_eq!(
         site.serve(20, &[]),
         [Event::LayoutChanged],
@@ -139,15 +139,15 @@ fn what_no_page_tells_of_any_more_does_not_silence_the_mapping() {
     site.template = NEW;
     let mut events = site.serve(1_100, &["name", "price"]);
     events.retain(|event| !matches!(event, Event::Warned(_)));
-    let [Event::Cleared(alarm)] = events.as_slice() else {
+    let [Event::Cleared(alert)] = events.as_slice() else {
         panic!("{events:?}");
     };
-    assert_eq!(alarm.cleared_by.as_deref(), Some("not_seen"));
+    assert_eq!(alert.cleared_by.as_deref(), Some("not_seen"));
     assert_eq!(site.serve(20, &["name"]), [Event::LayoutChanged]);
 }
 
 #[test]
-fn what_falls_while_an_alarm_stands_is_told_too() {
+fn what_falls_while_an_alert_stands_is_told_too() {
     let mut site = half_fallen();
     site.template = NEW;
     assert_eq!(
@@ -156,26 +156,26 @@ fn what_falls_while_an_alarm_stands_is_told_too() {
         "of another template"
     );
     assert_eq!(site.serve(20, &[]), [Event::MoreFell], "another field");
-    let alarm = site.health.alarm().unwrap();
-    assert_eq!(alarm.names(), ["price", "name"]);
-    let of: Vec<_> = alarm.fields.iter().map(|one| &one.template).collect();
+    let alert = site.health.alert().unwrap();
+    assert_eq!(alert.names(), ["price", "name"]);
+    let of: Vec<_> = alert.fields.iter().map(|one| &one.template).collect();
     assert_eq!(
         of,
         [&Some(OLD.into()), &Some(NEW.into()), &Some(NEW.into())]
     );
-    assert_eq!(alarm.text().matches("price").count(), 1, "{}", alarm.text());
+    assert_eq!(alert.text().matches("price").count(), 1, "{}", alert.text());
 }
 
 #[test]
-fn a_redesign_stays_an_alarm_as_long_as_its_pages_come() {
+fn a_redesign_stays_an_alert_as_long_as_its_pages_come() {
     let mut site = Site::of(OLD, 200);
     site.template = NEW;
     assert_eq!(site.serve(5_000, &["name"]), [Event::LayoutChanged]);
-    assert!(site.health.alarm().is_some());
+    assert!(site.health.alert().is_some());
 }
 
 #[test]
-fn a_cleared_alarm_is_remembered_without_its_pages() {
+fn a_cleared_alert_is_remembered_without_its_pages() {
     let mut site = Site::of(OLD, 200);
     site.serve(50, &["name"]);
     site.serve(50, &["name", "price"]);
@@ -184,22 +184,22 @@ fn a_cleared_alarm_is_remembered_without_its_pages() {
     };
     assert!(past.before.is_empty() && past.after.is_empty());
     assert_eq!((past.urls_before.len(), past.urls_after.len()), (3, 3));
-    let notice = past.notice();
-    assert_eq!(notice["urls_after"].as_array().map(Vec::len), Some(3));
+    let notification = past.notification();
+    assert_eq!(notification["urls_after"].as_array().map(Vec::len), Some(3));
 }
 
 #[test]
-fn an_alarm_that_is_held_back_is_told_by_nobody_until_it_is_released() {
+fn an_alert_that_is_held_back_is_told_by_nobody_until_it_is_released() {
     let mut site = Site::of(OLD, 200);
     site.serve(10, &["name"]);
-    site.health.hold_alarm();
-    assert!(site.health.alarm().is_none() && !site.health.evidence().is_empty());
-    assert!(site.health.report()["alarm"].is_null());
-    assert_eq!(site.health.withdraw_alarm(), None);
+    site.health.hold_alert();
+    assert!(site.health.alert().is_none() && !site.health.evidence().is_empty());
+    assert!(site.health.report()["alert"].is_null());
+    assert_eq!(site.health.withdraw_alert(), None);
     assert_eq!(site.serve(10, &["name"]), [Event::LayoutChanged]);
-    site.health.hold_alarm();
-    assert!(site.health.release_alarm() && site.health.alarm().is_some());
-    let withdrawn = site.health.withdraw_alarm();
+    site.health.hold_alert();
+    assert!(site.health.release_alert() && site.health.alert().is_some());
+    let withdrawn = site.health.withdraw_alert();
     assert!(
         matches!(withdrawn, Some(Event::Cleared(_))),
         "{withdrawn:?}"
@@ -236,14 +236,14 @@ fn a_new_version_of_the_mapping_begins_anew() {
 }
 
 #[test]
-fn known_values_that_are_no_longer_met_are_an_alarm() {
+fn known_values_that_are_no_longer_met_are_an_alert() {
     let mut site = Site::new();
     site.known = vec![("price".into(), true)];
     assert_eq!(site.serve(200, &["name", "price"]), []);
     site.known = vec![("price".into(), false)];
     assert_eq!(site.serve(20, &["name", "price"]), [Event::LayoutChanged]);
     assert_eq!(
-        site.health.alarm().unwrap().fields[0].sign,
+        site.health.alert().unwrap().fields[0].sign,
         Sign::WrongValues
     );
 }
@@ -282,7 +282,7 @@ fn an_alternative_that_begins_to_serve_is_warned_of_once() {
             "field price of mapping shop: its first chain gives nothing any more; its alternative 2 serves"
         );
         assert_eq!(site.health.warnings(), std::slice::from_ref(warning));
-        assert!(site.health.alarm().is_none());
+        assert!(site.health.alert().is_none());
         // The layout comes back, and goes again for good: that is told anew.
         site.template = OLD;
         site.alternatives.clear();
@@ -330,7 +330,7 @@ fn a_second_layout_that_an_alternative_is_for_is_not_warned_of_beside_the_first(
 }
 
 #[test]
-fn a_field_that_is_lost_is_an_alarm_and_no_alternative() {
+fn a_field_that_is_lost_is_an_alert_and_no_alternative() {
     let mut site = Site::of(OLD, 200);
     assert_eq!(site.serve(50, &["name"]), [Event::LayoutChanged]);
     assert!(site.health.warnings().is_empty());

@@ -1,4 +1,4 @@
-//! Real pages: how many alarms are false when nothing has changed. The pages of three manuals, each read by one
+//! Real pages: how many alerts are false when nothing has changed. The pages of three manuals, each read by one
 //! mapping with fields that all, many or few of them have, come night after night in another order.
 //!
 //! `WEBFILL_REAL_PAGES=1000000 cargo test -p webfill-health --test real_pages -- --nocapture` prints the table of
@@ -53,7 +53,7 @@ enum Order {
 #[derive(Default)]
 struct Told {
     pages: usize,
-    alarms: usize,
+    alerts: usize,
     warnings: BTreeMap<&'static str, usize>,
 }
 
@@ -170,9 +170,9 @@ fn look(manual: &Manual, order: Order, most: usize) -> Told {
             for event in events {
                 match event {
                     Event::LayoutChanged => {
-                        let alarm = health.alarm().expect("it was raised");
-                        println!("{}: {}", manual.name, alarm.text());
-                        told.alarms += 1;
+                        let alert = health.alert().expect("it was raised");
+                        println!("{}: {}", manual.name, alert.text());
+                        told.alerts += 1;
                         // Whoever heard of it has a mapping that is right: all begins anew.
                         health = MappingHealth::new(manual.name);
                         break;
@@ -210,18 +210,18 @@ fn judge(manual: &Manual) {
         println!(
             "  {word}: {} pages, {:.1} false alarms in a million; warnings: {}",
             told.pages,
-            per_million(told.alarms),
+            per_million(told.alerts),
             warnings.join(", ")
         );
         // One may come among however few pages.
         let most = 1 + told.pages * MOST_IN_A_MILLION / 1_000_000;
-        assert!(told.alarms <= most, "{word}: {}", told.alarms);
+        assert!(told.alerts <= most, "{word}: {}", told.alerts);
     }
 }
 
 #[needs(python3_doc)]
 #[test]
-fn pages_of_the_python_manual_raise_no_alarm() {
+fn pages_of_the_python_manual_raise_no_alert() {
     judge(&read(
         "python",
         "/usr/share/doc/python3-doc/html",
@@ -240,7 +240,7 @@ fn pages_of_the_python_manual_raise_no_alarm() {
 
 #[needs(postgresql_doc)]
 #[test]
-fn pages_of_the_postgresql_manual_raise_no_alarm() {
+fn pages_of_the_postgresql_manual_raise_no_alert() {
     judge(&read(
         "postgresql",
         "/usr/share/doc/postgresql-doc-15/html",
@@ -263,7 +263,7 @@ fn pages_of_the_postgresql_manual_raise_no_alarm() {
 
 #[needs(sqlite3_doc)]
 #[test]
-fn pages_of_the_sqlite_manual_raise_no_alarm() {
+fn pages_of_the_sqlite_manual_raise_no_alert() {
     judge(&read(
         "sqlite",
         "/usr/share/doc/sqlite3",

@@ -68,8 +68,8 @@ impl Site {
     }
 
     fn names(&self) -> Vec<&str> {
-        let alarm = self.health.alarm();
-        alarm.map(|alarm| alarm.names()).unwrap_or_default()
+        let alert = self.health.alert();
+        alert.map(|alert| alert.names()).unwrap_or_default()
     }
 }
 
@@ -89,7 +89,7 @@ fn thirty(rng: &mut fastrand::Rng) -> Page {
 }
 
 #[test]
-fn a_list_that_loses_its_rows_or_most_of_them_is_an_alarm() {
+fn a_list_that_loses_its_rows_or_most_of_them_is_an_alert() {
     for left in [0, 3, 8] {
         let mut site = Site::new();
         assert_eq!(site.serve(100, thirty), []);
@@ -99,13 +99,13 @@ fn a_list_that_loses_its_rows_or_most_of_them_is_an_alarm() {
             "{left}"
         );
         assert_eq!(site.names(), ["ratings[]"], "{left}");
-        let alarm = site.health.alarm().unwrap();
+        let alert = site.health.alert().unwrap();
         assert!(
-            alarm.text().contains("ratings[] (15 or more on "),
+            alert.text().contains("ratings[] (15 or more on "),
             "{}",
-            alarm.text()
+            alert.text()
         );
-        assert_eq!((alarm.of_pages().len(), alarm.of_rows().len()), (0, 1));
+        assert_eq!((alert.of_pages().len(), alert.of_rows().len()), (0, 1));
         let events = site.serve(60, thirty);
         assert!(
             matches!(events.as_slice(), [Event::Cleared(_)]),
@@ -115,7 +115,7 @@ fn a_list_that_loses_its_rows_or_most_of_them_is_an_alarm() {
 }
 
 #[test]
-fn a_field_of_rows_that_loses_its_values_is_an_alarm() {
+fn a_field_of_rows_that_loses_its_values_is_an_alert() {
     for share in [0.0, 0.1] {
         let mut site = Site::new();
         assert_eq!(site.serve(100, thirty), []);
@@ -124,7 +124,7 @@ fn a_field_of_rows_that_loses_its_values_is_an_alarm() {
         assert_eq!(site.names(), ["ratings[].stars"], "{share}");
         assert!(
             site.health
-                .alarm()
+                .alert()
                 .unwrap()
                 .text()
                 .contains("of the rows or more on 0 %")
@@ -172,7 +172,7 @@ fn a_small_site_that_is_looked_at_again_needs_no_baseline() {
 
 /// Lists of many kinds, as they are when all is well.
 #[test]
-fn lists_that_are_well_raise_no_alarm() {
+fn lists_that_are_well_raise_no_alert() {
     const PAGES: u64 = 40_000;
     let heavy = |rng: &mut fastrand::Rng| (1.0 / (1.0 - rng.f64()).max(1e-4)) as u64;
     type Kind = fn(&mut fastrand::Rng) -> Page;
@@ -199,16 +199,16 @@ fn lists_that_are_well_raise_no_alarm() {
     for (kind, page) in kinds {
         let mut site = Site::new();
         let events = site.serve(PAGES, page);
-        let alarms = events.iter().filter(|event| event.is_of_standing()).count();
-        assert_eq!(alarms, 0, "{kind}: {events:?}");
+        let alerts = events.iter().filter(|event| event.is_of_standing()).count();
+        assert_eq!(alerts, 0, "{kind}: {events:?}");
     }
     let mut site = Site::new();
     let events = site.serve(PAGES, |rng| {
         let rows = heavy(rng);
         (rows, rows)
     });
-    let alarms = events.iter().filter(|event| event.is_of_standing()).count();
-    assert_eq!(alarms, 0, "very different lengths: {events:?}");
+    let alerts = events.iter().filter(|event| event.is_of_standing()).count();
+    assert_eq!(alerts, 0, "very different lengths: {events:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Made pages: how often an alarm is false, and how many pages it takes to notice a loss.
+//! Made pages: how often an alert is false, and how many pages it takes to notice a loss.
 //!
 //! `WEBFILL_SIMULATION_PAGES=10000000 cargo test -p webfill-health --test simulation -- --nocapture` prints
 //! the tables of `docs/explanation/health.md`. The number is that of the pages for each rate of filling.
@@ -66,23 +66,23 @@ impl Web {
     }
 }
 
-/// False alarms in so many pages.
-fn false_alarms(rate: f64, alike: f64, pages: u64) -> u64 {
-    let mut alarms = 0;
+/// False alerts in so many pages.
+fn false_alerts(rate: f64, alike: f64, pages: u64) -> u64 {
+    let mut alerts = 0;
     // Sites of 10,000 pages each, so that there are many baselines.
     for site in 0..pages.div_ceil(10_000) {
         let mut web = Web::new(site * 31 + (rate * 100.0) as u64, rate, alike);
         let mut series = Series::default();
         for _ in 0..10_000 {
             let (is_filled, witness) = web.next();
-            alarms += u64::from(series.note(is_filled, witness) == Step::Fell);
+            alerts += u64::from(series.note(is_filled, witness) == Step::Fell);
         }
     }
-    alarms
+    alerts
 }
 
 /// Pages until a loss is noticed: the median and the 95th percentile of 1,000 sites.
-fn pages_until_alarm(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, u64) {
+fn pages_until_alert(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, u64) {
     let mut all: Vec<u64> = (0..1_000)
         .map(|site| {
             let mut web = Web::new(site, rate, 0.0);
@@ -109,19 +109,19 @@ fn pages_until_alarm(rate: f64, left: f64, known: u64, one_list: bool) -> (u64, 
 }
 
 #[test]
-fn alarms_are_true_and_soon() {
+fn alerts_are_true_and_soon() {
     let pages = pages();
-    let per_million = |alarms: u64| alarms as f64 * 1e6 / pages as f64;
+    let per_million = |alerts: u64| alerts as f64 * 1e6 / pages as f64;
     println!(
         "filled  false/million  in clumps  all lost: median  95 %  after 30 pages  a third left  one list"
     );
     for rate in RATES {
-        let alone = per_million(false_alarms(rate, 0.0, pages));
-        let clumped = per_million(false_alarms(rate, 0.5, pages));
-        let (median, most) = pages_until_alarm(rate, 0.0, 1_000, false);
-        let (provisional, _) = pages_until_alarm(rate, 0.0, 30, false);
-        let (third, _) = pages_until_alarm(rate, 1.0 / 3.0, 1_000, false);
-        let (one_list, _) = pages_until_alarm(rate, 0.0, 1_000, true);
+        let alone = per_million(false_alerts(rate, 0.0, pages));
+        let clumped = per_million(false_alerts(rate, 0.5, pages));
+        let (median, most) = pages_until_alert(rate, 0.0, 1_000, false);
+        let (provisional, _) = pages_until_alert(rate, 0.0, 30, false);
+        let (third, _) = pages_until_alert(rate, 1.0 / 3.0, 1_000, false);
+        let (one_list, _) = pages_until_alert(rate, 0.0, 1_000, true);
         println!(
             "{rate:>6.2}  {alone:>13.1}  {clumped:>9.1}  {median:>16}  {most:>4}  {provisional:>14}  {third:>12}  {one_list:>8}"
         );
@@ -162,9 +162,9 @@ fn page<'a>(
 }
 
 #[test]
-fn whole_mappings_raise_no_false_alarm_and_warn_rarely() {
+fn whole_mappings_raise_no_false_alert_and_warn_rarely() {
     let pages = pages() / 10;
-    let (mut alarms, mut warnings) = (0, 0);
+    let (mut alerts, mut warnings) = (0, 0);
     let names = ["name", "price", "phone", "mail", "note"];
     for site in 0..pages.div_ceil(5_000) {
         let mut rng = fastrand::Rng::with_seed(site);
@@ -185,7 +185,7 @@ fn whole_mappings_raise_no_false_alarm_and_warn_rarely() {
                 template,
             )) {
                 match event {
-                    Event::LayoutChanged => alarms += 1,
+                    Event::LayoutChanged => alerts += 1,
                     Event::Warned(_) => warnings += 1,
                     Event::MoreFell => {}
                     Event::Cleared(_) => {}
@@ -194,11 +194,11 @@ fn whole_mappings_raise_no_false_alarm_and_warn_rarely() {
         }
     }
     println!(
-        "five fields, three templates, {pages} pages: {alarms} false alarms, {warnings} warnings"
+        "five fields, three templates, {pages} pages: {alerts} false alarms, {warnings} warnings"
     );
     assert!(
-        alarms <= 1 + pages * 10 / 1_000_000,
-        "{alarms} false alarms"
+        alerts <= 1 + pages * 10 / 1_000_000,
+        "{alerts} false alarms"
     );
     assert!(
         warnings <= 2 + pages * 30 / 1_000_000,

@@ -1,4 +1,4 @@
-//! Sites of few pages that are looked at night after night: when a redesign is noticed, and how often an alarm is
+//! Sites of few pages that are looked at night after night: when a redesign is noticed, and how often an alert is
 //! false.
 
 use serde_json::{Map, Value, json};
@@ -26,10 +26,10 @@ impl Site {
         }
     }
 
-    /// One night: `has` says of each page and field whether it has a value. Whether there is an alarm.
+    /// One night: `has` says of each page and field whether it has a value. Whether there is an alert.
     fn look(&mut self, mut has: impl FnMut(usize, &str) -> bool) -> bool {
         self.night += 1;
-        let mut is_alarmed = false;
+        let mut is_alerting = false;
         for number in 0..self.pages {
             let values = ["name", "price", "phone"]
                 .into_iter()
@@ -56,9 +56,9 @@ impl Site {
                 alternatives: &Map::new(),
                 known_values: &[],
             });
-            is_alarmed |= events.contains(&Event::LayoutChanged);
+            is_alerting |= events.contains(&Event::LayoutChanged);
         }
-        is_alarmed
+        is_alerting
     }
 }
 
@@ -96,14 +96,14 @@ fn a_redesign_of_a_small_site_is_told_on_its_first_nights() {
             ));
             continue;
         }
-        let alarm = site.health.alarm().unwrap();
-        let mut names = alarm.names();
+        let alert = site.health.alert().unwrap();
+        let mut names = alert.names();
         names.sort_unstable();
         assert_eq!(names, ["phone", "price"], "{pages} pages");
         // It ends when the values are back.
         let over = (1..=10).find(|_| {
             site.look(|_, _| true);
-            site.health.alarm().is_none()
+            site.health.alert().is_none()
         });
         assert!(over.is_some(), "{pages} pages: it stands for ever");
     }
@@ -120,9 +120,9 @@ fn a_crawl_of_few_pages_tells_what_its_last_half_lacks() {
 const COMES_AND_GOES: &[f64] = &[0.0, 0.01, 0.03];
 
 #[test]
-fn what_comes_and_goes_on_single_pages_is_no_alarm() {
+fn what_comes_and_goes_on_single_pages_is_no_alert() {
     for rate in COMES_AND_GOES {
-        let (mut alarms, mut looks) = (0, 0);
+        let (mut alerts, mut looks) = (0, 0);
         for number in 0..60 {
             let pages = [3, 6, 20, 46][number % 4];
             let mut rng = fastrand::Rng::with_seed(number as u64);
@@ -141,11 +141,11 @@ fn what_comes_and_goes_on_single_pages_is_no_alarm() {
                 }
                 let names = ["name", "price", "phone"];
                 let at = |name: &str| names.iter().position(|one| *one == name).unwrap();
-                alarms += usize::from(site.look(|number, name| has[number][at(name)]));
+                alerts += usize::from(site.look(|number, name| has[number][at(name)]));
                 looks += pages;
             }
         }
-        println!("{rate}: {alarms} alarms in {looks} looks");
-        assert!(alarms <= 1, "{rate}: {alarms} alarms in {looks} looks");
+        println!("{rate}: {alerts} alerts in {looks} looks");
+        assert!(alerts <= 1, "{rate}: {alerts} alerts in {looks} looks");
     }
 }

@@ -115,7 +115,7 @@ fn where_a_person_says_that_nothing_stands_nothing_is_read() {
     assert_eq!(learned.left_out.len(), 4);
 }
 
-/// As a workbench does it: pages in memory, and nodes that a person has pointed at; nothing is known of any.
+/// As a mapping editor does it: pages in memory, and nodes that a person has pointed at; nothing is known of any.
 mod pointed {
     use super::*;
 

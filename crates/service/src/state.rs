@@ -251,7 +251,7 @@ fn is_used(name: &str) -> bool {
     const NAMES: [&str; 21] = [
         "claim",
         "crawl.lock",
-        "desk-history.jsonl",
+        "dashboard-history.jsonl",
         "dispatcher.db",
         "dispatcher.db-journal",
         "dispatcher.db-shm",
@@ -269,7 +269,7 @@ fn is_used(name: &str) -> bool {
         "watch.lock",
         "watches",
         "webfill.toml",
-        "workbench-drafts",
+        "editor-drafts",
     ];
     const LISTS: [&str; 4] = ["broken-seeds-", "records-read-", "repeated-seeds-", "runs-"];
     NAMES.contains(&name) || LISTS.iter().any(|list| name.starts_with(list))

@@ -51,7 +51,7 @@ pub struct Cutoff {
     pub pages_ms: Option<i64>,
     /// Of entries of the log, by when they were written. SQLite has no log beside its pages.
     pub log_ms: Option<i64>,
-    /// Of samples, so many bytes of texts stay. Those of alarms stay longest, of the others the latest.
+    /// Of samples, so many bytes of texts stay. Those of alerts stay longest, of the others the latest.
     pub samples_bytes: Option<u64>,
 }
 

@@ -10,9 +10,9 @@ pub struct Sample {
     /// Where it is kept.
     pub id: String,
     pub mapping: String,
-    /// The alarm that it belongs to, by the time at which it was raised; `None`: it may be replaced by another
+    /// The alert that it belongs to, by the time at which it was raised; `None`: it may be replaced by another
     /// page.
-    pub alarm: Option<String>,
+    pub alert: Option<String>,
     /// The page's key.
     pub page: String,
     pub url: String,
@@ -40,7 +40,7 @@ impl Sample {
         Some(Sample {
             id: format!("{mapping}/{}", sample.place),
             mapping,
-            alarm: None,
+            alert: None,
             page: page.id(),
             url: page.url.clone(),
             at_ms: page.started_at_ms,

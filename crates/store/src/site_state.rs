@@ -11,9 +11,9 @@ pub struct SiteState {
     pub phase: SitePhase,
     /// The stable name of the reason.
     pub reason: String,
-    /// When the current rest began, or the site was given up.
+    /// When the current backoff began, or the site was unreachable.
     pub since_ms: i64,
-    /// When the rest ends; `None` for a site that rests until a person wakes it, or was given up.
+    /// When the backoff ends; `None` for a site that backs off until a person wakes it, or was given up.
     pub until_ms: Option<i64>,
     /// The evidence: what was requested, what was answered, and what was seen.
     pub url: String,
@@ -24,16 +24,16 @@ pub struct SiteState {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SitePhase {
-    Resting,
-    GivenUp,
+    BackingOff,
+    Unreachable,
 }
 
 impl SitePhase {
     /// The stable name, as stored.
     pub fn as_str(self) -> &'static str {
         match self {
-            SitePhase::Resting => "resting",
-            SitePhase::GivenUp => "given_up",
+            SitePhase::BackingOff => "backing_off",
+            SitePhase::Unreachable => "unreachable",
         }
     }
 }
@@ -48,7 +48,7 @@ impl FromStr for SitePhase {
     type Err = String;
 
     fn from_str(text: &str) -> Result<SitePhase, String> {
-        [SitePhase::Resting, SitePhase::GivenUp]
+        [SitePhase::BackingOff, SitePhase::Unreachable]
             .into_iter()
             .find(|phase| phase.as_str() == text)
             .ok_or_else(|| format!("`{text}` is no state of a site in trouble"))

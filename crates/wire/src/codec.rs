@@ -100,7 +100,7 @@ mod tests {
             priority: 50,
             delay_ms: Some(1_000),
             failed_attempts: Vec::new(),
-            given_up: None,
+            unreachable: None,
             address_bounds: AddressBounds::None,
         }
     }

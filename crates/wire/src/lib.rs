@@ -5,7 +5,7 @@
 //! - [`codec`]: their encoding, with a version byte.
 //! - [`greeting`]: how two builds agree on that version.
 //! - [`figures`]: what workers have counted, for Prometheus.
-//! - [`arrivals`]: notices lost messages by their numbers.
+//! - [`arrivals`]: notifications lost messages by their numbers.
 //! - [`refusal_log`]: how often a refused peer is logged.
 //! - [`report`]: what supervisors tell of themselves.
 //! - [`socket`]: the only module that uses ZeroMQ.
@@ -42,4 +42,4 @@ pub use repeats::{evidence_of_repetition, is_repetition};
 pub use report::SupervisorReport;
 pub use scripts::{Finding, KnownKind, ScriptsReport, SiteScripts};
 pub use unmatched::{is_unmatched, with_unmatched};
-pub use vocabulary::{Follow, Lane, Outcome, Reason, RestReason};
+pub use vocabulary::{BackoffReason, Follow, Lane, Outcome, Reason};

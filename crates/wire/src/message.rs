@@ -114,7 +114,7 @@ pub struct Task {
     /// Earlier attempts that failed in a way worth retrying, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
     /// The task is given up: it ends with this outcome, and nothing is requested.
-    pub given_up: Option<Outcome>,
+    pub unreachable: Option<Outcome>,
     pub address_bounds: AddressBounds,
 }
 

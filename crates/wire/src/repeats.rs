@@ -2,7 +2,7 @@
 //!
 //! It travels as the evidence of an outcome `ok`, which has none else but a
 //! [`ScriptsReport`](crate::ScriptsReport) or a mark that [no mapping](crate::unmatched) is for the page, with a mark of its own in [`Evidence::sign`]. Who knows nothing of it takes
-//! no notice.
+//! no notification.
 
 use crate::{Evidence, Outcome, TaskDone};
 

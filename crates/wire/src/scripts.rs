@@ -2,7 +2,7 @@
 //! not say without.
 //!
 //! It travels as the evidence of an outcome `ok`, which has none else: in [`Evidence::sign`], as words with tabs
-//! between them. Who knows nothing of it takes no notice.
+//! between them. Who knows nothing of it takes no notification.
 
 use serde::{Deserialize, Serialize};
 

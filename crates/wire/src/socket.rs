@@ -14,8 +14,8 @@
 //! A socket that other machines can reach must have a [`Guard`] with CURVE keys. A serving socket
 //! admits the keys of an allow-list that have one role. Without a guard such a socket is not opened.
 
+mod authenticator;
 mod curve;
-mod door;
 mod endpoint;
 mod floods;
 mod handshakes;

@@ -1,7 +1,7 @@
 //! That no mapping is for a page, as its worker has seen.
 //!
 //! It travels as the evidence of an outcome `ok`: alone, or as a mark behind what else the worker has noticed about
-//! the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats)). Who knows nothing of it takes no notice.
+//! the page ([`scripts`](crate::scripts), [`repeats`](crate::repeats)). Who knows nothing of it takes no notification.
 
 use crate::{Evidence, Outcome, TaskDone};
 

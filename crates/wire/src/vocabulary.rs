@@ -98,8 +98,8 @@ named! {
 }
 
 named! {
-    /// Why a site rests: none of its tasks is handed out for a time.
-    RestReason {
+    /// Why a site backs off: none of its tasks is handed out for a time.
+    BackoffReason {
         /// robots.txt could not be had.
         Robots = "robots",
         /// Connections fail, or requests get no answer.

@@ -28,17 +28,17 @@ impl World {
     }
 
     fn write_list_change(&mut self, change: &ListChange) {
-        let by_file = |deed| Audited {
+        let by_file = |audited| Audited {
             at_ms: 7_000,
             who: Who {
                 way: Way::File,
                 ..Who::default()
             },
-            deed,
-            end: DeedEnd::Done,
+            audited,
+            end: ActionEnd::Done,
         };
-        let deeds = Deed::of_list(change).into_iter();
-        self.log.write(deeds.map(by_file).collect());
+        let actions = AuditedAction::of_list(change).into_iter();
+        self.log.write(actions.map(by_file).collect());
     }
 }
 
@@ -54,13 +54,13 @@ fn fed(at_ms: i64, name: &str, crawl_id: &str, accepted: u64) -> Audited {
     let one = json!({"url": "http://a.org/", "appid": "app", "crawlid": crawl_id});
     let text = json!([one, one, one]).to_string();
     let asked = crate::control::read(text.as_bytes(), 0).unwrap();
-    let mut deed = Deed::of(&asked).unwrap();
-    deed.count_answer(&json!({"accepted": accepted}));
+    let mut audited = AuditedAction::of(&asked).unwrap();
+    audited.count_answer(&json!({"accepted": accepted}));
     Audited {
         at_ms,
         who: who(name),
-        deed,
-        end: DeedEnd::Done,
+        audited,
+        end: ActionEnd::Done,
     }
 }
 
@@ -68,8 +68,8 @@ fn did(at_ms: i64, action: &'static str) -> Audited {
     Audited {
         at_ms,
         who: who("feeder"),
-        deed: Deed::plain(action),
-        end: DeedEnd::Done,
+        audited: AuditedAction::plain(action),
+        end: ActionEnd::Done,
     }
 }
 
@@ -107,7 +107,7 @@ fn feeds_of_one_second_are_one_line_for_each_sender() {
 fn each_action_is_a_line_and_the_same_refusals_of_a_second_are_one() {
     let mut world = World::new();
     let refused = |at_ms| Audited {
-        end: DeedEnd::of_answer(&json!({"error": {"path": "$.appid", "message": "not yours"}})),
+        end: ActionEnd::of_answer(&json!({"error": {"path": "$.appid", "message": "not yours"}})),
         ..did(at_ms, "stop")
     };
     world.log.write(vec![

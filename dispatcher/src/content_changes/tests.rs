@@ -30,13 +30,13 @@ impl Scene {
     }
 
     fn follower(&self) -> Follower {
-        let notices = Notices {
+        let notifications = Notifications {
             subscriptions: Subscriptions::default(),
             publish: Arc::new(|_, _| {}),
         };
         let looks = Arc::clone(&self.looks);
         let listener = Box::new(move |more: Vec<Look>| looks.lock().unwrap().extend(more));
-        Follower::new(self.uri.clone(), notices, listener)
+        Follower::new(self.uri.clone(), notifications, listener)
     }
 
     /// A run of the crawl's watch begins.

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use webfill_notices::Verdict;
-use webfill_wire::{Outcome, RestReason};
+use webfill_notifications::Verdict;
+use webfill_wire::{BackoffReason, Outcome};
 
 use super::Core;
 use crate::dispatch::FleetFigures;
@@ -23,19 +23,19 @@ pub(crate) struct Counters {
     pub(crate) retried: u64,
     /// Outcomes that came too late.
     pub(crate) stale: u64,
-    pub(crate) rests: BTreeMap<RestReason, u64>,
+    pub(crate) backoff: BTreeMap<BackoffReason, u64>,
     /// Sites that had nothing to hand out in their turn.
     pub(crate) set_aside: BTreeMap<NothingHandedOut, u64>,
     pub(crate) supervisors_lost: u64,
     pub(crate) deliveries: Deliveries,
 }
 
-/// What has become of tries to deliver notices.
+/// What has become of tries to deliver notifications.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Deliveries {
     pub(crate) delivered: u64,
     pub(crate) failed: u64,
-    pub(crate) given_up: u64,
+    pub(crate) unreachable: u64,
 }
 
 impl Deliveries {
@@ -43,7 +43,7 @@ impl Deliveries {
         *match verdict {
             Verdict::Delivered => &mut self.delivered,
             Verdict::Failed(_) => &mut self.failed,
-            Verdict::GivenUp(_) => &mut self.given_up,
+            Verdict::Unreachable(_) => &mut self.unreachable,
         } += 1;
     }
 }
@@ -62,10 +62,10 @@ pub(crate) struct CoreFigures {
     /// For how long the site that waits longest could have been fetched from.
     pub(crate) oldest_due_ms: i64,
     pub(crate) watches: WatchFigures,
-    /// Targets that notices do not reach.
+    /// Targets that notifications do not reach.
     pub(crate) targets_unreached: usize,
     /// `None`: they are not known yet.
-    pub(crate) extraction_alarms: Option<usize>,
+    pub(crate) extraction_alerts: Option<usize>,
     pub(crate) is_disk_low: bool,
     pub(crate) is_draining: bool,
     /// For what is counted in the file; without what the store does.
@@ -79,7 +79,7 @@ pub(crate) struct WatchFigures {
     pub(crate) paused: usize,
     pub(crate) waiting: usize,
     /// Of all of these; only watches that somebody is told of are judged.
-    pub(crate) blind: usize,
+    pub(crate) silent: usize,
 }
 
 impl Core {
@@ -95,7 +95,7 @@ impl Core {
             oldest_due_ms: self.oldest_due_ms(now_ms),
             watches: self.watch_figures(),
             targets_unreached: self.unreached_targets(),
-            extraction_alarms: self.standing.as_ref().map(|now| now.alarms.len()),
+            extraction_alerts: self.standing.as_ref().map(|now| now.alerts.len()),
             is_disk_low: self.low_disk.is_some(),
             is_draining: self.draining,
             conditions: self.conditions(now_ms),
@@ -137,7 +137,7 @@ impl Core {
                 (false, false) => &mut figures.waiting,
             } += 1;
         }
-        figures.blind = self.blind_watches();
+        figures.silent = self.silent_watches();
         figures
     }
 }

@@ -219,7 +219,7 @@ impl Core {
         self.dispatch
             .record_handed_out(grant, &batch.tasks, batch.left, batch.next);
         self.put_off_if_empty(grant, &batch, now_ms);
-        // A rest that has just begun holds before the site may be granted again.
+        // A backoff that has just begun holds before the site may be granted again.
         self.apply_changed_sites(now_ms)?;
         let handed_out = batch.tasks.len();
         self.counters.handed_out += handed_out as u64;
@@ -283,7 +283,7 @@ impl Core {
                 priority: task.priority,
                 delay_ms: grant.delay_ms,
                 failed_attempts: task.failed_attempts,
-                given_up: task.given_up,
+                unreachable: task.unreachable,
                 address_bounds: self
                     .dispatch
                     .address_bounds(grant.site, task.delivery.number),

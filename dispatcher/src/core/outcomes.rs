@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use webfill_wire::{
-    CrawlKey, Delivery, Evidence, Outcome, RecallScope, RestReason, ReturnCause,
+    BackoffReason, CrawlKey, Delivery, Evidence, Outcome, RecallScope, ReturnCause,
     SupervisorOutcomes, TaskDone, TaskReturned,
 };
 
@@ -12,7 +12,7 @@ use crate::crawl_registry::crashed_page;
 use crate::dispatch::LastRequest;
 use crate::firehose::FinishedPage;
 use crate::frontier::{
-    Backfill, Candidate, Completion, FeedTally, FrontierError, GivenBack, RestBegun, TaskId,
+    Backfill, BackoffBegun, Candidate, Completion, FeedTally, FrontierError, GivenBack, TaskId,
     TaskSketch, Turn, if_pruned,
 };
 use crate::outgoing::OutgoingMessage;
@@ -73,11 +73,11 @@ impl Core {
                 self.end_lease(done, now_ms)?;
                 return Ok(false);
             }
-            Completion::SiteRests(turn) => {
+            Completion::SiteBackoffs(turn) => {
                 self.counters.retried += 1;
-                self.log_end(done, "put_back", "its site rests, it is queued again")?;
-                self.end_lease_at_resting_site(done, turn, now_ms)?;
-                self.begin_rests(now_ms)?;
+                self.log_end(done, "put_back", "its site backs off, it is queued again")?;
+                self.end_lease_at_backing_off_site(done, turn, now_ms)?;
+                self.begin_backoffs(now_ms)?;
                 return Ok(false);
             }
             Completion::Stale => {
@@ -86,7 +86,7 @@ impl Core {
             }
         };
         self.end_lease(done, now_ms)?;
-        self.begin_rests(now_ms)?;
+        self.begin_backoffs(now_ms)?;
         for record in counted.backfill_records {
             let page = Backfill {
                 task: done.task,
@@ -151,7 +151,7 @@ impl Core {
     }
 
     /// The task of a lease that has ended is queued again.
-    fn end_lease_at_resting_site(
+    fn end_lease_at_backing_off_site(
         &mut self,
         done: &TaskDone,
         turn: Turn,
@@ -169,7 +169,7 @@ impl Core {
 
     /// Sites have begun to rest: what of them is leased and has not started is recalled.
     /// Tasks that failed just before, as it turns out because of the site, are queued again.
-    fn begin_rests(&mut self, now_ms: i64) -> Result<(), FrontierError> {
+    fn begin_backoffs(&mut self, now_ms: i64) -> Result<(), FrontierError> {
         let suspects = self.frontier.take_suspects();
         if !suspects.is_empty() {
             let woken = self.frontier.reopen(&suspects, now_ms)?;
@@ -177,9 +177,9 @@ impl Core {
             self.next_site_ms = Some(now_ms);
         }
         self.take_back_false_pages(now_ms)?;
-        for rest in self.frontier.take_begun_rests() {
+        for rest in self.frontier.take_begun_backoffs() {
             if rest.until_ms.is_some() {
-                *self.counters.rests.entry(rest.reason).or_default() += 1;
+                *self.counters.backoff.entry(rest.reason).or_default() += 1;
             }
             if let Some(holder) = self.dispatch.holder_of(rest.site) {
                 let scope = RecallScope {
@@ -188,13 +188,13 @@ impl Core {
                 };
                 self.recall_from(&holder, &scope);
             }
-            self.tell_rest(&rest)?;
+            self.report_backoff(&rest)?;
         }
         Ok(())
     }
 
-    /// A rest is logged. A block is a warning, and the application is told.
-    fn tell_rest(&mut self, rest: &RestBegun) -> Result<(), FrontierError> {
+    /// A backoff is logged. A block is a warning, and the application is told.
+    fn report_backoff(&mut self, rest: &BackoffBegun) -> Result<(), FrontierError> {
         let spec = self.frontier.spec(rest.crawl)?;
         let (app_id, crawl_id) = (spec.app_id.clone(), spec.crawl_id.clone());
         let Evidence {
@@ -204,11 +204,11 @@ impl Core {
             ..
         } = &rest.evidence;
         let Some(until_ms) = rest.until_ms else {
-            tracing::warn!(event = "site_given_up", site = rest.name, reason = %rest.reason, url, status_code, sign, crawl_id, "a site is unreachable: its URLs end without a request");
+            tracing::warn!(event = "site_unreachable", site = rest.name, reason = %rest.reason, url, status_code, sign, crawl_id, "a site is unreachable: its URLs end without a request");
             return Ok(());
         };
-        if rest.reason != RestReason::Blocked {
-            tracing::info!(event = "site_rests", site = rest.name, reason = %rest.reason, until_ms, url, status_code, sign, crawl_id, "a site rests");
+        if rest.reason != BackoffReason::Blocked {
+            tracing::info!(event = "site_backs_off", site = rest.name, reason = %rest.reason, until_ms, url, status_code, sign, crawl_id, "a site backs off");
             return Ok(());
         }
         tracing::warn!(
@@ -219,10 +219,10 @@ impl Core {
             status_code,
             sign,
             crawl_id,
-            "a site has refused the crawler and rests"
+            "a site has refused the crawler and backs off"
         );
-        let notice = json!({
-            "action": "site_rests",
+        let notification = json!({
+            "action": "site_backs_off",
             "appid": app_id,
             "crawlid": crawl_id,
             "site": rest.name,
@@ -230,7 +230,7 @@ impl Core {
             "until": until_seconds(until_ms),
             "evidence": {"url": url, "status_code": status_code, "sign": sign},
         });
-        self.notify(&app_id, &notice);
+        self.notify(&app_id, &notification);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use webfill_api::Refusal;
 use webfill_wire::DispatcherToSupervisor;
 
 use super::Core;
-use crate::audit::Deed;
+use crate::audit::AuditedAction;
 use crate::outgoing::OutgoingMessage;
 use crate::reload::{ReloadAsked, ReloadEnded, Reloaded, answer};
 
@@ -35,7 +35,12 @@ impl Core {
                 );
                 let why = format!("nothing was changed: {}", fault.message);
                 let told = Refusal::new("$", why).answer();
-                self.audit_refused_later(ended.asked.who, Deed::plain("reload"), &told, now_ms);
+                self.audit_refused_later(
+                    ended.asked.who,
+                    AuditedAction::plain("reload"),
+                    &told,
+                    now_ms,
+                );
                 told
             }
         };
@@ -53,7 +58,7 @@ impl Core {
             "mappings and settings were read again"
         );
         self.frontier
-            .change_settings(reloaded.retries, reloaded.rests, reloaded.excluded);
+            .change_settings(reloaded.retries, reloaded.backoff, reloaded.excluded);
         if is_changed {
             self.mappings = reloaded.mappings;
             self.tell_of_mappings();

@@ -29,12 +29,12 @@ use webfill_wire::keys::ListChange;
 pub(super) use self::closing::ClosingCrawls;
 pub(super) use self::drain::{Drains, Gone};
 pub(super) use self::feeds::FeedsUnderWay;
-pub(super) use self::local_crawl::RestsTold;
+pub(super) use self::local_crawl::BackoffReport;
 pub(super) use self::retry::ReopeningCrawls;
 pub(super) use self::told_again::ToldAgain;
 pub(super) use self::waiting::WaitingAnswer;
 use super::Core;
-use crate::audit::{Audited, Deed, DeedEnd};
+use crate::audit::{ActionEnd, Audited, AuditedAction};
 use crate::control::Asked;
 use crate::frontier::FrontierError;
 use crate::local_crawl::LocalRequest;
@@ -68,18 +68,19 @@ impl Core {
         let requester = requester.into();
         if let Ok(Asked::Feed { refused, .. }) = &asked {
             let refusal = rights::of_others("$.appid").answer();
-            let deed = Deed::of_foreign_lines(refused);
-            let end = DeedEnd::of_answer(&refusal);
-            self.audit(requester.who.clone(), deed, end, now_ms);
+            let audited = AuditedAction::of_foreign_lines(refused);
+            let end = ActionEnd::of_answer(&refusal);
+            self.audit(requester.who.clone(), audited, end, now_ms);
         }
-        let (deed, reply) = match asked {
+        let (audited, reply) = match asked {
             Err(refusal) => (None, Ok(refusal.into())),
             // Its sender knows why: neither rights nor a full disk say more about it.
-            Ok(asked) if asked.has_refused_lines_only() => {
-                (Deed::of(&asked), Ok(Reply::Now(json!({"accepted": 0}))))
-            }
+            Ok(asked) if asked.has_refused_lines_only() => (
+                AuditedAction::of(&asked),
+                Ok(Reply::Now(json!({"accepted": 0}))),
+            ),
             Ok(asked) => match rights::judge(&asked, &requester.rights) {
-                Err(refusal) => (Deed::of(&asked), Ok(refusal.into())),
+                Err(refusal) => (AuditedAction::of(&asked), Ok(refusal.into())),
                 Ok(()) => {
                     let changes = rights::changes_something(&asked);
                     if changes {
@@ -92,30 +93,39 @@ impl Core {
                             _ => self.told_again.forget_totals(),
                         }
                     }
-                    let deed = if changes { Deed::of(&asked) } else { None };
-                    let asked = match self.begin_long_feed(&requester, asked, &deed) {
+                    let audited = if changes {
+                        AuditedAction::of(&asked)
+                    } else {
+                        None
+                    };
+                    let asked = match self.begin_long_feed(&requester, asked, &audited) {
                         Some(asked) => asked,
                         None => return Ok(()),
                     };
-                    (deed, self.carry_out(&requester, asked, now_ms))
+                    (audited, self.carry_out(&requester, asked, now_ms))
                 }
             },
         };
         let answer = match reply {
             Ok(Reply::Now(answer)) => answer,
             Ok(Reply::Later) => {
-                self.audit(requester.who, deed, DeedEnd::Begun, now_ms);
+                self.audit(requester.who, audited, ActionEnd::Begun, now_ms);
                 return Ok(());
             }
             Err(pruned @ FrontierError::UnknownCrawl(_)) => Refusal::new("crawl", pruned).answer(),
             Err(FrontierError::Scope(error)) => Refusal::new("spec", error).answer(),
             Err(fault) => return Err(fault),
         };
-        let deed = deed.map(|mut deed| {
-            deed.count_answer(&answer);
-            deed
+        let audited = audited.map(|mut audited| {
+            audited.count_answer(&answer);
+            audited
         });
-        self.audit(requester.who, deed, DeedEnd::of_answer(&answer), now_ms);
+        self.audit(
+            requester.who,
+            audited,
+            ActionEnd::of_answer(&answer),
+            now_ms,
+        );
         self.outgoing
             .push(OutgoingMessage::ToClient(requester.client, answer));
         Ok(())
@@ -123,19 +133,19 @@ impl Core {
 
     /// What a signal has this process do.
     pub(crate) fn audit_signal(&mut self, action: &'static str, now_ms: i64) {
-        let deed = Some(Deed::plain(action));
-        self.audit(Who::signal(), deed, DeedEnd::Begun, now_ms);
+        let audited = Some(AuditedAction::plain(action));
+        self.audit(Who::signal(), audited, ActionEnd::Begun, now_ms);
     }
 
     /// What was begun has come to nothing.
     pub(in crate::core) fn audit_refused_later(
         &mut self,
         who: Who,
-        deed: Deed,
+        audited: AuditedAction,
         answer: &Value,
         now_ms: i64,
     ) {
-        self.audit(who, Some(deed), DeedEnd::of_answer(answer), now_ms);
+        self.audit(who, Some(audited), ActionEnd::of_answer(answer), now_ms);
     }
 
     /// A changed list of keys is in force.
@@ -144,17 +154,17 @@ impl Core {
             way: Way::File,
             ..Who::default()
         };
-        for deed in Deed::of_list(change) {
-            self.audit(who.clone(), Some(deed), DeedEnd::Done, now_ms);
+        for audited in AuditedAction::of_list(change) {
+            self.audit(who.clone(), Some(audited), ActionEnd::Done, now_ms);
         }
     }
 
-    fn audit(&mut self, who: Who, deed: Option<Deed>, end: DeedEnd, now_ms: i64) {
+    fn audit(&mut self, who: Who, audited: Option<AuditedAction>, end: ActionEnd, now_ms: i64) {
         let at_ms = self.wall_ms(now_ms);
-        self.audited.extend(deed.map(|deed| Audited {
+        self.audited.extend(audited.map(|audited| Audited {
             at_ms,
             who,
-            deed,
+            audited,
             end,
         }));
     }
@@ -237,11 +247,11 @@ impl Core {
         }
     }
 
-    /// Publishes an answer to the subscribers of the application's notices.
-    pub(in crate::core) fn notify(&mut self, app_id: &str, notice: &Value) {
-        self.outgoing.push(OutgoingMessage::Notice {
+    /// Publishes an answer to the subscribers of the application's notifications.
+    pub(in crate::core) fn notify(&mut self, app_id: &str, notification: &Value) {
+        self.outgoing.push(OutgoingMessage::Notification {
             app_id: app_id.to_owned(),
-            notice: notice.clone(),
+            notification: notification.clone(),
         });
     }
 }

@@ -74,8 +74,8 @@ fn stored_state(report: &SiteReport, now_ms: i64) -> Option<SiteState> {
     let trouble = report.trouble.as_ref()?;
     let (phase, until_ms) = match trouble.phase {
         Phase::Open => return None,
-        Phase::Resting { until_ms } => (SitePhase::Resting, Some(until_ms)),
-        Phase::GivenUp => (SitePhase::GivenUp, None),
+        Phase::BackingOff { until_ms } => (SitePhase::BackingOff, Some(until_ms)),
+        Phase::Unreachable => (SitePhase::Unreachable, None),
     };
     Some(SiteState {
         site: report.name.clone(),

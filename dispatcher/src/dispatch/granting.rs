@@ -106,7 +106,7 @@ impl Dispatch {
     fn better_owner(&self, id: SiteId, owner: &str, priority: u8, now_ms: i64) -> Option<String> {
         let lane = self.fleet.lane_of(owner)?;
         let site = self.schedule.site(id)?;
-        let is_well = site.clock.delay_ms.is_some() && site.rest_until_ms.is_none();
+        let is_well = site.clock.delay_ms.is_some() && site.backoff_until_ms.is_none();
         let probed = self.machine_to_probe(lane, priority, now_ms);
         let better = probed.filter(|_| is_well);
         let better = better.or_else(|| self.machine_below_its_share(lane, owner, priority, now_ms));

@@ -20,10 +20,10 @@ pub(super) struct Site {
     pub(super) name: String,
     pub(super) clock: Clock,
     pub(super) rule: SiteRule,
-    /// It rests until then, and one task goes first after that. `None`: it is open.
-    pub(super) rest_until_ms: Option<i64>,
+    /// It backs off until then, and one task goes first after that. `None`: it is open.
+    pub(super) backoff_until_ms: Option<i64>,
     /// Its tasks end without a request.
-    pub(super) is_given_up: bool,
+    pub(super) is_unreachable: bool,
     /// Nothing of it is handed out until then, because a probe of a machine has failed at it.
     pub(super) aside_until_ms: i64,
     /// It is not granted before, because it had nothing to hand out; 0: it may be.
@@ -85,8 +85,8 @@ impl Site {
     /// Applies a changed rule or rest. A due time that is later than last request plus delay (the server
     /// has asked for it) still holds, unless the site was forgotten.
     pub(super) fn follow_rule(&mut self, due: &SiteDue, is_forgotten: bool, default_delay_ms: u32) {
-        self.rest_until_ms = due.rest_until_ms;
-        self.is_given_up = due.is_given_up;
+        self.backoff_until_ms = due.backoff_until_ms;
+        self.is_unreachable = due.is_unreachable;
         if self.rule == due.rule && !is_forgotten {
             return;
         }
@@ -119,8 +119,8 @@ impl Site {
 
     /// When its next task may be handed out: the lookahead before the request may start.
     pub(super) fn earliest_handout_ms(&self) -> i64 {
-        // Nothing is requested of a site that is given up.
-        let due_at_ms = if self.leases > 0 || self.is_given_up {
+        // Nothing is requested of a site that is unreachable.
+        let due_at_ms = if self.leases > 0 || self.is_unreachable {
             0
         } else {
             self.clock.due_at_ms
@@ -129,12 +129,12 @@ impl Site {
         from_ms.max(self.put_off_until_ms)
     }
 
-    /// The end of its block, of its rest and of the time that it is set aside for.
+    /// The end of its block, of its backoff and of the time that it is set aside for.
     fn held_until_ms(&self) -> i64 {
         let blocked_until_ms = self.rule.block_until_ms.unwrap_or(0);
-        let rests_until_ms = self.rest_until_ms.unwrap_or(0);
+        let backoff_until_ms = self.backoff_until_ms.unwrap_or(0);
         blocked_until_ms
-            .max(rests_until_ms)
+            .max(backoff_until_ms)
             .max(self.aside_until_ms)
     }
 
@@ -183,12 +183,12 @@ impl Site {
     }
 
     /// How many tasks may be leased at once: as many as its delay allows requests within the
-    /// lookahead. One until its delay is known, and one as the probe after a rest.
+    /// lookahead. One until its delay is known, and one as the probe after a backoff.
     pub(super) fn max_leases(&self, default_delay_ms: u32) -> u32 {
-        if self.is_given_up {
+        if self.is_unreachable {
             return MAX_LEASES;
         }
-        if self.rest_until_ms.is_some() {
+        if self.backoff_until_ms.is_some() {
             return 1;
         }
         if self.clock.delay_ms.is_none() && self.rule.delay_ms.unwrap_or(default_delay_ms) > 0 {

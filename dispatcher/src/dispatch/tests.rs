@@ -105,8 +105,8 @@ fn site(id: i64, due_at_ms: i64, owner: Option<&str>) -> SiteDue {
             address: None,
         },
         rule: SiteRule::default(),
-        rest_until_ms: None,
-        is_given_up: false,
+        backoff_until_ms: None,
+        is_unreachable: false,
         queued: 10,
         next: Some(turn(50)),
     }
@@ -133,7 +133,7 @@ fn leased(task: TaskId, priority: u8) -> Leased {
         records: Vec::new(),
         deaths: 0,
         failed_attempts: Vec::new(),
-        given_up: None,
+        unreachable: None,
     }
 }
 

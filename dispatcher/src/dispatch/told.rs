@@ -15,7 +15,7 @@ use crate::frontier::{SiteId, TaskId};
 pub enum SiteWait {
     /// For the outcomes of the tasks that are leased.
     Leased,
-    /// For its clock, a block or a rest.
+    /// For its clock, a block or a backoff.
     Time { until_ms: i64 },
     /// For other sites of its address or provider.
     Group,

@@ -1,7 +1,7 @@
-//! Whether the pages of an alarm are of sites that block: then what they serve may be no pages of their own.
+//! Whether the pages of an alert are of sites that block: then what they serve may be no pages of their own.
 //!
-//! A site is found to block after some of its pages, so a new alarm is held back for a while; and some sites
-//! are found to later, so it is asked again while the alarm stands.
+//! A site is found to block after some of its pages, so a new alert is held back for a while; and some sites
+//! are found to later, so it is asked again while the alert stands.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use webfill_health::{KeptPage, MappingHealth};
 use webfill_store::{Store, StoreError, iso_time};
 
-/// How long an alarm is held back.
+/// How long an alert is held back.
 pub(super) const HOLD: Duration = Duration::from_secs(5);
 
-/// How often the sites of an alarm that stands are asked for.
+/// How often the sites of an alert that stands are asked for.
 pub(super) const ASK_EVERY: Duration = Duration::from_secs(15);
 
 /// A page may be a block that was fetched so long before its site was found to block.

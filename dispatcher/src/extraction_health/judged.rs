@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use webfill_health::{Alarm, Deliveries, Event, GoodPage, MappingHealth, RowsOfPage};
-use webfill_notices::Standing;
+use webfill_health::{Alert, Deliveries, Event, GoodPage, MappingHealth, RowsOfPage};
+use webfill_notifications::Standing;
 use webfill_store::{Cursor, HealthState, RowCounts, Store, StoreError, parse_iso_time};
 
 use super::told::{Owner, Told, What};
@@ -27,11 +27,11 @@ struct Mapping {
     /// As it is stored; 0 if it is not.
     revision: u64,
     is_unsaved: bool,
-    /// The alarm of which all pages are kept, by its time.
+    /// The alert of which all pages are kept, by its time.
     pinned: Option<String>,
     /// What is to be told once it is stored.
     events: Vec<(Owner, Event)>,
-    /// Since when its alarm is held back, and when its sites were asked for.
+    /// Since when its alert is held back, and when its sites were asked for.
     held_since: Option<Instant>,
     asked_at: Option<Instant>,
 }
@@ -199,7 +199,7 @@ impl Judged {
         }
     }
 
-    /// Looks whether alarms are of pages of blocked sites, and tells those that are not.
+    /// Looks whether alerts are of pages of blocked sites, and tells those that are not.
     pub(super) async fn settle(
         &mut self,
         store: &dyn Store,
@@ -319,11 +319,11 @@ impl Judged {
         }
     }
 
-    /// The alarms and warnings that stand, each with the crawls whose pages show it.
+    /// The alerts and warnings that stand, each with the crawls whose pages show it.
     pub(super) fn standing(&self) -> Standing {
         let healths = || self.mappings.values().map(|one| &one.health);
-        let alarms = healths().filter_map(MappingHealth::alarm);
-        let alarms = alarms.map(|alarm| with_crawls(alarm.row(), crawls_of(alarm)));
+        let alerts = healths().filter_map(MappingHealth::alert);
+        let alerts = alerts.map(|alert| with_crawls(alert.row(), crawls_of(alert)));
         let warnings = healths().flat_map(|health| {
             let warnings = health.served_by_alternatives().into_iter();
             warnings.map(|warning| {
@@ -332,43 +332,43 @@ impl Judged {
             })
         });
         Standing {
-            alarms: alarms.collect(),
+            alerts: alerts.collect(),
             warnings: warnings.collect(),
         }
     }
 }
 
 impl Mapping {
-    /// While an alarm stands, keeps texts of pages that show it, until there are enough.
+    /// While an alert stands, keeps texts of pages that show it, until there are enough.
     async fn pin(&mut self, store: &dyn Store) -> Result<(), StoreError> {
-        if let Some(alarm) = self.health.alarm()
-            && self.pinned.as_deref() != Some(&*alarm.raised_at)
-            && pinned::pin(store, alarm).await?
+        if let Some(alert) = self.health.alert()
+            && self.pinned.as_deref() != Some(&*alert.raised_at)
+            && pinned::pin(store, alert).await?
         {
-            self.pinned = Some(alarm.raised_at.clone());
+            self.pinned = Some(alert.raised_at.clone());
         }
         Ok(())
     }
 
-    /// Takes in what a page has brought about. A new alarm is held back at first.
+    /// Takes in what a page has brought about. A new alert is held back at first.
     fn take(&mut self, events: Vec<Event>, owner: &Owner) {
         for event in events {
             match event {
                 Event::LayoutChanged => {
-                    self.health.hold_alarm();
+                    self.health.hold_alert();
                     self.held_since = Some(Instant::now());
                 }
-                // Who hears of the alarm hears of all of it.
-                Event::MoreFell if self.health.holds_alarm() => {}
+                // Who hears of the alert hears of all of it.
+                Event::MoreFell if self.health.holds_alert() => {}
                 event => self.events.push((owner.clone(), event)),
             }
         }
     }
 
-    /// Withdraws an alarm whose pages are of blocked sites, and tells one that was held back for long enough.
+    /// Withdraws an alert whose pages are of blocked sites, and tells one that was held back for long enough.
     async fn settle(&mut self, store: &dyn Store, is_last: bool) -> Result<(), StoreError> {
-        let is_held = self.health.holds_alarm();
-        if !is_held && self.health.alarm().is_none() {
+        let is_held = self.health.holds_alert();
+        if !is_held && self.health.alert().is_none() {
             return Ok(());
         }
         let is_due = is_last || is_held || !is_within(self.asked_at, blocked::ASK_EVERY);
@@ -383,18 +383,18 @@ impl Mapping {
         if blocked::are_blocked(store, &mut self.health).await? {
             self.is_unsaved = true;
             self.held_since = None;
-            let withdrawn = self.health.withdraw_alarm();
+            let withdrawn = self.health.withdraw_alert();
             self.events.extend(withdrawn.map(|event| (owner, event)));
         } else if is_held && (is_last || !is_within(Some(since), blocked::HOLD)) {
             self.is_unsaved = true;
             self.held_since = None;
-            self.health.release_alarm();
+            self.health.release_alert();
             self.events.push((owner, Event::LayoutChanged));
         }
         Ok(())
     }
 
-    /// What is to be told; of an alarm that stands, once.
+    /// What is to be told; of an alert that stands, once.
     fn told(&mut self) -> Vec<Told> {
         let health = &self.health;
         let mut is_told = false;
@@ -404,9 +404,9 @@ impl Mapping {
             }
             let what = match event {
                 // Unless it is cleared by now, which is told as well.
-                Event::LayoutChanged => What::Raised(health.alarm()?.clone()),
-                Event::MoreFell => What::MoreFell(health.alarm()?.clone()),
-                Event::Cleared(alarm) => What::Cleared(alarm),
+                Event::LayoutChanged => What::Raised(health.alert()?.clone()),
+                Event::MoreFell => What::MoreFell(health.alert()?.clone()),
+                Event::Cleared(alert) => What::Cleared(alert),
                 Event::Warned(warning) => What::Warned(warning),
             };
             Some(Told { owner, what })
@@ -420,9 +420,9 @@ fn with_crawls(mut row: Value, crawls: BTreeSet<&str>) -> Value {
     row
 }
 
-/// The crawls whose pages show an alarm: `APPID/CRAWLID`.
-fn crawls_of(alarm: &Alarm) -> BTreeSet<&str> {
-    let ids = alarm.after.iter().map(|page| page.id.as_str());
+/// The crawls whose pages show an alert: `APPID/CRAWLID`.
+fn crawls_of(alert: &Alert) -> BTreeSet<&str> {
+    let ids = alert.after.iter().map(|page| page.id.as_str());
     ids.filter_map(|id| Some(id.rsplit_once('/')?.0)).collect()
 }
 

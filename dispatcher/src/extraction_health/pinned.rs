@@ -1,28 +1,28 @@
 //! Keeps texts of pages from before and after a change for as long as nobody has repaired the mapping: the
 //! samples of its pages that the workers keep are replaced by later ones.
 
-use webfill_health::{Alarm, Sign};
+use webfill_health::{Alert, Sign};
 use webfill_store::{Sample, Store, StoreError, iso_time};
 
 /// Pages from before, and from after.
 const PINNED: usize = 20;
 
-/// Copies samples that belong to the alarm, as far as there are new ones. Whether it has all.
-pub(super) async fn pin(store: &dyn Store, alarm: &Alarm) -> Result<bool, StoreError> {
-    let samples = store.samples(&alarm.mapping).await?;
+/// Copies samples that belong to the alert, as far as there are new ones. Whether it has all.
+pub(super) async fn pin(store: &dyn Store, alert: &Alert) -> Result<bool, StoreError> {
+    let samples = store.samples(&alert.mapping).await?;
     let (pinned, kept): (Vec<&Sample>, Vec<&Sample>) =
-        samples.iter().partition(|sample| sample.alarm.is_some());
-    let of_alarm = |sample: &&&Sample| sample.alarm.as_deref() == Some(&*alarm.raised_at);
-    let pinned: Vec<&Sample> = pinned.iter().filter(of_alarm).copied().collect();
+        samples.iter().partition(|sample| sample.alert.is_some());
+    let of_alert = |sample: &&&Sample| sample.alert.as_deref() == Some(&*alert.raised_at);
+    let pinned: Vec<&Sample> = pinned.iter().filter(of_alert).copied().collect();
     let mut is_full = true;
     for when in ["before", "after"] {
-        let place = format!("{}/alarm/{when}/", alarm.mapping);
+        let place = format!("{}/alert/{when}/", alert.mapping);
         let there: Vec<&&Sample> = pinned
             .iter()
             .filter(|one| one.id.starts_with(&place))
             .collect();
         let is_wanted = |sample: &&&Sample| {
-            belongs(alarm, sample, when) && there.iter().all(|one| one.page != sample.page)
+            belongs(alert, sample, when) && there.iter().all(|one| one.page != sample.page)
         };
         let mut found: Vec<&Sample> = kept.iter().filter(is_wanted).copied().collect();
         found.sort_by_key(|sample| std::cmp::Reverse(sample.at_ms));
@@ -32,7 +32,7 @@ pub(super) async fn pin(store: &dyn Store, alarm: &Alarm) -> Result<bool, StoreE
         let mut copies = store.sample_texts(ids).await?;
         for (number, copy) in copies.iter_mut().enumerate() {
             copy.id = format!("{place}{:02}", there.len() + number);
-            copy.alarm = Some(alarm.raised_at.clone());
+            copy.alert = Some(alert.raised_at.clone());
         }
         if !copies.is_empty() {
             store.put_samples(copies).await?;
@@ -43,8 +43,8 @@ pub(super) async fn pin(store: &dyn Store, alarm: &Alarm) -> Result<bool, StoreE
 
 /// Whether a page is one from before the change, or from after it: by the fields that have no value any more,
 /// or else by the time.
-fn belongs(alarm: &Alarm, sample: &Sample, when: &str) -> bool {
-    let empty: Vec<&str> = alarm
+fn belongs(alert: &Alert, sample: &Sample, when: &str) -> bool {
+    let empty: Vec<&str> = alert
         .fields
         .iter()
         .filter(|fallen| fallen.sign == Sign::Empty)
@@ -53,12 +53,12 @@ fn belongs(alarm: &Alarm, sample: &Sample, when: &str) -> bool {
     let at = iso_time(sample.at_ms);
     let has = |name: &&str| sample.fields.iter().any(|field| field == name);
     // A store may pass pages that were saved together in another order.
-    let after = alarm.after.iter().map(|page| page.at.as_str());
-    let changed_at = after.chain([alarm.raised_at.as_str()]).min();
+    let after = alert.after.iter().map(|page| page.at.as_str());
+    let changed_at = after.chain([alert.raised_at.as_str()]).min();
     match (when, empty.is_empty()) {
-        ("before", true) => at < alarm.raised_at,
-        ("before", false) => empty.iter().all(has) && at < alarm.raised_at,
-        (_, true) => at >= alarm.raised_at,
+        ("before", true) => at < alert.raised_at,
+        ("before", false) => empty.iter().all(has) && at < alert.raised_at,
+        (_, true) => at >= alert.raised_at,
         (_, false) => !empty.iter().all(has) && Some(at.as_str()) >= changed_at,
     }
 }

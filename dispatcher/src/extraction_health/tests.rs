@@ -10,7 +10,7 @@ fn follower(uri: &StoreUri) -> Follower {
         uri: uri.clone(),
         store: None,
         judged: Judged::default(),
-        notices: Notices {
+        notifications: Notifications {
             subscriptions: Subscriptions::default(),
             publish: Arc::new(|_, _| {}),
         },
@@ -92,7 +92,7 @@ async fn end(follower: &mut Follower) {
 fn state(reason: &str) -> SiteState {
     SiteState {
         site: "shop.example".into(),
-        phase: SitePhase::Resting,
+        phase: SitePhase::BackingOff,
         reason: reason.into(),
         since_ms: 0,
         until_ms: None,
@@ -104,8 +104,8 @@ fn state(reason: &str) -> SiteState {
 }
 
 #[tokio::test]
-async fn a_site_that_rests_because_it_blocks_raises_no_alarm() {
-    for (reason, alarms) in [("blocked", 0), ("busy", 1)] {
+async fn a_site_that_rests_because_it_blocks_raises_no_alert() {
+    for (reason, alerts) in [("blocked", 0), ("busy", 1)] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
         let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
@@ -116,11 +116,11 @@ async fn a_site_that_rests_because_it_blocks_raises_no_alarm() {
         let mut follower = follower(&uri);
         catch_up(&mut follower).await;
         assert!(
-            follower.judged.standing().alarms.is_empty(),
+            follower.judged.standing().alerts.is_empty(),
             "it is held back"
         );
         end(&mut follower).await;
-        assert_eq!(follower.judged.standing().alarms.len(), alarms, "{reason}");
+        assert_eq!(follower.judged.standing().alerts.len(), alerts, "{reason}");
     }
 }
 
@@ -148,7 +148,7 @@ async fn each_page_counts_once_whoever_judges_it() {
 }
 
 #[tokio::test]
-async fn an_alarm_is_withdrawn_when_its_site_turns_out_to_block() {
+async fn an_alert_is_withdrawn_when_its_site_turns_out_to_block() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let uri: StoreUri = format!("sqlite:{}", path.display()).parse().unwrap();
@@ -157,12 +157,12 @@ async fn an_alarm_is_withdrawn_when_its_site_turns_out_to_block() {
     save_with(&*store, 200..300, |_| json!({})).await;
     let mut one = follower(&uri);
     end(&mut one).await;
-    assert_eq!(one.judged.standing().alarms.len(), 1);
+    assert_eq!(one.judged.standing().alerts.len(), 1);
     store.put_site_states(vec![state("blocked")]).await.unwrap();
     // Also by another process.
     let mut other = follower(&uri);
     end(&mut other).await;
-    assert!(other.judged.standing().alarms.is_empty());
+    assert!(other.judged.standing().alerts.is_empty());
     let past = shop(&*store).await["past"].clone();
     assert_eq!(past[0]["cleared_by"], "blocked", "{past}");
 }
@@ -188,15 +188,15 @@ async fn a_state_that_cannot_be_stored_keeps_no_other_from_it() {
 }
 
 #[test]
-fn alarms_of_mappings_that_are_gone_are_not_told() {
+fn alerts_of_mappings_that_are_gone_are_not_told() {
     let rows = || vec![json!({"mapping": "shop"}), json!({"mapping": "gone"})];
     let standing = Arc::new(Standing {
-        alarms: rows(),
+        alerts: rows(),
         warnings: rows(),
     });
     let told = of_mappings(&standing, &["shop".into(), "other".into()]);
     let shop = [json!({"mapping": "shop"})];
-    assert_eq!((&*told.alarms, &*told.warnings), (&shop[..], &shop[..]));
+    assert_eq!((&*told.alerts, &*told.warnings), (&shop[..], &shop[..]));
 }
 
 /// The figure of `docs/explanation/health.md`: `WEBFILL_JUDGED_PAGES=100000`.

@@ -1,9 +1,9 @@
 //! What the judged pages have brought about, as the log and the applications are told.
 
 use serde_json::json;
-use webfill_health::{Alarm, Warning};
+use webfill_health::{Alert, Warning};
 
-use crate::firehose::Notices;
+use crate::firehose::Notifications;
 
 /// Whose page has brought something about.
 #[derive(Debug, Clone)]
@@ -31,47 +31,47 @@ pub(super) struct Told {
 }
 
 pub(super) enum What {
-    Raised(Alarm),
-    MoreFell(Alarm),
-    Cleared(Box<Alarm>),
+    Raised(Alert),
+    MoreFell(Alert),
+    Cleared(Box<Alert>),
     Warned(Warning),
 }
 
 impl Told {
     /// Tells the log and the application whose page it was.
-    pub(super) fn tell(&self, notices: &Notices) {
-        let (action, mut notice) = match &self.what {
-            What::Raised(alarm) => {
-                let fields = alarm.names().join(", ");
-                let message = alarm.text();
+    pub(super) fn tell(&self, notifications: &Notifications) {
+        let (action, mut notification) = match &self.what {
+            What::Raised(alert) => {
+                let fields = alert.names().join(", ");
+                let message = alert.text();
                 tracing::warn!(
                     event = "layout_changed",
-                    mapping = alarm.mapping,
+                    mapping = alert.mapping,
                     fields,
                     "{message}"
                 );
-                ("layout_changed", alarm.notice())
+                ("layout_changed", alert.notification())
             }
-            What::MoreFell(alarm) => {
-                let fields = alarm.names().join(", ");
-                let message = alarm.text();
+            What::MoreFell(alert) => {
+                let fields = alert.names().join(", ");
+                let message = alert.text();
                 tracing::warn!(
-                    event = "layout_alarm_extended",
-                    mapping = alarm.mapping,
+                    event = "layout_alert_extended",
+                    mapping = alert.mapping,
                     fields,
                     "{message}"
                 );
-                ("layout_alarm_extended", alarm.notice())
+                ("layout_alert_extended", alert.notification())
             }
-            What::Cleared(alarm) => {
-                let why = alarm.cleared_by.as_deref();
+            What::Cleared(alert) => {
+                let why = alert.cleared_by.as_deref();
                 tracing::info!(
-                    event = "layout_alarm_cleared",
-                    mapping = alarm.mapping,
+                    event = "layout_alert_cleared",
+                    mapping = alert.mapping,
                     why,
-                    "the alarm of a mapping is cleared"
+                    "the alert of a mapping is cleared"
                 );
-                ("layout_alarm_cleared", alarm.notice())
+                ("layout_alert_cleared", alert.notification())
             }
             What::Warned(warning) => {
                 let Warning {
@@ -84,9 +84,9 @@ impl Told {
                 ("extraction_suspicious", json!(warning))
             }
         };
-        notice["action"] = action.into();
-        notice["appid"] = self.owner.app_id.as_str().into();
-        notice["crawlid"] = self.owner.crawl_id.as_str().into();
-        notices.publish(&self.owner.app_id, &notice);
+        notification["action"] = action.into();
+        notification["appid"] = self.owner.app_id.as_str().into();
+        notification["crawlid"] = self.owner.crawl_id.as_str().into();
+        notifications.publish(&self.owner.app_id, &notification);
     }
 }

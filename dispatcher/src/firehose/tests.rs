@@ -117,17 +117,19 @@ fn without_subscribers_the_store_is_not_read() {
     scene
         .firehose
         .announce(finished("a", "https://example.com/"));
-    scene.firehose.notice("a", &json!({"action": "stop"}));
+    scene.firehose.notification("a", &json!({"action": "stop"}));
     scene.firehose.finish(None);
     assert!(scene.told.try_recv().is_err());
 }
 
 #[test]
-fn notices_go_to_their_own_topic() {
+fn notifications_go_to_their_own_topic() {
     let scene = Scene::new(QUEUED);
     scene.subscribe("outbound.a");
-    scene.firehose.notice("b", &json!({}));
-    scene.firehose.notice("a", &json!({"action": "expired"}));
+    scene.firehose.notification("b", &json!({}));
+    scene
+        .firehose
+        .notification("a", &json!({"action": "expired"}));
     let expected = (String::from("outbound.a"), json!({"action": "expired"}));
     assert_eq!(scene.hear(), expected);
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use webfill_wire::{
-    CrawlKey, Delivery, Evidence, FailedAttempt, Lane, Outcome, Reason, RestReason,
+    BackoffReason, CrawlKey, Delivery, Evidence, FailedAttempt, Lane, Outcome, Reason,
 };
 
 /// Identifies a task within one frontier; older tasks have lower ids.
@@ -128,8 +128,8 @@ pub struct Leased {
     pub attrs: Option<String>,
     /// Earlier attempts that failed and were retried, the oldest first.
     pub failed_attempts: Vec<FailedAttempt>,
-    /// Its site was given up: it ends with this outcome, without a request.
-    pub given_up: Option<Outcome>,
+    /// Its site was unreachable: it ends with this outcome, without a request.
+    pub unreachable: Option<Outcome>,
 }
 
 /// A lease in force.
@@ -172,12 +172,12 @@ pub enum NothingHandedOut {
     CrawlsOver,
     /// Crawls that hand nothing out were passed over, as many as one call may pass.
     CrawlsHeld,
-    /// The site was given up, and begins to rest for what came later.
-    RestBegins,
+    /// The site was unreachable, and begins to rest for what came later.
+    BackoffBegins,
     /// The crawl that is next needs a supervisor of another lane.
     OtherLane,
-    /// The site rests, which the dispatch did not know.
-    Resting,
+    /// The site backs off, which the dispatch did not know.
+    BackingOff,
     /// The stored priorities promised a task, and there was none.
     NotFound,
 }
@@ -186,7 +186,7 @@ impl NothingHandedOut {
     /// Those that are set right by the next call, or show a fault.
     pub const UNEXPECTED: [NothingHandedOut; 3] = [
         NothingHandedOut::OtherLane,
-        NothingHandedOut::Resting,
+        NothingHandedOut::BackingOff,
         NothingHandedOut::NotFound,
     ];
 
@@ -199,9 +199,9 @@ impl NothingHandedOut {
         match self {
             NothingHandedOut::CrawlsOver => "crawls_over",
             NothingHandedOut::CrawlsHeld => "crawls_held",
-            NothingHandedOut::RestBegins => "backoff_begins",
+            NothingHandedOut::BackoffBegins => "backoff_begins",
             NothingHandedOut::OtherLane => "other_lane",
-            NothingHandedOut::Resting => "backing_off",
+            NothingHandedOut::BackingOff => "backing_off",
             NothingHandedOut::NotFound => "not_found",
         }
     }
@@ -216,8 +216,8 @@ pub enum Completion {
     WillRetry,
     /// The page says nothing without its scripts: the task is queued again, for a browser.
     HandedOn,
-    /// The failure is the site's, which rests: the task is queued again.
-    SiteRests(Turn),
+    /// The failure is the site's, which backs off: the task is queued again.
+    SiteBackoffs(Turn),
     Counted(CompletionTally),
 }
 
@@ -236,12 +236,12 @@ pub struct CompletionTally {
 
 /// A site has begun to rest, or was given up.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RestBegun {
+pub struct BackoffBegun {
     pub site: SiteId,
     pub name: String,
     /// The crawl of the task that met the failure.
     pub crawl: CrawlKey,
-    pub reason: RestReason,
+    pub reason: BackoffReason,
     /// [`UNTIL_WOKEN_MS`](crate::site_state::UNTIL_WOKEN_MS): until a person wakes it. `None`: it was
     /// given up.
     pub until_ms: Option<i64>,
@@ -282,10 +282,10 @@ pub struct SiteDue {
     pub name: String,
     pub clock: Clock,
     pub rule: SiteRule,
-    /// The site rests until then; after it, one task is to go first. `None`: the site is open.
-    pub rest_until_ms: Option<i64>,
+    /// The site backs off until then; after it, one task is to go first. `None`: the site is open.
+    pub backoff_until_ms: Option<i64>,
     /// Its tasks end without a request, until only later ones are left.
-    pub is_given_up: bool,
+    pub is_unreachable: bool,
     pub queued: u64,
     /// The turn that is next; `None` if nothing can be handed out.
     pub next: Option<Turn>,

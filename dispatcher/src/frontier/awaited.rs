@@ -63,7 +63,7 @@ impl Frontier {
                      SELECT name, CASE
                          WHEN pages_left = 0 THEN 0
                          WHEN block_until_ms > ?2 THEN 1
-                         WHEN rest_until_ms > ?2 THEN 2
+                         WHEN backoff_until_ms > ?2 THEN 2
                          WHEN asked.top_priority = 0 AND EXISTS (
                              SELECT 1 FROM tasks WHERE tasks.site = asked.site
                              AND tasks.crawl = asked.crawl AND state = 0 AND not_before_ms > 0)

@@ -8,10 +8,10 @@ use webfill_wire::{
 };
 
 use super::answers::{Completion, CompletionTally, FeedTally, SiteId, TaskId};
+use super::backoff::Disposition;
 use super::feed::{FeedBatch, LinkContext};
 use super::give_back::{HeldTask, held_task};
 use super::resolved::{Served, served_by};
-use super::rests::Disposition;
 use super::{Frontier, FrontierError, trickles};
 
 /// By how much a link's priority is lower than its page's.
@@ -46,12 +46,15 @@ impl Frontier {
                 None => frontier.judge_site(&task, report, now_ms)?,
             };
             if report.outcome == Outcome::Blocked
-                && matches!(disposition, Disposition::SiteRests(_) | Disposition::Ends)
+                && matches!(
+                    disposition,
+                    Disposition::SiteBackoffs(_) | Disposition::Ends
+                )
             {
                 frontier.suspect_doubtful_pages(task.site, report)?;
             }
             match disposition {
-                Disposition::SiteRests(turn) => return Ok(Completion::SiteRests(turn)),
+                Disposition::SiteBackoffs(turn) => return Ok(Completion::SiteBackoffs(turn)),
                 Disposition::Waits => return Ok(Completion::WillRetry),
                 Disposition::Own if frontier.retry(&task, report, now_ms)? => {
                     return Ok(Completion::WillRetry);
@@ -77,7 +80,7 @@ impl Frontier {
                 url: &task.url,
             };
             frontier.note_page(&page, report, now_ms)?;
-            frontier.plan_orphan(&page, report, now_ms)?;
+            frontier.plan_unlinked(&page, report, now_ms)?;
             frontier.note_lease_over(task.crawl, task.site, report.status_code.is_some());
             let served = served_by(&frontier.db, report.task)?;
             let of_rows = frontier.links_of_rows(report)?;

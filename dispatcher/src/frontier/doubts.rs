@@ -13,12 +13,12 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, Result, params};
-use webfill_wire::{Outcome, RestReason, TaskDone, likeness_of};
+use webfill_wire::{BackoffReason, Outcome, TaskDone, likeness_of};
 
 use super::Frontier;
 use super::answers::{SiteId, TaskId};
+use super::backoff::Disposition;
 use super::give_back::HeldTask;
-use super::rests::Disposition;
 use crate::site_state::Phase;
 
 /// A page of more bytes says something.
@@ -136,7 +136,7 @@ impl Frontier {
         let sign = report.evidence.as_ref().map_or("", |found| &found.sign);
         for page in blocks_among(pages, sign) {
             match page.fields {
-                0 => self.rests.suspect(vec![page.task]),
+                0 => self.backoff.suspect(vec![page.task]),
                 _ => self.note_to_take_back(page.task)?,
             }
         }
@@ -175,10 +175,10 @@ impl Frontier {
     }
 
     fn is_blocking(&self, site: SiteId) -> Result<bool> {
-        if !self.rests.known.contains(&site) {
+        if !self.backoff.known.contains(&site) {
             return Ok(false);
         }
         let state = self.site_state(site)?.state;
-        Ok(state.reason == RestReason::Blocked && state.phase != Phase::Open)
+        Ok(state.reason == BackoffReason::Blocked && state.phase != Phase::Open)
     }
 }

@@ -14,7 +14,7 @@ use super::{Frontier, FrontierError};
 pub struct Standing {
     /// Its robots.txt, or a page, was read at some time.
     pub has_answered: bool,
-    /// It rests, is given up or has failed lately.
+    /// It backs off, is unreachable or has failed lately.
     pub is_in_trouble: bool,
 }
 
@@ -30,13 +30,13 @@ impl Frontier {
         self.guarded("see how a site stands", |frontier| {
             Ok(Standing {
                 has_answered: has_answered(&frontier.db, site)?,
-                is_in_trouble: frontier.rests.known.contains(&site),
+                is_in_trouble: frontier.backoff.known.contains(&site),
             })
         })
     }
 
     /// Takes failures back. `sites`: each with how it stood before them. Those that were in no trouble
-    /// are open, the rests of the others end now. Returns the sites inside the window that got tasks
+    /// are open, the backoffs of the others end now. Returns the sites inside the window that got tasks
     /// by it.
     pub fn forgive(
         &mut self,
@@ -48,7 +48,7 @@ impl Frontier {
             for (site, before) in sites {
                 match before.is_in_trouble {
                     true => frontier.wake(*site, now_ms)?,
-                    false => frontier.forget_rest(*site)?,
+                    false => frontier.forget_backoff(*site)?,
                 }
             }
             tasks.iter().try_for_each(|task| frontier.discount(*task))

@@ -11,14 +11,14 @@ use super::sites::NextCrawl;
 use super::{Frontier, lanes, sites};
 
 impl Frontier {
-    /// From now on a site that was given up lets its crawls have their turns by the priorities of all their
+    /// From now on a site that was unreachable lets its crawls have their turns by the priorities of all their
     /// tasks, in the lane that the next one needs. Its older tasks wait behind newer ones, and the site stays
     /// ready with nothing to hand out.
-    pub fn let_given_up_sites_go_by_turns(&mut self) {
-        self.rests.given_up_go_by_turns = true;
+    pub fn let_unreachable_sites_go_by_turns(&mut self) {
+        self.backoff.unreachable_go_by_turns = true;
     }
 
-    pub(super) fn lease_given_up_by_turns(
+    pub(super) fn lease_unreachable_by_turns(
         &mut self,
         site: SiteId,
         limit: usize,
@@ -26,7 +26,11 @@ impl Frontier {
         now_ms: i64,
         run: &mut LeaseRun,
     ) -> Result<()> {
-        let last = self.rests.given_up.get(&site).map(|given_up| given_up.last);
+        let last = self
+            .backoff
+            .unreachable
+            .get(&site)
+            .map(|unreachable| unreachable.last);
         run.has_visited_all = !is_older_left(&self.db, site, last.unwrap_or(0))?;
         while !run.has_visited_all && run.continues(limit) {
             let before = run.progress();
@@ -52,7 +56,7 @@ impl Frontier {
         now_ms: i64,
         run: &mut LeaseRun,
     ) -> Result<()> {
-        let Some(given_up) = self.rests.given_up.get(&site).copied() else {
+        let Some(unreachable) = self.backoff.unreachable.get(&site).copied() else {
             return Ok(());
         };
         let wall_ms = self.wall_ms(now_ms);
@@ -72,11 +76,11 @@ impl Frontier {
             return Ok(());
         }
         let most = room.min(most);
-        let mut older = older_at(&self.db, site, turn.crawl, given_up.last, most)?;
+        let mut older = older_at(&self.db, site, turn.crawl, unreachable.last, most)?;
         older.retain(|task| task.priority >= turn.priority);
         run.closed += self.close_excluded(site, turn.crawl, &mut older, now_ms)?;
         run.passed += usize::from(older.is_empty());
-        self.hand_out_to_end(site, turn.crawl, older, given_up.outcome, run)
+        self.hand_out_to_end(site, turn.crawl, older, unreachable.outcome, run)
     }
 }
 

@@ -25,7 +25,7 @@ impl Frontier {
             let Some(held) = held_task(&frontier.db, task, delivery)? else {
                 return Ok(GivenBack::Stale);
             };
-            frontier.rests.ending.remove(&task);
+            frontier.backoff.ending.remove(&task);
             let deaths = held.deaths + u32::from(blamed);
             let sql = "UPDATE task_rows SET state = ?2, deaths = ?3 WHERE id = ?1";
             let values = params![task as i64, QUEUED, deaths];

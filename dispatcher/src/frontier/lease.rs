@@ -8,9 +8,9 @@ use rusqlite::{Connection, Result, params};
 use webfill_wire::{CrawlKey, Delivery, Lane, Outcome};
 
 use super::answers::{LeaseBatch, Leased, NothingHandedOut, SiteId, TaskId, Turn};
+use super::backoff::Leasable;
 use super::crawls::Crawl;
 use super::queue_order::{QueuedTask, first_queued, first_ranked, least_tried, ready_of};
-use super::rests::Leasable;
 use super::schema::LEASED;
 use super::sites::NextCrawl;
 use super::{Frontier, FrontierError, lanes, retries, sites};
@@ -33,9 +33,9 @@ pub(super) struct LeaseRun {
     pub(super) passed: usize,
     /// The crawl that is next needs a supervisor of another lane.
     pub(super) is_another_lanes_turn: bool,
-    /// It has the page that is to be requested first after a rest.
+    /// It has the page that is to be requested first after a backoff.
     probe_of_another_lane: Option<NextCrawl>,
-    /// The site was given up, and none of its older tasks can end now.
+    /// The site was unreachable, and none of its older tasks can end now.
     pub(super) has_visited_all: bool,
     leasable: Leasable,
 }
@@ -60,7 +60,7 @@ impl LeaseRun {
         let is_done = match self.leasable {
             Leasable::None => true,
             Leasable::Probe => !self.handed_out.is_empty(),
-            Leasable::All | Leasable::GivenUp => false,
+            Leasable::All | Leasable::Unreachable => false,
         };
         wants_more && !self.is_another_lanes_turn && !is_done
     }
@@ -79,10 +79,10 @@ impl LeaseRun {
         if next.is_none() || !self.handed_out.is_empty() {
             return None;
         }
-        let passes = self.leasable == Leasable::GivenUp || self.held > 0;
+        let passes = self.leasable == Leasable::Unreachable || self.held > 0;
         Some(match self.leasable {
-            Leasable::None => NothingHandedOut::Resting,
-            _ if self.has_visited_all => NothingHandedOut::RestBegins,
+            Leasable::None => NothingHandedOut::BackingOff,
+            _ if self.has_visited_all => NothingHandedOut::BackoffBegins,
             _ if self.closed > 0 => NothingHandedOut::CrawlsOver,
             _ if passes => NothingHandedOut::CrawlsHeld,
             _ if self.is_another_lanes_turn => NothingHandedOut::OtherLane,
@@ -108,10 +108,12 @@ impl Frontier {
             let mut run = LeaseRun::new(frontier.leasable(site, now_ms)?);
             match run.leasable {
                 #[cfg(feature = "former-faults")]
-                Leasable::GivenUp if frontier.rests.given_up_go_by_turns => {
-                    frontier.lease_given_up_by_turns(site, limit, lane, now_ms, &mut run)?;
+                Leasable::Unreachable if frontier.backoff.unreachable_go_by_turns => {
+                    frontier.lease_unreachable_by_turns(site, limit, lane, now_ms, &mut run)?;
                 }
-                Leasable::GivenUp => frontier.lease_given_up(site, limit, now_ms, &mut run)?,
+                Leasable::Unreachable => {
+                    frontier.lease_unreachable(site, limit, now_ms, &mut run)?
+                }
                 _ => frontier.lease_by_turns(site, limit, lane, now_ms, &mut run)?,
             }
             frontier.spend_site_pages(site, &run.handed_out)?;
@@ -122,7 +124,7 @@ impl Frontier {
             let next = next.map(|next| frontier.turn(site, next)).transpose()?;
             run.has_visited_all &= next.is_some();
             if run.has_visited_all {
-                frontier.rest_for_new_tasks(site, now_ms)?;
+                frontier.back_off_for_new_tasks(site, now_ms)?;
             }
             Ok(LeaseBatch {
                 nothing: run.nothing(next),
@@ -293,7 +295,7 @@ impl Frontier {
         task: QueuedTask,
         site: SiteId,
         crawl: CrawlKey,
-        given_up: Option<Outcome>,
+        unreachable: Option<Outcome>,
     ) -> Result<Leased> {
         let sql = "UPDATE task_rows SET state = ?2, attempt = ?3, epoch = ?4 WHERE id = ?1";
         let delivery = Delivery::new(self.epoch.number, task.deliveries + 1);
@@ -327,7 +329,7 @@ impl Frontier {
             deaths: task.deaths,
             attrs: task.attrs,
             failed_attempts,
-            given_up,
+            unreachable,
         })
     }
 }

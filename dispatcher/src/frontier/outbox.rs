@@ -1,8 +1,8 @@
-//! The outbox: notices of watches that wait to be delivered, and what has been told. A notice is put there
+//! The outbox: notifications of watches that wait to be delivered, and what has been told. A notification is put there
 //! in the transaction that notes what it tells as told, so each thing is told once; it stays until it is
 //! delivered, under the same key, so that no death loses it. Bounded: of each watch [`MOST_WAITING`] wait, with
 //! [`MOST_BYTES`], and [`MOST_BYTES_IN_ALL`] of all watches together. The bodies stand apart, and only as long
-//! as their notices wait: what is looked at each second stays small.
+//! as their notifications wait: what is looked at each second stays small.
 //!
 //! The functions work on any connection to the file: `webfill watch run FILE` has no dispatcher any more when
 //! its run has ended.
@@ -11,40 +11,40 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use serde_json::{Value, json};
-use webfill_api::{NoticeTarget, NoticeTime};
-use webfill_notices::{Delivery, SiteTrouble, Told, Verdict};
+use webfill_api::{NotificationTarget, NotificationTime};
+use webfill_notifications::{Delivery, SiteTrouble, Told, Verdict};
 
-/// So many notices of a watch wait at most; then the oldest is given up.
+/// So many notifications of a watch wait at most; then the oldest is given up.
 const MOST_WAITING: i64 = 1_000;
 
-/// So many bytes of notices wait at most, of a watch and of all; then the oldest of the watch is given up.
+/// So many bytes of notifications wait at most, of a watch and of all; then the oldest of the watch is given up.
 const MOST_BYTES: i64 = 32 << 20;
 const MOST_BYTES_IN_ALL: i64 = 512 << 20;
 
-/// Of a target the oldest notice goes first, so that what is heard last is true. After so many tries it goes
+/// Of a target the oldest notification goes first, so that what is heard last is true. After so many tries it goes
 /// behind the others: it may be one that the target never takes.
 const TRIES_IN_ORDER: i64 = 10;
 
-/// So many settled notices of a watch are kept.
+/// So many settled notifications of a watch are kept.
 const MOST_SETTLED: i64 = 100;
 
-/// A notice that could not be delivered for so long is given up.
-const GIVEN_UP_AFTER_MS: i64 = 3 * 86_400_000;
+/// A notification that could not be delivered for so long is given up.
+const UNREACHABLE_AFTER_MS: i64 = 3 * 86_400_000;
 
-/// Settled notices are kept so long, to be looked at.
+/// Settled notifications are kept so long, to be looked at.
 const KEPT_MS: i64 = 7 * 86_400_000;
 
 /// So many sites in trouble are told of.
 const MOST_SITES: i64 = 100;
 
-const OUTBOX_FULL: &str = "too many notices wait: the oldest are given up";
+const OUTBOX_FULL: &str = "too many notifications wait: the oldest are given up";
 const TOO_OLD: &str = "it could not be delivered for three days";
 const WITHDRAWN: &str = "its target was taken out of the watch";
 
 /// A target, by the name of its watch and its JSON.
 pub type TargetKey = (String, String);
 
-/// A target that notices have not reached for some time.
+/// A target that notifications have not reached for some time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Undelivered {
     pub target: TargetKey,
@@ -52,51 +52,51 @@ pub struct Undelivered {
     pub why: String,
 }
 
-/// Puts a notice for one target into the outbox. After a failure it waits with the others of the target.
+/// Puts a notification for one target into the outbox. After a failure it waits with the others of the target.
 /// Returns what had to be given up for it.
 pub fn put(
     db: &Connection,
     watch: &str,
-    target: &NoticeTarget,
-    notice: &Value,
+    target: &NotificationTarget,
+    notification: &Value,
     now_ms: i64,
 ) -> Result<Vec<Undelivered>> {
-    let body = notice.to_string();
-    let subject = notice["subject"].as_str().unwrap_or_default();
-    let sql = "INSERT INTO notices (key, watch, target, subject, bytes, made_ms, due_ms)
+    let body = notification.to_string();
+    let subject = notification["subject"].as_str().unwrap_or_default();
+    let sql = "INSERT INTO notifications (key, watch, target, subject, bytes, made_ms, due_ms)
                SELECT lower(hex(randomblob(16))), ?1, ?2, ?3, ?4, ?5, max(?5, ifnull(min(due_ms), ?5))
-               FROM notices WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL AND tries > 0";
+               FROM notifications WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL AND tries > 0";
     let target = target_json(target);
     let values = params![watch, target, subject, body.len() as i64, now_ms];
     db.prepare_cached(sql)?.execute(values)?;
-    let sql = "INSERT INTO notice_bodies (notice, body) VALUES (?1, ?2)";
+    let sql = "INSERT INTO notification_bodies (notification, body) VALUES (?1, ?2)";
     db.prepare_cached(sql)?
         .execute(params![db.last_insert_rowid(), body])?;
-    let mut given_up = Vec::new();
+    let mut unreachable = Vec::new();
     while !has_room(db, watch)? {
-        let oldest = "SELECT min(id) FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL";
+        let oldest = "SELECT min(id) FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL";
         let oldest: Option<i64> = db
             .prepare_cached(oldest)?
             .query_row([watch], |row| row.get(0))?;
         let Some(id) = oldest else { break };
-        given_up.extend(give_up(db, id, OUTBOX_FULL, now_ms)?);
+        unreachable.extend(give_up(db, id, OUTBOX_FULL, now_ms)?);
     }
-    Ok(given_up)
+    Ok(unreachable)
 }
 
 fn has_room(db: &Connection, watch: &str) -> Result<bool> {
-    let sql = "SELECT count(*), ifnull(sum(bytes), 0) FROM notices
+    let sql = "SELECT count(*), ifnull(sum(bytes), 0) FROM notifications
                WHERE watch = ?1 AND due_ms IS NOT NULL";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let (waiting, bytes): (i64, i64) = db.prepare_cached(sql)?.query_row([watch], read)?;
-    let sql = "SELECT ifnull(sum(bytes), 0) FROM notices WHERE due_ms IS NOT NULL";
+    let sql = "SELECT ifnull(sum(bytes), 0) FROM notifications WHERE due_ms IS NOT NULL";
     let in_all: i64 = db.prepare_cached(sql)?.query_row((), |row| row.get(0))?;
     Ok(waiting <= MOST_WAITING && bytes <= MOST_BYTES && in_all <= MOST_BYTES_IN_ALL)
 }
 
-/// Settles a notice that waits as one that is not delivered.
+/// Settles a notification that waits as one that is not delivered.
 fn give_up(db: &Connection, id: i64, why: &str, now_ms: i64) -> Result<Option<Undelivered>> {
-    let sql = "UPDATE notices SET due_ms = NULL, settled_ms = ?2, why = ?3
+    let sql = "UPDATE notifications SET due_ms = NULL, settled_ms = ?2, why = ?3
                WHERE id = ?1 AND due_ms IS NOT NULL RETURNING watch, target";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let target: Option<TargetKey> = db
@@ -112,7 +112,7 @@ fn give_up(db: &Connection, id: i64, why: &str, now_ms: i64) -> Result<Option<Un
 }
 
 fn drop_body(db: &Connection, id: i64) -> Result<()> {
-    let sql = "DELETE FROM notice_bodies WHERE notice = ?1";
+    let sql = "DELETE FROM notification_bodies WHERE notification = ?1";
     db.prepare_cached(sql)?.execute([id]).map(drop)
 }
 
@@ -123,7 +123,7 @@ pub fn withdraw(
     targets: &BTreeSet<String>,
     now_ms: i64,
 ) -> Result<()> {
-    let sql = "SELECT id, target FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL";
+    let sql = "SELECT id, target FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL";
     let mut select = db.prepare_cached(sql)?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
     let waiting: Vec<(i64, String)> = select.query_map([watch], read)?.collect::<Result<_>>()?;
@@ -136,7 +136,7 @@ pub fn withdraw(
 }
 
 /// What has been told of a watch; `None`: nothing yet.
-pub fn told(db: &Connection, watch: &str, time: NoticeTime) -> Result<Option<Told>> {
+pub fn told(db: &Connection, watch: &str, time: NotificationTime) -> Result<Option<Told>> {
     let sql = "SELECT told FROM watch_told WHERE watch = ?1 AND time = ?2";
     let mut select = db.prepare_cached(sql)?;
     let told = select.query_row(params![watch, time.as_str()], |row| row.get::<_, String>(0));
@@ -145,7 +145,7 @@ pub fn told(db: &Connection, watch: &str, time: NoticeTime) -> Result<Option<Tol
         .and_then(|told| serde_json::from_str(&told).ok()))
 }
 
-pub fn keep_told(db: &Connection, watch: &str, time: NoticeTime, told: &Told) -> Result<()> {
+pub fn keep_told(db: &Connection, watch: &str, time: NotificationTime, told: &Told) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO watch_told (watch, time, told) VALUES (?1, ?2, ?3)";
     let told = json!(told).to_string();
     let values = params![watch, time.as_str(), told];
@@ -153,18 +153,18 @@ pub fn keep_told(db: &Connection, watch: &str, time: NoticeTime, told: &Told) ->
 }
 
 /// Nothing is told any more at this time.
-pub fn forget_told(db: &Connection, watch: &str, time: NoticeTime) -> Result<()> {
+pub fn forget_told(db: &Connection, watch: &str, time: NotificationTime) -> Result<()> {
     let sql = "DELETE FROM watch_told WHERE watch = ?1 AND time = ?2";
     let values = params![watch, time.as_str()];
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Of a watch that is removed: its settled notices stay until they are too old.
+/// Of a watch that is removed: its settled notifications stay until they are too old.
 pub fn forget(db: &Connection, watch: &str) -> Result<()> {
     for sql in [
-        "DELETE FROM notice_bodies WHERE notice IN
-             (SELECT id FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL)",
-        "DELETE FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL",
+        "DELETE FROM notification_bodies WHERE notification IN
+             (SELECT id FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL)",
+        "DELETE FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL",
         "DELETE FROM watch_told WHERE watch = ?1",
         "DELETE FROM undelivered WHERE watch = ?1",
     ] {
@@ -175,7 +175,7 @@ pub fn forget(db: &Connection, watch: &str) -> Result<()> {
 
 /// At a start all that waits is tried at once.
 pub fn begin(db: &Connection, now_ms: i64) -> Result<()> {
-    let sql = "UPDATE notices SET due_ms = ?1 WHERE due_ms IS NOT NULL";
+    let sql = "UPDATE notifications SET due_ms = ?1 WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.execute([now_ms]).map(drop)
 }
 
@@ -186,7 +186,8 @@ pub fn due(
     most: usize,
     is_busy: impl Fn(&TargetKey) -> bool,
 ) -> Result<Vec<(TargetKey, Delivery)>> {
-    let sql = "SELECT id, watch, target FROM notices WHERE due_ms IS NOT NULL AND due_ms <= ?1
+    let sql =
+        "SELECT id, watch, target FROM notifications WHERE due_ms IS NOT NULL AND due_ms <= ?1
                ORDER BY tries >= ?2, id";
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query([now_ms, TRIES_IN_ORDER])?;
@@ -205,33 +206,33 @@ pub fn due(
     Ok(found)
 }
 
-/// When the next notice is due.
+/// When the next notification is due.
 pub fn next_due_ms(db: &Connection) -> Result<Option<i64>> {
-    let sql = "SELECT min(due_ms) FROM notices WHERE due_ms IS NOT NULL";
+    let sql = "SELECT min(due_ms) FROM notifications WHERE due_ms IS NOT NULL";
     db.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
 fn delivery(db: &Connection, id: i64) -> Result<Option<Delivery>> {
-    let sql = "SELECT key, watch, target, body FROM notices
-               JOIN notice_bodies ON notice = id WHERE id = ?1";
+    let sql = "SELECT key, watch, target, body FROM notifications
+               JOIN notification_bodies ON notification = id WHERE id = ?1";
     let mut select = db.prepare_cached(sql)?;
     let text = |row: &Row<'_>, column| row.get::<_, String>(column);
     let row = |row: &Row<'_>| Ok((text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?));
-    let Some((key, watch, target, notice)) = select.query_row([id], row).optional()? else {
+    let Some((key, watch, target, notification)) = select.query_row([id], row).optional()? else {
         return Ok(None);
     };
     let read = serde_json::from_str(&target).ok();
-    let read = read.zip(serde_json::from_str(&notice).ok());
-    Ok(read.map(|(target, notice)| Delivery {
+    let read = read.zip(serde_json::from_str(&notification).ok());
+    Ok(read.map(|(target, notification)| Delivery {
         id,
         key,
         watch,
         target,
-        notice,
+        notification,
     }))
 }
 
-/// Notes what has become of a try. After a failure all notices for the target wait until `again_ms`.
+/// Notes what has become of a try. After a failure all notifications for the target wait until `again_ms`.
 pub fn settle(
     db: &Connection,
     (id, target): (i64, &TargetKey),
@@ -240,10 +241,10 @@ pub fn settle(
 ) -> Result<()> {
     let (why, is_settled) = match verdict {
         Verdict::Delivered => (None, true),
-        Verdict::GivenUp(why) => (Some(why), true),
+        Verdict::Unreachable(why) => (Some(why), true),
         Verdict::Failed(why) => (Some(why), false),
     };
-    let sql = "UPDATE notices SET tries = tries + 1, why = ?2,
+    let sql = "UPDATE notifications SET tries = tries + 1, why = ?2,
                    due_ms = iif(?3, NULL, ?4), settled_ms = iif(?3, ?5, NULL)
                WHERE id = ?1 AND due_ms IS NOT NULL";
     let values = params![id, why, is_settled, again_ms, now_ms];
@@ -252,7 +253,7 @@ pub fn settle(
         drop_body(db, id)?;
         return forget_settled(db, &target.0);
     }
-    let sql = "UPDATE notices SET due_ms = max(due_ms, ?3)
+    let sql = "UPDATE notifications SET due_ms = max(due_ms, ?3)
                WHERE watch = ?1 AND target = ?2 AND due_ms IS NOT NULL";
     let values = params![target.0, target.1, again_ms];
     db.prepare_cached(sql)?.execute(values).map(drop)
@@ -260,21 +261,21 @@ pub fn settle(
 
 /// Keeps the last ones only.
 fn forget_settled(db: &Connection, watch: &str) -> Result<()> {
-    let sql = "DELETE FROM notices WHERE id IN
-                   (SELECT id FROM notices WHERE watch = ?1 AND settled_ms IS NOT NULL
+    let sql = "DELETE FROM notifications WHERE id IN
+                   (SELECT id FROM notifications WHERE watch = ?1 AND settled_ms IS NOT NULL
                     ORDER BY id DESC LIMIT -1 OFFSET ?2)";
     let values = params![watch, MOST_SETTLED];
     db.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Targets that have waiting notices of before a time, each with the oldest.
+/// Targets that have waiting notifications of before a time, each with the oldest.
 pub fn overdue(db: &Connection, before_ms: i64) -> Result<Vec<Undelivered>> {
-    let sql = "SELECT watch, target, min(made_ms), max(why) FROM notices
+    let sql = "SELECT watch, target, min(made_ms), max(why) FROM notifications
                WHERE due_ms IS NOT NULL GROUP BY watch, target HAVING min(made_ms) <= ?1";
     read_undelivered(db, sql, &[&before_ms])
 }
 
-/// The targets whose alarm stands.
+/// The targets whose alert stands.
 pub fn undelivered(db: &Connection) -> Result<Vec<Undelivered>> {
     let sql = "SELECT watch, target, since_ms, why FROM undelivered";
     read_undelivered(db, sql, &[])
@@ -312,27 +313,27 @@ pub fn clear(db: &Connection, target: &TargetKey) -> Result<()> {
 /// Gives up what is too old, and drops what was settled long ago. Call it only once all was tried: nobody may
 /// have been there to deliver it for long. Returns what is given up.
 pub fn sweep(db: &Connection, now_ms: i64) -> Result<Vec<Undelivered>> {
-    let sql = "SELECT id FROM notices WHERE due_ms IS NOT NULL AND made_ms < ?1";
+    let sql = "SELECT id FROM notifications WHERE due_ms IS NOT NULL AND made_ms < ?1";
     let mut select = db.prepare_cached(sql)?;
-    let old = select.query_map([now_ms - GIVEN_UP_AFTER_MS], |row| row.get(0))?;
-    let mut given_up = Vec::new();
+    let old = select.query_map([now_ms - UNREACHABLE_AFTER_MS], |row| row.get(0))?;
+    let mut unreachable = Vec::new();
     for id in old.collect::<Result<Vec<i64>>>()? {
-        given_up.extend(give_up(db, id, TOO_OLD, now_ms)?);
+        unreachable.extend(give_up(db, id, TOO_OLD, now_ms)?);
     }
-    let sql = "DELETE FROM notices WHERE settled_ms IS NOT NULL AND settled_ms < ?1";
+    let sql = "DELETE FROM notifications WHERE settled_ms IS NOT NULL AND settled_ms < ?1";
     db.prepare_cached(sql)?.execute([now_ms - KEPT_MS])?;
-    Ok(given_up)
+    Ok(unreachable)
 }
 
-/// How many notices wait, and the last ones of a watch as people are told; times are seconds since the
+/// How many notifications wait, and the last ones of a watch as people are told; times are seconds since the
 /// epoch.
 pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Value>)> {
-    let sql = "SELECT count(*) FROM notices WHERE watch = ?1 AND due_ms IS NOT NULL";
+    let sql = "SELECT count(*) FROM notifications WHERE watch = ?1 AND due_ms IS NOT NULL";
     let waiting: i64 = db
         .prepare_cached(sql)?
         .query_row([watch], |row| row.get(0))?;
     let sql = "SELECT key, target, subject, made_ms, tries, settled_ms, why
-               FROM notices WHERE watch = ?1 ORDER BY id DESC LIMIT ?2";
+               FROM notifications WHERE watch = ?1 ORDER BY id DESC LIMIT ?2";
     let mut select = db.prepare_cached(sql)?;
     let seconds = |ms: i64| ms as f64 / 1_000.0;
     let read = |row: &Row<'_>| {
@@ -340,7 +341,7 @@ pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Val
         let state = match (settled_ms, &why) {
             (None, _) => "waiting",
             (Some(_), None) => "delivered",
-            (Some(_), Some(_)) => "given_up",
+            (Some(_), Some(_)) => "unreachable",
         };
         Ok(json!({
             "key": row.get::<_, String>(0)?,
@@ -356,37 +357,37 @@ pub fn of_watch(db: &Connection, watch: &str, most: u64) -> Result<(u64, Vec<Val
     Ok((waiting as u64, last.collect::<Result<_>>()?))
 }
 
-/// How many notices wait, and why one of them does; `None` if none does.
+/// How many notifications wait, and why one of them does; `None` if none does.
 pub fn left(db: &Connection) -> Result<Option<(u64, String)>> {
-    let sql = "SELECT count(*), max(why) FROM notices WHERE due_ms IS NOT NULL";
+    let sql = "SELECT count(*), max(why) FROM notifications WHERE due_ms IS NOT NULL";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?));
     let (waiting, why) = db.prepare_cached(sql)?.query_row([], read)?;
     Ok((waiting > 0).then(|| (waiting as u64, why.unwrap_or_default())))
 }
 
 /// A target as it is kept.
-pub fn target_json(target: &NoticeTarget) -> String {
+pub fn target_json(target: &NotificationTarget) -> String {
     json!(target).to_string()
 }
 
 /// A kept target, for people.
 pub fn shown(target: &str) -> String {
-    let read: Option<NoticeTarget> = serde_json::from_str(target).ok();
+    let read: Option<NotificationTarget> = serde_json::from_str(target).ok();
     read.map_or_else(|| "***".into(), |target| target.shown())
 }
 
-/// The sites of a crawl that rest or are given up.
+/// The sites of a crawl that backoff or are given up.
 pub fn sites_in_trouble(
     db: &Connection,
     (app, crawl): (&str, &str),
     now_ms: i64,
 ) -> Result<Vec<SiteTrouble>> {
-    let sql = "SELECT sites.name, reason, since_ms, given_up_to IS NOT NULL, sign, url
+    let sql = "SELECT sites.name, reason, since_ms, unreachable_to IS NOT NULL, sign, url
                FROM crawls CROSS JOIN crawl_sites ON crawl_sites.crawl = crawls.id
                CROSS JOIN site_states ON site_states.site = crawl_sites.site
                CROSS JOIN sites ON sites.id = site_states.site
                WHERE app_id = ?1 AND crawl_id = ?2
-               AND (given_up_to IS NOT NULL OR rest_until_ms > ?3)
+               AND (unreachable_to IS NOT NULL OR backoff_until_ms > ?3)
                ORDER BY since_ms LIMIT ?4";
     let mut select = db.prepare_cached(sql)?;
     let read = |row: &Row<'_>| {
@@ -394,7 +395,7 @@ pub fn sites_in_trouble(
             site: row.get(0)?,
             reason: row.get(1)?,
             since_ms: row.get(2)?,
-            given_up: row.get(3)?,
+            unreachable: row.get(3)?,
             sign: row.get(4)?,
             url: row.get(5)?,
         })

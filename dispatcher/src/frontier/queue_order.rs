@@ -9,7 +9,7 @@ use super::retries::tries;
 use super::sites::NextCrawl;
 use super::within_patience::{failed_host, host_of};
 
-/// Among how many tasks the one is chosen that goes first after a rest.
+/// Among how many tasks the one is chosen that goes first after a backoff.
 const PROBES_LOOKED_AT: usize = 256;
 
 /// A task that may be handed out.
@@ -27,7 +27,7 @@ pub(super) struct QueuedTask {
 /// How often a task was requested, and how often it was handed out: some come back without a request, again and again.
 pub(super) type Tried = (i64, u32);
 
-/// The task that goes first after a rest, and how often it was tried: one that was not tried yet tells more about the
+/// The task that goes first after a backoff, and how often it was tried: one that was not tried yet tells more about the
 /// site than one that has failed there, and one of another host more than one of the host that has failed last, which
 /// alone may be dead. It is looked for among the first [`PROBES_LOOKED_AT`] of the crawl.
 pub(super) fn least_tried(

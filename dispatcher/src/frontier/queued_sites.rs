@@ -2,7 +2,7 @@
 //! does not go on.
 
 use rusqlite::{OptionalExtension, Result, Row, params};
-use webfill_wire::{CrawlKey, RestReason};
+use webfill_wire::{BackoffReason, CrawlKey};
 
 use super::answers::SiteId;
 use super::site_states::read_reason;
@@ -29,10 +29,10 @@ pub struct QueuedSite {
     pub pages_left: Option<u64>,
     /// What the limit was set to, if that is known.
     pub most_pages: Option<u64>,
-    /// It rests until then; 0: it is open.
-    pub rest_until_ms: i64,
-    /// Why it rests, and since when.
-    pub rest: Option<(RestReason, i64)>,
+    /// It backs off until then; 0: it is open.
+    pub backoff_until_ms: i64,
+    /// Why it backs off, and since when.
+    pub rest: Option<(BackoffReason, i64)>,
     /// When one of the tasks that failed here is tried again, if all that is queued waits for that.
     pub next_try_ms: Option<i64>,
 }
@@ -84,7 +84,7 @@ impl Frontier {
 fn select_queued_sites() -> String {
     format!(
         "SELECT sites.id, name, crawl_sites.queued, crawl_sites.top_priority = 0, due_at_ms,
-             delay_ms, rule_delay_ms, block_until_ms, pages_left, rest_until_ms, since_ms,
+             delay_ms, rule_delay_ms, block_until_ms, pages_left, backoff_until_ms, since_ms,
              iif(crawl_sites.top_priority > 0, NULL, (
                  SELECT min(not_before_ms) FROM (
                      SELECT not_before_ms FROM task_rows
@@ -115,7 +115,7 @@ fn read(row: &Row<'_>) -> Result<QueuedSite> {
         block_until_ms: row.get(7)?,
         pages_left: row.get::<_, Option<i64>>(8)?.map(|left| left as u64),
         most_pages: row.get::<_, Option<i64>>(13)?.map(|most| most as u64),
-        rest_until_ms: row.get(9)?,
+        backoff_until_ms: row.get(9)?,
         rest,
         next_try_ms: row.get(11)?,
     })

@@ -77,10 +77,10 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
              AND (delay_ms NOT NULL OR last_start_ms IS NULL)",
         [committed_at_ms, now_ms],
     )?;
-    // So would sites whose rests are over, and which have not been probed yet.
+    // So would sites whose backoffs are over, and which have not been probed yet.
     db.execute(
-        "UPDATE sites INDEXED BY sites_resting SET rest_until_ms = ?2
-         WHERE rest_until_ms BETWEEN ?2 AND ?1 AND rest_until_ms > 0",
+        "UPDATE sites INDEXED BY sites_backing_off SET backoff_until_ms = ?2
+         WHERE backoff_until_ms BETWEEN ?2 AND ?1 AND backoff_until_ms > 0",
         [committed_at_ms, now_ms],
     )?;
     // If the clock was set, the time since the last commit is unknown. Sites that waited then wait
@@ -99,10 +99,10 @@ pub(super) fn reset_window_and_clocks(db: &Connection, now_ms: i64) -> Result<()
             committed_at_ms.min(now_ms) - LONGEST_UNKNOWN_DELAY_MS,
         ],
     )?;
-    // The same for rests, except those that only a person ends.
+    // The same for backoffs, except those that only a person ends.
     db.execute(
-        "UPDATE sites INDEXED BY sites_resting SET rest_until_ms = rest_until_ms + ?2
-         WHERE rest_until_ms > ?1 AND rest_until_ms < ?3 AND rest_until_ms > 0",
+        "UPDATE sites INDEXED BY sites_backing_off SET backoff_until_ms = backoff_until_ms + ?2
+         WHERE backoff_until_ms > ?1 AND backoff_until_ms < ?3 AND backoff_until_ms > 0",
         [committed_at_ms, shift_ms, UNTIL_WOKEN_MS],
     )?;
     Ok(())

@@ -86,7 +86,7 @@ impl Frontier {
                 None => upto,
             };
             for site in BTreeSet::from_iter(tasks.iter().map(|task| task.site)) {
-                frontier.wake_if_given_up(site, now_ms)?;
+                frontier.wake_if_unreachable(site, now_ms)?;
             }
             let mut batch = frontier.begin_feed(crawl, now_ms);
             batch.reopen_all(&tasks)?;

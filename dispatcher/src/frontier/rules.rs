@@ -65,7 +65,7 @@ impl Frontier {
             let mut update = frontier.db.prepare_cached(sql)?;
             update.execute(params![site, default_delay_ms])?;
             drop(update);
-            frontier.forget_rest(site)?;
+            frontier.forget_backoff(site)?;
             frontier.forget_scripts(site)?;
             let sql = "UPDATE site_rules SET most_pages = NULL WHERE site = ?1";
             frontier.db.execute(sql, [site])?;

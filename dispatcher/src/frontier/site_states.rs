@@ -1,13 +1,13 @@
 //! The stored states of sites in trouble (table `site_states`), and what the queue of sites and the
-//! dispatch must know of them. What moves a state is decided in [`rests`](super::rests). Rows are kept
+//! dispatch must know of them. What moves a state is decided in [`backoff`](super::backoff). Rows are kept
 //! only of sites that are in trouble, or were lately.
 
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
-use webfill_wire::{Evidence, RestReason};
+use webfill_wire::{BackoffReason, Evidence};
 
 use super::Frontier;
 use super::answers::{SiteId, TaskId};
-use super::given_up::GivenUp;
+use super::unreachable::Unreachable;
 use crate::site_state::{Phase, SiteState, UNTIL_WOKEN_MS, outcome_of};
 
 /// A stored state.
@@ -23,22 +23,22 @@ impl Frontier {
     /// Makes a phase known to the queue of sites, to the dispatch, and later to the store.
     pub(super) fn store_phase(&mut self, site: SiteId, phase: Phase) -> Result<()> {
         let until_ms = match phase {
-            Phase::Resting { until_ms } => until_ms,
-            Phase::Open | Phase::GivenUp => 0,
+            Phase::BackingOff { until_ms } => until_ms,
+            Phase::Open | Phase::Unreachable => 0,
         };
-        let sql = "UPDATE sites SET rest_until_ms = ?2 WHERE id = ?1 AND rest_until_ms <> ?2";
+        let sql = "UPDATE sites SET backoff_until_ms = ?2 WHERE id = ?1 AND backoff_until_ms <> ?2";
         let changed = self
             .db
             .prepare_cached(sql)?
             .execute(params![site, until_ms])?;
-        let (was_given_up, is_given_up) = (
-            self.rests.given_up.contains_key(&site),
-            phase == Phase::GivenUp,
+        let (was_unreachable, is_unreachable) = (
+            self.backoff.unreachable.contains_key(&site),
+            phase == Phase::Unreachable,
         );
-        if changed > 0 || was_given_up != is_given_up {
+        if changed > 0 || was_unreachable != is_unreachable {
             self.holding.changed_sites.push(site);
         }
-        match changed > 0 || was_given_up || is_given_up {
+        match changed > 0 || was_unreachable || is_unreachable {
             true => self.note_unsaved(site),
             false => Ok(()),
         }
@@ -46,7 +46,7 @@ impl Frontier {
 
     pub(super) fn site_state(&self, site: SiteId) -> Result<StoredState> {
         let sql =
-            "SELECT reason, failures, rest_index, given_up_to, suspects, rest_until_ms, since_ms
+            "SELECT reason, failures, backoff_index, unreachable_to, suspects, backoff_until_ms, since_ms
                    FROM site_states JOIN sites ON id = site WHERE site = ?1";
         let mut select = self.db.prepare_cached(sql)?;
         let stored = select.query_row([site], read_state).optional()?;
@@ -64,14 +64,14 @@ impl Frontier {
         evidence: &Evidence,
     ) -> Result<()> {
         let sql = "INSERT INTO site_states
-                       (site, reason, failures, rest_index, since_ms, url, status_code, sign)
+                       (site, reason, failures, backoff_index, since_ms, url, status_code, sign)
                    VALUES (?1, '', 0, 0, ?2, ?3, ?4, ?5)
                    ON CONFLICT (site) DO UPDATE SET
                        since_ms = ?2, url = ?3, status_code = ?4, sign = ?5";
         let (url, status, sign) = (&evidence.url, evidence.status_code, &evidence.sign);
         let values = params![site, stored.since_ms, url, status, sign];
         self.db.prepare_cached(sql)?.execute(values)?;
-        self.rests.known.insert(site);
+        self.backoff.known.insert(site);
         self.update_state(site, stored)
     }
 
@@ -79,35 +79,35 @@ impl Frontier {
         let StoredState {
             state, suspects, ..
         } = stored;
-        let given_up_to = match (state.phase, self.rests.patience) {
+        let unreachable_to = match (state.phase, self.backoff.patience) {
             // With a patience, whatever comes later is given up, too.
-            (Phase::GivenUp, Some(_)) => Some(i64::MAX),
-            (Phase::GivenUp, None) => Some(self.last_task()?),
+            (Phase::Unreachable, Some(_)) => Some(i64::MAX),
+            (Phase::Unreachable, None) => Some(self.last_task()?),
             _ => None,
         };
-        let sql = "UPDATE site_states SET reason = ?2, failures = ?3, rest_index = ?4,
-                       given_up_to = ?5, suspects = ?6 WHERE site = ?1";
+        let sql = "UPDATE site_states SET reason = ?2, failures = ?3, backoff_index = ?4,
+                       unreachable_to = ?5, suspects = ?6 WHERE site = ?1";
         let values = params![
             site,
             state.reason.as_str(),
             state.failures,
-            state.rest_index,
-            given_up_to,
+            state.backoff_index,
+            unreachable_to,
             serde_json::to_string(suspects).unwrap_or_default(),
         ];
         self.db.prepare_cached(sql)?.execute(values)?;
-        match given_up_to {
+        match unreachable_to {
             Some(task) => {
-                let given_up = GivenUp::new(task as TaskId, outcome_of(state.reason));
-                self.rests.given_up.insert(site, given_up);
+                let unreachable = Unreachable::new(task as TaskId, outcome_of(state.reason));
+                self.backoff.unreachable.insert(site, unreachable);
             }
-            None => drop(self.rests.given_up.remove(&site)),
+            None => drop(self.backoff.unreachable.remove(&site)),
         }
         Ok(())
     }
 
     /// The site is open, and nothing is remembered of its failures.
-    pub(super) fn forget_rest(&mut self, site: SiteId) -> Result<()> {
+    pub(super) fn forget_backoff(&mut self, site: SiteId) -> Result<()> {
         self.store_phase(site, Phase::Open)?;
         self.forget_state(site)
     }
@@ -115,8 +115,8 @@ impl Frontier {
     pub(super) fn forget_state(&mut self, site: SiteId) -> Result<()> {
         let sql = "DELETE FROM site_states WHERE site = ?1";
         self.db.prepare_cached(sql)?.execute([site])?;
-        self.rests.known.remove(&site);
-        self.rests.given_up.remove(&site);
+        self.backoff.known.remove(&site);
+        self.backoff.unreachable.remove(&site);
         Ok(())
     }
 
@@ -126,8 +126,8 @@ impl Frontier {
         self.db.prepare_cached(sql)?.query_row([], |row| row.get(0))
     }
 
-    pub(super) fn rests_until_woken(&self, site: SiteId) -> Result<bool> {
-        let sql = "SELECT rest_until_ms >= ?2 FROM sites WHERE id = ?1";
+    pub(super) fn backoff_until_woken(&self, site: SiteId) -> Result<bool> {
+        let sql = "SELECT backoff_until_ms >= ?2 FROM sites WHERE id = ?1";
         let mut select = self.db.prepare_cached(sql)?;
         select.query_row(params![site, UNTIL_WOKEN_MS], |row| row.get(0))
     }
@@ -139,9 +139,9 @@ pub(super) fn has_answered(db: &Connection, site: SiteId) -> Result<bool> {
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
 }
 
-/// When its rest ends; 0: it does not rest.
-pub(super) fn rest_until_ms(db: &Connection, site: SiteId) -> Result<i64> {
-    let sql = "SELECT rest_until_ms FROM sites WHERE id = ?1";
+/// When its backoff ends; 0: it does not rest.
+pub(super) fn backoff_until_ms(db: &Connection, site: SiteId) -> Result<i64> {
+    let sql = "SELECT backoff_until_ms FROM sites WHERE id = ?1";
     db.prepare_cached(sql)?.query_row([site], |row| row.get(0))
 }
 
@@ -151,22 +151,22 @@ pub(super) fn site_name(db: &Connection, site: SiteId) -> Result<String> {
 }
 
 fn read_state(row: &Row<'_>) -> Result<StoredState> {
-    let given_up_to: Option<i64> = row.get(3)?;
+    let unreachable_to: Option<i64> = row.get(3)?;
     let suspects: String = row.get(4)?;
     let until_ms: i64 = row.get(5)?;
     Ok(StoredState {
         state: SiteState {
-            phase: phase_of(given_up_to, until_ms),
+            phase: phase_of(unreachable_to, until_ms),
             reason: read_reason(row, 0)?,
             failures: row.get(1)?,
-            rest_index: row.get(2)?,
+            backoff_index: row.get(2)?,
         },
         since_ms: row.get(6)?,
         suspects: serde_json::from_str(&suspects).unwrap_or_default(),
     })
 }
 
-pub(super) fn read_reason(row: &Row<'_>, column: usize) -> Result<RestReason> {
+pub(super) fn read_reason(row: &Row<'_>, column: usize) -> Result<BackoffReason> {
     let reason: String = row.get(column)?;
     reason.parse().map_err(|error: String| {
         let kind = rusqlite::types::Type::Text;
@@ -174,10 +174,10 @@ pub(super) fn read_reason(row: &Row<'_>, column: usize) -> Result<RestReason> {
     })
 }
 /// The phase that two columns tell: the last task that is given up, and the end of the rest.
-pub(super) fn phase_of(given_up_to: Option<i64>, until_ms: i64) -> Phase {
-    match (given_up_to, until_ms) {
-        (Some(_), _) => Phase::GivenUp,
+pub(super) fn phase_of(unreachable_to: Option<i64>, until_ms: i64) -> Phase {
+    match (unreachable_to, until_ms) {
+        (Some(_), _) => Phase::Unreachable,
         (None, 0) => Phase::Open,
-        (None, until_ms) => Phase::Resting { until_ms },
+        (None, until_ms) => Phase::BackingOff { until_ms },
     }
 }

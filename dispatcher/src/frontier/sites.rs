@@ -51,9 +51,9 @@ impl Frontier {
         self.guarded("look for the next due site", |frontier| {
             let mut earliest: Option<i64> = None;
             each_priority(&frontier.db, |priority| {
-                let sql = "SELECT max(due_at_ms, block_until_ms, rest_until_ms) FROM sites
+                let sql = "SELECT max(due_at_ms, block_until_ms, backoff_until_ms) FROM sites
                            WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
-                           ORDER BY max(due_at_ms, block_until_ms, rest_until_ms) LIMIT 1";
+                           ORDER BY max(due_at_ms, block_until_ms, backoff_until_ms) LIMIT 1";
                 let mut first = frontier.db.prepare_cached(sql)?;
                 let due_at_ms = first.query_row([priority], |row| row.get(0))?;
                 earliest = Some(earliest.map_or(due_at_ms, |so_far| so_far.min(due_at_ms)));
@@ -101,13 +101,13 @@ pub(super) struct SiteRow {
     pub(super) next: Option<NextCrawl>,
 }
 
-/// The columns of a [`SiteRow`]; the last are the crawl that is next and whether it was given up.
+/// The columns of a [`SiteRow`]; the last are the crawl that is next and whether it was unreachable.
 pub(super) const COLUMNS: &str =
     "id, name, due_at_ms, delay_ms, last_start_ms, owner, queued, top_priority, rule_delay_ms,
-     block_until_ms, pages_left, rest_until_ms, address,
+     block_until_ms, pages_left, backoff_until_ms, address,
      (SELECT crawl FROM crawl_sites WHERE site = sites.id AND crawl_sites.top_priority > 0
       ORDER BY crawl_sites.top_priority DESC, turn LIMIT 1),
-     EXISTS (SELECT 1 FROM site_states WHERE site = sites.id AND given_up_to NOT NULL)";
+     EXISTS (SELECT 1 FROM site_states WHERE site = sites.id AND unreachable_to NOT NULL)";
 
 pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
     let clock = Clock {
@@ -120,15 +120,15 @@ pub(super) fn read(row: &Row<'_>) -> Result<SiteRow> {
             .and_then(|text| text.parse().ok()),
     };
     let priority: u8 = row.get(7)?;
-    let rest_until_ms: i64 = row.get(11)?;
+    let backoff_until_ms: i64 = row.get(11)?;
     let crawl: Option<CrawlKey> = row.get(13)?;
     let site = SiteDue {
         id: row.get(0)?,
         name: row.get(1)?,
         clock,
         rule: read_rule(row, 8)?,
-        rest_until_ms: (rest_until_ms > 0).then_some(rest_until_ms),
-        is_given_up: row.get(14)?,
+        backoff_until_ms: (backoff_until_ms > 0).then_some(backoff_until_ms),
+        is_unreachable: row.get(14)?,
         queued: row.get::<_, i64>(6)? as u64,
         next: None,
     };
@@ -187,8 +187,8 @@ fn waiting(db: &Connection, due_before_ms: i64, limit: usize) -> Result<Vec<Site
         let sql = format!(
             "SELECT {COLUMNS} FROM sites
              WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
-                 AND max(due_at_ms, block_until_ms, rest_until_ms) <= ?2
-             ORDER BY max(due_at_ms, block_until_ms, rest_until_ms) LIMIT ?3"
+                 AND max(due_at_ms, block_until_ms, backoff_until_ms) <= ?2
+             ORDER BY max(due_at_ms, block_until_ms, backoff_until_ms) LIMIT ?3"
         );
         let mut select = db.prepare_cached(&sql)?;
         let left = (limit - sites.len()) as i64;
@@ -213,8 +213,8 @@ fn waiting_of(
         "SELECT {COLUMNS} FROM sites
          WHERE id IN (SELECT site FROM crawl_sites WHERE crawl = ?1 AND queued > 0 LIMIT ?2)
              AND top_priority > 0 AND in_window = 0
-             AND max(due_at_ms, block_until_ms, rest_until_ms) <= ?3
-         ORDER BY top_priority DESC, max(due_at_ms, block_until_ms, rest_until_ms) LIMIT ?4"
+             AND max(due_at_ms, block_until_ms, backoff_until_ms) <= ?3
+         ORDER BY top_priority DESC, max(due_at_ms, block_until_ms, backoff_until_ms) LIMIT ?4"
     );
     let mut select = db.prepare_cached(&sql)?;
     let values = params![crawl, MOST_LOOKED_AT, due_before_ms, limit as i64];

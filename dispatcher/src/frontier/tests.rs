@@ -9,9 +9,9 @@ use super::*;
 
 mod application_limits;
 mod awaited;
+mod backing_off;
 mod feeding;
 mod forgiving;
-mod given_up;
 mod holding;
 mod lanes;
 mod leasing;
@@ -19,17 +19,17 @@ mod looking_again;
 mod looks;
 mod many_crawls;
 mod opening;
-mod orphans;
 mod patience;
 mod pruning;
 mod reopening;
-mod resting;
 mod retrying;
 mod scripts;
 mod serving_records;
 mod sharing;
 mod sitemaps;
 mod telling;
+mod unlinked;
+mod unreachable;
 
 /// A frontier's tables with nothing in them.
 pub(crate) fn empty_database() -> (TempDir, Connection) {
@@ -137,7 +137,7 @@ impl Fixture {
     fn report_at(&mut self, report: &TaskDone, now_ms: i64) -> CompletionTally {
         match self.frontier.complete(report, now_ms).unwrap() {
             Completion::Counted(tally) => tally,
-            Completion::WillRetry | Completion::HandedOn | Completion::SiteRests(_) => {
+            Completion::WillRetry | Completion::HandedOn | Completion::SiteBackoffs(_) => {
                 panic!("to be tried again: {report:?}")
             }
             Completion::Stale => panic!("stale: {report:?}"),

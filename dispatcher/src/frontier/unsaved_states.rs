@@ -9,7 +9,7 @@
 use rusqlite::{Connection, Result, params};
 
 use super::answers::SiteId;
-use super::resting::{COLUMNS, read_report};
+use super::backing_off::{COLUMNS, read_report};
 use super::{Frontier, FrontierError, SiteReport};
 
 /// A site whose state is to be copied.

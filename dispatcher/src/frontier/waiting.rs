@@ -31,13 +31,13 @@ impl WaitingSites {
 }
 
 impl Frontier {
-    /// Sites outside the window that are not due before `ms`: they rest, wait for a retry, or keep a delay.
+    /// Sites outside the window that are not due before `ms`: they back off, wait for a retry, or keep a delay.
     pub fn waiting_sites(&mut self, ms: i64) -> std::result::Result<WaitingSites, FrontierError> {
         self.guarded("see what waits", |frontier| {
             let mut waiting = WaitingSites::default();
-            let sql = "SELECT reason, count(*), min(rest_until_ms)
+            let sql = "SELECT reason, count(*), min(backoff_until_ms)
                        FROM sites JOIN site_states ON site = sites.id
-                       WHERE rest_until_ms > ?1 AND rest_until_ms > 0 AND queued > 0
+                       WHERE backoff_until_ms > ?1 AND backoff_until_ms > 0 AND queued > 0
                        GROUP BY reason";
             let mut select = frontier.db.prepare_cached(sql)?;
             let mut rows = select.query([ms])?;
@@ -57,8 +57,8 @@ impl Frontier {
             each_priority(&frontier.db, |priority| {
                 let sql = "SELECT count(*), min(due_at_ms) FROM sites
                            WHERE top_priority = ?1 AND top_priority > 0 AND in_window = 0
-                               AND max(due_at_ms, block_until_ms, rest_until_ms) > ?2
-                               AND rest_until_ms <= ?2";
+                               AND max(due_at_ms, block_until_ms, backoff_until_ms) > ?2
+                               AND backoff_until_ms <= ?2";
                 let mut select = frontier.db.prepare_cached(sql)?;
                 let (sites, first_ms): (i64, Option<i64>) = select
                     .query_row(params![priority, ms], |row| Ok((row.get(0)?, row.get(1)?)))?;

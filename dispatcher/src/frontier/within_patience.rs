@@ -1,10 +1,10 @@
-//! Giving sites up within the patience of a local crawl ([`patience`](crate::patience)): its rests are
+//! Giving sites up within the patience of a local crawl ([`patience`](crate::patience)): its backoffs are
 //! shortened, and when they are at their end the site's tasks end without a request, those that come
 //! later as well. The next command begins with its patience anew.
 
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use webfill_urls::Url;
-use webfill_wire::{Outcome, RestReason, TaskDone};
+use webfill_wire::{BackoffReason, Outcome, TaskDone};
 
 use super::answers::SiteId;
 use super::give_back::HeldTask;
@@ -27,34 +27,34 @@ impl Frontier {
         verdict: Verdict,
         now_ms: i64,
     ) -> Result<Verdict> {
-        let Some(mut patience) = self.rests.patience else {
+        let Some(mut patience) = self.backoff.patience else {
             return Ok(verdict);
         };
         if retries::most_retries_of_limited(report) > 0 {
-            let in_a_row = before.failures.max(stored.state.failures) + before.rest_index;
+            let in_a_row = before.failures.max(stored.state.failures) + before.backoff_index;
             patience = patience.beside_pace(report.clock, in_a_row);
         }
         let is_over = match stored.state.phase {
-            Phase::GivenUp => return Ok(verdict),
+            Phase::Unreachable => return Ok(verdict),
             Phase::Open => {
                 let failures = Some(stored.state.failures);
                 patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
             }
-            Phase::Resting { until_ms } => {
+            Phase::BackingOff { until_ms } => {
                 let was_probe = before.phase != Phase::Open;
                 let failures = (!was_probe).then_some(before.failures + 1);
                 let until_ms = match stored.state.reason {
                     // It is not probed earlier than usual, because that might prolong the block.
-                    RestReason::Blocked => Some(until_ms).filter(|until_ms| {
+                    BackoffReason::Blocked => Some(until_ms).filter(|until_ms| {
                         *until_ms <= stored.since_ms.saturating_add(patience.ms)
                     }),
                     _ => shortened(patience, stored, until_ms - now_ms, now_ms),
                 };
                 match until_ms {
-                    Some(until_ms) => stored.state.phase = Phase::Resting { until_ms },
-                    None => stored.state.phase = Phase::GivenUp,
+                    Some(until_ms) => stored.state.phase = Phase::BackingOff { until_ms },
+                    None => stored.state.phase = Phase::Unreachable,
                 }
-                stored.state.phase == Phase::GivenUp
+                stored.state.phase == Phase::Unreachable
                     || patience.is_exceeded_by(report.clock, failures, stored.since_ms, now_ms)
                     || (was_probe && self.is_gone(patience, task, report)?)
             }
@@ -62,8 +62,8 @@ impl Frontier {
         if !is_over {
             return Ok(verdict);
         }
-        stored.state.phase = Phase::GivenUp;
-        Ok(Verdict::GivenUp)
+        stored.state.phase = Phase::Unreachable;
+        Ok(Verdict::Unreachable)
     }
 
     /// Whether the name of a site that was never reached does not exist, or its certificate is not valid, at a second look:
@@ -71,7 +71,7 @@ impl Frontier {
     fn is_gone(&self, patience: Patience, task: &HeldTask, report: &TaskDone) -> Result<bool> {
         let is_lasting = is_no_such_name(report) || report.outcome == Outcome::TlsError;
         if !is_lasting
-            || !patience.is_shorter_than(&self.rests.table.dns)
+            || !patience.is_shorter_than(&self.backoff.table.dns)
             || has_answered(&self.db, task.site)?
         {
             return Ok(false);
@@ -90,9 +90,9 @@ impl Frontier {
         Ok(true)
     }
 
-    /// Tasks of a site that was given up need not wait for their retries, which would be without a request.
+    /// Tasks of a site that was unreachable need not wait for their retries, which would be without a request.
     pub(super) fn end_waits_for_retries(&mut self, site: SiteId) -> Result<()> {
-        if self.rests.patience.is_none() {
+        if self.backoff.patience.is_none() {
             return Ok(());
         }
         let sql = "UPDATE task_rows SET not_before_ms = 1
@@ -107,12 +107,12 @@ impl Frontier {
     /// A command begins: sites that are in trouble since an earlier one are tried again, one task first,
     /// and have all of the patience. A block lasts as long as it would have.
     pub fn begin_patience(&mut self, now_ms: i64) -> std::result::Result<(), FrontierError> {
-        let Some(patience) = self.rests.patience else {
+        let Some(patience) = self.backoff.patience else {
             return Ok(());
         };
         self.guarded("try sites in trouble again", |frontier| {
             let sql = "SELECT site FROM site_states JOIN sites ON id = site
-                       WHERE given_up_to NOT NULL OR rest_until_ms > 0";
+                       WHERE unreachable_to NOT NULL OR backoff_until_ms > 0";
             let mut select = frontier.db.prepare(sql)?;
             let sites = select.query_map([], |row| row.get(0))?;
             let sites: Vec<SiteId> = sites.collect::<Result<_>>()?;
@@ -127,24 +127,24 @@ impl Frontier {
     fn begin_patience_with(&mut self, site: SiteId, patience: Patience, now_ms: i64) -> Result<()> {
         let mut stored = self.site_state(site)?;
         let until_ms = match (stored.state.reason, stored.state.phase) {
-            (RestReason::Blocked, Phase::Resting { until_ms }) => until_ms.max(now_ms),
-            (RestReason::Blocked, _) => {
-                let index = stored.state.rest_index as usize;
-                let rest_ms = self.rests.table.rest_ms(RestReason::Blocked, index);
+            (BackoffReason::Blocked, Phase::BackingOff { until_ms }) => until_ms.max(now_ms),
+            (BackoffReason::Blocked, _) => {
+                let index = stored.state.backoff_index as usize;
+                let backoff_ms = self.backoff.table.backoff_ms(BackoffReason::Blocked, index);
                 // Behind the list it was to rest until a person wakes it.
-                let rest_ms = rest_ms.unwrap_or(i64::MAX);
-                stored.since_ms.saturating_add(rest_ms).max(now_ms)
+                let backoff_ms = backoff_ms.unwrap_or(i64::MAX);
+                stored.since_ms.saturating_add(backoff_ms).max(now_ms)
             }
             _ => now_ms,
         };
         if until_ms > now_ms.saturating_add(patience.ms) {
-            stored.state.phase = Phase::GivenUp;
+            stored.state.phase = Phase::Unreachable;
         } else {
-            stored.state.phase = Phase::Resting { until_ms };
+            stored.state.phase = Phase::BackingOff { until_ms };
             stored.since_ms = now_ms;
         }
-        if stored.state.reason != RestReason::Blocked {
-            stored.state.rest_index = 0;
+        if stored.state.reason != BackoffReason::Blocked {
+            stored.state.backoff_index = 0;
         }
         self.store_phase(site, stored.state.phase)?;
         let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
@@ -154,15 +154,15 @@ impl Frontier {
         self.update_state(site, &stored)
     }
 
-    /// Whether a site was given up by a crawl with a patience: nothing of it is requested any more.
+    /// Whether a site was unreachable by a crawl with a patience: nothing of it is requested any more.
     pub fn ends_without_requests(&self, site: SiteId) -> bool {
-        self.rests.patience.is_some() && self.rests.given_up.contains_key(&site)
+        self.backoff.patience.is_some() && self.backoff.unreachable.contains_key(&site)
     }
 }
 
-/// The end of a rest that a table ends after `table_ms`.
+/// The end of a backoff that a table ends after `table_ms`.
 fn shortened(patience: Patience, stored: &StoredState, table_ms: i64, now_ms: i64) -> Option<i64> {
-    let index = stored.state.rest_index as usize;
+    let index = stored.state.backoff_index as usize;
     let wait_ms = patience.wait_ms(table_ms, index, stored.since_ms, now_ms)?;
     Some(now_ms + wait_ms)
 }

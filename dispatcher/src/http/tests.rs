@@ -34,9 +34,9 @@ fn serve_with(answer: impl Fn(Asked) -> Value + Send + 'static) -> SocketAddr {
     });
     let any = "127.0.0.1:0".parse().unwrap();
     let open = InForce::default();
-    let desk = DeskSetup::default();
+    let dashboard = DashboardSetup::default();
     let clock = SteadyClock::start();
-    start(any, clock, pending_requests, turning(), open, desk).unwrap()
+    start(any, clock, pending_requests, turning(), open, dashboard).unwrap()
 }
 
 /// Accepts every batch and tells everything else as it was read.
@@ -276,7 +276,7 @@ fn a_loop_that_has_ended_is_told() {
         pending_requests,
         turning(),
         InForce::default(),
-        DeskSetup::default(),
+        DashboardSetup::default(),
     )
     .unwrap();
     let asking = std::thread::spawn(move || get(to, "/status").0);
@@ -297,7 +297,7 @@ fn before_the_frontier_is_open_only_health_is_told() {
         pending_requests,
         health,
         InForce::default(),
-        DeskSetup::default(),
+        DashboardSetup::default(),
     )
     .unwrap();
     for path in ["/healthz", "/readyz", "/status", "/info?appid=a&uuid=u"] {

@@ -6,9 +6,9 @@ use webfill_service::metrics::{
     Exposition, Watched, add_build, add_disk_low, add_disks, add_loop_age, add_messages,
     add_processes, add_starts,
 };
-use webfill_wire::{Outcome, RestReason};
+use webfill_wire::{BackoffReason, Outcome};
 
-use super::census::Census;
+use super::counts::Counts;
 use super::waiting::{WaitTotals, WaitsFor};
 use super::{LoopTold, Shared, lock};
 use crate::core::{CoreFigures, Deliveries};
@@ -18,8 +18,8 @@ const SITE_STATES: [&str; 6] = [
     "in_window",
     "waiting",
     "parked",
-    "resting",
-    "given_up",
+    "backing_off",
+    "unreachable",
     "idle",
 ];
 
@@ -52,8 +52,8 @@ impl Shared {
         if let Some(told) = told {
             told.add_to(&mut page);
         }
-        let census = lock(&self.census).clone();
-        census.add_to(&mut page, self.clock.now_ms());
+        let counts = lock(&self.counts).clone();
+        counts.add_to(&mut page, self.clock.now_ms());
         page.finish()
     }
 }
@@ -127,13 +127,13 @@ impl CoreFigures {
             "The most sites that the window holds.",
         )
         .value(self.window_sites);
-        let mut rests = page.counter(
-            "webfill_site_rests_total",
+        let mut backoff = page.counter(
+            "webfill_site_backoffs_total",
             "Rests of sites that have begun, by reason.",
         );
-        for reason in RestReason::ALL {
-            let count = counters.rests.get(reason).copied().unwrap_or(0);
-            rests.with(&[("reason", reason.as_str())], count);
+        for reason in BackoffReason::ALL {
+            let count = counters.backoff.get(reason).copied().unwrap_or(0);
+            backoff.with(&[("reason", reason.as_str())], count);
         }
         self.add_set_aside_to(page);
     }
@@ -189,38 +189,38 @@ impl CoreFigures {
             watches.with(&[("state", state)], count);
         }
         page.gauge(
-            "webfill_watches_blind",
+            "webfill_watches_silent",
             "Watches that do not find what they usually find, or do not run; of those that somebody is told of.",
         )
-        .value(self.watches.blind);
-        if let Some(alarms) = self.extraction_alarms {
+        .value(self.watches.silent);
+        if let Some(alerts) = self.extraction_alerts {
             page.gauge(
-                "webfill_extraction_alarms",
+                "webfill_extraction_alerts",
                 "Mappings in force whose pages do not yield what they did.",
             )
-            .value(alarms);
+            .value(alerts);
         }
         page.gauge(
-            "webfill_notice_targets_unreached",
-            "Targets of watches that notices do not reach.",
+            "webfill_notification_targets_unreached",
+            "Targets of watches that notifications do not reach.",
         )
         .value(self.targets_unreached);
         let Deliveries {
             delivered,
             failed,
-            given_up,
+            unreachable,
         } = self.counters.deliveries;
         let mut tries = page.counter(
-            "webfill_notice_deliveries_total",
-            "Tries to deliver notices, by what has become of them.",
+            "webfill_notification_deliveries_total",
+            "Tries to deliver notifications, by what has become of them.",
         );
         tries.with(&[("result", "delivered")], delivered);
         tries.with(&[("result", "failed")], failed);
-        tries.with(&[("result", "given_up")], given_up);
+        tries.with(&[("result", "unreachable")], unreachable);
     }
 }
 
-impl Census {
+impl Counts {
     fn add_to(&self, page: &mut Exposition, now_ms: i64) {
         if let Some(waits) = &self.waits {
             add_waits(page, waits, now_ms);
@@ -246,10 +246,13 @@ impl Census {
                 let count = sites.by_state.get(state).copied().unwrap_or(0);
                 states.with(&[("state", state)], count);
             }
-            let mut resting = page.gauge("webfill_sites_resting", "Sites that rest, by reason.");
-            for reason in RestReason::ALL {
-                let count = sites.resting.get(reason.as_str()).copied().unwrap_or(0);
-                resting.with(&[("reason", reason.as_str())], count);
+            let mut backing_off = page.gauge(
+                "webfill_sites_backing_off",
+                "Sites that backoff, by reason.",
+            );
+            for reason in BackoffReason::ALL {
+                let count = sites.backing_off.get(reason.as_str()).copied().unwrap_or(0);
+                backing_off.with(&[("reason", reason.as_str())], count);
             }
         }
         if let Some(records) = self.records {
@@ -258,19 +261,24 @@ impl Census {
             states.with(&[("state", "resolved")], records.resolved);
             states.with(&[("state", "missing")], missing);
         }
-        if let Some(notices) = self.notices {
-            page.gauge("webfill_notices_waiting", "Notices that wait for delivery.")
-                .value(notices.waiting);
-            let age_ms = notices.oldest_made_ms.map_or(0, |ms| (now_ms - ms).max(0));
+        if let Some(notifications) = self.notifications {
             page.gauge(
-                "webfill_notices_oldest_seconds",
-                "The age of the oldest notice that waits; 0: none does.",
+                "webfill_notifications_waiting",
+                "Notices that wait for delivery.",
+            )
+            .value(notifications.waiting);
+            let age_ms = notifications
+                .oldest_made_ms
+                .map_or(0, |ms| (now_ms - ms).max(0));
+            page.gauge(
+                "webfill_notifications_oldest_seconds",
+                "The age of the oldest notification that waits; 0: none does.",
             )
             .value(age_ms as f64 / 1_000.0);
         }
         if let Some(counted) = self.counted {
             page.gauge(
-                "webfill_census_age_seconds",
+                "webfill_counts_age_seconds",
                 "How long ago tasks, sites and records were counted.",
             )
             .value(counted.elapsed().as_secs_f64());

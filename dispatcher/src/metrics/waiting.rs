@@ -146,8 +146,8 @@ struct AtSite {
     due_ms: i64,
     block_until_ms: i64,
     pages_left: Option<i64>,
-    rest_until_ms: i64,
-    rest_since_ms: Option<i64>,
+    backoff_until_ms: i64,
+    backoff_since_ms: Option<i64>,
 }
 
 impl Counter<'_> {
@@ -220,7 +220,7 @@ impl Counter<'_> {
     }
 
     fn sites_of(&self, crawl: i64, after: i64) -> Result<Vec<AtSite>> {
-        let sql = "SELECT sites.id, crawl_sites.queued, due_at_ms, block_until_ms, pages_left, rest_until_ms, since_ms,
+        let sql = "SELECT sites.id, crawl_sites.queued, due_at_ms, block_until_ms, pages_left, backoff_until_ms, since_ms,
                        crawl_sites.top_priority = 0 AND EXISTS (
                            SELECT 1 FROM task_rows INDEXED BY tasks_to_retry_at
                            WHERE task_rows.site = sites.id AND task_rows.crawl = ?1
@@ -241,8 +241,8 @@ impl Counter<'_> {
                 due_ms: row.get(2)?,
                 block_until_ms: row.get(3)?,
                 pages_left: row.get(4)?,
-                rest_until_ms: row.get(5)?,
-                rest_since_ms: row.get(6)?,
+                backoff_until_ms: row.get(5)?,
+                backoff_since_ms: row.get(6)?,
                 is_retried: row.get(7)?,
                 has_lease: row.get(8)?,
             })
@@ -256,7 +256,7 @@ impl Counter<'_> {
             WaitsFor::Limit
         } else if site.block_until_ms > now_ms {
             WaitsFor::Pause
-        } else if site.rest_until_ms > now_ms || site.is_retried {
+        } else if site.backoff_until_ms > now_ms || site.is_retried {
             WaitsFor::Backoff
         } else if site.due_ms > now_ms || site.has_lease {
             WaitsFor::Delay
@@ -267,7 +267,7 @@ impl Counter<'_> {
         };
         let since_ms = match waits_for {
             WaitsFor::Delay => None,
-            WaitsFor::Backoff => site.rest_since_ms,
+            WaitsFor::Backoff => site.backoff_since_ms,
             // Until it was due, its delay held it.
             _ => Some(self.since(queue, waits_for, sum).max(site.due_ms)),
         };
@@ -362,8 +362,8 @@ mod tests {
                  VALUES (1, 1, 50, 0, 0, 'u', 1);";
         let scripts = "UPDATE crawls SET spec = '{\"lane\": \"browser\"}'";
         let limited = "UPDATE crawls SET spec = '{\"max_pages\": 5}', pages = 4, leased = 1";
-        let resting = "UPDATE sites SET rest_until_ms = 100001;
-             INSERT INTO site_states (site, reason, failures, rest_index, since_ms, url, sign)
+        let backing_off = "UPDATE sites SET backoff_until_ms = 100001;
+             INSERT INTO site_states (site, reason, failures, backoff_index, since_ms, url, sign)
                  VALUES (1, 'dns', 0, 0, 40000, '', '');";
         for (change, conditions, expected) in [
             ("", served(), "turn"),
@@ -386,7 +386,7 @@ mod tests {
                 "pause",
             ),
             ("UPDATE sites SET block_until_ms = 100000", served(), "turn"),
-            (resting, away, "backoff"),
+            (backing_off, away, "backoff"),
             (retried, served(), "backoff"),
             ("UPDATE sites SET due_at_ms = 100001", served(), "delay"),
             (leased, served(), "delay"),

@@ -30,7 +30,7 @@ pub(super) fn open(
         dropped_parameters: DroppedParameters::new(&setup.config.drop_parameters)
             .map_err(|why| Fault::usage(format!("dispatcher.drop_parameters: {why}")))?,
         retries: setup.retries.clone(),
-        rests: setup.rests.clone(),
+        backoff: setup.backoff.clone(),
         patience: setup.config.patience.map(|seconds| Patience {
             ms: (seconds * 1_000.0) as i64,
             default_delay_ms: setup.default_delay_ms,

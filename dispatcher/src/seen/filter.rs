@@ -97,10 +97,10 @@ mod tests {
         let mut filter = Filter::for_keys(100_000, usize::MAX);
         keys(1, 100_000).for_each(|key| filter.insert(key));
         assert!(keys(1, 100_000).all(|key| filter.may_contain(key)));
-        let alarms = keys(2, 100_000)
+        let alerts = keys(2, 100_000)
             .filter(|key| filter.may_contain(*key))
             .count();
-        assert!(alarms < 2_000, "{alarms} false alarms in 100,000");
+        assert!(alerts < 2_000, "{alerts} false alarms in 100,000");
     }
 
     #[test]

@@ -2,8 +2,8 @@ use webfill_wire::{Delivery, Evidence, SiteClock};
 
 use super::*;
 
-fn table() -> RestTable {
-    RestTable {
+fn table() -> BackoffTable {
+    BackoffTable {
         robots: vec![1.0, 10.0],
         unreachable: vec![1.0],
         dns: Vec::new(),
@@ -12,120 +12,135 @@ fn table() -> RestTable {
     }
 }
 
-fn failed(state: &mut SiteState, reason: RestReason, now_ms: i64) -> Verdict {
-    let certain = matches!(reason, RestReason::Robots | RestReason::Dns);
+fn failed(state: &mut SiteState, reason: BackoffReason, now_ms: i64) -> Verdict {
+    let certain = matches!(reason, BackoffReason::Robots | BackoffReason::Dns);
     state.failed(reason, certain, true, &table(), now_ms)
 }
 
-fn resting(until_ms: i64) -> Phase {
-    Phase::Resting { until_ms }
+fn backing_off(until_ms: i64) -> Phase {
+    Phase::BackingOff { until_ms }
 }
 
 #[test]
-fn the_first_contact_that_fails_makes_the_site_rest() {
+fn the_first_contact_that_fails_makes_the_site_back_off() {
     let mut state = SiteState::default();
-    let verdict = state.failed(RestReason::Robots, true, false, &table(), 500);
-    assert_eq!((verdict, state.phase), (Verdict::SiteRests, resting(1_500)));
+    let verdict = state.failed(BackoffReason::Robots, true, false, &table(), 500);
+    assert_eq!(
+        (verdict, state.phase),
+        (Verdict::SiteBackoffs, backing_off(1_500))
+    );
 }
 
 #[test]
 fn one_failure_at_a_site_that_has_answered_is_the_tasks() {
     let mut state = SiteState::default();
     assert_eq!(
-        failed(&mut state, RestReason::Robots, 0),
+        failed(&mut state, BackoffReason::Robots, 0),
         Verdict::TaskWaits
     );
     assert_eq!(
-        failed(&mut state, RestReason::Robots, 0),
-        Verdict::SiteRests
+        failed(&mut state, BackoffReason::Robots, 0),
+        Verdict::SiteBackoffs
     );
     let mut state = SiteState::default();
     for _ in 0..2 {
-        assert_eq!(failed(&mut state, RestReason::Busy, 0), Verdict::OwnFailure);
+        assert_eq!(
+            failed(&mut state, BackoffReason::Busy, 0),
+            Verdict::OwnFailure
+        );
     }
     assert!(state.answered(0));
     for _ in 0..2 {
-        assert_eq!(failed(&mut state, RestReason::Busy, 0), Verdict::OwnFailure);
+        assert_eq!(
+            failed(&mut state, BackoffReason::Busy, 0),
+            Verdict::OwnFailure
+        );
     }
-    assert_eq!(failed(&mut state, RestReason::Busy, 0), Verdict::SiteRests);
+    assert_eq!(
+        failed(&mut state, BackoffReason::Busy, 0),
+        Verdict::SiteBackoffs
+    );
 }
 
 #[test]
-fn rests_grow_with_each_probe_that_fails_until_the_site_is_given_up() {
+fn rests_grow_with_each_probe_that_fails_until_the_site_is_unreachable() {
     let mut state = SiteState::default();
-    state.failed(RestReason::Robots, true, false, &table(), 0);
+    state.failed(BackoffReason::Robots, true, false, &table(), 0);
     // An attempt from before the rest.
     assert_eq!(
-        failed(&mut state, RestReason::Robots, 999),
-        Verdict::SiteRests
+        failed(&mut state, BackoffReason::Robots, 999),
+        Verdict::SiteBackoffs
     );
-    assert_eq!(state.phase, resting(1_000));
+    assert_eq!(state.phase, backing_off(1_000));
     assert_eq!(
-        failed(&mut state, RestReason::Robots, 1_000),
-        Verdict::SiteRests
+        failed(&mut state, BackoffReason::Robots, 1_000),
+        Verdict::SiteBackoffs
     );
-    assert_eq!(state.phase, resting(11_000));
+    assert_eq!(state.phase, backing_off(11_000));
     assert_eq!(
-        failed(&mut state, RestReason::Robots, 11_000),
-        Verdict::GivenUp
+        failed(&mut state, BackoffReason::Robots, 11_000),
+        Verdict::Unreachable
     );
-    state.rest_for_new_tasks(&table(), 20_000);
-    assert_eq!(state.phase, resting(30_000));
+    state.back_off_for_new_tasks(&table(), 20_000);
+    assert_eq!(state.phase, backing_off(30_000));
     assert_eq!(
-        failed(&mut state, RestReason::Robots, 30_000),
-        Verdict::GivenUp
+        failed(&mut state, BackoffReason::Robots, 30_000),
+        Verdict::Unreachable
     );
 }
 
 #[test]
 fn rests_shrink_by_success() {
     let mut state = SiteState {
-        phase: resting(100),
-        rest_index: 2,
-        reason: RestReason::Busy,
+        phase: backing_off(100),
+        backoff_index: 2,
+        reason: BackoffReason::Busy,
         failures: 0,
     };
-    assert!(!state.answered(99), "a late answer ends no rest");
+    assert!(!state.answered(99), "a late answer ends no backoff");
     assert!(state.answered(100));
-    assert_eq!((state.phase, state.rest_index), (Phase::Open, 1));
+    assert_eq!((state.phase, state.backoff_index), (Phase::Open, 1));
     for _ in 0..3 {
-        failed(&mut state, RestReason::Busy, 200);
+        failed(&mut state, BackoffReason::Busy, 200);
     }
-    assert_eq!(state.phase, resting(10_200));
+    assert_eq!(state.phase, backing_off(10_200));
     assert!(state.answered(10_200));
     assert!(state.is_default());
 }
 
 #[test]
-fn a_site_that_blocks_rests_until_a_person_wakes_it() {
+fn a_site_that_blocks_backoff_until_a_person_wakes_it() {
     let mut state = SiteState::default();
     let block = |state: &mut SiteState, now_ms| {
-        state.failed(RestReason::Blocked, true, true, &table(), now_ms)
+        state.failed(BackoffReason::Blocked, true, true, &table(), now_ms)
     };
-    assert_eq!(block(&mut state, 0), Verdict::SiteRests);
-    assert_eq!(state.phase, resting(1_000));
-    assert_eq!(block(&mut state, 1_000), Verdict::SiteRests);
-    assert_eq!(state.phase, resting(UNTIL_WOKEN_MS));
+    assert_eq!(block(&mut state, 0), Verdict::SiteBackoffs);
+    assert_eq!(state.phase, backing_off(1_000));
+    assert_eq!(block(&mut state, 1_000), Verdict::SiteBackoffs);
+    assert_eq!(state.phase, backing_off(UNTIL_WOKEN_MS));
     state.wake(5_000);
-    assert_eq!(state.phase, resting(5_000));
-    assert_eq!(block(&mut state, 6_000), Verdict::SiteRests);
-    assert_eq!(state.phase, resting(UNTIL_WOKEN_MS));
+    assert_eq!(state.phase, backing_off(5_000));
+    assert_eq!(block(&mut state, 6_000), Verdict::SiteBackoffs);
+    assert_eq!(state.phase, backing_off(UNTIL_WOKEN_MS));
 }
 
 #[test]
 fn the_fifth_refusal_in_a_row_is_a_block() {
     let mut state = SiteState::default();
-    let mut refuse = || state.failed(RestReason::Blocked, false, true, &table(), 0);
+    let mut refuse = || state.failed(BackoffReason::Blocked, false, true, &table(), 0);
     let verdicts: Vec<Verdict> = (0..5).map(|_| refuse()).collect();
     assert_eq!(verdicts[..4], [Verdict::OwnFailure; 4]);
-    assert_eq!(verdicts[4], Verdict::SiteRests);
+    assert_eq!(verdicts[4], Verdict::SiteBackoffs);
 }
 
 #[test]
-fn without_a_list_sites_never_rest() {
+fn without_a_list_sites_never_back_off() {
     let mut state = SiteState::default();
     for _ in 0..9 {
-        assert_eq!(failed(&mut state, RestReason::Dns, 0), Verdict::OwnFailure);
+        assert_eq!(
+            failed(&mut state, BackoffReason::Dns, 0),
+            Verdict::OwnFailure
+        );
     }
     assert!(state.is_default());
 }
@@ -139,25 +154,25 @@ fn what_an_attempt_says() {
         (
             Outcome::HttpError,
             Some(503),
-            failed(RestReason::Busy, false),
+            failed(BackoffReason::Busy, false),
         ),
         (
             Outcome::HttpError,
             Some(403),
-            failed(RestReason::Blocked, false),
+            failed(BackoffReason::Blocked, false),
         ),
         (
             Outcome::Blocked,
             Some(200),
-            failed(RestReason::Blocked, true),
+            failed(BackoffReason::Blocked, true),
         ),
         (
             Outcome::Timeout,
             None,
-            failed(RestReason::Unreachable, false),
+            failed(BackoffReason::Unreachable, false),
         ),
         (Outcome::Timeout, Some(200), Sign::Answered),
-        (Outcome::DnsError, None, failed(RestReason::Dns, true)),
+        (Outcome::DnsError, None, failed(BackoffReason::Dns, true)),
         (Outcome::Disallowed, None, Sign::Nothing),
     ] {
         let done = done(outcome, status, false);
@@ -165,7 +180,7 @@ fn what_an_attempt_says() {
     }
     for status in [403, 420, 500] {
         let done = done(Outcome::HttpError, Some(status), true);
-        let busy = failed(RestReason::Busy, false);
+        let busy = failed(BackoffReason::Busy, false);
         assert_eq!(Sign::of(&done), busy, "{status} of a limiter");
     }
 }

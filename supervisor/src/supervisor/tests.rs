@@ -80,7 +80,7 @@ fn task(id: u64, crawl: u32) -> Task {
         priority: 50,
         delay_ms: None,
         failed_attempts: Vec::new(),
-        given_up: None,
+        unreachable: None,
         address_bounds: webfill_wire::AddressBounds::None,
     }
 }

@@ -1,4 +1,4 @@
-//! A place of the desk as a browser waits for it: from the request to the last byte.
+//! A place of the dashboard as a browser waits for it: from the request to the last byte.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// What answers later than this is taken for dead.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// Asks the desk at an address (`127.0.0.1:8080`) for a place (`/desk/sites`). Returns how long that took, and the page.
+/// Asks the dashboard at an address (`127.0.0.1:8080`) for a place (`/dashboard/sites`). Returns how long that took, and the page.
 ///
 /// # Errors
 ///
@@ -25,6 +25,6 @@ pub fn visit(address: &str, place: &str) -> Result<(Duration, String), Box<dyn s
     let waited = began.elapsed();
     match answer.starts_with("HTTP/1.1 200 ") && answer.contains("</html>") {
         true => Ok((waited, answer)),
-        false => Err(format!("the desk does not show {place}: {answer}").into()),
+        false => Err(format!("the dashboard does not show {place}: {answer}").into()),
     }
 }

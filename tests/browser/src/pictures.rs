@@ -17,7 +17,7 @@ const MOST_HIGH: u32 = 4_000;
 const PAINTED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Browser {
-    /// Keeps a picture of the whole page as `target/desk-screenshots/NAME.png`, for people; returns where.
+    /// Keeps a picture of the whole page as `target/dashboard-screenshots/NAME.png`, for people; returns where.
     pub fn screenshot(&self, name: &str) -> PathBuf {
         let folder = screenshots();
         fs::create_dir_all(&folder).expect("our own folder");
@@ -47,5 +47,5 @@ fn screenshots() -> PathBuf {
     let target = test.ancestors().nth(3);
     target
         .expect("a test is in target/PROFILE/deps")
-        .join("desk-screenshots")
+        .join("dashboard-screenshots")
 }

@@ -19,7 +19,7 @@ fn what_a_site_served_before_it_blocked_is_fetched_again() {
     let run = work
         .crawl(&web)
         .args(&urls)
-        .env("WEBFILL_RESTS_BLOCKED", "1,1,1")
+        .env("WEBFILL_BACKOFF_BLOCKED", "1,1,1")
         .finish()
         .expect(0);
     assert_eq!(run.summary().outcome("ok"), 8, "{}", run.summary().json);
@@ -55,7 +55,9 @@ fn what_a_site_served_before_it_blocked_is_no_page_if_nobody_waits_for_its_rest(
         let urls: Vec<String> = (0..8).map(|n| site.url(&format!("/{n}"))).collect();
         let crawl = |arguments: &[String]| {
             let run = work.crawl(&web).args(arguments);
-            run.env("WEBFILL_RESTS_BLOCKED", "3600").finish().expect(0)
+            run.env("WEBFILL_BACKOFF_BLOCKED", "3600")
+                .finish()
+                .expect(0)
         };
         if commands == 2 {
             assert_eq!(crawl(&urls[..4]).summary().outcome("ok"), 4);
@@ -103,7 +105,7 @@ fn what_a_block_has_put_into_records_is_taken_back() {
     let file = work.write_lines("people.jsonl", &seeds);
     let crawl = || {
         let run = work.crawl(&web);
-        run.env("WEBFILL_RESTS_BLOCKED", "3600")
+        run.env("WEBFILL_BACKOFF_BLOCKED", "3600")
     };
     let summary = crawl()
         .arg("--seeds")

@@ -56,18 +56,18 @@ fn crawl(work: &Workplace, store: &str, after: fn(usize) -> Page) -> Value {
     run.finish().expect(0).summary().json
 }
 
-fn rows_that_are_lost_are_an_alarm(work: &Workplace, store: &str) {
+fn rows_that_are_lost_are_an_alert(work: &Workplace, store: &str) {
     let summary = crawl(work, store, |number| list(number, 2, 1));
-    let alarms = &summary["found"]["alarms"];
-    assert_eq!(alarms.as_array().map(Vec::len), Some(1), "{alarms:#}");
-    assert_eq!(fields_of(&alarms[0]), ["ratings[]"]);
+    let alerts = &summary["found"]["alerts"];
+    assert_eq!(alerts.as_array().map(Vec::len), Some(1), "{alerts:#}");
+    assert_eq!(fields_of(&alerts[0]), ["ratings[]"]);
     let report = report(store);
     let mapping = &report["mappings"][0];
-    let alarm = &mapping["alarm"];
-    assert_eq!(fields_of(alarm), ["ratings[]"], "{report:#}");
-    assert_eq!(alarm["fields"][0]["least"], json!(5.0));
+    let alert = &mapping["alert"];
+    assert_eq!(fields_of(alert), ["ratings[]"], "{report:#}");
+    assert_eq!(alert["fields"][0]["least"], json!(5.0));
     for (when, had) in [("before", true), ("after", false)] {
-        let pages = alarm[when].as_array().expect("a list");
+        let pages = alert[when].as_array().expect("a list");
         assert_eq!(pages.len(), 20, "{when}");
         for page in pages {
             let url = page["url"].as_str().expect("a text");
@@ -75,7 +75,7 @@ fn rows_that_are_lost_are_an_alarm(work: &Workplace, store: &str) {
             assert_eq!(number(path) < BEFORE, had, "{when}: {url}");
         }
     }
-    let told = health(store, &["--fail-on-alarm"]).expect(1).stdout;
+    let told = health(store, &["--fail-on-alert"]).expect(1).stdout;
     for text in [
         "the layout of mapping profile changed: ratings[] (5 or more on ",
         "learn their rule anew",
@@ -91,26 +91,26 @@ fn rows_that_are_lost_are_an_alarm(work: &Workplace, store: &str) {
 }
 
 #[test]
-fn rows_that_are_lost_are_an_alarm_that_repair_leaves_alone() {
+fn rows_that_are_lost_are_an_alert_that_repair_leaves_alone() {
     let work = Workplace::new();
-    rows_that_are_lost_are_an_alarm(&work, &sqlite(&work));
+    rows_that_are_lost_are_an_alert(&work, &sqlite(&work));
 }
 
 #[needs(mongod)]
 #[test]
-fn rows_that_are_lost_are_an_alarm_that_repair_leaves_alone_in_mongodb() {
+fn rows_that_are_lost_are_an_alert_that_repair_leaves_alone_in_mongodb() {
     let (work, database) = (Workplace::new(), fresh_database());
-    rows_that_are_lost_are_an_alarm(&work, database.uri());
+    rows_that_are_lost_are_an_alert(&work, database.uri());
 }
 
 #[test]
-fn a_field_that_rows_have_lost_is_an_alarm() {
+fn a_field_that_rows_have_lost_is_an_alert() {
     let work = Workplace::new();
     let store = sqlite(&work);
     crawl(&work, &store, |number| list(number, ROWS, 1));
     let report = report(&store);
-    let alarm = &report["mappings"][0]["alarm"];
-    assert_eq!(fields_of(alarm), ["ratings[].stars"], "{report:#}");
-    assert_eq!(alarm["fields"][0]["least"], json!(0.45));
-    assert_eq!(alarm["fields"][0]["sign"], "empty");
+    let alert = &report["mappings"][0]["alert"];
+    assert_eq!(fields_of(alert), ["ratings[].stars"], "{report:#}");
+    assert_eq!(alert["fields"][0]["least"], json!(0.45));
+    assert_eq!(alert["fields"][0]["sign"], "empty");
 }

@@ -133,9 +133,9 @@ impl Shop {
 }
 
 #[test]
-fn an_alarm_names_the_repair_and_the_repair_reads_both_layouts() {
+fn an_alert_names_the_repair_and_the_repair_reads_both_layouts() {
     let shop = Shop::new();
-    let health = Run::new(["health", "--store", &shop.store, "--fail-on-alarm"])
+    let health = Run::new(["health", "--store", &shop.store, "--fail-on-alert"])
         .finish()
         .expect(1);
     assert!(
@@ -203,13 +203,13 @@ fn an_alarm_names_the_repair_and_the_repair_reads_both_layouts() {
         "{}",
         again.stdout
     );
-    // The cases notice the former mapping.
+    // The cases notification the former mapping.
     shop.work.write_json("mappings/shop.json", &before);
     shop.test_all().expect(1);
 }
 
 #[test]
-fn what_an_alarm_has_kept_is_enough_and_what_is_not_there_is_told() {
+fn what_an_alert_has_kept_is_enough_and_what_is_not_there_is_told() {
     let shop = Shop::new();
     let to = ["--output", "repaired.json", "--format", "json"];
     shop.repair(&to).finish().expect(0);
@@ -227,7 +227,7 @@ fn what_an_alarm_has_kept_is_enough_and_what_is_not_there_is_told() {
     shop.work.write_json("mappings/shop.json", &other);
     let none = shop.repair(&[]).finish().expect(1);
     assert!(
-        none.stderr.contains("no alarm of mapping other stands"),
+        none.stderr.contains("no alert of mapping other stands"),
         "{}",
         none.stderr
     );
@@ -284,7 +284,7 @@ fn write_pages(work: &Workplace) -> (String, String) {
 }
 
 #[test]
-fn values_that_records_contradict_are_breaks_without_an_alarm_or_a_store() {
+fn values_that_records_contradict_are_breaks_without_an_alert_or_a_store() {
     let work = Workplace::new();
     let (pages, records) = write_pages(&work);
     let mapping = json!({"name": "people", "url_patterns": [{"type": "host", "pattern": "people.example"}],

@@ -126,7 +126,7 @@ impl Prometheus {
 
 #[needs(prometheus)]
 #[test]
-fn prometheus_scrapes_a_fleet_and_knows_all_that_alarms_and_dashboard_name() {
+fn prometheus_scrapes_a_fleet_and_knows_all_that_alerts_and_dashboard_name() {
     let fleet = fleet_with_figures();
     let prometheus = Prometheus::start(&fleet);
     crawl_two_sites(&fleet);
@@ -171,20 +171,20 @@ fn prometheus_scrapes_a_fleet_and_knows_all_that_alarms_and_dashboard_name() {
     });
     for series in rules.iter().flat_map(|rule| named_in(&rule["query"])) {
         let found = prometheus.query(&series);
-        assert!(!found.is_empty(), "{series}, which an alarm names");
+        assert!(!found.is_empty(), "{series}, which an alert names");
     }
 }
 
 /// What no figure told before: both by what a real fleet serves.
 #[needs(prometheus)]
 #[test]
-fn a_lane_that_nobody_serves_and_a_crash_loop_raise_their_alarms() {
+fn a_lane_that_nobody_serves_and_a_crash_loop_raise_their_alerts() {
     let mut fleet = fleet_with_figures();
     let lane = "{waits_for=\"lane\"} > 600\n        for: 1m";
     let at_once = "{waits_for=\"lane\"} > 2\n        for: 0s";
     let prometheus = Prometheus::start_with(&fleet, &[(lane, at_once)]);
-    let fires = |alarm: &str| {
-        let alerts = format!("ALERTS{{alertname=\"{alarm}\", alertstate=\"firing\"}}");
+    let fires = |alert: &str| {
+        let alerts = format!("ALERTS{{alertname=\"{alert}\", alertstate=\"firing\"}}");
         !prometheus.query(&alerts).is_empty()
     };
     let scraped = |starts: f64| {
@@ -236,17 +236,17 @@ fn named_in(expression: &Value) -> Vec<String> {
 
 #[needs(prometheus)]
 #[test]
-fn each_alarm_is_raised_by_what_it_is_for_and_by_nothing_else() {
+fn each_alert_is_raised_by_what_it_is_for_and_by_nothing_else() {
     let rules = repository("deploy/monitoring/webfill.rules.yml");
     let checked = judged(promtool(&["check", "rules", &rules.display().to_string()]));
     assert!(checked.contains("SUCCESS"), "{checked}");
-    let tests = repository("tests/prometheus/alarms.test.yml");
+    let tests = repository("tests/prometheus/alerts.test.yml");
     judged(promtool(&["test", "rules", &tests.display().to_string()]));
     let (rules, tests) = [rules, tests].map(fs::read_to_string).into();
     let (rules, tests) = (rules.expect("text"), tests.expect("text"));
     for line in rules.lines() {
-        if let Some((_, alarm)) = line.split_once("- alert: ") {
-            assert!(tests.contains(&format!("alertname=\"{alarm}\"")), "{alarm}");
+        if let Some((_, alert)) = line.split_once("- alert: ") {
+            assert!(tests.contains(&format!("alertname=\"{alert}\"")), "{alert}");
         }
     }
 }

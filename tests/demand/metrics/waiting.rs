@@ -110,7 +110,7 @@ fn what_is_paused_and_what_nobody_can_take_are_told_apart() {
 
 #[test]
 fn sites_in_trouble_back_off_in_the_figures() {
-    let mut fleet = Fleet::unstarted(&[("RESTS_BLOCKED", "3600")]);
+    let mut fleet = Fleet::unstarted(&[("BACKOFF_BLOCKED", "3600")]);
     let at = format!("{}:{DISPATCHER}", fleet.host);
     fleet.set("METRICS_DISPATCHER", &at);
     fleet.start_dispatcher();

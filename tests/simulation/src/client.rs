@@ -143,10 +143,10 @@ impl World {
             Some(answer) => self.client.take(&answer),
             None => self.trace(|_| "the client gets no answer".into()),
         }
-        let rest_ms = match self.client.ended {
+        let backoff_ms = match self.client.ended {
             true => (self.plan.estimate_ms / 200).clamp(100, 600_000),
             false => 50,
         };
-        self.later(rest_ms, Event::ClientAsks);
+        self.later(backoff_ms, Event::ClientAsks);
     }
 }

@@ -90,9 +90,9 @@ impl Coordinator {
         self.dispatcher = Some(dispatcher.expect("it goes on"));
     }
 
-    fn let_given_up_sites_go_by_turns(&mut self) {
+    fn let_unreachable_sites_go_by_turns(&mut self) {
         if let Some(dispatcher) = &mut self.dispatcher {
-            dispatcher.frontier().let_given_up_sites_go_by_turns();
+            dispatcher.frontier().let_unreachable_sites_go_by_turns();
         }
     }
 
@@ -151,25 +151,25 @@ impl World {
         if self.suffers(Sabotage::LanesAreForgotten) && self.coordinator.life > 0 {
             self.coordinator.witness().forget_lanes();
         }
-        self.prolong_rests();
-        if self.suffers(Sabotage::RestsAreForgotten) && self.coordinator.life > 0 {
-            self.coordinator.witness().forget_rests();
+        self.prolong_backoffs();
+        if self.suffers(Sabotage::BackoffsAreForgotten) && self.coordinator.life > 0 {
+            self.coordinator.witness().forget_backoffs();
         }
         let mut config = FrontierConfig {
             retries: self.plan.retry_table(),
-            rests: self.plan.rest_table(),
+            backoff: self.plan.backoff_table(),
             ..FrontierConfig::default()
         };
         if self.suffers(Sabotage::BlocksEndTasks) {
-            config.rests.blocked.clear();
+            config.backoff.blocked.clear();
         }
         if let Some(dead_hosts) = &self.plan.dead_hosts {
             let limited = (String::from("limited"), dead_hosts.limits.clone());
             config.applications.extend([limited]);
         }
         self.coordinator.open(terms, config, self.now_ms);
-        if self.suffers(Sabotage::GivenUpSitesGoByTurns) {
-            self.coordinator.let_given_up_sites_go_by_turns();
+        if self.suffers(Sabotage::UnreachableSitesGoByTurns) {
+            self.coordinator.let_unreachable_sites_go_by_turns();
         }
         self.unstop(Place::Dispatcher);
         self.standstill = Standstill::default();
@@ -217,7 +217,7 @@ impl World {
         let is_stale = witness.all_stale(&outcomes);
         let before = witness.counters();
         let turned = self.turn(|dispatcher, now_ms| dispatcher.handle_outcomes(outcomes, now_ms));
-        self.note_rests();
+        self.note_backoffs();
         self.judge_machine(attempts.filter(|_| turned == Turn::Done));
         if is_stale && turned == Turn::Done {
             let after = self.coordinator.witness().counters();
@@ -287,11 +287,11 @@ impl World {
         let mut committed = Committed::default();
         if !dies_early {
             committed = dispatcher.commit(now_ms).expect("the database is healthy");
-            self.rests.note_commit(self.now_ms);
+            self.backoff.note_commit(self.now_ms);
         }
         if dies_early || dies_late {
             self.coordinator.deaths_in_turn += 1;
-            self.rests.may_be_over |= self.plan.loses_ways();
+            self.backoff.may_be_over |= self.plan.loses_ways();
             let down_ms = self.dice.magnitude(20, 60_000);
             self.kill_dispatcher(down_ms);
             return Turn::Died;
@@ -308,7 +308,7 @@ impl World {
         self.note_statuses(&committed.outgoing);
         self.judge_standstill(committed.outgoing.iter().any(is_hand_out));
         // Also where no machine loses its way out, one with nothing but dead hosts is taken for cut off.
-        self.rests.may_be_over |= committed.outgoing.iter().any(calls_all_back);
+        self.backoff.may_be_over |= committed.outgoing.iter().any(calls_all_back);
         for message in committed.outgoing {
             match message {
                 OutgoingMessage::ToSupervisor(peer, message) => self.send_down(&peer, message),
@@ -318,7 +318,7 @@ impl World {
                     }
                 }
                 OutgoingMessage::ToClient(_, answer) => self.client.answer = Some(answer),
-                OutgoingMessage::FinishedPage(_) | OutgoingMessage::Notice { .. } => {}
+                OutgoingMessage::FinishedPage(_) | OutgoingMessage::Notification { .. } => {}
             }
         }
         self.coordinator.turns += 1;

@@ -1,4 +1,4 @@
-//! Worlds with hosts that are given up, while crawls of several priorities are held back there: paused,
+//! Worlds with hosts that are unreachable, while crawls of several priorities are held back there: paused,
 //! limited, in another lane, expired; and fed again and again, so that newer tasks stand before older ones.
 
 use webfill_dispatcher::ApplicationLimits;
@@ -15,8 +15,8 @@ const FIRST_LIMITED: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct DeadHosts {
-    /// After so many rests in a row a site is given up.
-    pub(crate) most_rests: usize,
+    /// After so many backoffs in a row a site is unreachable.
+    pub(crate) most_backoffs: usize,
     /// When each crawl is fed; all are opened at the beginning.
     pub(crate) feeds_at_ms: Vec<u64>,
     /// When each crawl expires, if it does.
@@ -27,7 +27,7 @@ pub(crate) struct DeadHosts {
 impl Plan {
     /// The last to be added. Not where machines lose their ways out: their failures would give up sites.
     pub(crate) fn add_dead_hosts(&mut self, dice: &mut Dice) {
-        if dice.once_in(4) && self.rests && !self.loses_ways() {
+        if dice.once_in(4) && self.backoff && !self.loses_ways() {
             self.have_dead_hosts(dice);
         }
     }
@@ -50,12 +50,13 @@ impl Plan {
             }
         }
         // From the first failure of a host to its end.
-        let most_rests = dice.between(1, 2) as usize;
-        let given_up_ms = (most_rests as f64 * REST_S * 1e3) as u64 + 2 * self.longest_request_ms;
-        let later = |dice: &mut Dice| dice.between(0, 2 * given_up_ms);
+        let most_backoffs = dice.between(1, 2) as usize;
+        let unreachable_ms =
+            (most_backoffs as f64 * REST_S * 1e3) as u64 + 2 * self.longest_request_ms;
+        let later = |dice: &mut Dice| dice.between(0, 2 * unreachable_ms);
         for crawl in 0..CRAWLS.len() {
             if dice.once_in(2) {
-                let (at_ms, for_ms) = (later(dice), dice.magnitude(1_000, 4 * given_up_ms));
+                let (at_ms, for_ms) = (later(dice), dice.magnitude(1_000, 4 * unreachable_ms));
                 let (order, taken_back_by) = pause(crawl, for_ms);
                 self.push_order(at_ms, order, taken_back_by);
             }
@@ -67,7 +68,7 @@ impl Plan {
         let feeds_at_ms = feeds_at_ms.collect();
         let expires = |dice: &mut Dice| dice.once_in(5).then(|| later(dice));
         self.dead_hosts = Some(DeadHosts {
-            most_rests,
+            most_backoffs,
             feeds_at_ms,
             expires_at_ms: (0..CRAWLS.len()).map(|_| expires(dice)).collect(),
             limits: ApplicationLimits {

@@ -125,23 +125,23 @@ fn check_page(
         let may_be_machines = is_tried_in_vain
             && (was_stopped
                 || is_complete
-                || !world.plan.rests
+                || !world.plan.backoff
                 || world.plan.loses_ways_twice()
                 || of_site.is_ever_in_trouble());
         let is_permitted = |outcome| {
             is_permitted(of_site, page, planned, outcome)
-                || (world.plan.rests && is_given_up(of_site, planned, outcome))
+                || (world.plan.backoff && is_unreachable(of_site, planned, outcome))
                 || (world.plan.dead_hosts.is_some()
-                    && may_be_given_up_with(of_site, planned, outcome))
+                    && may_become_unreachable_with(of_site, planned, outcome))
                 || (may_be_machines && (is_failure(outcome) || Some(outcome) == failure(planned)))
         };
         let is_permitted = may_be_missed || outcome.is_some_and(is_permitted);
         return (!is_permitted).then_some(fault).into_iter().collect();
     }
     let asked = world.web.asked.get(&(crawl, site, page)).copied();
-    let may_be_given_up = world.plan.rests || is_tried_in_vain;
-    if asked.is_none() && may_be_given_up && planned.fails == FAILS_FOR_GOOD {
-        // Its site was given up before.
+    let may_become_unreachable = world.plan.backoff || is_tried_in_vain;
+    if asked.is_none() && may_become_unreachable && planned.fails == FAILS_FOR_GOOD {
+        // Its site was unreachable before.
         return Vec::new();
     }
     let attempts = planned.attempts();
@@ -149,7 +149,7 @@ fn check_page(
         // What came before a block may be fetched again.
         && of_site.blocks.is_none()
         && !of_site.robots.fails()
-        && !(world.plan.rests && of_site.fails());
+        && !(world.plan.backoff && of_site.fails());
     if asked.is_none() || (is_exact && asked != Some(attempts)) {
         return vec![format!(
             "{url} of crawl {crawl} was requested {asked:?} times"
@@ -177,9 +177,9 @@ fn failure(page: &PagePlan) -> Option<&'static str> {
 }
 
 /// Whether a site may have been given up because of a page that fails for good: if that page is the one
-/// that goes first after the rests that a robots.txt has caused, or a page that is all that is left beside it and fails for
+/// that goes first after the backoffs that a robots.txt has caused, or a page that is all that is left beside it and fails for
 /// good as well, its failure may be the last one in a row.
-fn is_given_up(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
+fn is_unreachable(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let for_good = |page: &&PagePlan| page.fails == FAILS_FOR_GOOD;
     let mut failing = site.pages.iter().filter(for_good);
     (site.robots.fails() || for_good(&planned))
@@ -189,9 +189,9 @@ fn is_given_up(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
         })
 }
 
-/// How tasks end where sites are given up after few rests, whose trouble would pass: without a request, or by the failure that
+/// How tasks end where sites are unreachable after few backoffs, whose trouble would pass: without a request, or by the failure that
 /// was the last one.
-fn may_be_given_up_with(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
+fn may_become_unreachable_with(site: &SitePlan, planned: &PagePlan, outcome: &str) -> bool {
     let outcomes = [
         "robots_unreachable",
         "network_error",
@@ -208,7 +208,7 @@ fn is_permitted(site: &SitePlan, number: usize, page: &PagePlan, outcome: &str) 
         "disallowed" => states().any(|state| state.disallows(number)),
         "dns_error" => states().any(|state| *state == RobotsState::NoName),
         "robots_unreachable" => site.robots.fails(),
-        // Its site was given up.
+        // Its site was unreachable.
         "network_error" => page.fails == FAILS_FOR_GOOD,
         // The attempts that robots.txt took are missing for the page.
         outcome => site.robots.fails() && failure(page) == Some(outcome),

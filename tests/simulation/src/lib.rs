@@ -33,7 +33,7 @@
 //!   ([`shared_servers`]);
 //! - a client that feeds crawls ([`client`]) and an operator who pauses, stops, blocks and limits
 //!   ([`operator`]);
-//! - hosts that are given up while crawls of several priorities are held back there ([`dead_hosts`]).
+//! - hosts that are unreachable while crawls of several priorities are held back there ([`dead_hosts`]).
 //!
 //! Worlds with several dispatchers, a prototype, are apart: [`several`]. So are those of [`large_fleet`], which are
 //! measured: many machines, and a restart of their dispatcher.
@@ -44,13 +44,14 @@
 //! # What is judged
 //!
 //! Each site judges every request ([`judge`]): overlaps, delays, robots.txt, back-off; and nothing is
-//! requested that was handed out while its site rested ([`rests`]). If a site is due and the supervisors
+//! requested that was handed out while its site rested ([`backoff`]). If a site is due and the supervisors
 //! have credit, something is handed out within a bounded number of turns ([`standstill`]). A machine
 //! without a way out is noticed, costs no task, and gets probes only, until one is answered
 //! ([`machines`]). The database must add up at any time ([`witness`]). At the end each reachable page has
 //! ended exactly once, as it should ([`end`]). [`Sabotage`] lists faults that are put in on purpose, each
 //! of which must be found.
 
+mod backoff;
 mod cache;
 mod client;
 mod coordinator;
@@ -66,7 +67,6 @@ mod machines;
 mod operator;
 mod orders;
 mod plan;
-mod rests;
 mod robots;
 mod sabotage;
 pub mod several;
@@ -86,7 +86,7 @@ mod world;
 
 use crate::end::check_end;
 pub use crate::large::{LargeFleet, large_fleet};
-use crate::plan::{MOST_RESTS, Plan};
+use crate::plan::{MOST_BACKOFFS, Plan};
 use crate::robots::RobotsState;
 pub use crate::sabotage::Sabotage;
 use crate::sites::SitePlan;
@@ -158,16 +158,16 @@ fn patience_ms(plan: &Plan) -> u64 {
     let hand_over_ms = plan.lease_ms + plan.longest_request_ms;
     let sites = plan.sites.len() as u64;
     let shares = (1 + plan.priorities.len() + plan.orders.len()) as u64;
-    // A robots.txt that fails for good is asked for again until the site is given up.
+    // A robots.txt that fails for good is asked for again until the site is unreachable.
     let states = plan.sites.iter().flat_map(|site| site.robots.states());
     let retry_after_ms = states.filter_map(RobotsState::retry_after_ms).max();
-    let rests_ms = 2 * MOST_RESTS as u64 * retry_after_ms.unwrap_or(0);
+    let backoffs_ms = 2 * MOST_BACKOFFS as u64 * retry_after_ms.unwrap_or(0);
     // So is a page that is refused for good, while its site waits for as long as it asks each time.
     let refusals_ms = plan.sites.iter().map(SitePlan::refusals_ms).max();
     let refusals_ms = refusals_ms.unwrap_or(0);
     50 * shares * sites * plan.estimate_ms
         + (100 + 20 * plan.faults.len() as u64) * hand_over_ms
-        + rests_ms
+        + backoffs_ms
         + shares * refusals_ms
         + 3_600_000
 }

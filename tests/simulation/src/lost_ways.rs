@@ -97,7 +97,7 @@ pub(crate) fn is_failure(outcome: &str) -> bool {
     .contains(&outcome)
 }
 
-/// So long, a site that rests for all that is not given up.
+/// So long, a site that backs off for all that is not given up.
 const LONGEST_LOSS_MS: u64 = 150_000;
 
 impl Plan {

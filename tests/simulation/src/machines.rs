@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use webfill_wire::{Outcome, SupervisorOutcomes, Task, TaskDone};
 
+use crate::backoff::Lease;
 use crate::lost_ways::is_failure;
-use crate::rests::Lease;
 use crate::worker::site_number;
 use crate::world::World;
 
@@ -217,12 +217,12 @@ impl World {
                     tasks_of_others: 0,
                 });
                 self.machines_seen.cut_offs += 1;
-                self.rests.may_be_over = true;
+                self.backoff.may_be_over = true;
             }
         }
-        // Whether a machine is cut off that has not come back yet is not told, and still forgets rests.
+        // Whether a machine is cut off that has not come back yet is not told, and still forgets backoffs.
         if supervisors.clone().count() < self.plan.supervisors {
-            self.rests.may_be_over |= self.plan.loses_ways();
+            self.backoff.may_be_over |= self.plan.loses_ways();
         }
         let is_connected = |name: &str| supervisors.clone().any(|told| told["id"] == name);
         self.machines_seen

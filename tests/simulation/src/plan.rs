@@ -1,6 +1,6 @@
 //! What is simulated under one seed: the web, the fleet, the network and the faults.
 
-use webfill_dispatcher::{GroupBounds, RestTable, RetryTable};
+use webfill_dispatcher::{BackoffTable, GroupBounds, RetryTable};
 use webfill_wire::Lane;
 use webfill_worker::PolitenessConfig;
 
@@ -41,7 +41,7 @@ pub(crate) struct Plan {
     /// A page whose robots.txt is unreachable is tried again.
     pub(crate) retries_unreachable: bool,
     /// Sites in trouble rest.
-    pub(crate) rests: bool,
+    pub(crate) backoff: bool,
     /// What each supervisor can do in its odd and in its even lives.
     pub(crate) lanes: Vec<[Lane; 2]>,
     /// What the operator wants, and when. What takes an order back stands behind it.
@@ -63,9 +63,9 @@ pub(crate) const LONGEST_WAIT_MS: u64 = 21_600_000;
 /// How long to wait before the two further attempts that a page gets.
 pub(crate) const RETRY_AFTER_S: [f64; 2] = [2.0, 20.0];
 
-/// How long a site rests, and how often in a row.
+/// How long a site backs off, and how often in a row.
 pub(crate) const REST_S: f64 = 30.0;
-pub(crate) const MOST_RESTS: usize = 20;
+pub(crate) const MOST_BACKOFFS: usize = 20;
 
 impl Plan {
     /// The world of a seed, as whoever runs worlds gets it.
@@ -75,7 +75,7 @@ impl Plan {
         plan
     }
 
-    /// What sabotages are tried in: hosts that are given up would only hide them.
+    /// What sabotages are tried in: hosts that are unreachable would only hide them.
     pub(crate) fn without_dead_hosts(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
         let default_delay_ms = dice.one_of(&[0, 0, 0, 200, 1_000, 15_000, 600_000]);
@@ -105,7 +105,7 @@ impl Plan {
             crawl_lanes: Vec::new(),
             records: vec![0],
             retries_unreachable: dice.once_in(3),
-            rests: !Dice::new(seed ^ 0x2E57).once_in(3),
+            backoff: !Dice::new(seed ^ 0x2E57).once_in(3),
             lanes: Vec::new(),
             orders: Vec::new(),
             slow_names: Dice::new(seed ^ 0x510).one_of(&[0, 0, 5]),
@@ -133,7 +133,7 @@ impl Plan {
             plan.add_lost_ways(&mut Dice::new(seed ^ 0x1057));
         }
         plan.add_group_bounds(&mut Dice::new(seed ^ 0x6011));
-        if plan.rests {
+        if plan.backoff {
             plan.add_blocks(&mut Dice::new(seed ^ 0xB10C));
         }
         plan
@@ -203,21 +203,21 @@ impl Plan {
         }
     }
 
-    /// Long enough that no site is given up whose trouble passes, except in worlds with dead hosts. A site
+    /// Long enough that no site is unreachable whose trouble passes, except in worlds with dead hosts. A site
     /// that blocks everybody for a while is not given up there either: its pages would end as blocked.
-    pub(crate) fn rest_table(&self) -> RestTable {
+    pub(crate) fn backoff_table(&self) -> BackoffTable {
         let dead_hosts = self.dead_hosts.as_ref();
-        let most_rests = dead_hosts.map_or(MOST_RESTS, |dead_hosts| dead_hosts.most_rests);
-        let rests = |most: usize| match self.rests {
+        let most_backoffs = dead_hosts.map_or(MOST_BACKOFFS, |dead_hosts| dead_hosts.most_backoffs);
+        let backoff = |most: usize| match self.backoff {
             true => vec![REST_S; most],
             false => Vec::new(),
         };
-        RestTable {
-            robots: rests(most_rests),
-            unreachable: rests(most_rests),
-            dns: rests(most_rests),
-            busy: rests(most_rests),
-            blocked: rests(MOST_RESTS),
+        BackoffTable {
+            robots: backoff(most_backoffs),
+            unreachable: backoff(most_backoffs),
+            dns: backoff(most_backoffs),
+            busy: backoff(most_backoffs),
+            blocked: backoff(MOST_BACKOFFS),
         }
     }
 
@@ -230,7 +230,7 @@ impl Plan {
             && !self.sites.iter().any(SitePlan::has_killers)
     }
 
-    /// Whether an operator wants a site to be forgotten at some time, and its rest with it.
+    /// Whether an operator wants a site to be forgotten at some time, and its backoff with it.
     pub(crate) fn forgets(&self, site: usize) -> bool {
         let forgets = |order: &Order| matches!(order, Order::Forget { site: forgotten } if *forgotten == site);
         self.orders.iter().any(|(_, order)| forgets(order))

@@ -40,8 +40,8 @@ pub enum Sabotage {
     RobotsHopsTakeNoTurn,
     /// A site does not rest after a block, which ends the task that met it.
     BlocksEndTasks,
-    /// The database does not say which sites rest.
-    RestsAreForgotten,
+    /// The database does not say which sites back off.
+    BackoffsAreForgotten,
     /// What workers saw of failures is not told, so that a machine's are taken for its sites'.
     FailuresEndTasks,
     /// Failures of a machine that is cut off count as answers, so that it gets its sites again.
@@ -52,9 +52,9 @@ pub enum Sabotage {
     AddressesAreNotTold,
     /// The dispatcher hands nothing out any more, from some turn on.
     HandingOutStops,
-    /// A site that was given up lets its crawls have their turns, as it did once, so that its older tasks wait
+    /// A site that was unreachable lets its crawls have their turns, as it did once, so that its older tasks wait
     /// behind newer ones.
-    GivenUpSitesGoByTurns,
+    UnreachableSitesGoByTurns,
 }
 
 /// A fleet is under way by then.

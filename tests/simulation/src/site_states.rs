@@ -14,7 +14,7 @@ use crate::world::{Event, World};
 /// When the rest of a site ends, by the dispatcher's clock.
 type Rest = i64;
 
-pub(crate) const GIVEN_UP: Rest = -1;
+pub(crate) const UNREACHABLE: Rest = -1;
 pub(crate) const UNTIL_WOKEN: Rest = i64::MAX;
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl SiteStates {
 
     fn apply(&mut self, write: SiteStatesWrite) {
         for state in write.in_trouble {
-            let rest = rest_of(&state);
+            let rest = backoff_of(&state);
             self.in_trouble.insert(state.site, rest);
         }
         for site in write.open {
@@ -46,10 +46,10 @@ impl SiteStates {
     }
 }
 
-fn rest_of(state: &SiteState) -> Rest {
+fn backoff_of(state: &SiteState) -> Rest {
     match state.phase {
-        SitePhase::GivenUp => GIVEN_UP,
-        SitePhase::Resting => state.until_ms.unwrap_or(UNTIL_WOKEN),
+        SitePhase::Unreachable => UNREACHABLE,
+        SitePhase::BackingOff => state.until_ms.unwrap_or(UNTIL_WOKEN),
     }
 }
 

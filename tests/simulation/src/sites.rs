@@ -198,23 +198,23 @@ pub(crate) fn add_failures(dice: &mut Dice, sites: &mut [SitePlan]) {
     }
 }
 
-/// A site's last rest is never reached: each failed request takes at least a rest.
-const MOST_RESTS_OF_A_BLOCK: u64 = 10;
+/// A site's last backoff is never reached: each failed request takes at least a backoff.
+const MOST_BACKOFFS_OF_A_BLOCK: u64 = 10;
 
 impl Plan {
     /// In some worlds sites block for a while. Only sites without other trouble do: theirs would count
-    /// for the same rests.
+    /// for the same backoffs.
     pub(crate) fn add_blocks(&mut self, dice: &mut Dice) {
         let blocking = dice.one_of(&[0, 1, 3]);
         for site in &mut self.sites {
             if !dice.once_in(blocking) || site.fails() {
                 continue;
             }
-            let rests_ms =
-                |delay_ms: u64| MOST_RESTS_OF_A_BLOCK * delay_ms.max((REST_S * 1e3) as u64);
-            let longest_ms = rests_ms(site.longest_delay_ms(self.default_delay_ms));
+            let backoffs_ms =
+                |delay_ms: u64| MOST_BACKOFFS_OF_A_BLOCK * delay_ms.max((REST_S * 1e3) as u64);
+            let longest_ms = backoffs_ms(site.longest_delay_ms(self.default_delay_ms));
             // Where robots.txt says a shorter delay than the default, requests fail sooner.
-            let bearable_ms = rests_ms(site.shortest_delay_ms(self.default_delay_ms));
+            let bearable_ms = backoffs_ms(site.shortest_delay_ms(self.default_delay_ms));
             let from_ms = dice.between(0, self.estimate_ms / 2);
             let lasts_ms = dice.magnitude(1_000, longest_ms).min(bearable_ms);
             site.blocks = Some(from_ms..from_ms + lasts_ms);

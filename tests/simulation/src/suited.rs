@@ -25,7 +25,7 @@ impl Plan {
             Sabotage::AnswersDoNotWaitForLeases => plan.orders_the_deaf(dice),
             Sabotage::HandingOutStops => plan.gives_up_sites(dice),
             // A world of chance must show it.
-            Sabotage::GivenUpSitesGoByTurns => plan = Plan::of(seed),
+            Sabotage::UnreachableSitesGoByTurns => plan = Plan::of(seed),
             _ => {}
         }
         plan
@@ -91,7 +91,7 @@ impl Plan {
     /// Nothing leaves a machine for longer than its tasks are tried again by themselves.
     fn loses_one_way_for_long(&mut self, dice: &mut Dice) {
         self.calm_down(dice);
-        self.rests = true;
+        self.backoff = true;
         let fault = Fault::LosesWay {
             supervisor: 0,
             loss: dice.one_of(&[Loss::NoRoute, Loss::NoNames, Loss::Silence]),
@@ -103,7 +103,7 @@ impl Plan {
     /// Hosts that are dead, and nothing else that goes wrong.
     fn gives_up_sites(&mut self, dice: &mut Dice) {
         self.calm_down(dice);
-        self.rests = true;
+        self.backoff = true;
         self.have_dead_hosts(dice);
     }
 

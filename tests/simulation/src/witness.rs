@@ -7,11 +7,11 @@ use rusqlite::{Connection, OptionalExtension};
 use webfill_dispatcher::frontier::FILE_NAME;
 use webfill_wire::{CrawlKey, SupervisorOutcomes};
 
+use crate::backoff::Lease;
 use crate::lost_ways::is_failure;
-use crate::rests::Lease;
-use crate::site_states::{GIVEN_UP, UNTIL_WOKEN};
+use crate::site_states::{UNREACHABLE, UNTIL_WOKEN};
 
-/// As the dispatcher has it: the end of a rest that only a person ends.
+/// As the dispatcher has it: the end of a backoff that only a person ends.
 const UNTIL_WOKEN_MS: i64 = 253_402_300_799_999;
 
 pub(crate) struct Witness {
@@ -158,17 +158,17 @@ impl Witness {
         self.db.execute_batch(forget).expect("it runs");
     }
 
-    pub(crate) fn forget_rests(&self) {
-        let forget = "UPDATE sites SET rest_until_ms = 0; DELETE FROM site_states";
+    pub(crate) fn forget_backoffs(&self) {
+        let forget = "UPDATE sites SET backoff_until_ms = 0; DELETE FROM site_states";
         self.db.execute_batch(forget).expect("it runs");
     }
 
-    /// The sites that rest after this time, by the dispatcher's clock, each with its id and the end of
-    /// its rest.
-    pub(crate) fn rests(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
-        // By the index of those that rest.
-        let sql = "SELECT id, name, rest_until_ms FROM sites
-                   WHERE rest_until_ms > 0 AND rest_until_ms > ?1";
+    /// The sites that back off after this time, by the dispatcher's clock, each with its id and the end of
+    /// its backoff.
+    pub(crate) fn backoff(&self, now_ms: i64) -> Vec<(i64, String, i64)> {
+        // By the index of those that backoff.
+        let sql = "SELECT id, name, backoff_until_ms FROM sites
+                   WHERE backoff_until_ms > 0 AND backoff_until_ms > ?1";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
         let rows = select.query_map([now_ms], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
         let rows: Result<_, _> = rows.expect("it runs").collect();
@@ -178,12 +178,12 @@ impl Witness {
     /// The sites whose states the store has, as far as the dispatcher knows, each with the end of its
     /// rest.
     pub(crate) fn saved_states(&self) -> Vec<(String, Option<i64>)> {
-        let sql = "SELECT name, iif(given_up_to NOT NULL, ?1, iif(rest_until_ms >= ?2, ?3,
-                       nullif(rest_until_ms, 0)))
+        let sql = "SELECT name, iif(unreachable_to NOT NULL, ?1, iif(backoff_until_ms >= ?2, ?3,
+                       nullif(backoff_until_ms, 0)))
                    FROM sites LEFT JOIN site_states ON site = id
                    WHERE id NOT IN (SELECT site FROM unsaved_site_states)";
         let mut select = self.db.prepare_cached(sql).expect("it is SQL");
-        let values = [GIVEN_UP, UNTIL_WOKEN_MS, UNTIL_WOKEN];
+        let values = [UNREACHABLE, UNTIL_WOKEN_MS, UNTIL_WOKEN];
         let rows = select.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)));
         let rows: Result<_, _> = rows.expect("it runs").collect();
         rows.expect("its types")
@@ -271,7 +271,7 @@ impl Witness {
         only_app: Option<&str>,
     ) -> Option<String> {
         let sql = "SELECT name FROM sites s
-            WHERE queued > 0 AND max(due_at_ms, block_until_ms, rest_until_ms) <= ?1
+            WHERE queued > 0 AND max(due_at_ms, block_until_ms, backoff_until_ms) <= ?1
                 AND coalesce(last_start_ms + rule_delay_ms, 0) <= ?1 -- a delay set since the last request
                 AND pages_left IS NOT 0
                 AND (in_window = 1 OR NOT EXISTS (SELECT 1 FROM sites WHERE in_window = 1))

@@ -19,10 +19,10 @@ use webfill_worker::{
     site_clock,
 };
 
+use crate::backoff::Lease;
 use crate::cache::{Away, SharedCache};
 use crate::judge::{Judge, Process};
 use crate::lost_ways::{Loss, PageOfCrawl, page_of_crawl};
-use crate::rests::Lease;
 use crate::robots::hop_of;
 use crate::sabotage::Sabotage;
 use crate::shared_servers::{addresses, site_name};

@@ -11,7 +11,7 @@ use crate::world::{Event, Place, World};
 
 /// As the real supervisor has it.
 const LOOK_MS: u64 = 100;
-const REST_MS: u64 = 300;
+const BACKOFF_MS: u64 = 300;
 const WORKER_SILENT_MS: u64 = 15_000;
 
 impl World {
@@ -94,7 +94,7 @@ impl World {
                 slot,
                 blamed,
             };
-            self.later(REST_MS, starts);
+            self.later(BACKOFF_MS, starts);
         }
     }
 
@@ -277,7 +277,7 @@ impl World {
         let name = self.machines[machine].name();
         let who = format!("{name}/{slot}.{incarnation} of machine {machine}");
         self.trace(|_| format!("site {site}: {request:?} by {who} until {ends_ms}"));
-        self.judge_by_rests(machine, slot, site, request, &who);
+        self.judge_by_backoffs(machine, slot, site, request, &who);
         let mut failure = None;
         if let Request::Page { crawl, page, .. } = request {
             self.judge_by_orders(crawl, site, &who);

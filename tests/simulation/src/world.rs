@@ -10,6 +10,7 @@ use webfill_worker::Now;
 
 use crate::cache::SharedCache;
 
+use crate::backoff::SeenBackoffs;
 use crate::client::Client;
 use crate::coordinator::{Coordinator, EPOCH_MS};
 use crate::dice::Dice;
@@ -19,7 +20,6 @@ use crate::lost_ways::LostWays;
 use crate::machines::SeenMachines;
 use crate::operator::Operator;
 use crate::plan::Plan;
-use crate::rests::SeenRests;
 use crate::sabotage::Sabotage;
 use crate::site_states::SiteStates;
 use crate::standstill::Standstill;
@@ -42,7 +42,7 @@ pub(crate) struct World {
     stopped_until_ms: BTreeMap<Place, u64>,
     pub(crate) cache: SharedCache,
     pub(crate) store: Store,
-    pub(crate) rests: SeenRests,
+    pub(crate) backoff: SeenBackoffs,
     pub(crate) site_states: SiteStates,
     pub(crate) standstill: Standstill,
     pub(crate) lost_ways: LostWays,
@@ -212,7 +212,7 @@ impl World {
             stopped_until_ms: BTreeMap::new(),
             cache: SharedCache::new(plan.cache_fails),
             store: Store::default(),
-            rests: SeenRests::default(),
+            backoff: SeenBackoffs::default(),
             site_states: SiteStates::new(seed),
             standstill: Standstill::default(),
             lost_ways: LostWays::new(seed),

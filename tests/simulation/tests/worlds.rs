@@ -209,7 +209,7 @@ fn a_block_that_ends_its_task_is_found() {
 
 #[test]
 fn a_dispatcher_that_forgets_rests_is_found() {
-    assert_is_found(Sabotage::RestsAreForgotten, 22);
+    assert_is_found(Sabotage::BackoffsAreForgotten, 22);
 }
 
 #[test]
@@ -233,8 +233,8 @@ fn a_dispatcher_that_stops_handing_out_is_found() {
 }
 
 #[test]
-fn older_tasks_of_a_given_up_site_that_wait_behind_newer_ones_are_found() {
-    assert_is_found(Sabotage::GivenUpSitesGoByTurns, 198);
+fn older_tasks_of_an_unreachable_site_that_wait_behind_newer_ones_are_found() {
+    assert_is_found(Sabotage::UnreachableSitesGoByTurns, 198);
 }
 
 #[test]

@@ -204,7 +204,7 @@ pub struct MappingRepairOptions {
     /// Name of the mapping, if the file has several
     #[arg(long, value_name = "NAME")]
     pub mapping: Option<String>,
-    /// Crawl that was run with --keep-bodies [default: only the pages kept for the alarm]
+    /// Crawl that was run with --keep-bodies [default: only the pages kept for the alert]
     #[arg(long, value_name = "ID", value_parser = id)]
     pub crawl: Option<String>,
     /// Folder of pages as they are now, as for `webfill mapping learn`; without --store, known values come from --records

@@ -71,14 +71,14 @@ async fn read(
         None => None,
     };
     let health = health_of(&**store, &counts).await?;
-    let alarms = health.iter().filter_map(MappingHealth::alarm);
+    let alerts = health.iter().filter_map(MappingHealth::alert);
     let warnings = health
         .iter()
         .flat_map(MappingHealth::served_by_alternatives);
     Ok(Findings {
         counts,
         before,
-        alarms: alarms.cloned().collect(),
+        alerts: alerts.cloned().collect(),
         warnings: warnings.cloned().collect(),
         of_run: match wanted.changed_since_ms {
             Some(since_ms) => Some(run_changes::found(&**store, crawl, since_ms).await?),

@@ -62,11 +62,11 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
 /// How long dead and failing sites are waited for, if nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long a run of a watch waits while everything that is left rests, and any crawl while this machine does
+/// How long a run of a watch waits while everything that is left backs off, and any crawl while this machine does
 /// not reach the web, which says nothing about sites.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
 
-/// A run of a watch has no patience with sites: as in a fleet, they rest as long as the tables say, and the next
+/// A run of a watch has no patience with sites: as in a fleet, they back off as long as the tables say, and the next
 /// run goes on with them. What fails at a page is tried again while the run lasts.
 pub fn give_patience(settings: &mut Settings, options: &CrawlOptions) {
     let patience = &mut settings.dispatcher.patience;
@@ -81,7 +81,7 @@ pub fn limits(options: &CrawlOptions) -> Limits {
     let standstill = options.patience.unwrap_or(LONGEST_STANDSTILL);
     let standstill_ms = standstill.as_millis() as u64;
     Limits {
-        rests_ms: options.watched_run.as_ref().map(|_| standstill_ms),
+        backoffs_ms: options.watched_run.as_ref().map(|_| standstill_ms),
         cut_off_ms: standstill_ms,
     }
 }
@@ -159,7 +159,10 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
         sitemaps: options.sitemaps,
         changes: options.changes,
         keep_bodies: options.keep_bodies,
-        run_patience_ms: options.watched_run.as_ref().and(limits(options).rests_ms),
+        run_patience_ms: options
+            .watched_run
+            .as_ref()
+            .and(limits(options).backoffs_ms),
         retry: true,
         ..CrawlSpec::new(&options.app, crawl_id)
     }

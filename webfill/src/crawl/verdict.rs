@@ -1,4 +1,4 @@
-//! Whether a crawl that ran to its end has failed all the same (`--fail-on`), so that cron notices.
+//! Whether a crawl that ran to its end has failed all the same (`--fail-on`), so that cron notifications.
 
 use clap::ValueEnum;
 use webfill_service::ExitStatus;

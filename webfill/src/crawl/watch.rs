@@ -50,7 +50,7 @@ pub enum End {
 pub enum Limit {
     Pages,
     Time,
-    Rests,
+    Backoffs,
     CutOff,
 }
 
@@ -59,7 +59,7 @@ impl Limit {
         match self {
             Limit::Pages => "reached --max-pages",
             Limit::Time => "reached --max-time",
-            Limit::Rests => "stopped: all that is left rests for longer than `max_rest`",
+            Limit::Backoffs => "stopped: all that is left backoffs for longer than `patience`",
             Limit::CutOff => {
                 "stopped: this machine does not reach the web, for longer than --patience"
             }
@@ -140,10 +140,10 @@ impl Watch {
             if self.counters.limit_reached {
                 return Ok(End::Limit(Limit::Pages));
             }
-            if self.counters.rests_until_ms.is_some() {
+            if self.counters.backoff_until_ms.is_some() {
                 return Ok(End::Limit(match self.counters.cut_off {
                     Some(_) => Limit::CutOff,
-                    None => Limit::Rests,
+                    None => Limit::Backoffs,
                 }));
             }
             if self

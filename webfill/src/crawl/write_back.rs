@@ -45,7 +45,7 @@ pub struct Route {
 pub struct WritingBack {
     /// Dropped at the end of the crawl, which tells the thread to write the rest.
     going_on: Option<Sender<()>>,
-    given_up: Arc<AtomicBool>,
+    unreachable: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<WrittenBack, Fault>>>,
 }
 
@@ -55,12 +55,12 @@ impl WritingBack {
             .enable_all()
             .build()
             .map_err(|error| Fault::error(format!("cannot start writing back: {error}")))?;
-        let given_up = Arc::new(AtomicBool::new(false));
+        let unreachable = Arc::new(AtomicBool::new(false));
         let (going_on, over) = mpsc::channel();
         let mut writer = Writer {
             route,
             runtime,
-            given_up: Arc::clone(&given_up),
+            unreachable: Arc::clone(&unreachable),
             written: WrittenBack::default(),
             is_away_logged: false,
         };
@@ -76,7 +76,7 @@ impl WritingBack {
             .map_err(|error| Fault::error(format!("cannot start writing back: {error}")))?;
         Ok(WritingBack {
             going_on: Some(going_on),
-            given_up,
+            unreachable,
             thread: Some(thread),
         })
     }
@@ -97,7 +97,7 @@ impl WritingBack {
             .as_ref()
             .is_some_and(|thread| !thread.is_finished())
         {
-            self.given_up.store(give_up(), Ordering::Relaxed);
+            self.unreachable.store(give_up(), Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(10));
         }
         self.join()
@@ -113,7 +113,7 @@ impl WritingBack {
 struct Writer {
     route: Route,
     runtime: Runtime,
-    given_up: Arc<AtomicBool>,
+    unreachable: Arc<AtomicBool>,
     written: WrittenBack,
     is_away_logged: bool,
 }
@@ -139,7 +139,7 @@ impl Writer {
                 Err(error) => return Err(store_fault(error)),
             };
             self.log_away(&error);
-            if self.is_given_up() || Instant::now() > patience {
+            if self.is_unreachable() || Instant::now() > patience {
                 return Err(Fault::error(format!(
                     "not everything is written back, the same command goes on with it: {error}"
                 )));
@@ -149,7 +149,7 @@ impl Writer {
     }
 
     fn write_all(&mut self) -> Result<(), StoreError> {
-        while !self.is_given_up() {
+        while !self.is_unreachable() {
             let Route {
                 store,
                 crawl,
@@ -216,7 +216,7 @@ impl Writer {
         }
     }
 
-    fn is_given_up(&self) -> bool {
-        self.given_up.load(Ordering::Relaxed)
+    fn is_unreachable(&self) -> bool {
+        self.unreachable.load(Ordering::Relaxed)
     }
 }

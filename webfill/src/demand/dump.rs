@@ -24,7 +24,7 @@ const FIREHOSE: u32 = 1;
 
 #[derive(Debug, Args)]
 pub struct DumpOptions {
-    /// Only results and notices of this application
+    /// Only results and notifications of this application
     #[arg(long, value_name = "ID")]
     pub app: Option<String>,
     /// Print JSON; this is the only format

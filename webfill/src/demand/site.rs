@@ -36,7 +36,7 @@ pub struct SiteOptions {
     /// Forget all rules and everything learned about the site, except the time of its last request
     #[arg(long)]
     pub forget: bool,
-    /// End its rest now: one task is tried first; if it fails, the site rests again
+    /// End its backoff now: one task is tried first; if it fails, the site backs off again
     #[arg(long)]
     pub wake: bool,
     /// State folder of a `webfill crawl` instead of a dispatcher

@@ -11,9 +11,9 @@ use crate::stdout::tell;
 
 #[derive(Debug, Args)]
 pub struct SitesOptions {
-    /// Only sites that are resting or were given up
+    /// Only sites that are backing off or were given up
     #[arg(long)]
-    pub resting: bool,
+    pub backing_off: bool,
     #[command(flatten)]
     pub connection: ConnectionOptions,
     /// Print one JSON object per line
@@ -30,7 +30,7 @@ pub fn sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
     let mut rows = Vec::new();
     let mut after = Some(0);
     while let Some(from) = after {
-        let (sites, next) = page(&mut connection, options.resting, from)?;
+        let (sites, next) = page(&mut connection, options.backing_off, from)?;
         after = next;
         match options.json {
             true => sites.iter().try_for_each(tell)?,
@@ -46,10 +46,10 @@ pub fn sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
 /// The sites of one answer, and where to go on.
 fn page(
     connection: &mut Connection,
-    resting: bool,
+    backing_off: bool,
     after: u64,
 ) -> Result<(Vec<Value>, Option<u64>), Fault> {
-    let question = json!({"action": "sites", "resting": resting, "after": after});
+    let question = json!({"action": "sites", "backing_off": backing_off, "after": after});
     let mut answer = connection.act(&question)?;
     let sites = match answer["sites"].take() {
         Value::Array(sites) => sites,
@@ -61,7 +61,7 @@ fn page(
 fn row(site: &Value) -> Vec<String> {
     let time = |key: &str| match site[key].as_f64() {
         Some(seconds) => iso_time((seconds * 1_000.0) as i64),
-        None if key == "until" && site["state"] == "resting" => String::from("it is woken"),
+        None if key == "until" && site["state"] == "backing_off" => String::from("it is woken"),
         None => cell(&Value::Null),
     };
     let evidence = match &site["evidence"] {
@@ -87,20 +87,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_why_a_site_rests_and_until_when() {
+    fn a_row_says_why_a_site_backoffs_and_until_when() {
         let site = json!({
-            "site": "a.org", "state": "resting", "reason": "robots", "since": 0.0, "until": 60.0,
+            "site": "a.org", "state": "backing_off", "reason": "robots", "since": 0.0, "until": 60.0,
             "queued": 4,
             "evidence": {"url": "http://a.org/robots.txt", "status_code": 503, "sign": "answered 503"},
         });
         let told = row(&site).join("|");
         assert_eq!(
             told,
-            "a.org|resting|robots|1970-01-01T00:00:00.000Z|1970-01-01T00:01:00.000Z|4|\
+            "a.org|backing_off|robots|1970-01-01T00:00:00.000Z|1970-01-01T00:01:00.000Z|4|\
              http://a.org/robots.txt: answered 503"
         );
         let blocked =
-            json!({"site": "b.org", "state": "resting", "reason": "blocked", "until": null});
+            json!({"site": "b.org", "state": "backing_off", "reason": "blocked", "until": null});
         assert_eq!(row(&blocked)[4], "it is woken");
     }
 }

@@ -106,24 +106,28 @@ pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
         let heads = [
             "run", "due", "started", "ended", "how", "pages", "fields", "skipped", "why",
         ];
-        format!("{told}{}\n\n{}", notices(answer), table(&heads, &rows))
+        format!(
+            "{told}{}\n\n{}",
+            notifications(answer),
+            table(&heads, &rows)
+        )
     })
 }
 
-/// What does not go as it should: blindness, and notices that do not arrive.
-fn notices(answer: &Value) -> String {
+/// What does not go as it should: silence, and notifications that do not arrive.
+fn notifications(answer: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut told = String::new();
-    for blind in list(&answer["blind"]) {
-        let (since, why) = (time(&blind["since"]), cell(&blind["why"]));
+    for silent in list(&answer["silent"]) {
+        let (since, why) = (time(&silent["since"]), cell(&silent["why"]));
         told.push_str(&format!("\nblind since {since}: {why}"));
     }
-    for one in list(&answer["notices"]["undelivered"]) {
+    for one in list(&answer["notifications"]["undelivered"]) {
         let (since, why) = (time(&one["since"]), cell(&one["why"]));
         let target = cell(&one["target"]);
         told.push_str(&format!("\nnot reached since {since}: {target}: {why}"));
     }
-    match answer["notices"]["waiting"].as_u64() {
+    match answer["notifications"]["waiting"].as_u64() {
         None | Some(0) => told,
         Some(waiting) => format!("{told}\nnotices that wait: {waiting}"),
     }

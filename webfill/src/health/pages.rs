@@ -8,22 +8,22 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use webfill_health::Alarm;
+use webfill_health::Alert;
 use webfill_service::Fault;
 use webfill_store::{Sample, Store, iso_time};
 
 /// No kept page is larger.
 const MOST_BYTES: usize = 2 << 20;
 
-/// Writes the pages of an alarm.
-pub(super) async fn write(store: &dyn Store, alarm: &Alarm, folder: &Path) -> Result<(), Fault> {
-    let samples = store.samples(&alarm.mapping).await.map_err(Fault::error)?;
+/// Writes the pages of an alert.
+pub(super) async fn write(store: &dyn Store, alert: &Alert, folder: &Path) -> Result<(), Fault> {
+    let samples = store.samples(&alert.mapping).await.map_err(Fault::error)?;
     let ids = samples.into_iter();
-    let ids = ids.filter(|sample| sample.alarm.as_deref() == Some(&*alarm.raised_at));
+    let ids = ids.filter(|sample| sample.alert.as_deref() == Some(&*alert.raised_at));
     let ids = ids.map(|sample| sample.id).collect();
     let mut samples = store.sample_texts(ids).await.map_err(Fault::error)?;
     samples.sort_by(|one, other| one.id.cmp(&other.id));
-    let folder = folder.join(file_name(&alarm.mapping));
+    let folder = folder.join(file_name(&alert.mapping));
     let failed = |error: &dyn Display| Fault::error(format!("{}: {error}", folder.display()));
     fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
     let mut listed = String::new();

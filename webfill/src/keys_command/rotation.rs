@@ -61,8 +61,8 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
     if is_dispatcher {
         check_owner(folder)?;
         check_pair(folder, public)?;
-        let deed = json!({"action": "keys_rotate", "key": public.to_string()});
-        audit(folder, &deed)?;
+        let audited = json!({"action": "keys_rotate", "key": public.to_string()});
+        audit(folder, &audited)?;
     }
     for step in &steps {
         step.take()?;

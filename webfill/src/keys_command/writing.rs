@@ -47,12 +47,12 @@ pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Fault {
 }
 
 /// Adds a line to the folder's audit log. It is on the disk when this returns.
-pub(super) fn audit(folder: &KeyFolder, deed: &Value) -> Result<(), Fault> {
+pub(super) fn audit(folder: &KeyFolder, audited: &Value) -> Result<(), Fault> {
     let path = folder.audit_file();
     let mut line =
         json!({"timestamp": iso_time(now_ms()), "who": user(), "by": "user", "result": "done"});
-    if let (Value::Object(line), Value::Object(deed)) = (&mut line, deed) {
-        line.extend(deed.clone());
+    if let (Value::Object(line), Value::Object(audited)) = (&mut line, audited) {
+        line.extend(audited.clone());
     }
     open_audit(&path)
         .and_then(|mut file| {

@@ -36,13 +36,13 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
     if options.pages.is_some() || options.warc.is_some() {
         evidence.now.retain(|page| broken.reader.is_for(page));
     }
-    let is_of_alarm = options.crawl.is_none() && options.pages.is_none() && options.warc.is_none();
-    if is_of_alarm && evidence.fallen.is_empty() && !evidence.rows.is_empty() {
+    let is_of_alert = options.crawl.is_none() && options.pages.is_none() && options.warc.is_none();
+    if is_of_alert && evidence.fallen.is_empty() && !evidence.rows.is_empty() {
         return Err(only_rows(&broken.name, &evidence));
     }
     if evidence.now.is_empty() {
         return Err(Fault::error(format!(
-            "there is no page of after the change: no alarm of mapping {} stands in this store, and no pages of it are named: --crawl ID (whose bodies were kept), --pages DIR or --warc PATH",
+            "there is no page of after the change: no alert of mapping {} stands in this store, and no pages of it are named: --crawl ID (whose bodies were kept), --pages DIR or --warc PATH",
             broken.name
         )));
     }
@@ -87,11 +87,11 @@ fn repair(options: &MappingRepairOptions) -> Result<ExitStatus, Fault> {
 }
 
 /// Why rows are left alone.
-const ROWS_STAY: &str = "rules of rows are not repaired: learn them anew with `webfill mapping learn`, or point at rows in the workbench";
+const ROWS_STAY: &str = "rules of rows are not repaired: learn them anew with `webfill mapping learn`, or point at rows in the mapping editor";
 
 fn only_rows(mapping: &str, evidence: &Evidence) -> Fault {
     Fault::error(format!(
-        "the alarm of mapping {mapping} is about rows ({}): {ROWS_STAY}",
+        "the alert of mapping {mapping} is about rows ({}): {ROWS_STAY}",
         evidence.rows.join(", ")
     ))
 }
@@ -138,7 +138,7 @@ impl Broken {
     }
 
     /// Those without a value on most pages where there was one, or with one that is surely wrong. Of those that the
-    /// alarm names a few such pages are enough, and all other values count as wrong.
+    /// alert names a few such pages are enough, and all other values count as wrong.
     fn fields(&self, evidence: &Evidence, former: &Readings) -> BTreeSet<String> {
         let is_broken = |field: &&String| {
             let is_fallen = evidence.fallen.contains(*field);

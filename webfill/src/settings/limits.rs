@@ -23,11 +23,11 @@ pub fn check(settings: &Settings) -> Result<(), Fault> {
     probes.dispatcher_address().map_err(Fault::usage)?;
     probes.supervisor_address().map_err(Fault::usage)?;
     settings.watches.check().map_err(Fault::usage)?;
-    settings.notices.check().map_err(Fault::usage)?;
+    settings.notifications.check().map_err(Fault::usage)?;
     let dropped = DroppedParameters::new(&settings.dispatcher.drop_parameters);
     dropped.map_err(|why| Fault::usage(format!("dispatcher.drop_parameters: {why}")))?;
     settings.retries.check().map_err(Fault::usage)?;
-    settings.rests.check().map_err(Fault::usage)?;
+    settings.backoff.check().map_err(Fault::usage)?;
     for (app, limits) in &settings.applications {
         limits.check(app).map_err(Fault::usage)?;
     }

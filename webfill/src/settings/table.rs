@@ -59,9 +59,9 @@ pub const SECTIONS: &[Section] = &[
         "See [watches.md](../how-to/watches.md#in-a-fleet).",
     ),
     section(
-        "notices",
-        "Notices of watches",
-        "See [notices.md](../how-to/notices.md#permissions).",
+        "notifications",
+        "Notifications of watches",
+        "See [notifications.md](../how-to/notifications.md#permissions).",
     ),
     section(
         "metrics",
@@ -100,14 +100,14 @@ pub const SECTIONS: &[Section] = &[
     section(
         "retries",
         "Retries",
-        "Waits before each further attempt of a page, in seconds, if the failure is not its [site's](data.md#sites-that-rest). \
+        "Waits before each further attempt of a page, in seconds, if the failure is not its [site's](data.md#sites-that-back-off). \
          With an empty list the first failure is final. \
-         [`--patience`](data.md#dead-sites-and-the-end-of-a-crawl) shortens the waits, and so does `max_rest` of a watch.",
+         [`--patience`](data.md#dead-sites-and-the-end-of-a-crawl) shortens the waits, and so does `patience` of a watch.",
     ),
     section(
-        "rests",
+        "backoff",
         "Rests of sites in trouble",
-        "How long [a site rests](data.md#sites-that-rest), in seconds: first, after the next failure, and so on. \
+        "How long [a site backs off](data.md#sites-that-back-off), in seconds: first, after the next failure, and so on. \
          With an empty list sites never rest for this reason, and the failure ends the task.",
     ),
     section(
@@ -260,7 +260,7 @@ pub const SETTINGS: &[Setting] = &[
         Wait,
         "How long to wait for dead and failing sites before their URLs fail, as [`--patience`](data.md#dead-sites-and-the-end-of-a-crawl) of `webfill crawl`.",
         "120.0",
-        "120 seconds in `webfill crawl`; in a fleet as long as `retries` and `rests` say",
+        "120 seconds in `webfill crawl`; in a fleet as long as `retries` and `backoff` say",
     ),
     set(
         "dispatcher.drop_parameters",
@@ -280,73 +280,73 @@ pub const SETTINGS: &[Setting] = &[
         "Databases that watches may read as `records`: `mongodb://HOST[:PORT]/DATABASE`, or `store` for that of the store.",
     ),
     unset(
-        "notices.smtp",
+        "notifications.smtp",
         Text,
         "Mail server: `smtp://HOST[:PORT]` (STARTTLS), `smtps://HOST[:PORT]` or `plain://127.0.0.1[:PORT]`.",
         "\"smtp://mx.b.example\"",
         "no mail is sent",
     ),
     unset(
-        "notices.smtp_user",
+        "notifications.smtp_user",
         Text,
         "User name at the mail server.",
         "\"webfill\"",
         "no login",
     ),
     unset(
-        "notices.smtp_password_file",
+        "notifications.smtp_password_file",
         Text,
         "File with the user's password.",
         "\"/etc/webfill/smtp.password\"",
         "no login",
     ),
     unset(
-        "notices.mail_from",
+        "notifications.mail_from",
         Text,
         "Sender of mail.",
         "\"webfill@b.example\"",
         "mail needs one",
     ),
     set(
-        "notices.mail_to",
+        "notifications.mail_to",
         List,
         "Addresses that watches may write to, or `@DOMAIN` for all of a domain.",
     ),
     set(
-        "notices.commands",
+        "notifications.commands",
         List,
         "Programs that watches may run: the full path of one without arguments, or a list of the path and all of its arguments, such as `[\"/usr/local/bin/page\", \"--team\", \"data\"]`.",
     ),
     unset(
-        "notices.files_dir",
+        "notifications.files_dir",
         Text,
         "Folder of the files that watches may append to.",
-        "\"/srv/webfill/notices\"",
+        "\"/srv/webfill/notifications\"",
         "they may append to none",
     ),
     unset(
-        "notices.secrets_dir",
+        "notifications.secrets_dir",
         Text,
         "Folder of the keys that watches may sign with, each in a folder named after its host, such as `hooks.example`.",
         "\"/etc/webfill/hooks\"",
         "they may sign nothing",
     ),
     set(
-        "notices.allow_private_webhooks",
+        "notifications.allow_private_webhooks",
         Switch,
         "Allow watches to post to private addresses.",
     ),
     unset(
-        "notices.ca_file",
+        "notifications.ca_file",
         Text,
         "PEM file of certificate authorities to trust in addition to the system's.",
         "\"/etc/webfill/ca.pem\"",
         "those of the system",
     ),
     set(
-        "notices.undelivered_after",
+        "notifications.undelivered_after",
         Number,
-        "A recipient that notices have not reached for this long raises an alarm: 1 to 86400 seconds.",
+        "A recipient that notifications have not reached for this long raises an alert: 1 to 86400 seconds.",
     ),
     set(
         "metrics.dispatcher",
@@ -669,25 +669,25 @@ pub const SETTINGS: &[Setting] = &[
     set("retries.http_503", Waits, "After 503, 425 and 529."),
     set("retries.http_504", Waits, "After 504, 522 and 524."),
     set(
-        "rests.robots",
+        "backoff.robots",
         Waits,
         "While its robots.txt cannot be fetched.",
     ),
     set(
-        "rests.unreachable",
+        "backoff.unreachable",
         Waits,
         "While requests get no connection or no answer.",
     ),
-    set("rests.dns", Waits, "While its name does not resolve."),
+    set("backoff.dns", Waits, "While its name does not resolve."),
     set(
-        "rests.busy",
+        "backoff.busy",
         Waits,
         "While it answers 429 or 503, or a limiter refuses with another status.",
     ),
     set(
-        "rests.blocked",
+        "backoff.blocked",
         Waits,
-        "While it blocks. After the last one it rests until `webfill site SITE --wake`.",
+        "While it blocks. After the last one it backs off until `webfill site SITE --wake`.",
     ),
     unset(
         "applications.NAME.max_pages",

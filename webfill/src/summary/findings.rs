@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use webfill_dispatcher::run_changes::RunFound;
-use webfill_health::{Alarm, Warning};
+use webfill_health::{Alert, Warning};
 use webfill_store::{FieldCounts, MappingCounts, RowTotals};
 
 use super::lists::ListCounts;
@@ -29,8 +29,8 @@ pub struct Findings {
     /// The crawl of the application that began before it: its id, and what it had found.
     pub before: Option<(String, FieldCounts)>,
     pub fields: FieldsByMapping,
-    /// Alarms that stand, of mappings that have read pages of the crawl.
-    pub alarms: Vec<Alarm>,
+    /// Alerts that stand, of mappings that have read pages of the crawl.
+    pub alerts: Vec<Alert>,
     /// Fields of these mappings that an alternative serves, and whose first chain gives nothing any more.
     pub warnings: Vec<Warning>,
     /// Pages that have changed, and new documents, if changes were looked for.
@@ -141,7 +141,7 @@ impl Findings {
             "resolved": self.counts.resolved,
             "missing": self.counts.missing,
             "doubts": self.counts.doubts,
-            "alarms": self.alarms.iter().map(Alarm::notice).collect::<Vec<_>>(),
+            "alerts": self.alerts.iter().map(Alert::notification).collect::<Vec<_>>(),
             "warnings": self.warnings,
             "changes": self.of_run.as_ref().map(|found| &found.changes),
             "documents": self.of_run.as_ref().map(|found| found.documents),
@@ -219,8 +219,8 @@ impl Findings {
         if let Some(lists) = &self.lists {
             let _ = writeln!(text, "  lists     {}", lists.text());
         }
-        for alarm in &self.alarms {
-            let told = alarm.text().escape_debug().to_string();
+        for alert in &self.alerts {
+            let told = alert.text().escape_debug().to_string();
             let _ = writeln!(text, "  ALARM     {told}; see `webfill health`");
         }
         for warning in &self.warnings {
@@ -326,7 +326,7 @@ mod tests {
     fn findings(before: Option<FieldCounts>) -> Findings {
         let names = ["born", "name"].map(str::to_owned);
         Findings {
-            alarms: Vec::new(),
+            alerts: Vec::new(),
             warnings: Vec::new(),
             of_run: None,
             lists: None,

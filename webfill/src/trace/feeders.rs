@@ -1,4 +1,4 @@
-//! Who has fed the crawls of a story, by the audit log of the dispatcher among the logs. It is there whatever the
+//! Who has fed the crawls of a history, by the audit log of the dispatcher among the logs. It is there whatever the
 //! level of logging was, but names crawls, not URLs; a line about the URL itself says more.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ struct Fed {
     lines: u64,
 }
 
-/// The feeders of the crawls that a story is about.
+/// The feeders of the crawls that a history is about.
 #[derive(Debug, Default)]
 pub(super) struct Feeders {
     /// By application and id.

@@ -1,4 +1,4 @@
-//! The lines of log files that belong to the story of a URL. Files are read line by line, whatever their
+//! The lines of log files that belong to the history of a URL. Files are read line by line, whatever their
 //! length; those that are links lead to others in the folder, and are passed over.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::feeders::Feeders;
 use super::steps::Step;
 
-/// At most so many lines are kept of a story.
+/// At most so many lines are kept of a history.
 const MOST_LINES: usize = 10_000;
 
 /// Longer lines are passed over.
@@ -203,7 +203,7 @@ fn place_of(folder: &Path, file: &Path) -> String {
 fn each_line(file: &Path, mut each: impl FnMut(&str)) -> io::Result<()> {
     let mut reader = BufReader::new(File::open(file)?);
     let mut line = Vec::new();
-    let mut is_rest = false;
+    let mut is_backoff = false;
     loop {
         line.clear();
         let read = (&mut reader)
@@ -213,10 +213,10 @@ fn each_line(file: &Path, mut each: impl FnMut(&str)) -> io::Result<()> {
             return Ok(());
         }
         let is_part = read as u64 == LONGEST_LINE && !line.ends_with(b"\n");
-        if !is_part && !is_rest {
+        if !is_part && !is_backoff {
             each(String::from_utf8_lossy(&line).trim_end());
         }
-        is_rest = is_part;
+        is_backoff = is_part;
     }
 }
 

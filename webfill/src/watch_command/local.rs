@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use webfill_api::{Refusal, Watch, WatchRun};
-use webfill_notices::wait_ms;
+use webfill_notifications::wait_ms;
 use webfill_service::signals::{self, Asked};
 use webfill_service::state::StateFolder;
 use webfill_service::{ExitStatus, Fault, child};
 
 use super::RunOptions;
 use crate::cli::{self, Cli, CrawlOptions, ProgressStyle};
-use crate::crawl::{self, Crawl, RunFile, RunNotices, WatchedRun};
+use crate::crawl::{self, Crawl, RunFile, RunNotifications, WatchedRun};
 use crate::feeding::now_ms;
 
 /// How often the clock is looked at.
@@ -102,7 +102,7 @@ struct Attendance {
     since_ms: i64,
     /// Set after a run that could not begin.
     not_before_ms: i64,
-    left: LeftNotices,
+    left: LeftNotifications,
     /// One process at a time waits for a watch.
     _lock: StateFolder,
 }
@@ -134,7 +134,7 @@ impl Attendance {
             file,
             since_ms: now_ms(),
             not_before_ms: 0,
-            left: LeftNotices::new(prepared.notices()),
+            left: LeftNotifications::new(prepared.notifications()),
             _lock: lock,
         })
     }
@@ -225,17 +225,17 @@ impl Attendance {
 }
 
 /// Notices that a run may have left.
-struct LeftNotices {
-    notices: Option<RunNotices>,
+struct LeftNotifications {
+    notifications: Option<RunNotifications>,
     failures: u32,
     /// `None`: nothing is left.
     try_at: Option<Instant>,
 }
 
-impl LeftNotices {
-    fn new(notices: Option<RunNotices>) -> LeftNotices {
-        LeftNotices {
-            notices,
+impl LeftNotifications {
+    fn new(notifications: Option<RunNotifications>) -> LeftNotifications {
+        LeftNotifications {
+            notifications,
             failures: 0,
             try_at: Some(Instant::now()),
         }
@@ -248,13 +248,13 @@ impl LeftNotices {
 
     /// Delivers what is left if it is time, after each failure with a longer wait.
     fn try_again(&mut self, is_due: impl Fn() -> bool) {
-        let (Some(notices), Some(try_at)) = (&self.notices, self.try_at) else {
+        let (Some(notifications), Some(try_at)) = (&self.notifications, self.try_at) else {
             return;
         };
         if Instant::now() < try_at {
             return;
         }
-        let is_left = notices.deliver_left(|| is_due() || signals::asked() >= Asked::Drain);
+        let is_left = notifications.deliver_left(|| is_due() || signals::asked() >= Asked::Drain);
         self.failures += 1;
         let wait = Duration::from_millis(wait_ms(self.failures).unsigned_abs());
         self.try_at = is_left.then(|| Instant::now() + wait);

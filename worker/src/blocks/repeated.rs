@@ -9,7 +9,7 @@
 //!
 //! Remembered are the sites whose last page was a short one, each with hashes of that answer and of
 //! the URLs that got it; any other page ends the run. A page that was
-//! recognised stays known meanwhile, so that after a rest it is recognised at the first request; one that was
+//! recognised stays known meanwhile, so that after a backoff it is recognised at the first request; one that was
 //! suspected and has turned out to be a page stays known as that.
 //!
 //! Some short pages are the same for many URLs of healthy sites, and never count: see

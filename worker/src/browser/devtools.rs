@@ -145,7 +145,7 @@ impl DevTools {
         {
             self.shared.asked.borrow_mut().insert(id, answer);
         }
-        // If the writing thread has ended, the browser is gone, which the reading thread notices.
+        // If the writing thread has ended, the browser is gone, which the reading thread notifications.
         let _ = self.shared.out.send(frame);
         id
     }

@@ -161,7 +161,7 @@ mod tests {
             priority: 50,
             delay_ms: None,
             failed_attempts: Vec::new(),
-            given_up: None,
+            unreachable: None,
             address_bounds: AddressBounds::None,
         };
         let crawl = Arc::new(settings);

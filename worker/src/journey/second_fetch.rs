@@ -78,7 +78,7 @@ impl Journey {
     /// Whether the crawl looks for changes, and has versions of the page. One that a browser renders is
     /// fetched once.
     pub(super) async fn look_kind(&self, task: &Task, crawl: &CrawlSettings) -> LookKind {
-        if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.given_up.is_some() {
+        if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.unreachable.is_some() {
             return LookKind::Only;
         }
         let id = page_id(&crawl.app_id, &crawl.crawl_id, &task.url);

@@ -47,7 +47,7 @@ fn task() -> Task {
         priority: 50,
         delay_ms: None,
         failed_attempts: Vec::new(),
-        given_up: None,
+        unreachable: None,
         address_bounds: webfill_wire::AddressBounds::None,
     }
 }

@@ -19,7 +19,7 @@ fn task(id: u64, site: &str, priority: u8) -> Task {
         priority,
         delay_ms: None,
         failed_attempts: Vec::new(),
-        given_up: None,
+        unreachable: None,
         address_bounds: webfill_wire::AddressBounds::None,
     }
 }

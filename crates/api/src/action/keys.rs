@@ -161,10 +161,10 @@ pub(super) const SITES_KEYS: &[Key] = &[
     ACTION,
     UUID,
     Key {
-        name: "resting",
+        name: "backing_off",
         required: false,
         rule: Rule::Flag,
-        meaning: "Only sites that rest or were given up.",
+        meaning: "Only sites that back off or were given up.",
     },
     Key {
         name: "after",

@@ -156,7 +156,7 @@ fn sites(request: &Value) -> Result<SitesQuestion, Refusal> {
     check(SITES_KEYS, members(request), "$")?;
     Ok(SitesQuestion {
         uuid: text(request, "uuid"),
-        resting: request.get("resting") == Some(&Value::Bool(true)),
+        backing_off: request.get("backing_off") == Some(&Value::Bool(true)),
         after: request.get("after").and_then(Value::as_u64).unwrap_or(0),
     })
 }

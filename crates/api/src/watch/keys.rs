@@ -82,9 +82,9 @@ pub(super) const WATCH_KEYS: &[Key] = &[
         "Who is told what of it: each item names one target.",
     ),
     key(
-        "blind_after",
+        "silent_after",
         Rule::Whole(1, 100),
-        "After so many runs without what it usually finds it is blind; 3 by default.",
+        "After so many runs without what it usually finds it is silent; 3 by default.",
     ),
 ];
 
@@ -110,7 +110,7 @@ pub(super) const NOTIFY_KEYS: &[Key] = &[
     key(
         "firehose",
         Rule::Flag,
-        "Notices are published on the firehose; `true`.",
+        "Notifications are published on the firehose; `true`.",
     ),
     key(
         "when",
@@ -120,7 +120,7 @@ pub(super) const NOTIFY_KEYS: &[Key] = &[
     key(
         "about",
         Rule::Words(ABOUT),
-        "What is told; `changes`, `health` and `blindness` by default.",
+        "What is told; `changes`, `health` and `silence` by default.",
     ),
 ];
 
@@ -192,9 +192,9 @@ pub(super) const CRAWL_KEYS: &[Key] = &[
     key("sitemaps", Rule::Flag, AS_FLAG),
     key("keep_bodies", Rule::Flag, AS_FLAG),
     key(
-        "max_rest",
+        "patience",
         Rule::Duration,
-        "A run ends when all that is left rests for longer; `10m` by default.",
+        "A run ends when all that is left backoffs for longer; `10m` by default.",
     ),
     key("refresh", Rule::Flag, AS_FLAG),
     key(

@@ -12,7 +12,7 @@ use crate::rule::check;
 const TARGETS: [&str; 5] = ["webhook", "mail", "command", "file", "firehose"];
 
 /// The words of `about`.
-pub(super) const ABOUT: &[&str] = &["changes", "health", "blindness", "runs"];
+pub(super) const ABOUT: &[&str] = &["changes", "health", "silence", "runs"];
 
 /// The words of `when`.
 pub(super) const WHEN: &[&str] = &["digest", "at_once"];
@@ -20,15 +20,15 @@ pub(super) const WHEN: &[&str] = &["digest", "at_once"];
 /// One who is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notify {
-    pub target: NoticeTarget,
-    pub when: NoticeTime,
+    pub target: NotificationTarget,
+    pub when: NotificationTime,
     pub about: Vec<About>,
 }
 
-/// Where notices go.
+/// Where notifications go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NoticeTarget {
+pub enum NotificationTarget {
     Webhook {
         url: String,
         /// The file of the key that signs.
@@ -42,20 +42,20 @@ pub enum NoticeTarget {
     Firehose,
 }
 
-/// When notices go out.
+/// When notifications go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NoticeTime {
+pub enum NotificationTime {
     /// One at the end of a run, with all that it has brought.
     Digest,
     AtOnce,
 }
 
-impl NoticeTime {
+impl NotificationTime {
     pub fn as_str(self) -> &'static str {
         match self {
-            NoticeTime::Digest => "digest",
-            NoticeTime::AtOnce => "at_once",
+            NotificationTime::Digest => "digest",
+            NotificationTime::AtOnce => "at_once",
         }
     }
 }
@@ -66,27 +66,27 @@ impl NoticeTime {
 pub enum About {
     /// Pages that are new, changed, gone, or back.
     Changes,
-    /// Alarms of extractions.
+    /// Alerts of extractions.
     Health,
     /// It finds nothing any more, or does not run.
-    Blindness,
+    Silence,
     /// Each run that has ended.
     Runs,
     /// Notices that could not be delivered: told to all.
     Delivery,
 }
 
-impl NoticeTarget {
+impl NotificationTarget {
     /// For people and logs: without what may be secret, as the path of many webhooks is.
     pub fn shown(&self) -> String {
         match self {
-            NoticeTarget::Webhook { url, .. } => format!("webhook {}", shown_url(url)),
-            NoticeTarget::Mail(address) => format!("mail {address}"),
-            NoticeTarget::Command(argv) => {
+            NotificationTarget::Webhook { url, .. } => format!("webhook {}", shown_url(url)),
+            NotificationTarget::Mail(address) => format!("mail {address}"),
+            NotificationTarget::Command(argv) => {
                 format!("command {}", argv.first().map_or("", String::as_str))
             }
-            NoticeTarget::File(file) => format!("file {file}"),
-            NoticeTarget::Firehose => "firehose".into(),
+            NotificationTarget::File(file) => format!("file {file}"),
+            NotificationTarget::Firehose => "firehose".into(),
         }
     }
 }
@@ -119,11 +119,11 @@ fn item_of(item: &Value, path: &str) -> Result<Notify, Refusal> {
     check(NOTIFY_KEYS, members, path)?;
     let target = target_of(members, path)?;
     let when = match text(members, "when").as_deref() {
-        Some("at_once") => NoticeTime::AtOnce,
-        _ => NoticeTime::Digest,
+        Some("at_once") => NotificationTime::AtOnce,
+        _ => NotificationTime::Digest,
     };
     let about = match members.get("about") {
-        None => vec![About::Changes, About::Health, About::Blindness],
+        None => vec![About::Changes, About::Health, About::Silence],
         Some(_) => texts(members, "about")
             .iter()
             .filter_map(|word| about_of(word))
@@ -140,13 +140,13 @@ fn about_of(word: &str) -> Option<About> {
     match word {
         "changes" => Some(About::Changes),
         "health" => Some(About::Health),
-        "blindness" => Some(About::Blindness),
+        "silence" => Some(About::Silence),
         "runs" => Some(About::Runs),
         _ => None,
     }
 }
 
-fn target_of(members: &Map<String, Value>, path: &str) -> Result<NoticeTarget, Refusal> {
+fn target_of(members: &Map<String, Value>, path: &str) -> Result<NotificationTarget, Refusal> {
     let named: Vec<&str> = TARGETS
         .into_iter()
         .filter(|key| members.contains_key(*key))
@@ -164,13 +164,13 @@ fn target_of(members: &Map<String, Value>, path: &str) -> Result<NoticeTarget, R
     match name {
         "webhook" => {
             check_webhook(&text).map_err(|why| Refusal::new(&at, why))?;
-            Ok(NoticeTarget::Webhook {
+            Ok(NotificationTarget::Webhook {
                 url: text,
                 secret_file: super::text(members, "secret_file"),
             })
         }
         "mail" => match is_address(&text) {
-            true => Ok(NoticeTarget::Mail(text)),
+            true => Ok(NotificationTarget::Mail(text)),
             false => Err(Refusal::new(
                 &at,
                 "expected one address such as a@b.example",
@@ -185,10 +185,10 @@ fn target_of(members: &Map<String, Value>, path: &str) -> Result<NoticeTarget, R
             argv if argv.iter().any(|word| word.contains('\0')) => {
                 Err(Refusal::new(&at, "expected no NUL"))
             }
-            argv => Ok(NoticeTarget::Command(argv)),
+            argv => Ok(NotificationTarget::Command(argv)),
         },
-        "file" => Ok(NoticeTarget::File(text)),
-        _ if members["firehose"] == true => Ok(NoticeTarget::Firehose),
+        "file" => Ok(NotificationTarget::File(text)),
+        _ if members["firehose"] == true => Ok(NotificationTarget::Firehose),
         _ => Err(Refusal::new(&at, "expected true, or leave the item out")),
     }
 }

@@ -39,8 +39,8 @@ pub enum RunEnd {
     Budget,
     /// Its window is over.
     Window,
-    /// All that was left rested for longer than `max_rest`.
-    Rests,
+    /// All that was left was backing off for longer than `patience`.
+    Backoffs,
     /// The machine did not reach the web for as long.
     CutOff,
     /// By a signal.
@@ -57,7 +57,7 @@ impl RunEnd {
             RunEnd::Finished => "finished",
             RunEnd::Budget => "budget",
             RunEnd::Window => "window",
-            RunEnd::Rests => "rests",
+            RunEnd::Backoffs => "backoff",
             RunEnd::CutOff => "cut_off",
             RunEnd::Interrupted => "interrupted",
             RunEnd::Stopped => "stopped",

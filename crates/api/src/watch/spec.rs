@@ -8,7 +8,7 @@ use super::Watch;
 use crate::crawl_spec::CrawlSpec;
 
 /// As that of a run on one machine.
-const MAX_REST_MS: u64 = 600_000;
+const PATIENCE_MS: u64 = 600_000;
 
 /// As the default of `webfill crawl --depth`.
 const DEPTH: u16 = 1;
@@ -38,7 +38,7 @@ impl Watch {
             run_began_ms: Some(began_ms),
             run_window_ms: self.window_ms,
             run_period_ms: self.schedule.period_ms(began_ms),
-            run_patience_ms: Some(self.max_rest_ms()),
+            run_patience_ms: Some(self.patience_ms()),
             retry: true,
             sitemaps: self.flag("sitemaps") == Some(&Value::Bool(true)),
             keep_bodies: self.flag("keep_bodies") == Some(&Value::Bool(true)),
@@ -47,11 +47,11 @@ impl Watch {
         }
     }
 
-    /// A run ends when all that is left of it rests for longer. What fails is tried again within it.
-    pub fn max_rest_ms(&self) -> u64 {
-        let text = self.flag("max_rest").and_then(Value::as_str);
+    /// A run ends when all that is left of it backs off for longer. What fails is tried again within it.
+    pub fn patience_ms(&self) -> u64 {
+        let text = self.flag("patience").and_then(Value::as_str);
         let millis = text.and_then(|text| crate::duration_ms(text).ok());
-        millis.map_or(MAX_REST_MS, |millis| millis as u64)
+        millis.map_or(PATIENCE_MS, |millis| millis as u64)
     }
 
     fn word<T: FromStr>(&self, key: &str) -> Option<T> {

@@ -179,22 +179,22 @@ impl Looked {
 
 /// Looks at a site whose pages never change. Returns how many looks there were behind the first, and how many of
 /// them were reported as a change.
-fn false_alarms(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
+fn false_alerts(furniture: &[Kind], seed: u64, is_hourly: bool) -> (u64, u64) {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut site = SiteBlocks::default();
     let mut pages: Vec<Looked> = (0..PAGES)
         .map(|number| Looked::new(number, &mut rng))
         .collect();
-    let (mut looks, mut false_alarms) = (0, 0);
+    let (mut looks, mut false_alerts) = (0, 0);
     for (look, began_ms) in looks_at(&mut rng, is_hourly).into_iter().enumerate() {
         for (number, page) in pages.iter_mut().enumerate() {
             let at_ms = began_ms + number as i64 * 15_000;
             let verdict = page.look((look, at_ms), furniture, "", &mut site, &mut rng);
             looks += u64::from(look > 0);
-            false_alarms += u64::from(verdict == Verdict::Changed);
+            false_alerts += u64::from(verdict == Verdict::Changed);
         }
     }
-    (looks, false_alarms)
+    (looks, false_alerts)
 }
 
 /// Looks at a site on each of whose pages something changes once, and around it is furniture. Counts the changes
@@ -228,22 +228,22 @@ fn sites_of_each_kind() -> u64 {
 }
 
 #[test]
-fn furniture_raises_no_alarm() {
+fn furniture_raises_no_alert() {
     println!("| furniture | false alarms in 1,000 looks |\n|---|---|");
-    let (mut looks, mut alarms) = (0, 0);
+    let (mut looks, mut alerts) = (0, 0);
     for kind in KINDS {
         let (mut of_kind, mut false_of_kind) = (0, 0);
         for site in 0..sites_of_each_kind() {
-            let (looks, found) = false_alarms(&[*kind], 4_711 + site, site % 4 == 3);
+            let (looks, found) = false_alerts(&[*kind], 4_711 + site, site % 4 == 3);
             of_kind += looks;
             false_of_kind += found;
         }
         let share = 1_000.0 * false_of_kind as f64 / of_kind as f64;
         println!("| {} | {share:.1} |", kind.name);
         looks += of_kind;
-        alarms += false_of_kind;
+        alerts += false_of_kind;
     }
-    let share = 1_000.0 * alarms as f64 / looks as f64;
+    let share = 1_000.0 * alerts as f64 / looks as f64;
     println!("| all {} kinds, {looks} looks | {share:.2} |", KINDS.len());
     assert!(KINDS.len() >= 40);
     assert!(share <= 1.0, "{share:.2} false alarms in 1,000 looks");

@@ -5,7 +5,7 @@
 //! they stand, and they take the place of the ones before. They only ever grow, so that the file is at
 //! each moment what was written last, and a process that is killed leaves its last sums in it.
 //!
-//! What desks do themselves is in a file beside them, to which several processes may add ([`add_to_desk_audit`]).
+//! What dashboards do themselves is in a file beside them, to which several processes may add ([`add_to_dashboard_audit`]).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -86,19 +86,19 @@ pub fn audit_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The file of what was done at desks, and by no dispatcher.
-pub fn desk_audit_file(folder: &Path) -> PathBuf {
-    folder.join("desk-audit.log")
+/// The file of what was done at dashboards, and by no dispatcher.
+pub fn dashboard_audit_file(folder: &Path) -> PathBuf {
+    folder.join("dashboard-audit.log")
 }
 
 /// Adds a line to that file. It is on the disk when this returns.
-pub fn add_to_desk_audit(folder: &Path, line: &str) -> io::Result<()> {
+pub fn add_to_dashboard_audit(folder: &Path, line: &str) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)
         .mode(PRIVATE)
-        .open(desk_audit_file(folder))?;
+        .open(dashboard_audit_file(folder))?;
     // In one piece, so that lines of two processes do not mix.
     file.write_all(format!("{line}\n").as_bytes())?;
     file.sync_data()

@@ -26,7 +26,7 @@ fn statement(sample: &Sample) -> RawDocumentBuf {
     let mut stored = rawdoc! {
         "_id": sample.id.as_str(),
         "mapping": sample.mapping.as_str(),
-        "alarm": or_null(sample.alarm.as_deref()),
+        "alert": or_null(sample.alert.as_deref()),
         "page": sample.page.as_str(),
         "url": sample.url.as_str(),
         "at": date(sample.at_ms),
@@ -63,18 +63,18 @@ pub(super) async fn with_texts(db: &Db, ids: &[String]) -> Result<Vec<Sample>, F
     Ok(found.iter().map(|stored| read(stored)).collect())
 }
 
-/// The ids of some samples without which the others have no more bytes than these: the oldest, those of alarms
+/// The ids of some samples without which the others have no more bytes than these: the oldest, those of alerts
 /// last.
 pub(super) async fn superfluous(db: &Db, most: u64, at_once: u64) -> Result<Vec<String>, Fault> {
     let samples: Collection<Document> = db.database.collection(SAMPLES);
     let bytes_of = doc! {"$binarySize": {"$ifNull": ["$text", Bson::Null]}};
     let sum = doc! {"$group": {"_id": null, "bytes": {"$sum": bytes_of.clone()}}};
-    // Null, which is no alarm, comes first.
+    // Null, which is no alert, comes first.
     let oldest = [
-        doc! {"$sort": {"alarm": 1, "at": 1}},
+        doc! {"$sort": {"alert": 1, "at": 1}},
         doc! {"$limit": at_once as i64},
     ];
-    let sizes = doc! {"$project": {"alarm": 1, "at": 1, "bytes": bytes_of}};
+    let sizes = doc! {"$project": {"alert": 1, "at": 1, "bytes": bytes_of}};
     let find = async {
         let mut summed = samples.aggregate([sum]).await?;
         let mut bytes = match summed.advance().await? {
@@ -105,7 +105,7 @@ fn read(stored: &RawDocument) -> Sample {
     Sample {
         id: text("_id"),
         mapping: text("mapping"),
-        alarm: optional("alarm"),
+        alert: optional("alert"),
         page: text("page"),
         url: text("url"),
         at_ms: time(stored, "at").unwrap_or_default(),

@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_sight_counts_for_its_list() {
+    fn an_older_snapshot_counts_for_its_list() {
         let mut record = StoredRecord::default();
         see(&mut record, Some(LIST), AT_MS + 1);
         see(&mut record, Some(OTHER), AT_MS);

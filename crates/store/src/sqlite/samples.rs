@@ -10,14 +10,14 @@ use crate::sample::Sample;
 use crate::timestamp::iso_time;
 
 const REPLACE: &str = "
-INSERT OR REPLACE INTO samples (_id, mapping, alarm, page, url, at, fields, text)
+INSERT OR REPLACE INTO samples (_id, mapping, alert, page, url, at, fields, text)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 pub(super) fn put(conn: &Connection, sample: &Sample) -> Result<(), Fault> {
     conn.prepare_cached(REPLACE)?.execute(params![
         sample.id,
         sample.mapping,
-        sample.alarm,
+        sample.alert,
         sample.page,
         sample.url,
         iso_time(sample.at_ms),
@@ -29,7 +29,7 @@ pub(super) fn put(conn: &Connection, sample: &Sample) -> Result<(), Fault> {
 
 /// The samples of a mapping, without their texts.
 pub(super) fn of_mapping(conn: &Connection, mapping: &str) -> Result<Vec<Sample>, Fault> {
-    let sql = "SELECT _id, mapping, alarm, page, url, at, fields, x'' FROM samples
+    let sql = "SELECT _id, mapping, alert, page, url, at, fields, x'' FROM samples
         WHERE _id > ?1 || '/' AND _id < ?1 || '0' AND mapping = ?1 ORDER BY _id";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([mapping])?;
@@ -42,7 +42,7 @@ pub(super) fn of_mapping(conn: &Connection, mapping: &str) -> Result<Vec<Sample>
 
 /// The samples with these ids.
 pub(super) fn with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<Sample>, Fault> {
-    let sql = "SELECT _id, mapping, alarm, page, url, at, fields, text FROM samples WHERE _id = ?1";
+    let sql = "SELECT _id, mapping, alert, page, url, at, fields, text FROM samples WHERE _id = ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut samples = Vec::new();
     for id in ids {
@@ -57,7 +57,7 @@ pub(super) fn with_texts(conn: &Connection, ids: &[String]) -> Result<Vec<Sample
 /// Samples that one call drops by age, and by bytes.
 const DROPPED_AT_ONCE: usize = 500;
 
-/// Drops those that are too old, and of the others the oldest while there are too many bytes, those of alarms
+/// Drops those that are too old, and of the others the oldest while there are too many bytes, those of alerts
 /// last. How many, and whether there may be more.
 pub(super) fn drop_old(conn: &Connection, cutoff: Cutoff) -> Result<(u64, bool), Fault> {
     let (mut dropped, mut has_more) = (0, false);
@@ -88,8 +88,8 @@ fn superfluous(conn: &Connection, most: u64) -> Result<Vec<String>, Fault> {
     if bytes <= most {
         return Ok(ids);
     }
-    // NULL, which is no alarm, comes first.
-    let sql = "SELECT _id, length(text) FROM samples ORDER BY alarm, at LIMIT ?1";
+    // NULL, which is no alert, comes first.
+    let sql = "SELECT _id, length(text) FROM samples ORDER BY alert, at LIMIT ?1";
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([DROPPED_AT_ONCE as i64])?;
     while let Some(row) = rows.next()?.filter(|_| bytes > most) {
@@ -103,7 +103,7 @@ fn read(row: &Row<'_>) -> Result<Sample, Fault> {
     Ok(Sample {
         id: row.get(0)?,
         mapping: row.get(1)?,
-        alarm: row.get(2)?,
+        alert: row.get(2)?,
         page: row.get(3)?,
         url: row.get(4)?,
         at_ms: time(&row.get::<_, String>(5)?)?,

@@ -118,9 +118,9 @@ pub(crate) async fn a_cursor_goes_on_behind_its_page(clients: &Clients) {
     assert_eq!((pages.len(), all.len()), (20, 20));
     for (number, (cursor, _)) in pages.iter().enumerate() {
         let cursor = cursor.to_string().parse().unwrap();
-        let (rest, rest_end) = changes(&*clients.second.store, &cursor, &everything()).await;
+        let (rest, backoff_end) = changes(&*clients.second.store, &cursor, &everything()).await;
         assert_eq!(urls(&rest), urls(&pages[number + 1..]));
-        assert_eq!(rest_end, end);
+        assert_eq!(backoff_end, end);
     }
 }
 

@@ -309,7 +309,7 @@ pub(crate) async fn changes_are_listed_the_last_first(clients: &Clients) {
 pub(crate) async fn sites_in_trouble_are_listed_by_name(clients: &Clients) {
     let state = |number: i64| SiteState {
         site: format!("s{number:02}.example"),
-        phase: SitePhase::Resting,
+        phase: SitePhase::BackingOff,
         reason: String::from("robots"),
         since_ms: NOON_MS,
         until_ms: None,

@@ -129,7 +129,7 @@ macro_rules! conformance_tests {
             row_lists: rows_without_a_key_break_a_list_off,
             row_lists: many_rows_go_at_once,
             samples: the_last_page_in_its_place_is_kept_with_its_text,
-            samples: samples_go_by_age_and_by_bytes_and_those_of_alarms_last,
+            samples: samples_go_by_age_and_by_bytes_and_those_of_alerts_last,
             bodies: the_body_of_the_later_delivery_is_kept,
             bodies: a_body_stays_with_an_unchanged_page_and_goes_with_a_failed_one,
             bodies: of_too_many_bodies_the_oldest_go_in_the_end,

@@ -268,8 +268,8 @@ pub(crate) async fn a_list_that_does_not_begin_at_its_first_page_says_nothing(cl
         further.list.as_mut().unwrap().is_further = true;
         save(&**store, further, &[]).await.unwrap();
         // The page that has led here is not stored.
-        let orphan = led_to_by("https://example.com/", list_page(OTHER, items, &[], hour));
-        save(&**store, orphan, &[]).await.unwrap();
+        let unlinked = led_to_by("https://example.com/", list_page(OTHER, items, &[], hour));
+        save(&**store, unlinked, &[]).await.unwrap();
     }
     let why: Vec<_> = lists(store).await;
     let why: Vec<&str> = why

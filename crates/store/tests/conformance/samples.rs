@@ -30,7 +30,7 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
     let sample = |url: &str, place: &str, text: &[u8]| Sample {
         id: format!("people/{place}"),
         mapping: "people".into(),
-        alarm: None,
+        alert: None,
         page: sampled(url, place).id(),
         url: url.into(),
         at_ms: NOON_MS,
@@ -52,8 +52,8 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
         [sample("https://a.org/3", "00/00", b"https://a.org/3")]
     );
     let pinned = Sample {
-        id: "people/alarm/before/00".into(),
-        alarm: Some("now".into()),
+        id: "people/alert/before/00".into(),
+        alert: Some("now".into()),
         ..found[0].clone()
     };
     store.put_samples(vec![pinned.clone()]).await.unwrap();
@@ -64,11 +64,11 @@ pub(crate) async fn the_last_page_in_its_place_is_kept_with_its_text(clients: &C
 const MINUTE_MS: i64 = 60_000;
 
 /// A sample of so many bytes, fetched so many minutes after noon.
-fn of_bytes(id: &str, minutes: i64, alarm: Option<&str>, bytes: usize) -> Sample {
+fn of_bytes(id: &str, minutes: i64, alert: Option<&str>, bytes: usize) -> Sample {
     Sample {
         id: format!("people/{id}"),
         mapping: "people".into(),
-        alarm: alarm.map(str::to_owned),
+        alert: alert.map(str::to_owned),
         page: sampled("https://a.org/1", id).id(),
         url: "https://a.org/1".into(),
         at_ms: NOON_MS + minutes * MINUTE_MS,
@@ -97,7 +97,7 @@ async fn left(store: &dyn Store, minutes: Option<i64>, bytes: Option<u64>) -> (u
     (dropped, ids.collect())
 }
 
-pub(crate) async fn samples_go_by_age_and_by_bytes_and_those_of_alarms_last(clients: &Clients) {
+pub(crate) async fn samples_go_by_age_and_by_bytes_and_those_of_alerts_last(clients: &Clients) {
     let (store, other) = (&*clients.first.store, &*clients.second.store);
     let samples = vec![
         of_bytes("a", 0, Some("raised"), 1_000),

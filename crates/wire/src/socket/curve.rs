@@ -3,7 +3,7 @@
 use libc::{c_char, c_int, c_void};
 
 use super::Pattern;
-use super::door::Admission;
+use super::authenticator::Admission;
 use crate::keys::{ClientKeys, KeyPair, PublicKey, Role, SecretKey, ServerKeys};
 
 /// libzmq's ZMQ_ZAP_ENFORCE_DOMAIN, which the `zmq` crate does not know. Without it a CURVE server
@@ -58,7 +58,7 @@ pub fn key_pair_of(secret: SecretKey) -> Result<KeyPair, CurveError> {
 pub struct CurveError;
 
 /// Makes a server socket that admits only peers with this role. Its ZAP domain tells the ZAP handler
-/// ([`super::door`]) what a peer needs.
+/// ([`super::authenticator`]) what a peer needs.
 pub(super) fn serve(
     socket: &mut zmq::Socket,
     keys: &ServerKeys,

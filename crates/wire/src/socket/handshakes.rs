@@ -1,5 +1,5 @@
 //! Logs failed handshakes, by the events of libzmq's socket monitor. A peer without keys, or with the
-//! wrong server key, fails before the ZAP handler ([`super::door`]) is asked, so only the monitor
+//! wrong server key, fails before the ZAP handler ([`super::authenticator`]) is asked, so only the monitor
 //! reports it. On the connecting side, these events are the only sign of being refused.
 
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::door::Door;
+use super::authenticator::Authenticator;
 use super::floods::{Closed, Connection};
 use super::handshakes::{Handshakes, Verdict};
 use super::outgoing::{Outgoing, Sent, Waiting};
@@ -82,20 +82,26 @@ impl OpenSocket {
     }
 
     /// Sends the queued frames until libzmq would block.
-    pub(super) fn send_waiting(&mut self, door: Option<&Door>, refusal_log: &mut RefusalLog) {
+    pub(super) fn send_waiting(
+        &mut self,
+        authenticator: Option<&Authenticator>,
+        refusal_log: &mut RefusalLog,
+    ) {
         let mut waiting = std::mem::take(&mut self.waiting);
         let parts_peers = self.spec.is_for_clients;
-        waiting.send_all(parts_peers, |one| self.try_to_send(one, door, refusal_log));
+        waiting.send_all(parts_peers, |one| {
+            self.try_to_send(one, authenticator, refusal_log)
+        });
         self.waiting = waiting;
     }
 
     fn try_to_send(
         &self,
         one: &Outgoing,
-        door: Option<&Door>,
+        authenticator: Option<&Authenticator>,
         refusal_log: &mut RefusalLog,
     ) -> Sent {
-        if self.is_revoked(one.peer.as_ref(), door) {
+        if self.is_revoked(one.peer.as_ref(), authenticator) {
             return Sent::Done;
         }
         match self.send(one.peer.as_ref(), &one.frame) {
@@ -146,18 +152,18 @@ impl OpenSocket {
     }
 
     /// Whether the key of a frame's receiver was removed from the list.
-    fn is_revoked(&self, peer: Option<&Peer>, door: Option<&Door>) -> bool {
-        let (Some(role), Some(door)) = (self.role(), door) else {
+    fn is_revoked(&self, peer: Option<&Peer>, authenticator: Option<&Authenticator>) -> bool {
+        let (Some(role), Some(authenticator)) = (self.role(), authenticator) else {
             return false;
         };
         let key = peer.and_then(|peer| Route::of(peer)?.key);
-        key.is_none_or(|key| door.listed(role, &key).is_none())
+        key.is_none_or(|key| authenticator.listed(role, &key).is_none())
     }
 
     /// Receives the next message. `None` if its sender is refused, or not heard.
     pub(super) fn receive(
         &mut self,
-        door: Option<&mut Door>,
+        authenticator: Option<&mut Authenticator>,
         refusal_log: &mut RefusalLog,
         arrivals: &mut impl Arrivals,
     ) -> zmq::Result<Option<Arrived>> {
@@ -172,12 +178,14 @@ impl OpenSocket {
         if self.closed.has_brought(&mut last) {
             return Ok(None);
         }
-        let sender = match (self.role(), door.as_deref()) {
+        let sender = match (self.role(), authenticator.as_deref()) {
             (None, _) => None,
-            (Some(role), Some(door)) => match door.sender_of(role, &mut last, refusal_log) {
-                Some(sender) => Some(sender),
-                None => return Ok(None),
-            },
+            (Some(role), Some(authenticator)) => {
+                match authenticator.sender_of(role, &mut last, refusal_log) {
+                    Some(sender) => Some(sender),
+                    None => return Ok(None),
+                }
+            }
             (Some(_), None) => return Ok(None),
         };
         let mut arrived = Arrived {
@@ -203,10 +211,10 @@ impl OpenSocket {
                     Heard::Arrival => arrived.is_left_out = true,
                     Heard::Nothing => return Ok(None),
                     Heard::Flood => {
-                        if let (Some(sender), Some(door)) = (sender, door) {
+                        if let (Some(sender), Some(authenticator)) = (sender, authenticator) {
                             self.hang_up(&mut last, refusal_log);
                             let address = last.gets("Peer-Address").unwrap_or_default();
-                            door.note_flood(sender, address, refusal_log);
+                            authenticator.note_flood(sender, address, refusal_log);
                         }
                         return Ok(None);
                     }

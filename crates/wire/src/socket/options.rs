@@ -23,7 +23,7 @@ const CLIENT_UNREAD: i32 = 32;
 /// is also the interval at which that peer tries again.
 const HANDSHAKE_MS: i32 = 5_000;
 
-/// A connection may break without notice (a cable, a firewall, a stopped process). A ping every two
+/// A connection may break without notification (a cable, a firewall, a stopped process). A ping every two
 /// seconds detects that within ten, on both sides: TIMEOUT is how long this side waits for an answer,
 /// TTL how long the other side is told to wait for a ping.
 const HEARTBEAT_MS: i32 = 2_000;

@@ -1,5 +1,5 @@
 //! The thread that owns all sockets of the process. Its loop polls them, answers handshakes (the
-//! [`super::door`]), carries out the commands of other threads, sends queued frames and passes arriving
+//! [`super::authenticator`]), carries out the commands of other threads, sends queued frames and passes arriving
 //! ones to the callback.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use super::door::Door;
+use super::authenticator::Authenticator;
 use super::floods::Closed;
 use super::handshakes::{Handshakes, RECONNECT_AFTER};
 use super::open_socket::OpenSocket;
@@ -149,7 +149,7 @@ pub(super) struct SocketThread<A> {
     /// number of tries so far.
     reopening: Vec<(SocketSpec, u32)>,
     /// Opened with the first socket that serves with keys.
-    door: Option<Door>,
+    authenticator: Option<Authenticator>,
     refusal_log: RefusalLog,
     arrivals: A,
 }
@@ -176,7 +176,7 @@ impl<A: Arrivals> SocketThread<A> {
             commands,
             open: Vec::new(),
             reopening: Vec::new(),
-            door: None,
+            authenticator: None,
             refusal_log: RefusalLog::default(),
             arrivals,
         }
@@ -188,10 +188,10 @@ impl<A: Arrivals> SocketThread<A> {
                 tracing::error!(event = "poll_failed", %error, "cannot poll the sockets");
                 return;
             }
-            if let Some(door) = &mut self.door {
-                let change = door.refresh();
+            if let Some(authenticator) = &mut self.authenticator {
+                let change = authenticator.refresh();
                 let (open, commands) = (&mut self.open, &self.commands);
-                door.answer(&mut self.refusal_log, |refusal_log| {
+                authenticator.answer(&mut self.refusal_log, |refusal_log| {
                     read_handshakes(open, commands, refusal_log);
                 });
                 if let Some(change) = change {
@@ -220,7 +220,7 @@ impl<A: Arrivals> SocketThread<A> {
                 }
             }
             for open in &mut self.open {
-                open.send_waiting(self.door.as_ref(), &mut self.refusal_log);
+                open.send_waiting(self.authenticator.as_ref(), &mut self.refusal_log);
             }
             self.receive();
         }
@@ -252,7 +252,7 @@ impl<A: Arrivals> SocketThread<A> {
         }
         let handshakes = self.open.iter().filter_map(|open| open.handshakes.as_ref());
         items.extend(handshakes.map(Handshakes::poll_item));
-        items.extend(self.door.as_ref().map(Door::poll_item));
+        items.extend(self.authenticator.as_ref().map(Authenticator::poll_item));
         let reopen = (!self.reopening.is_empty()).then_some(REOPEN_INTERVAL);
         let retry = undeliverable
             .then_some(RETRY_INTERVAL)
@@ -328,8 +328,8 @@ impl<A: Arrivals> SocketThread<A> {
             Pattern::Publish => zmq::XPUB,
             Pattern::Subscribe => zmq::SUB,
         };
-        if let (Guard::Serve(keys, _), None) = (&spec.guard, &self.door) {
-            self.door = Some(Door::open(&self.context, keys.allowed.clone())?);
+        if let (Guard::Serve(keys, _), None) = (&spec.guard, &self.authenticator) {
+            self.authenticator = Some(Authenticator::open(&self.context, keys.allowed.clone())?);
         }
         let mut socket = self.context.socket(kind)?;
         configure(&mut socket, &spec)?;
@@ -406,7 +406,7 @@ impl<A: Arrivals> SocketThread<A> {
 
     fn send_now(&mut self, name: SocketName, frame: &[u8]) {
         if let Some(open) = self.open.iter_mut().find(|open| open.spec.name == name) {
-            open.send_waiting(self.door.as_ref(), &mut self.refusal_log);
+            open.send_waiting(self.authenticator.as_ref(), &mut self.refusal_log);
             open.send_now(frame);
         }
     }
@@ -420,7 +420,7 @@ impl<A: Arrivals> SocketThread<A> {
             let (mut received, mut dropped) = (0, 0);
             while received < READ_BURST && dropped < DROPPED_IN_BURST {
                 match open.receive(
-                    self.door.as_mut(),
+                    self.authenticator.as_mut(),
                     &mut self.refusal_log,
                     &mut self.arrivals,
                 ) {
@@ -446,7 +446,7 @@ impl<A: Arrivals> SocketThread<A> {
 
     fn close_all(mut self) {
         for open in &mut self.open {
-            open.send_waiting(self.door.as_ref(), &mut self.refusal_log);
+            open.send_waiting(self.authenticator.as_ref(), &mut self.refusal_log);
             // Frames under way get a second; a peer that is gone must not delay the exit.
             let _ = open.socket.set_linger(1_000);
         }

@@ -90,7 +90,7 @@ pub fn task() -> Task {
         priority: 37,
         delay_ms: Some(38),
         failed_attempts: vec![failed_attempt()],
-        given_up: Some(Outcome::Blocked),
+        unreachable: Some(Outcome::Blocked),
         address_bounds: AddressBounds::OfAny(Some(IpAddr::V4(Ipv4Addr::LOCALHOST))),
     }
 }

@@ -4,7 +4,7 @@
 //! 1. recall: leased tasks that have not started are called back;
 //! 2. close: queued tasks are closed in slices of a few milliseconds, in turns with everything
 //!    else;
-//! 3. answer: the clients that asked, and the subscribers of notices, are told how many tasks that
+//! 3. answer: the clients that asked, and the subscribers of notifications, are told how many tasks that
 //!    were.
 //!
 //! That a crawl is over is stored. After a crash its queue is closed from where it stood; clients
@@ -191,14 +191,14 @@ impl Core {
                 .push(OutgoingMessage::ToClient(client, answer));
         }
         if closing.has_expired {
-            let notice = self.expiry_notice(closing.crawl, spider, purged)?;
+            let notification = self.expiry_notification(closing.crawl, spider, purged)?;
             let app_id = self.frontier.spec(closing.crawl)?.app_id.clone();
-            self.notify(&app_id, &notice);
+            self.notify(&app_id, &notification);
         }
         Ok(())
     }
 
-    fn expiry_notice(
+    fn expiry_notification(
         &mut self,
         crawl: CrawlKey,
         spider: Spider,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use webfill_api::{Batch, CrawlOrder, Refusal};
 
 use super::feeding::FedBatch;
-use crate::audit::{Deed, DeedEnd};
+use crate::audit::{ActionEnd, AuditedAction};
 use crate::control::Asked;
 use crate::core::Core;
 use crate::frontier::FrontierError;
@@ -31,7 +31,7 @@ pub(in crate::core) struct FeedsUnderWay(VecDeque<Feed>);
 
 struct Feed {
     requester: Requester,
-    deed: Option<Deed>,
+    audited: Option<AuditedAction>,
     /// Without its crawls, which are in `orders`.
     batch: Batch,
     orders: VecDeque<CrawlOrder>,
@@ -48,7 +48,7 @@ impl Core {
         &mut self,
         requester: &Requester,
         asked: Asked,
-        deed: &Option<Deed>,
+        audited: &Option<AuditedAction>,
     ) -> Option<Asked> {
         match asked {
             Asked::Feed {
@@ -56,7 +56,7 @@ impl Core {
             } if batch.len() > PIECE && self.low_disk.is_none() => {
                 self.feeds.0.push_back(Feed {
                     requester: requester.clone(),
-                    deed: deed.clone(),
+                    audited: audited.clone(),
                     orders: std::mem::take(&mut batch.crawls).into(),
                     batch,
                     judged: 0,
@@ -147,12 +147,12 @@ impl Core {
     }
 
     fn end_feed(&mut self, feed: Feed, answer: Value, now_ms: i64) {
-        let deed = feed.deed.map(|mut deed| {
-            deed.count_answer(&answer);
-            deed
+        let audited = feed.audited.map(|mut audited| {
+            audited.count_answer(&answer);
+            audited
         });
         let who = feed.requester.who;
-        self.audit(who, deed, DeedEnd::of_answer(&answer), now_ms);
+        self.audit(who, audited, ActionEnd::of_answer(&answer), now_ms);
         self.outgoing
             .push(OutgoingMessage::ToClient(feed.requester.client, answer));
     }

@@ -9,12 +9,14 @@ use super::feeding::FedBatch;
 use super::sites::add_state;
 use crate::core::Core;
 use crate::frontier::{Candidate, CrawlStatus, FrontierError, WaitingSites};
-use crate::local_crawl::{self, ChosenDataset, Limits, LineRequest, LocalRequest, Rests, SeedUrl};
+use crate::local_crawl::{
+    self, Backoffs, ChosenDataset, Limits, LineRequest, LocalRequest, SeedUrl,
+};
 
-/// How often the sites that rest are looked at.
-const LOOK_AT_RESTS_EVERY_MS: i64 = 1_000;
+/// How often the sites that back off are looked at.
+const CHECK_BACKOFFS_EVERY_MS: i64 = 1_000;
 
-/// For each time so many that rest, the pause is one longer: all of them are counted, which takes some ten
+/// For each time so many that backoff, the pause is one longer: all of them are counted, which takes some ten
 /// milliseconds, and the loop waits.
 const SITES_OF_ONE_PAUSE: u64 = 10_000;
 
@@ -22,14 +24,14 @@ const SITES_OF_ONE_PAUSE: u64 = 10_000;
 const SOON_MS: i64 = 5_000;
 
 /// At most this many of them are told.
-const RESTS_TOLD: usize = 5;
+const BACKOFFS_REPORTED: usize = 5;
 
 /// At most this many sites whose pages repeat others are told.
 const REPEATING_TOLD: usize = 10;
 
-/// The sites that rest, as they were looked at last.
+/// The sites that back off, as they were looked at last.
 #[derive(Debug, Default)]
-pub(in crate::core) struct RestsTold {
+pub(in crate::core) struct BackoffReport {
     /// When they are looked at again.
     next_ms: i64,
     sites: u64,
@@ -288,36 +290,37 @@ impl Core {
             let is_finished = self.crawls.is_finished(*crawl, &status);
             let is_limit_reached = self.crawls.is_limit_reached(&mut self.frontier, *crawl)?;
             let is_over = is_finished || is_limit_reached || limits.is_none();
-            let goes_on = is_over && self.queue_orphans(*crawl, now_ms)?;
+            let goes_on = is_over && self.queue_unlinked(*crawl, now_ms)?;
             let status = self.frontier.crawl_status(*crawl)?;
             finished &= is_finished && !goes_on;
             limit_reached |= is_limit_reached && !goes_on;
             seeds_ended &= status.seeds_ended;
             total.add(&status);
         }
-        let may_rest = total.leased == 0 && seeds_ended;
+        let may_back_off = total.leased == 0 && seeds_ended;
         let cut_off = self.all_cut_off().cloned();
         let cut_off_ms = cut_off.as_ref().map_or(0, |found| now_ms - found.since_ms);
-        let all_until_ms = match limits.filter(|_| may_rest) {
+        let all_until_ms = match limits.filter(|_| may_back_off) {
             Some(limits) if cut_off_ms > limits.cut_off_ms as i64 => Some(now_ms),
             Some(Limits {
-                rests_ms: Some(rests_ms),
+                backoffs_ms: Some(backoffs_ms),
                 ..
-            }) => self.all_rest_until(crawls, now_ms, rests_ms)?,
+            }) => self.all_back_off_until(crawls, now_ms, backoffs_ms)?,
             _ => None,
         };
         let is_last = all_until_ms.is_some() || limits.is_none();
-        self.look_at_rests(is_last, now_ms)?;
-        let rests = Rests {
+        self.check_backoffs(is_last, now_ms)?;
+        let backoff = Backoffs {
             all_until_ms,
-            sites: self.rests_told.sites,
-            first: self.rests_told.first.clone(),
-            least_time_left_ms: self.rests_told.least_time_left_ms,
-            waiting: self.rests_told.waiting.clone(),
+            sites: self.backoff_report.sites,
+            first: self.backoff_report.first.clone(),
+            least_time_left_ms: self.backoff_report.least_time_left_ms,
+            waiting: self.backoff_report.waiting.clone(),
             cut_off: cut_off.map(|found| json!({"since_ms": found.since_ms, "sign": found.sign})),
         };
         let supervisors = self.dispatch.supervisor_count();
-        let mut answer = local_crawl::status(&total, &rests, finished, limit_reached, supervisors);
+        let mut answer =
+            local_crawl::status(&total, &backoff, finished, limit_reached, supervisors);
         if let Some(shortage) = &self.low_disk {
             answer["paused"] = shortage.as_str().into();
         }
@@ -328,12 +331,12 @@ impl Core {
         Ok(answer)
     }
 
-    /// Looks at the sites that rest, now and then because they may be many, and once more at the end.
-    fn look_at_rests(&mut self, is_last: bool, now_ms: i64) -> Result<(), FrontierError> {
-        if !is_last && now_ms < self.rests_told.next_ms {
+    /// Looks at the sites that back off, now and then because they may be many, and once more at the end.
+    fn check_backoffs(&mut self, is_last: bool, now_ms: i64) -> Result<(), FrontierError> {
+        if !is_last && now_ms < self.backoff_report.next_ms {
             return Ok(());
         }
-        let (sites, first) = self.frontier.resting_sites(RESTS_TOLD, now_ms)?;
+        let (sites, first) = self.frontier.backing_off_sites(BACKOFFS_REPORTED, now_ms)?;
         let first = first.iter().map(|report| {
             let mut told = serde_json::json!({"site": report.name});
             add_state(&mut told, Some(report), now_ms);
@@ -343,7 +346,7 @@ impl Core {
         let mut waiting = self.frontier.waiting_sites(soon_ms)?;
         let (delayed, first_ms) = self.dispatch.sites_delayed_until(soon_ms);
         waiting.add("delay", delayed, first_ms);
-        self.rests_told = RestsTold {
+        self.backoff_report = BackoffReport {
             waiting,
             next_ms: now_ms + pause_ms(sites),
             sites,
@@ -354,20 +357,20 @@ impl Core {
     }
 
     /// Until when everything that is left of the crawls rests, if that is for longer than
-    /// `max_rest_ms`.
-    pub(in crate::core) fn all_rest_until(
+    /// `patience_ms`.
+    pub(in crate::core) fn all_back_off_until(
         &mut self,
         crawls: &[CrawlKey],
         now_ms: i64,
-        max_rest_ms: u64,
+        patience_ms: u64,
     ) -> Result<Option<i64>, FrontierError> {
-        let horizon_ms = now_ms.saturating_add_unsigned(max_rest_ms);
+        let horizon_ms = now_ms.saturating_add_unsigned(patience_ms);
         let mut first = None;
         for crawl in crawls {
             if self.frontier.crawl_status(*crawl)?.queued == 0 {
                 continue;
             }
-            match self.frontier.rests_beyond(*crawl, horizon_ms)? {
+            match self.frontier.backoffs_beyond(*crawl, horizon_ms)? {
                 None => return Ok(None),
                 Some(until_ms) => {
                     first = Some(first.map_or(until_ms, |so_far: i64| so_far.min(until_ms)));
@@ -378,9 +381,9 @@ impl Core {
     }
 }
 
-/// How long after a look at so many sites that rest the next one is due.
+/// How long after a look at so many sites that back off the next one is due.
 fn pause_ms(sites: u64) -> i64 {
-    LOOK_AT_RESTS_EVERY_MS * (1 + (sites / SITES_OF_ONE_PAUSE) as i64)
+    CHECK_BACKOFFS_EVERY_MS * (1 + (sites / SITES_OF_ONE_PAUSE) as i64)
 }
 
 /// Whether a command's records are not of the crawl's dataset.

@@ -14,7 +14,7 @@ use webfill_wire::CrawlKey;
 use super::Reply;
 use super::actions::action_answer;
 use super::sites::site_named;
-use crate::audit::Deed;
+use crate::audit::AuditedAction;
 use crate::core::Core;
 use crate::frontier::{EndedTasks, FrontierError, ReopenWalk};
 use crate::outgoing::OutgoingMessage;
@@ -36,7 +36,7 @@ struct ReopeningCrawl {
     /// Those who wait, and the subjects of their requests.
     asked: Vec<(Requester, Subject)>,
     /// What they have asked for, as the audit log tells it.
-    deed: Deed,
+    audited: AuditedAction,
 }
 
 impl ReopeningCrawls {
@@ -57,7 +57,7 @@ impl Core {
         requester: &Requester,
         action: RetryAction,
     ) -> Result<Reply, FrontierError> {
-        let deed = Deed::of_retry(&action);
+        let audited = AuditedAction::of_retry(&action);
         let subject = action.subject;
         let crawl = match self.crawl_that_goes_on(&subject)? {
             Ok(crawl) => crawl,
@@ -88,7 +88,7 @@ impl Core {
             walk,
             requeued: 0,
             asked: vec![asked],
-            deed,
+            audited,
         });
         Ok(Reply::Later)
     }
@@ -102,8 +102,8 @@ impl Core {
         if let Some(refusal) = self.refusal_if_over(crawl)? {
             let answer = refusal.answer();
             for (requester, _) in reopening.asked {
-                let deed = reopening.deed.clone();
-                self.audit_refused_later(requester.who, deed, &answer, now_ms);
+                let audited = reopening.audited.clone();
+                self.audit_refused_later(requester.who, audited, &answer, now_ms);
                 let told = OutgoingMessage::ToClient(requester.client, answer.clone());
                 self.outgoing.push(told);
             }

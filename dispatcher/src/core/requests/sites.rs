@@ -104,9 +104,9 @@ impl Core {
         now_ms: i64,
     ) -> Result<Value, FrontierError> {
         let after = i64::try_from(question.after).unwrap_or(i64::MAX);
-        let (reports, next) = self
-            .frontier
-            .site_reports(question.resting, after, MOST_LISTED)?;
+        let (reports, next) =
+            self.frontier
+                .site_reports(question.backing_off, after, MOST_LISTED)?;
         let sites: Vec<Value> = reports
             .iter()
             .map(|report| {
@@ -123,7 +123,7 @@ impl Core {
     }
 }
 
-/// Adds what is known of a site's state: `state` (`open`, `resting`, `given_up`), its `reason`, since
+/// Adds what is known of a site's state: `state` (`open`, `backing_off`, `unreachable`), its `reason`, since
 /// when and until when (seconds since the epoch; null: until somebody wakes it), the evidence, and
 /// how many tasks are queued.
 pub(super) fn add_state(told: &mut Value, report: Option<&SiteReport>, now_ms: i64) {
@@ -131,20 +131,20 @@ pub(super) fn add_state(told: &mut Value, report: Option<&SiteReport>, now_ms: i
     told["queued"] = report.map_or(0, |report| report.queued).into();
     let by_hand = report.and_then(|report| report.blocked_until_ms);
     if let Some(until_ms) = by_hand.filter(|until_ms| *until_ms > now_ms) {
-        told["state"] = "resting".into();
+        told["state"] = "backing_off".into();
         told["reason"] = "by_hand".into();
         told["until"] = until_seconds(until_ms).into();
         return;
     }
     told["state"] = match trouble.map(|trouble| trouble.phase) {
         None | Some(Phase::Open) => "open".into(),
-        Some(Phase::Resting { .. }) => "resting".into(),
-        Some(Phase::GivenUp) => "given_up".into(),
+        Some(Phase::BackingOff { .. }) => "backing_off".into(),
+        Some(Phase::Unreachable) => "unreachable".into(),
     };
     let Some(trouble) = trouble else { return };
     told["reason"] = trouble.reason.as_str().into();
     told["since"] = until_seconds(trouble.since_ms).into();
-    if let Phase::Resting { until_ms } = trouble.phase {
+    if let Phase::BackingOff { until_ms } = trouble.phase {
         told["until"] = until_seconds(until_ms).into();
     }
     let evidence = &trouble.evidence;

@@ -74,7 +74,7 @@ impl Core {
         }
         if let Some(standing) = &self.standing {
             for (name, rows) in [
-                ("alarms", &standing.alarms),
+                ("alerts", &standing.alerts),
                 ("warnings", &standing.warnings),
             ] {
                 if !rows.is_empty() {

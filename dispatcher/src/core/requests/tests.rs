@@ -144,16 +144,19 @@ impl Fixture {
             .to_owned()
     }
 
-    fn notices(&mut self) -> Vec<Value> {
+    fn notifications(&mut self) -> Vec<Value> {
         let outgoing = std::mem::take(&mut self.outgoing);
-        let notices = outgoing.into_iter().filter_map(|message| match message {
-            OutgoingMessage::Notice { app_id, notice } => {
+        let notifications = outgoing.into_iter().filter_map(|message| match message {
+            OutgoingMessage::Notification {
+                app_id,
+                notification,
+            } => {
                 assert_eq!(app_id, "app");
-                Some(notice)
+                Some(notification)
             }
             _ => None,
         });
-        notices.collect()
+        notifications.collect()
     }
 
     fn say(&mut self, message: SupervisorToDispatcher) {

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use webfill_store::CrawlState;
-use webfill_wire::{CrawlKey, RestReason};
+use webfill_wire::{BackoffReason, CrawlKey};
 
 use super::limits;
 use crate::core::Core;
@@ -25,7 +25,7 @@ pub(super) enum HeldFor {
     Aside,
     SetAside,
     Retry,
-    Rest(RestReason),
+    Rest(BackoffReason),
     Block,
     Limit,
     /// What holds the whole crawl.
@@ -72,7 +72,7 @@ struct Held {
     example: String,
     /// Of a limit: what is left of it, and its number, if that is known.
     limit: (Option<u64>, Option<u64>),
-    /// Of a rest: since when.
+    /// Of a backoff: since when.
     since_ms: i64,
     /// The first and the last end.
     first_ms: i64,
@@ -229,8 +229,8 @@ impl Core {
         if site.block_until_ms > now_ms {
             return (HeldFor::Block, site.block_until_ms, delay_ms);
         }
-        if let Some((reason, _)) = site.rest.filter(|_| site.rest_until_ms > now_ms) {
-            return (HeldFor::Rest(reason), site.rest_until_ms, delay_ms);
+        if let Some((reason, _)) = site.rest.filter(|_| site.backoff_until_ms > now_ms) {
+            return (HeldFor::Rest(reason), site.backoff_until_ms, delay_ms);
         }
         if site.is_held {
             return match site.next_try_ms {
@@ -340,7 +340,7 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
         HeldFor::Rest(reason) if one => {
             let since = moment(held.since_ms, now_ms);
             format!(
-                "1 site rests since {since} because {}{such}{until}",
+                "1 site backs off since {since} because {}{such}{until}",
                 because(reason)
             )
         }
@@ -411,17 +411,22 @@ mod tests {
         );
         assert_eq!(
             said(held(
-                HeldFor::Rest(RestReason::Blocked),
+                HeldFor::Rest(BackoffReason::Blocked),
                 1,
                 10_801_000,
                 10_801_000
             )),
-            "1 site rests since 00:00:00 UTC because it blocks (a.org), about 3 h left"
+            "1 site backs off since 00:00:00 UTC because it blocks (a.org), about 3 h left"
         );
         let forever = UNTIL_WOKEN_MS;
         assert_eq!(
-            said(held(HeldFor::Rest(RestReason::Blocked), 2, 5_000, forever)),
-            "2 sites rest, each because it blocks, such as a.org: the first for 4 s, some until somebody wakes them"
+            said(held(
+                HeldFor::Rest(BackoffReason::Blocked),
+                2,
+                5_000,
+                forever
+            )),
+            "2 sites back off, each because it blocks, such as a.org: the first for 4 s, some until somebody wakes them"
         );
         assert_eq!(
             said(held(HeldFor::Turn, 1, 0, 0)),

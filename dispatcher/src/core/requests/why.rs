@@ -102,11 +102,11 @@ impl Core {
             Stage::Queued { .. } => {
                 let ahead = self.frontier.ahead_of(task, most_counted)?;
                 told["ahead"] = json!({"own": ahead.own, "others": ahead.others});
-                let whys = self.why_queued(task, ahead, now_ms)?;
-                let first = whys.first().cloned();
+                let reasons = self.why_queued(task, ahead, now_ms)?;
+                let first = reasons.first().cloned();
                 told["waits_for"] = first.map(|(what, _)| what).into();
-                let whys: Vec<String> = whys.into_iter().map(|(_, text)| text).collect();
-                format!("it is queued: {}", whys.join("; "))
+                let reasons: Vec<String> = reasons.into_iter().map(|(_, text)| text).collect();
+                format!("it is queued: {}", reasons.join("; "))
             }
         };
         told["text"] = text.into();
@@ -123,7 +123,7 @@ impl Core {
         let mut held = self.waits_of_fleet(now_ms);
         held.extend(self.waits_of_crawl(task.crawl, now_ms)?);
         let text = |wait: &Value, key: &str| wait[key].as_str().unwrap_or_default().to_owned();
-        let mut whys: Vec<(String, String)> = held
+        let mut reasons: Vec<(String, String)> = held
             .iter()
             .map(|wait| match wait["for"].as_str() {
                 Some("paused" | "stopped" | "expired" | "page_limit" | "lane") => {
@@ -141,7 +141,7 @@ impl Core {
             Stage::Leased | Stage::Done { .. } => 0,
         };
         if let Some(last) = task.failed_attempts.last().filter(|_| not_before_ms > 0) {
-            whys.push((
+            reasons.push((
                 "retry".into(),
                 format!(
                     "it has failed {}, last with `{}`, and is tried again at {}, {} left",
@@ -154,16 +154,16 @@ impl Core {
         }
         if let Some(site) = self.frontier.queued_site(task.crawl, task.site)? {
             let (by, until_ms, delay_ms) = self.held_for(&site, now_ms);
-            let is_told = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !whys.is_empty();
+            let is_told = matches!(by, HeldFor::Crawl | HeldFor::Retry) && !reasons.is_empty();
             if !is_told {
                 let said = why_site(&site, by, until_ms, delay_ms, now_ms);
-                whys.push((by.as_str().into(), said));
+                reasons.push((by.as_str().into(), said));
             }
         }
         if not_before_ms == 0 {
-            whys.push(("queue".into(), why_ahead(ahead)));
+            reasons.push(("queue".into(), why_ahead(ahead)));
         }
-        Ok(whys)
+        Ok(reasons)
     }
 
     /// What a crawl would say to a URL that it does not know.
@@ -248,7 +248,7 @@ fn why_site(site: &QueuedSite, by: HeldFor, until_ms: i64, delay_ms: u32, now_ms
                 format!(" since {}", moment(since_ms, now_ms))
             });
             format!(
-                "its site {name} rests{since} because {}{left}",
+                "its site {name} backs off{since} because {}{left}",
                 because(reason)
             )
         }

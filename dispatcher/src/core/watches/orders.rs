@@ -65,7 +65,7 @@ impl Core {
         if let Err(refusal) = self.watches.sources.check(&watch, "$.watch") {
             return Ok(Err(refusal));
         }
-        if let Some(permissions) = &self.notices.permissions
+        if let Some(permissions) = &self.notifications.permissions
             && let Err(refusal) = permissions.check(&watch, "$.watch")
         {
             return Ok(Err(refusal));
@@ -133,10 +133,10 @@ impl Core {
         };
         let mut shown = told(watched, now_ms);
         shown["watch"] = watched.watch.shown();
-        if let (Value::Object(shown), Value::Object(notices)) =
-            (&mut shown, self.show_notices(name)?)
+        if let (Value::Object(shown), Value::Object(notifications)) =
+            (&mut shown, self.show_notifications(name)?)
         {
-            shown.extend(notices);
+            shown.extend(notifications);
         }
         let runs = self.frontier.runs_of(name, runs)?;
         shown["runs"] = runs.iter().map(|run| run.told()).collect();

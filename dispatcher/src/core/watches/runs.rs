@@ -8,8 +8,8 @@ use super::{FeederOrder, UnderWay};
 use crate::core::Core;
 use crate::frontier::{CrawlStatus, FrontierError, if_pruned};
 
-/// So many orphans are queued in one turn of the loop.
-const ORPHANS_AT_ONCE: usize = 250;
+/// So many unlinked pages are queued in one turn of the loop.
+const UNLINKED_AT_ONCE: usize = 250;
 
 impl Core {
     pub(super) fn begin_run(&mut self, name: &str, now_ms: i64) -> Result<(), FrontierError> {
@@ -152,7 +152,7 @@ impl Core {
         if let Some(ending) = under_way.ending {
             if ending.0 == RunEnd::Window {
                 // The next run has them in its queue.
-                self.queue_orphans(crawl, now_ms)?;
+                self.queue_unlinked(crawl, now_ms)?;
             }
             let status = self.frontier.crawl_status(crawl)?;
             return self.end_run(name, Some(status), ending, now_ms);
@@ -168,7 +168,7 @@ impl Core {
             }
         };
         if let Some(how) = how {
-            return match self.queue_orphans(crawl, now_ms)? {
+            return match self.queue_unlinked(crawl, now_ms)? {
                 true => Ok(()),
                 false => self.end_run(name, Some(status), (how, None), now_ms),
             };
@@ -181,7 +181,7 @@ impl Core {
 
     /// Queues some of the pages that a run has not found though it has found all others. False if there are none, or
     /// none any more.
-    pub(in crate::core) fn queue_orphans(
+    pub(in crate::core) fn queue_unlinked(
         &mut self,
         crawl: CrawlKey,
         now_ms: i64,
@@ -191,11 +191,11 @@ impl Core {
         }
         let (has_more, tally) = self
             .frontier
-            .queue_orphans(crawl, ORPHANS_AT_ONCE, now_ms)?;
+            .queue_unlinked(crawl, UNLINKED_AT_ONCE, now_ms)?;
         if tally.accepted > 0 {
             let pages = tally.accepted;
             tracing::info!(
-                event = "orphans_queued",
+                event = "unlinked_queued",
                 crawl,
                 pages,
                 "pages that the run has not found are looked at"
@@ -225,14 +225,14 @@ impl Core {
         {
             return Ok(Some(RunEnd::Window));
         }
-        let may_rest = status.leased == 0 && status.seeds_ended && status.queued > 0;
-        let (crawl, max_rest_ms) = (under_way.crawl, under_way.watch.max_rest_ms());
-        if may_rest
+        let may_back_off = status.leased == 0 && status.seeds_ended && status.queued > 0;
+        let (crawl, patience_ms) = (under_way.crawl, under_way.watch.patience_ms());
+        if may_back_off
             && self
-                .all_rest_until(&[crawl], now_ms, max_rest_ms)?
+                .all_back_off_until(&[crawl], now_ms, patience_ms)?
                 .is_some()
         {
-            return Ok(Some(RunEnd::Rests));
+            return Ok(Some(RunEnd::Backoffs));
         }
         Ok(None)
     }

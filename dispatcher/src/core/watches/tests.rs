@@ -243,7 +243,7 @@ fn a_watch_that_is_changed_during_a_run_changes_from_the_next_one_on() {
     feed(&mut world, 1, HOUR_MS);
     let changed = json!({
         "name": "w", "urls": ["http://b.org/"], "schedule": "0 * * * *", "window": "1s",
-        "crawl": {"max_rest": "1s"},
+        "crawl": {"patience": "1s"},
     });
     let added = world.ask(json!({"action": "watch_add", "watch": changed}), HOUR_MS);
     assert_eq!(added["changed"], true, "{added}");

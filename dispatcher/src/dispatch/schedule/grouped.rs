@@ -23,10 +23,10 @@ const FEW_WAITING: usize = 64;
 const SURPLUS_RETURNS_MS: (i64, i64) = (10_000, 600_000);
 
 impl Schedule {
-    /// The group whose bounds hold for a site. While it is given up nothing is requested of it, so that
+    /// The group whose bounds hold for a site. While it is unreachable nothing is requested of it, so that
     /// none do.
     pub(in crate::dispatch) fn group_of(&self, id: SiteId) -> Option<Group> {
-        let site = self.sites.get(&id).filter(|site| !site.is_given_up)?;
+        let site = self.sites.get(&id).filter(|site| !site.is_unreachable)?;
         site.group.clone()
     }
 

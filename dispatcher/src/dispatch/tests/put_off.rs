@@ -135,7 +135,7 @@ fn a_site_of_a_group_with_nothing_to_hand_out_lets_the_others_go() {
 }
 
 #[test]
-fn a_site_that_is_given_up_takes_no_room_of_its_group() {
+fn a_site_that_is_unreachable_takes_no_room_of_its_group() {
     let bounds = GroupBounds {
         delay_ms: 10_000,
         in_flight: 1,
@@ -147,7 +147,7 @@ fn a_site_that_is_given_up_takes_no_room_of_its_group() {
         let mut due = site(id, id, None);
         due.clock.address = Some("10.0.0.1".parse().unwrap());
         due.clock.last_start_ms = Some(NOW - 60_000);
-        due.is_given_up = id < 3;
+        due.is_unreachable = id < 3;
         dispatch.add_site(due);
     }
     for id in 1..=3 {
@@ -159,13 +159,13 @@ fn a_site_that_is_given_up_takes_no_room_of_its_group() {
 
 /// Its tasks end without a request: neither its delay nor its clock holds them up.
 #[test]
-fn many_tasks_of_a_site_that_is_given_up_are_handed_out_at_once() {
+fn many_tasks_of_a_site_that_is_unreachable_are_handed_out_at_once() {
     let mut dispatch = dispatch(&[("a", 1_000)]);
-    let given_up = SiteDue {
-        is_given_up: true,
+    let unreachable = SiteDue {
+        is_unreachable: true,
         ..site(1, NOW + 60_000, None)
     };
-    dispatch.add_site(given_up);
+    dispatch.add_site(unreachable);
     let grant = dispatch.next_grant(NOW).unwrap();
     assert_eq!(grant.tasks as u32, site::MAX_LEASES);
 }

@@ -6,8 +6,8 @@ fn outbox() -> Connection {
     db
 }
 
-fn target(name: &str) -> NoticeTarget {
-    NoticeTarget::File(name.into())
+fn target(name: &str) -> NotificationTarget {
+    NotificationTarget::File(name.into())
 }
 
 fn key(name: &str) -> TargetKey {
@@ -15,13 +15,18 @@ fn key(name: &str) -> TargetKey {
 }
 
 fn put_one(db: &Connection, name: &str, number: i64) {
-    let notice = json!({"subject": format!("notice {number}")});
-    put(db, "w", &target(name), &notice, number).unwrap();
+    let notification = json!({"subject": format!("notification {number}")});
+    put(db, "w", &target(name), &notification, number).unwrap();
 }
 
 fn due_now(db: &Connection, now_ms: i64) -> Vec<String> {
     let due = due(db, now_ms, 10, |_| false).unwrap();
-    let subject = |delivery: &Delivery| delivery.notice["subject"].as_str().unwrap().to_owned();
+    let subject = |delivery: &Delivery| {
+        delivery.notification["subject"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     due.iter().map(|(_, delivery)| subject(delivery)).collect()
 }
 
@@ -32,25 +37,29 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
         put_one(&db, "a", number);
     }
     put_one(&db, "b", 4);
-    assert_eq!(due_now(&db, 10), ["notice 1", "notice 4"]);
+    assert_eq!(due_now(&db, 10), ["notification 1", "notification 4"]);
     let first = due(&db, 10, 1, |_| false).unwrap().remove(0).1;
     let failed = Verdict::Failed("it answers 500".into());
     settle(&db, (first.id, &key("a")), &failed, (10, 1_010)).unwrap();
-    assert_eq!(due_now(&db, 11), ["notice 4"]);
+    assert_eq!(due_now(&db, 11), ["notification 4"]);
     assert_eq!(next_due_ms(&db).unwrap(), Some(4));
     put_one(&db, "a", 5);
-    assert_eq!(due_now(&db, 11), ["notice 4"], "a new one waits as well");
-    db.execute("DELETE FROM notices WHERE made_ms = 5", ())
+    assert_eq!(
+        due_now(&db, 11),
+        ["notification 4"],
+        "a new one waits as well"
+    );
+    db.execute("DELETE FROM notifications WHERE made_ms = 5", ())
         .unwrap();
     assert_eq!(
         due_now(&db, 1_010),
-        ["notice 1", "notice 4"],
+        ["notification 1", "notification 4"],
         "in their order"
     );
     begin(&db, 20).unwrap();
     assert_eq!(
         due_now(&db, 20),
-        ["notice 1", "notice 4"],
+        ["notification 1", "notification 4"],
         "at a start all is tried"
     );
     let again = due(&db, 20, 1, |key| key.1.contains("\"b\""))
@@ -59,7 +68,7 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
         .1;
     assert_eq!(again.key, first.key, "the same key at each try");
     settle(&db, (again.id, &key("a")), &Verdict::Delivered, (21, 0)).unwrap();
-    assert_eq!(due_now(&db, 30), ["notice 2", "notice 4"]);
+    assert_eq!(due_now(&db, 30), ["notification 2", "notification 4"]);
     let (waiting, shown) = of_watch(&db, "w", 10).unwrap();
     assert_eq!(waiting, 3);
     assert_eq!(shown[3]["state"], "delivered");
@@ -70,8 +79,8 @@ fn each_target_gets_one_at_a_time_and_a_failure_holds_all_of_it() {
     }
     assert_eq!(
         due_now(&db, 30),
-        ["notice 3", "notice 4"],
-        "it may be the notice"
+        ["notification 3", "notification 4"],
+        "it may be the notification"
     );
 }
 
@@ -81,30 +90,30 @@ fn what_waits_for_a_target_that_was_taken_out_is_not_delivered() {
     put_one(&db, "a", 1);
     put_one(&db, "b", 2);
     withdraw(&db, "w", &[key("b").1].into(), 3).unwrap();
-    assert_eq!(due_now(&db, 10), ["notice 2"]);
+    assert_eq!(due_now(&db, 10), ["notification 2"]);
     let (_, shown) = of_watch(&db, "w", 10).unwrap();
     assert_eq!(shown[1]["why"], WITHDRAWN);
 }
 
 #[test]
-fn the_bodies_are_bounded_and_only_as_long_as_their_notices_wait() {
+fn the_bodies_are_bounded_and_only_as_long_as_their_notifications_wait() {
     let db = outbox();
     let huge = json!({"subject": "x", "text": "x".repeat(1 << 20)});
-    let mut given_up = 0;
+    let mut unreachable = 0;
     for number in 0..40 {
-        given_up += put(&db, "w", &target("a"), &huge, number).unwrap().len();
+        unreachable += put(&db, "w", &target("a"), &huge, number).unwrap().len();
     }
     let bodies = || {
-        let sql = "SELECT count(*), ifnull(sum(length(body)), 0) FROM notice_bodies";
+        let sql = "SELECT count(*), ifnull(sum(length(body)), 0) FROM notification_bodies";
         let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)? as usize, row.get::<_, i64>(1)?));
         db.query_row(sql, (), read).unwrap()
     };
-    assert_eq!(bodies().0, 40 - given_up);
-    assert!(given_up > 0 && bodies().1 <= MOST_BYTES);
+    assert_eq!(bodies().0, 40 - unreachable);
+    assert!(unreachable > 0 && bodies().1 <= MOST_BYTES);
     for one in due(&db, 100, 1, |_| false).unwrap() {
         settle(&db, (one.1.id, &one.0), &Verdict::Delivered, (100, 0)).unwrap();
     }
-    assert_eq!(bodies().0, 39 - given_up);
+    assert_eq!(bodies().0, 39 - unreachable);
     forget(&db, "w").unwrap();
     assert_eq!(bodies().0, 0);
 }
@@ -119,30 +128,33 @@ fn the_outbox_is_bounded_and_forgets_what_is_old() {
     assert_eq!(waiting, MOST_WAITING as u64);
     assert_eq!(
         due_now(&db, i64::MAX),
-        ["notice 5"],
+        ["notification 5"],
         "the oldest are given up"
     );
-    let given_up = sweep(&db, GIVEN_UP_AFTER_MS + 10).unwrap();
-    assert_eq!(given_up.len(), 5);
-    assert_eq!(due_now(&db, i64::MAX), ["notice 10"]);
+    let unreachable = sweep(&db, UNREACHABLE_AFTER_MS + 10).unwrap();
+    assert_eq!(unreachable.len(), 5);
+    assert_eq!(due_now(&db, i64::MAX), ["notification 10"]);
     let (_, kept) = of_watch(&db, "w", 10_000).unwrap();
     assert_eq!(kept.len(), 1_000, "shown at most");
-    sweep(&db, GIVEN_UP_AFTER_MS + KEPT_MS + 5_000).unwrap();
-    sweep(&db, GIVEN_UP_AFTER_MS + 2 * KEPT_MS + 9_000).unwrap();
+    sweep(&db, UNREACHABLE_AFTER_MS + KEPT_MS + 5_000).unwrap();
+    sweep(&db, UNREACHABLE_AFTER_MS + 2 * KEPT_MS + 9_000).unwrap();
     assert_eq!(of_watch(&db, "w", 10).unwrap(), (0, vec![]));
 }
 
 #[test]
-fn what_has_been_told_and_alarms_are_kept() {
+fn what_has_been_told_and_alerts_are_kept() {
     let db = outbox();
-    assert_eq!(told(&db, "w", NoticeTime::Digest).unwrap(), None);
+    assert_eq!(told(&db, "w", NotificationTime::Digest).unwrap(), None);
     let seven = Told {
         run: 7,
         ..Told::default()
     };
-    keep_told(&db, "w", NoticeTime::Digest, &seven).unwrap();
-    assert_eq!(told(&db, "w", NoticeTime::Digest).unwrap(), Some(seven));
-    assert_eq!(told(&db, "w", NoticeTime::AtOnce).unwrap(), None);
+    keep_told(&db, "w", NotificationTime::Digest, &seven).unwrap();
+    assert_eq!(
+        told(&db, "w", NotificationTime::Digest).unwrap(),
+        Some(seven)
+    );
+    assert_eq!(told(&db, "w", NotificationTime::AtOnce).unwrap(), None);
     put_one(&db, "a", 5);
     assert_eq!(overdue(&db, 4).unwrap(), []);
     let late = overdue(&db, 5).unwrap().remove(0);

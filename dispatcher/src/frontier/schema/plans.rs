@@ -17,7 +17,7 @@ const SMALL: [&str; 15] = [
     "doubtful_pages",
     "epochs",
     "json_each",
-    "notices",
+    "notifications",
     "seen_runs",
     "site_rules",
     "site_states",
@@ -80,7 +80,7 @@ fn scans_of(db: &Connection, sql: &str) -> Vec<String> {
     scans
 }
 
-/// Whether a step such as `sites USING INDEX sites_resting` visits few rows: those of a partial index
+/// Whether a step such as `sites USING INDEX sites_backing_off` visits few rows: those of a partial index
 /// are the ones that are wanted.
 fn is_small(db: &Connection, scanned: &str) -> bool {
     let mut words = scanned.split(' ');

@@ -27,7 +27,7 @@ fn failures_that_were_a_machines_leave_no_trace() {
     let b = site_of(&mut fixture, "b.org");
     let before = fixture.frontier.standing(a).unwrap();
     assert_eq!(before, Standing::default());
-    // One ends, the other's site rests.
+    // One ends, the other's site backs off.
     let ended = fixture
         .frontier
         .complete(&failed(&tasks[0], Outcome::Timeout), 0);
@@ -35,10 +35,10 @@ fn failures_that_were_a_machines_leave_no_trace() {
         ended.unwrap(),
         Completion::Counted(_) | Completion::WillRetry
     ));
-    let rests = fixture
+    let backoff = fixture
         .frontier
         .complete(&failed(&tasks[1], Outcome::DnsError), 0);
-    assert!(matches!(rests.unwrap(), Completion::SiteRests(_)));
+    assert!(matches!(backoff.unwrap(), Completion::SiteBackoffs(_)));
     assert!(fixture.frontier.standing(b).unwrap().is_in_trouble);
     fixture.assert_conserved();
 
@@ -76,7 +76,7 @@ fn a_site_that_was_in_trouble_before_is_probed_at_once() {
         .unwrap();
     assert_eq!(
         phase(&mut fixture, "a.org"),
-        Some(Phase::Resting { until_ms: 100 })
+        Some(Phase::BackingOff { until_ms: 100 })
     );
     assert_eq!(fixture.frontier.next_sites(100, 9).unwrap().len(), 1);
 }

@@ -52,7 +52,7 @@ fn attempts(
                 .lease(site.id, 1, Lane::Http, now_ms)
                 .unwrap();
             for task in batch.tasks {
-                let done = match task.given_up {
+                let done = match task.unreachable {
                     Some(outcome) => TaskDone {
                         outcome,
                         status_code: None,
@@ -174,9 +174,9 @@ fn a_dead_host_ends_no_pages_of_another_host_of_its_site() {
                     .lease(site.id, 1, Lane::Http, now_ms)
                     .unwrap();
                 for task in batch.tasks {
-                    assert!(task.given_up.is_none() || task.url.contains("gone"));
+                    assert!(task.unreachable.is_none() || task.url.contains("gone"));
                     let done = match task.url.contains("gone") {
-                        true => failed(&task, task.given_up.unwrap_or(outcome), None, 1_000),
+                        true => failed(&task, task.unreachable.unwrap_or(outcome), None, 1_000),
                         false => report(&task),
                     };
                     has_answered |= done.outcome == Outcome::Ok;
@@ -206,7 +206,7 @@ fn a_block_lasts_over_the_next_command() {
                 .lease(site.id, 9, Lane::Http, now_ms)
                 .unwrap();
             for task in batch.tasks {
-                tried += usize::from(task.given_up.is_none());
+                tried += usize::from(task.unreachable.is_none());
                 let done = failed(&task, Outcome::Blocked, None, 1_000);
                 fixture.frontier.complete(&done, now_ms).unwrap();
             }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::rest_table::RestTable;
+use crate::backoff_table::BackoffTable;
 use crate::retry_table::RetryTable;
 
 pub(super) fn fixture_that_retries() -> Fixture {
@@ -13,9 +13,9 @@ pub(super) fn fixture_that_retries_in(dir: TempDir) -> Fixture {
             timeout: vec![10.0, 100.0],
             ..RetryTable::default()
         },
-        rests: RestTable {
+        backoff: BackoffTable {
             unreachable: Vec::new(),
-            ..RestTable::default()
+            ..BackoffTable::default()
         },
         ..FrontierConfig::default()
     };

@@ -56,7 +56,7 @@ impl Worker {
             return Next::Nothing;
         }
         let (task, permit) = (&runner.task, &runner.permit);
-        if let Some(outcome) = task.given_up {
+        if let Some(outcome) = task.unreachable {
             return Next::Finish(Box::new(FinishedTask {
                 task: task.clone(),
                 outcome,

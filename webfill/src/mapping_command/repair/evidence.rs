@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use webfill_health::{Alarm, rows_named};
+use webfill_health::{Alert, rows_named};
 use webfill_service::Fault;
 use webfill_store::{CrawlId, ExportFilter, ExportKind, Store, iso_time, open_existing};
 use webfill_urls::canonical;
@@ -21,7 +21,7 @@ use crate::settings::Settings;
 /// No kept text is larger.
 const MOST_TEXT: usize = 2 << 20;
 
-/// A value that an alarm has shortened is not taken for one.
+/// A value that an alert has shortened is not taken for one.
 const SHORTENED_CHARS: usize = 200;
 
 /// By field.
@@ -29,7 +29,7 @@ pub type Values = BTreeMap<String, Vec<String>>;
 
 #[derive(Default)]
 pub struct Evidence {
-    /// The fields that the alarm names.
+    /// The fields that the alert names.
     pub fallen: BTreeSet<String>,
     /// What it says of rows, which are not repaired.
     pub rows: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Evidence {
     of_user: BTreeSet<(String, String)>,
     /// The keys of records that pages were fetched for, with the URLs.
     records: HashMap<String, Vec<String>>,
-    /// The keys of the pages that the alarm has kept.
+    /// The keys of the pages that the alert has kept.
     keys: Vec<String>,
     /// When the change was seen first, as ISO 8601: what was read from then on is not known to be right.
     changed_at: Option<String>,
@@ -73,7 +73,7 @@ impl Evidence {
         }
         runtime.block_on(async {
             let store = open_existing(&uri).await.map_err(Fault::error)?;
-            evidence.of_alarm(&*store, mapping).await?;
+            evidence.of_alert(&*store, mapping).await?;
             if let Some(crawl) = &options.crawl {
                 let id = CrawlId::new(&options.app, crawl);
                 let mut crawl = StoredCrawl::open(&uri, id.clone()).await?;
@@ -116,24 +116,24 @@ impl Evidence {
         Ok(())
     }
 
-    /// The pages that the alarm that stands has kept.
-    async fn of_alarm(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
+    /// The pages that the alert that stands has kept.
+    async fn of_alert(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
         let health = crate::health::read(store).await.map_err(Fault::error)?;
-        let alarms = health.iter().filter(|health| health.mapping() == mapping);
-        let Some(alarm) = alarms.filter_map(|health| health.alarm()).next() else {
+        let alerts = health.iter().filter(|health| health.mapping() == mapping);
+        let Some(alert) = alerts.filter_map(|health| health.alert()).next() else {
             return Ok(());
         };
-        self.fallen = alarm.of_pages().into_iter().map(str::to_owned).collect();
-        self.rows = alarm.of_rows().into_iter().map(str::to_owned).collect();
-        if let Some(first) = alarm.after.iter().map(|page| &page.at).min() {
+        self.fallen = alert.of_pages().into_iter().map(str::to_owned).collect();
+        self.rows = alert.of_rows().into_iter().map(str::to_owned).collect();
+        if let Some(first) = alert.after.iter().map(|page| &page.at).min() {
             self.note_change(first);
         }
-        self.note_before(alarm);
+        self.note_before(alert);
         let samples = store.samples(mapping).await.map_err(Fault::error)?;
-        let of_alarm = samples
+        let of_alert = samples
             .into_iter()
-            .filter(|sample| sample.alarm.as_deref() == Some(&*alarm.raised_at));
-        let ids = of_alarm.map(|sample| sample.id).collect();
+            .filter(|sample| sample.alert.as_deref() == Some(&*alert.raised_at));
+        let ids = of_alert.map(|sample| sample.id).collect();
         let mut texts = store.sample_texts(ids).await.map_err(Fault::error)?;
         texts.sort_by(|one, other| one.id.cmp(&other.id));
         for sample in texts {
@@ -159,8 +159,8 @@ impl Evidence {
         Ok(())
     }
 
-    fn note_before(&mut self, alarm: &Alarm) {
-        for page in &alarm.before {
+    fn note_before(&mut self, alert: &Alert) {
+        for page in &alert.before {
             let mut values = known_values(&page.fields);
             let is_whole =
                 |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
@@ -198,7 +198,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// The records of the pages that the alarm has kept.
+    /// The records of the pages that the alert has kept.
     async fn note_records(&mut self, store: &dyn Store) -> Result<(), Fault> {
         let keys = std::mem::take(&mut self.keys);
         let pages = stored_pages(store, keys).await?;
@@ -334,7 +334,7 @@ fn note_records(page: &Map<String, Value>, url: &str, records: &mut HashMap<Stri
 
 fn no_bound(mapping: &str) -> Fault {
     Fault::usage(format!(
-        "it is not known since when mapping {mapping} reads pages wrongly: its alarm names no page of after the change; name the first crawl of after it by --crawl, whose bodies were kept"
+        "it is not known since when mapping {mapping} reads pages wrongly: its alert names no page of after the change; name the first crawl of after it by --crawl, whose bodies were kept"
     ))
 }
 

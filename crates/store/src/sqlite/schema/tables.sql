@@ -165,7 +165,7 @@ CREATE TABLE health (
 CREATE TABLE samples (
     _id TEXT PRIMARY KEY,        -- mapping, '/', place
     mapping TEXT NOT NULL,
-    alarm TEXT,                  -- when it was raised; NULL: another page may replace this one
+    alert TEXT,                  -- when it was raised; NULL: another page may replace this one
     page TEXT NOT NULL,          -- its _id
     url TEXT NOT NULL,
     at TEXT NOT NULL,
@@ -197,7 +197,7 @@ CREATE INDEX robots_by_expiry ON robots (expires_at);
 -- A copy of what the dispatcher knows of sites in trouble.
 CREATE TABLE site_states (
     _id TEXT PRIMARY KEY,        -- site
-    state TEXT NOT NULL,         -- resting, given_up
+    state TEXT NOT NULL,         -- backing_off, unreachable
     reason TEXT NOT NULL,
     since TEXT NOT NULL,
     until TEXT,                  -- NULL: a person wakes it, or it was given up

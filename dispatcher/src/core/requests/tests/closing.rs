@@ -35,7 +35,7 @@ fn stop_is_answered_when_nothing_can_start_any_more() {
         (&answer["action"], &answer["spiderid"]),
         (&json!("stop"), &json!("link"))
     );
-    assert_eq!(fixture.notices().last(), Some(&answer));
+    assert_eq!(fixture.notifications().last(), Some(&answer));
     let info = fixture.accept(&action("info"));
     assert_eq!(
         (&info["state"], &info["total_pending"]),
@@ -70,8 +70,11 @@ fn a_second_stop_gets_the_same_answer() {
     let answer = fixture.action_answer(first).unwrap();
     assert_eq!(answer["total_purged"], 2);
     assert_eq!(fixture.action_answer(second), Some(answer));
-    let told: Vec<Value> = fixture.notices();
-    let names: Vec<&Value> = told.iter().map(|notice| &notice["action"]).collect();
+    let told: Vec<Value> = fixture.notifications();
+    let names: Vec<&Value> = told
+        .iter()
+        .map(|notification| &notification["action"])
+        .collect();
     assert_eq!(names, ["stop", "stop", "expired"]);
     assert_eq!(
         fixture.refused(&request(json!({"expires": expires + 9}))),
@@ -185,15 +188,15 @@ fn an_expired_crawl_is_purged_and_its_application_notified() {
     assert_eq!(info["crawlids"]["c1"]["expires"], expires);
     fixture.now_ms += 9_999;
     fixture.turn();
-    fixture.notices();
+    fixture.notifications();
     let now_ms = fixture.now_ms;
     assert_eq!(fixture.core().next_tick_ms().max(now_ms + 1), now_ms + 1);
     fixture.now_ms += 1;
     fixture.turn();
-    let notice = json!({
+    let notification = json!({
         "action": "expired", "total_expired": 4, "crawlid": "c1", "spiderid": "link", "appid": "app",
     });
-    assert_eq!(fixture.notices(), [notice]);
+    assert_eq!(fixture.notifications(), [notification]);
     assert_eq!(fixture.refused(&request(json!({}))), "$.crawlid");
     let later = request(json!({"expires": expires + 60, "url": "http://b.org/"}));
     assert_eq!(fixture.accept(&later), json!({"accepted": 1}));

@@ -199,7 +199,7 @@ fn an_expired_crawl_is_told_with_its_own_spider() {
     fixture.accept(&scripts(json!({"expires": expires})));
     fixture.now_ms += 10_001;
     fixture.turn();
-    let notices = fixture.notices();
-    assert_eq!(notices[0]["action"], "expired");
-    assert_eq!(notices[0]["spiderid"], "browser");
+    let notifications = fixture.notifications();
+    assert_eq!(notifications[0]["action"], "expired");
+    assert_eq!(notifications[0]["spiderid"], "browser");
 }

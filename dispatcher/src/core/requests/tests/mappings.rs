@@ -40,7 +40,7 @@ fn reload(fixture: &mut Fixture, found: Result<Mappings, webfill_service::Fault>
             mappings,
             mapping_rules: std::sync::Arc::new(webfill_store::MappingOrder::default()),
             retries: Default::default(),
-            rests: Default::default(),
+            backoff: Default::default(),
             excluded: Default::default(),
             changed: Vec::new(),
             needs_restart: Vec::new(),

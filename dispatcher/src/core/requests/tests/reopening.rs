@@ -65,7 +65,7 @@ fn many_tasks_are_queued_in_slices_and_the_answer_comes_after_the_last() {
         (&answer["action"], &answer["crawlid"], &answer["uuid"]),
         (&json!("retry"), &json!("c1"), &json!("u1"))
     );
-    assert_eq!(fixture.notices(), [answer]);
+    assert_eq!(fixture.notifications(), [answer]);
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn a_stop_ends_the_queueing() {
     assert_eq!(answer["error"]["path"], "$.crawlid", "{answer}");
     let ends = fixture.audited.iter().filter_map(|line| {
         let is_retry = matches!(
-            line.deed,
-            Deed::Act {
+            line.audited,
+            AuditedAction::Act {
                 action: "retry",
                 ..
             }
@@ -118,7 +118,7 @@ fn a_stop_ends_the_queueing() {
         is_retry.then_some(&line.end)
     });
     assert!(
-        matches!(&ends.collect::<Vec<_>>()[..], [DeedEnd::Begun, DeedEnd::Refused { path, .. }] if path == "$.crawlid"),
+        matches!(&ends.collect::<Vec<_>>()[..], [ActionEnd::Begun, ActionEnd::Refused { path, .. }] if path == "$.crawlid"),
         "{:?}",
         fixture.audited
     );

@@ -82,11 +82,11 @@ CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value ANY
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE notice_bodies (                  -- of those that wait
-    notice INTEGER PRIMARY KEY,
+CREATE TABLE notification_bodies (                  -- of those that wait
+    notification INTEGER PRIMARY KEY,
     body   TEXT NOT NULL                      -- JSON
 ) STRICT;
-CREATE TABLE notices (                        -- the outbox: a notice for each of its targets
+CREATE TABLE notifications (                        -- the outbox: a notification for each of its targets
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     key        TEXT NOT NULL UNIQUE,          -- the same at each try
     watch      TEXT NOT NULL,
@@ -124,11 +124,11 @@ CREATE TABLE site_rules (                     -- what else was set by hand
 ) STRICT;
 CREATE TABLE site_states (                    -- of sites that are or were lately in trouble
     site        INTEGER PRIMARY KEY,
-    given_up_to INTEGER,                      -- the last task that is given up; NULL: none is
+    unreachable_to INTEGER,                      -- the last task that is given up; NULL: none is
     reason      TEXT NOT NULL,                -- of the last failure
     failures    INTEGER NOT NULL,             -- in a row, while it is open
-    rest_index  INTEGER NOT NULL,             -- of the current or next rest in its reason's list
-    since_ms    INTEGER NOT NULL,             -- when the current rest began
+    backoff_index  INTEGER NOT NULL,             -- of the current or next backoff in its reason's list
+    since_ms    INTEGER NOT NULL,             -- when the current backoff began
     url         TEXT NOT NULL,                -- the evidence: what was requested,
     status_code INTEGER,                      -- what was answered,
     sign        TEXT NOT NULL,                -- and what was seen
@@ -148,7 +148,7 @@ CREATE TABLE sites (
     rule_delay_ms INTEGER,                    -- set by hand, as are the next two
     block_until_ms INTEGER NOT NULL DEFAULT 0,
     pages_left    INTEGER,                    -- so many may still be handed out
-    rest_until_ms INTEGER NOT NULL DEFAULT 0, -- it rests until then, and is probed after; 0: it is open
+    backoff_until_ms INTEGER NOT NULL DEFAULT 0, -- it backs off until then, and is probed after; 0: it is open
     address       TEXT                        -- that its requests are counted for
 ) STRICT;
 CREATE TABLE skipped (
@@ -200,7 +200,7 @@ CREATE TABLE tries (                          -- those that were followed by ano
     counts      INTEGER NOT NULL DEFAULT 1,   -- 0: not against the task's retries any more
     PRIMARY KEY (task, ended_at_ms)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE undelivered (                    -- targets that notices do not reach: an alarm each
+CREATE TABLE undelivered (                    -- targets that notifications do not reach: an alert each
     watch    TEXT NOT NULL,
     target   TEXT NOT NULL,
     since_ms INTEGER NOT NULL,
@@ -243,17 +243,17 @@ CREATE INDEX crawls_expiring ON crawls (expires_at_ms)
 CREATE INDEX crawls_pending ON crawls (app_id, crawl_id) WHERE queued + leased > 0;
 CREATE INDEX crawls_unfinished ON crawls (id) WHERE queued + leased > 0;
 CREATE INDEX known_pages_due ON known_pages (crawl, due_ms);
-CREATE INDEX notices_due ON notices (due_ms, bytes) WHERE due_ms IS NOT NULL;
-CREATE INDEX notices_of_watch ON notices (watch, id);
-CREATE INDEX notices_settled ON notices (settled_ms) WHERE settled_ms IS NOT NULL;
-CREATE INDEX notices_waiting ON notices (watch, target, made_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX notifications_due ON notifications (due_ms, bytes) WHERE due_ms IS NOT NULL;
+CREATE INDEX notifications_of_watch ON notifications (watch, id);
+CREATE INDEX notifications_settled ON notifications (settled_ms) WHERE settled_ms IS NOT NULL;
+CREATE INDEX notifications_waiting ON notifications (watch, target, made_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX sites_due ON sites (due_at_ms) WHERE due_at_ms > 0;
 CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
 CREATE INDEX sites_limited ON sites (id) WHERE pages_left NOT NULL;
 CREATE INDEX sites_of_unknown_delay ON sites (last_start_ms)
     WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
-CREATE INDEX sites_resting ON sites (rest_until_ms) WHERE rest_until_ms > 0;
-CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, rest_until_ms))
+CREATE INDEX sites_backing_off ON sites (backoff_until_ms) WHERE backoff_until_ms > 0;
+CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, backoff_until_ms))
     WHERE top_priority > 0 AND in_window = 0;
 CREATE INDEX task_records_late ON task_records (task) WHERE late = 1;
 CREATE INDEX task_records_record ON task_records (record);

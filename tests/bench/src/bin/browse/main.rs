@@ -1,4 +1,4 @@
-//! How long people wait who look through a large store: for first sight by HTTP, of a desk that has just been started and
+//! How long people wait who look through a large store: for the overview by HTTP, of a dashboard that has just been started and
 //! later, without the indexes of lists (they are made meanwhile) and with them; and for the reads behind it and
 //! behind lists, each from a connection that has just been opened, and then from other places in the store.
 //!
@@ -75,7 +75,7 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
         );
     }
     let mut verdicts = Vec::new();
-    verdicts.extend(of_desk("while indexes are made", file)?);
+    verdicts.extend(of_dashboard("while indexes are made", file)?);
     let bytes = std::fs::metadata(file)?.len();
     let began = Instant::now();
     open_to_browse(&uri).await?.browse.prepare().await?;
@@ -86,22 +86,22 @@ async fn measure(file: &Path, made: &Made) -> Result<Vec<Verdict>, Failure> {
         indexed as f64 / made.pages as f64,
         indexed.saturating_sub(bytes) as f64 / made.pages as f64,
     );
-    verdicts.extend(of_desk("with all indexes", file)?);
+    verdicts.extend(of_dashboard("with all indexes", file)?);
     for (what, waited) in reads::measure(&uri, made).await? {
         verdicts.push(verdict(&format!("{what}: the longest wait"), waited));
     }
     Ok(verdicts)
 }
 
-fn of_desk(when: &str, file: &Path) -> Result<[Verdict; 2], Failure> {
-    let waited = over_http::first_sights(file)?;
+fn of_dashboard(when: &str, file: &Path) -> Result<[Verdict; 2], Failure> {
+    let waited = over_http::first_snapshots(file)?;
     Ok([
         verdict(
-            &format!("first sight by HTTP {when}: the first wait"),
+            &format!("the overview by HTTP {when}: the first wait"),
             waited.first,
         ),
         verdict(
-            &format!("first sight by HTTP {when}: the longest later"),
+            &format!("the overview by HTTP {when}: the longest later"),
             waited.later,
         ),
     ])

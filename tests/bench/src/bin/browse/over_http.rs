@@ -1,4 +1,4 @@
-//! First sight as a browser waits for it: the page of `webfill desk --store`, by HTTP, from the request to the last byte.
+//! The overview as a browser waits for it: the page of `webfill dashboard --store`, by HTTP, from the request to the last byte.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -10,41 +10,41 @@ use webfill_bench::visit::visit;
 
 use crate::Failure;
 
-/// Not the default, so that a desk on this machine is left alone.
+/// Not the default, so that a dashboard on this machine is left alone.
 const PLACE: &str = "127.7.7.7:8081";
 
 /// Looks after the first one, and the pause between two.
 const LOOKS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(250);
 
-const FIRST_SIGHT: &str = "/desk/";
+const OVERVIEW: &str = "/dashboard/";
 
-/// Where first sight has the figure of the store's resolved records.
+/// Where the overview has the figure of the store's resolved records.
 const FIGURE: &str = "id=\"resolved\"";
 
 pub struct Waited {
-    /// By the first visitor of a desk that has just started, with nothing of the store in the machine's memory.
+    /// By the first visitor of a dashboard that has just started, with nothing of the store in the machine's memory.
     pub first: Duration,
     /// The longest of those after it.
     pub later: Duration,
 }
 
-/// Starts a desk over a store, and looks at it.
-pub fn first_sights(store: &Path) -> Result<Waited, Failure> {
+/// Starts a dashboard over a store, and looks at it.
+pub fn first_snapshots(store: &Path) -> Result<Waited, Failure> {
     forget(store)?;
     let folder = tempfile::tempdir()?;
-    let _desk = Desk::start(store, folder.path())?;
-    let (first, mut page) = visit(PLACE, FIRST_SIGHT)?;
+    let _dashboard = Dashboard::start(store, folder.path())?;
+    let (first, mut page) = visit(PLACE, OVERVIEW)?;
     let mut later = Duration::ZERO;
     for _ in 0..LOOKS {
         std::thread::sleep(PAUSE);
         let waited;
-        (waited, page) = visit(PLACE, FIRST_SIGHT)?;
+        (waited, page) = visit(PLACE, OVERVIEW)?;
         later = later.max(waited);
     }
     match page.contains(FIGURE) {
         true => Ok(Waited { first, later }),
-        false => Err(format!("first sight does not show the store's records: {page}").into()),
+        false => Err(format!("the overview does not show the store's records: {page}").into()),
     }
 }
 
@@ -67,33 +67,36 @@ fn forget(store: &Path) -> Result<(), Failure> {
     }
 }
 
-struct Desk(Child);
+struct Dashboard(Child);
 
-impl Desk {
-    fn start(store: &Path, folder: &Path) -> Result<Desk, Failure> {
-        let mut desk = Command::new(binary()?)
-            .args(["desk", "--listen", PLACE, "--store"])
+impl Dashboard {
+    fn start(store: &Path, folder: &Path) -> Result<Dashboard, Failure> {
+        let mut dashboard = Command::new(binary()?)
+            .args(["dashboard", "--listen", PLACE, "--store"])
             .arg(format!("sqlite:{}", store.display()))
             .current_dir(folder)
             .stderr(Stdio::piped())
             .spawn()?;
-        let told = desk.stderr.take().ok_or("its standard error is piped")?;
-        let desk = Desk(desk);
+        let told = dashboard
+            .stderr
+            .take()
+            .ok_or("its standard error is piped")?;
+        let dashboard = Dashboard(dashboard);
         let mut lines = BufReader::new(told).lines();
         let mut said = Vec::new();
         while said.last().is_none_or(|line| line != "ready") {
             let line = lines
                 .next()
-                .ok_or_else(|| format!("the desk has ended: {said:?}"))?;
+                .ok_or_else(|| format!("the dashboard has ended: {said:?}"))?;
             said.push(line?);
         }
         // What it says later must find a reader.
         std::thread::spawn(move || lines.for_each(drop));
-        Ok(desk)
+        Ok(dashboard)
     }
 }
 
-impl Drop for Desk {
+impl Drop for Dashboard {
     fn drop(&mut self) {
         // An error means that it has ended already.
         let _ = self.0.kill();

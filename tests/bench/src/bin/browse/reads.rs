@@ -17,7 +17,7 @@ const ROWS: u32 = 50;
 const SLICES: usize = 20;
 /// Looks at other places of the store.
 const LOOKS: u64 = 20;
-/// What figures are counted up to on the desk.
+/// What figures are counted up to on the dashboard.
 const COUNT_TO: u64 = 10_000;
 
 /// Each read with its longest wait.
@@ -26,8 +26,8 @@ pub async fn measure(
     made: &Made,
 ) -> Result<Vec<(&'static str, Duration)>, Failure> {
     let mut waits = vec![(
-        "first sight, from the opening of the store",
-        first_sight(uri, made).await?,
+        "the overview, from the opening of the store",
+        overview(uri, made).await?,
     )];
     let Browsing { browse, .. } = open_to_browse(uri).await?;
     let browse = &*browse;
@@ -44,9 +44,9 @@ pub async fn measure(
     Ok(waits)
 }
 
-/// What the desk shows first, from a cold connection: crawls, the figures of the first ten, datasets, sites in
+/// What the dashboard shows first, from a cold connection: crawls, the figures of the first ten, datasets, sites in
 /// trouble.
-async fn first_sight(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
+async fn overview(uri: &StoreUri, made: &Made) -> Result<Duration, Failure> {
     let began = Instant::now();
     let Browsing { browse, store } = open_to_browse(uri).await?;
     let crawls = browse.crawls(&CrawlFilter::default(), None, ROWS).await?;

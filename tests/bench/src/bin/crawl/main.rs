@@ -1,10 +1,10 @@
 //! Benchmarks of whole crawls: what a page costs (c), how close the pace comes to what politeness
 //! allows (d), how much memory a full house takes (e), how often MongoDB is asked (f), how quickly a
 //! fleet at rest answers a request (g), what dead names take from other sites (h), and whether dead sites
-//! stay in a worker's memory (i), what durability costs (j), what logging each step (k), and what open desks (l). See
+//! stay in a worker's memory (i), what durability costs (j), what logging each step (k), and what open dashboards (l). See
 //! tests/bench/README.md.
 //!
-//!     crawl [small | real | pace | memory | mongodb | demand | dead | durability | journey | desk]...
+//!     crawl [small | real | pace | memory | mongodb | demand | dead | durability | journey | dashboard]...
 //!     crawl names
 //!
 //! Without a name, all of the first line: `small` and `real` pages are (c).
@@ -12,9 +12,9 @@
 mod articles;
 mod catalogue;
 mod cost;
+mod dashboard;
 mod dead;
 mod demand;
-mod desk;
 mod durability;
 mod journey;
 mod memory;
@@ -44,7 +44,7 @@ const NAMES: [&str; 11] = [
     "dead",
     "durability",
     "journey",
-    "desk",
+    "dashboard",
     "names",
 ];
 
@@ -101,8 +101,8 @@ fn run(wanted: &[String], size: Size) -> Result<Vec<Verdict>, Failure> {
     if wants("journey") {
         verdicts.push(journey::run(size)?);
     }
-    if wants("desk") {
-        verdicts.extend(desk::run(size)?);
+    if wants("dashboard") {
+        verdicts.extend(dashboard::run(size)?);
     }
     // Only by its name, because it needs a system of its own.
     if wanted.iter().any(|wanted| wanted == "names") {

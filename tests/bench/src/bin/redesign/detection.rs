@@ -1,4 +1,4 @@
-//! Whether the health of extractions notices a broken field, and after how many pages.
+//! Whether the health of extractions notifications a broken field, and after how many pages.
 //!
 //! A site here has ten pages or so; a crawl has thousands. So the pages come in turn, each time under a URL of its
 //! own and from a source of its own, as if they were other pages of the same layouts. What they yield is what the
@@ -23,16 +23,16 @@ struct Yield {
     known_values: Vec<(String, bool)>,
 }
 
-/// For each broken field the number of pages after which an alarm named it; for a redesign that harmed nothing,
-/// whether there was an alarm all the same.
+/// For each broken field the number of pages after which an alert named it; for a redesign that harmed nothing,
+/// whether there was an alert all the same.
 #[derive(Debug, Default)]
 pub struct Noticed {
     pub after_pages: Vec<Option<usize>>,
-    pub is_false_alarm: bool,
+    pub is_false_alert: bool,
 }
 
 /// `with_records` are pages of records that know every value already.
-pub fn notice(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed, Failure> {
+pub fn notification(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed, Failure> {
     let engine = engine_of(&broken.mapping)?;
     let known = |read: &Values, truth: &Values| match with_records {
         true => agreement(read, truth),
@@ -64,20 +64,20 @@ pub fn notice(site: &Site, broken: &Break, with_records: bool) -> Result<Noticed
     }
     let mut noticed = Noticed {
         after_pages: vec![None; broken.fields.len()],
-        is_false_alarm: health.alarm().is_some(),
+        is_false_alert: health.alert().is_some(),
     };
     for (pages, page) in new.iter().cycle().take(PAGES_AFTER).enumerate() {
         note(&mut health, page, number);
         number += 1;
-        let Some(alarm) = health.alarm() else {
+        let Some(alert) = health.alert() else {
             continue;
         };
         for (field, after) in broken.fields.iter().zip(&mut noticed.after_pages) {
-            if alarm.names().contains(&field.as_str()) {
+            if alert.names().contains(&field.as_str()) {
                 after.get_or_insert(pages + 1);
             }
         }
-        noticed.is_false_alarm |= broken.is_unharmed;
+        noticed.is_false_alert |= broken.is_unharmed;
     }
     Ok(noticed)
 }

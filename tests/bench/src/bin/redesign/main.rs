@@ -148,10 +148,10 @@ fn mapping_of(site: &Site, rules: &[Rule], pair: usize) -> Value {
 #[derive(Default)]
 struct Broken {
     fields: usize,
-    /// After how many pages an alarm named each; without and with records that know the values.
+    /// After how many pages an alert named each; without and with records that know the values.
     noticed: [Vec<Option<usize>>; 2],
     unharmed: usize,
-    false_alarms: usize,
+    false_alerts: usize,
     by_plain: BTreeMap<Ending, usize>,
     by_learner: BTreeMap<Ending, usize>,
 }
@@ -211,7 +211,7 @@ impl Broken {
     fn add(&mut self, other: Broken) {
         self.fields += other.fields;
         self.unharmed += other.unharmed;
-        self.false_alarms += other.false_alarms;
+        self.false_alerts += other.false_alerts;
         for (noticed, more) in self.noticed.iter_mut().zip(other.noticed) {
             noticed.extend(more);
         }
@@ -233,9 +233,9 @@ impl Broken {
         redesign: &Redesign,
     ) -> Result<(), Failure> {
         for (noticed, with_records) in self.noticed.iter_mut().zip([false, true]) {
-            let seen = detection::notice(site, found, with_records)?;
+            let seen = detection::notification(site, found, with_records)?;
             noticed.extend(seen.after_pages);
-            self.false_alarms += usize::from(seen.is_false_alarm);
+            self.false_alerts += usize::from(seen.is_false_alert);
         }
         self.unharmed += usize::from(found.is_unharmed);
         if found.fields.is_empty() {
@@ -282,7 +282,7 @@ impl Broken {
             };
             let named = pages.len() as f64 / noticed.len().max(1) as f64;
             verdicts.push(verdict(
-                &format!("broken fields that an alarm names{with}, share"),
+                &format!("broken fields that an alert names{with}, share"),
                 named,
                 Limit::AtLeast(least),
             ));
@@ -300,7 +300,7 @@ impl Broken {
         let unbroken = self.unharmed.max(1) as f64;
         verdicts.push(verdict(
             "false alarms: redesigns that harmed nothing, share",
-            self.false_alarms as f64 / unbroken,
+            self.false_alerts as f64 / unbroken,
             Limit::None,
         ));
         let none = (Limit::None, Limit::None);

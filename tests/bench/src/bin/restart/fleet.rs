@@ -15,8 +15,8 @@ use crate::state::{Made, name_of};
 /// Not the default, so that a fleet on this machine is left alone.
 const HOST: &str = "127.7.7.8";
 
-/// Where it serves its desk.
-pub const DESK: &str = "127.7.7.8:8080";
+/// Where it serves its dashboard.
+pub const DASHBOARD: &str = "127.7.7.8:8080";
 
 /// A supervisor says hello again after so long.
 const HELLO_EVERY: Duration = Duration::from_secs(1);
@@ -91,7 +91,7 @@ pub fn restart(binary: &Path, dir: &Path, made: &Made) -> Result<Served, Failure
     let dispatcher = Command::new(binary)
         .args(["dispatcher", "--listen", HOST, "--state", "."])
         .args(["--store", "sqlite:webfill.db"])
-        .args(["--http", DESK])
+        .args(["--http", DASHBOARD])
         .current_dir(dir)
         .stderr(Stdio::null())
         .spawn()

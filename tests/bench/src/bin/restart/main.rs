@@ -6,11 +6,11 @@
 //! The state is made by the dispatcher's own frontier: ten URLs for each site, of a hundred crawls; some
 //! are done, some sites have delays, rest or have failed, and every supervisor holds leases. Then
 //! `webfill dispatcher` is started, as beside this program or where WEBFILL says, and as many sockets as
-//! there are supervisors say hello until they are welcomed. Last, the places of its desk are looked at:
+//! there are supervisors say hello until they are welcomed. Last, the places of its dashboard are looked at:
 //! how long a person waits with so much behind them. Disk: 160 bytes a URL, in the folder for
 //! temporary files, removed at the end. `--urls 100` is the long form: 16 GB and a quarter of an hour.
 
-mod desk;
+mod dashboard;
 mod fleet;
 mod state;
 
@@ -24,7 +24,7 @@ type Failure = Box<dyn std::error::Error>;
 
 const WANTED_S: f64 = 10.0;
 const WANTED_MIB: f64 = 512.0;
-const WANTED_MS_OF_DESK: f64 = 200.0;
+const WANTED_MS_OF_DASHBOARD: f64 = 200.0;
 
 struct Plan {
     urls: u64,
@@ -54,7 +54,7 @@ fn main() -> Result<ExitCode, Failure> {
         served.begun.welcomed_within.as_secs_f64(),
         served.cpu.as_secs_f64()
     );
-    let waits = desk::look_through(fleet::DESK, &plan, &made)?;
+    let waits = dashboard::look_through(fleet::DASHBOARD, &plan, &made)?;
     let mut verdicts = vec![
         Verdict {
             what: format!(
@@ -77,9 +77,9 @@ fn main() -> Result<ExitCode, Failure> {
         },
     ];
     verdicts.extend(waits.into_iter().map(|(place, waited)| Verdict {
-        what: format!("ms until the desk shows {place}"),
+        what: format!("ms until the dashboard shows {place}"),
         figure: waited.as_secs_f64() * 1_000.0,
-        limit: Limit::AtMost(WANTED_MS_OF_DESK),
+        limit: Limit::AtMost(WANTED_MS_OF_DASHBOARD),
     }));
     Ok(report(&verdicts, size))
 }

@@ -35,7 +35,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The share that the next run notices.
+    /// The share that the next run notifications.
     pub fn share(&self) -> f64 {
         let soon = self.delays.iter().filter(|delay| **delay <= 1.0).count();
         soon as f64 / self.delays.len() as f64
@@ -76,7 +76,7 @@ impl World {
         World { pages, random }
     }
 
-    /// Carries out one run a night, and judges what it notices.
+    /// Carries out one run a night, and judges what it notifications.
     pub fn run(mut self, order: Order, budget: usize, judged: &mut Judged) {
         for night in 0..NIGHTS {
             self.change(f64::from(night));

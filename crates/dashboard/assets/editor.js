@@ -1,0 +1,371 @@
+// The editor: a page in its frame, and the mapping beside it. All that is typed and pointed at is kept on the server as it
+// comes; all that reads pages happens there.
+
+import { el } from "./editor-dom.js";
+import { edit, freeName, showFaults, useSchema } from "./editor-form.js";
+import * as results from "./editor-results.js";
+
+const bench = document.getElementById("bench");
+const at = (id) => document.getElementById(id);
+const base = `/dashboard/editor/draft/${bench.dataset.id}`;
+const frame = at("frame");
+
+let draft = null;
+/** What the last answer of the learner was about. */
+let offered = null;
+/** By field, the elements that the last trace has read from. */
+let found = {};
+
+/** Under this name the draft has what was pointed at as rows, and with `.NAME` after it, what was pointed at in each row. */
+const ROWS = "#rows";
+const isOfRows = (name) => name.startsWith(ROWS);
+/** The rule that is pointed at; a mapping may have several. */
+const rule = () => [draft.mapping.rows ?? []].flat()[0];
+
+const page = () => Number(at("page-choice").value);
+const field = () => at("field-choice").value;
+const urlOf = (number) => draft.pages.find((one) => one.number === number)?.url ?? "";
+const say = (text, isFault = false) => {
+  at("status").textContent = text;
+  at("status").classList.toggle("fault", isFault);
+};
+
+async function ask(action, body, raw) {
+  const answer = await fetch(`${base}/${action}`, {
+    method: "POST",
+    headers: { "x-webfill-token": bench.dataset.token, "content-type": raw ? "application/octet-stream" : "application/json" },
+    body: raw ?? JSON.stringify(body),
+  });
+  const told = await answer.json().catch(() => ({ error: `the dashboard has answered ${answer.status}: load this page again` }));
+  if (told.error) throw new Error(told.error);
+  return told;
+}
+
+/** Does something that takes a while, and says how it went. */
+async function doing(text, work) {
+  say(`${text} …`);
+  bench.setAttribute("aria-busy", "true");
+  try {
+    say((await work()) ?? "");
+  } catch (error) {
+    say(error.message, true);
+  } finally {
+    bench.removeAttribute("aria-busy");
+  }
+}
+
+const typed = () => ({ mapping: draft.mapping, said: draft.said, ...(draft.edited.version ? {} : { file: at("file-name").value }) });
+
+// Editing.
+
+let timer = 0;
+function changed(isStructure) {
+  if (isStructure) showFields();
+  clearTimeout(timer);
+  timer = setTimeout(check, 400);
+}
+
+/** What was pointed at stays the field's. */
+function renamed(before, now) {
+  if (before === now || !draft.said[before] || draft.said[now]) return;
+  draft.said[now] = draft.said[before];
+  delete draft.said[before];
+  const option = [...at("field-choice").options].find((one) => one.value === before);
+  if (option) option.value = now;
+}
+
+async function check() {
+  try {
+    take(await ask("check", typed()), false);
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+/** Takes over what the server has; the editor keeps what is being typed. */
+function take(told, isNew = true) {
+  const mapping = isNew || !draft ? told.draft.mapping : draft.mapping;
+  draft = { ...told.draft, mapping };
+  if (isNew) edit(at("editor"), draft.mapping, changed, renamed);
+  showFaults(at("editor"), at("faults"), told.faults, told.warnings);
+  showPages();
+  showFields();
+  const count = told.faults.length;
+  at("save").disabled = count > 0;
+  at("save").title = count ? "The faults are to be mended first" : "";
+  at("file-name").readOnly = Boolean(draft.edited.version);
+  // What was said of something else stays.
+  const isOfChecks = /mended$|^Checked|^$/.test(at("status").textContent);
+  if (!isNew && (count || isOfChecks)) say(count ? `${count} to be mended` : "Checked: no fault", count > 0);
+  return count;
+}
+
+function showFields() {
+  const before = field();
+  const names = (draft.mapping.fields ?? []).map((one) => one.name);
+  const fresh = freeName(draft.mapping.fields ?? []);
+  const ofRows = [[ROWS, "the rows of the page"]];
+  if (rule() || draft.said[ROWS]) {
+    const fields = rule()?.fields ?? [];
+    ofRows.push(...fields.map(({ name }) => [`${ROWS}.${name}`, `${name}, in each row`]));
+    ofRows.push([`${ROWS}.${freeName(fields)}`, `a new field of each row (${freeName(fields)})`]);
+  }
+  const options = [...names.map((name) => [name, name]), [fresh, `a new field (${fresh})`], ...ofRows];
+  at("field-choice").replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
+  const isThere = options.some(([value]) => value === before);
+  at("field-choice").value = isThere ? before : (names[0] ?? fresh);
+  if (!isThere) mark();
+}
+
+// Pages.
+
+function showPages() {
+  const choice = at("page-choice");
+  const before = choice.value;
+  const title = (one) => `${one.is_former ? "before: " : ""}${one.url}`;
+  choice.replaceChildren(...draft.pages.map((one) => el("option", { value: one.number }, title(one))));
+  if (draft.pages.some((one) => String(one.number) === before)) choice.value = before;
+  if (choice.value !== before || !frame.src) showPage();
+}
+
+function showPage() {
+  const one = draft.pages.find((one) => one.number === page());
+  at("take-away").disabled = !one;
+  frame.hidden = !one;
+  if (!one) {
+    at("page-told").textContent = "There is no page yet: add some below.";
+    at("adding").open = true;
+    return;
+  }
+  const known = Object.entries(one.known).map(([name, values]) => `${name}: ${values.join(" · ")}`);
+  at("page-told").textContent = `${one.from}${known.length ? `; known: ${known.join("; ")}` : "; nothing is known of it"}`;
+  found = {};
+  frame.src = `${base}/copy/${one.number}`;
+}
+
+function show(number) {
+  at("page-choice").value = String(number);
+  showPage();
+  at("page-choice").focus();
+}
+
+// Pointing.
+
+function saidHere() {
+  const all = (draft.said[field()] ??= []);
+  let here = all.find((one) => one.page === page());
+  if (!here) all.push((here = { page: page(), right: [], wrong: [], absent: false }));
+  return here;
+}
+
+const peek = () => (draft.said[field()] ?? []).find((one) => one.page === page()) ?? { right: [], wrong: [], absent: false };
+
+function mark() {
+  if (!draft || !frame.contentWindow) return;
+  const { right, wrong, absent } = peek();
+  at("absent").checked = absent;
+  const read = found[field()] ?? (isOfRows(field()) ? found[ROWS] : undefined) ?? [];
+  frame.contentWindow.postMessage({ right, wrong, found: read.filter((one) => !right.includes(one) && !wrong.includes(one)) }, "*");
+}
+
+addEventListener("message", (event) => {
+  if (event.source !== frame.contentWindow || !Number.isInteger(event.data)) return;
+  if (event.data === 0) return mark();
+  const number = Math.abs(event.data);
+  if (number > 10_000_000 || !draft.pages.length) return;
+  const isWrong = event.data < 0 || document.querySelector("input[name=sense]:checked").value === "wrong";
+  point(number, isWrong ? "wrong" : "right");
+});
+
+function point(number, sense) {
+  const here = saidHere();
+  const had = here[sense].includes(number);
+  for (const list of ["right", "wrong"]) here[list] = here[list].filter((one) => one !== number);
+  if (!had) here[sense].push(number);
+  here.absent = false;
+  mark();
+  findCandidates();
+}
+
+/** All rows of the pages, by those that were pointed at, and their fields. */
+function findRows() {
+  at("candidates").hidden = true;
+  return doing("Looking for the rows", async () => {
+    const told = await ask("rows", typed());
+    const place = told.of_pages.indexOf(page());
+    found[ROWS] = told.elements?.[place] ?? [];
+    mark();
+    if (!told.rule) {
+      showFields();
+      return told.select ? `${told.why}; choose a new field of each row, and point at its value in one of them` : told.why;
+    }
+    useRule(told);
+    showResults("Rows of all pages", results.rowsOfPages(told.of_pages.map((page, at) => ({ page, rows: told.pages[at] })), urlOf));
+    await replaceMapping(draft.mapping, told.why);
+    return at("status").textContent;
+  });
+}
+
+/** Takes the rule over; fields that were not pointed at stay. */
+function useRule(told) {
+  const { mapping } = draft;
+  const before = rule();
+  const names = told.rule.fields.map((one) => one.name);
+  const kept = (before?.fields ?? []).filter((one) => !names.includes(one.name));
+  const isKept = before?.key?.some((name) => kept.some((one) => one.name === name));
+  const next = { ...before, ...told.rule, fields: [...told.rule.fields, ...kept], key: isKept ? before.key : told.rule.key };
+  if (Array.isArray(mapping.rows)) mapping.rows[0] = next;
+  else mapping.rows = next;
+  if ((mapping.url_patterns ?? []).every((pattern) => !pattern.pattern) && told.url_patterns?.length) mapping.url_patterns = told.url_patterns;
+  if (!mapping.url_parsers?.length && told.url_parsers?.length) mapping.url_parsers = told.url_parsers;
+}
+
+function findCandidates() {
+  const name = field();
+  if (isOfRows(name)) return findRows();
+  const has = (draft.said[name] ?? []).some((one) => one.right.length || one.wrong.length || one.absent);
+  if (!has) {
+    at("candidates").hidden = true;
+    return doing("Keeping", async () => { await ask("check", typed()); return "No click is left"; });
+  }
+  return doing("Looking for what reads this", async () => {
+    const told = await ask("candidates", { ...typed(), field: name });
+    offered = { field: name, told };
+    at("candidates").hidden = false;
+    at("candidates-head").textContent = `Candidates for ${name}`;
+    at("candidates-told").replaceChildren(...results.candidates(told, urlOf, use, look).flat(3).filter(Boolean));
+    look(0);
+    return told.candidates.length ? `${told.candidates.length} candidates for ${name}` : told.why;
+  });
+}
+
+/** Marks what a candidate reads on this page. */
+function look(number) {
+  const place = offered.told.of_pages.indexOf(page());
+  const value = offered.told.candidates[number]?.values[place];
+  if (value && offered.field === field()) found[offered.field] = value.elements ?? [];
+  mark();
+}
+
+function use(candidate) {
+  const { field: name, told } = offered;
+  const { mapping } = draft;
+  mapping.fields ??= [];
+  let one = mapping.fields.find((one) => one.name === name);
+  if (!one) mapping.fields.push((one = { name }));
+  delete one.alternatives;
+  one.processors = candidate.processors;
+  if (told.multiple) one.multiple = true;
+  const isPlaceholder = (pattern) => !pattern.pattern;
+  if ((mapping.url_patterns ?? []).every(isPlaceholder) && told.url_patterns?.length) mapping.url_patterns = told.url_patterns;
+  replaceMapping(mapping, `${name} is read by ${candidate.anchor} now`);
+}
+
+function replaceMapping(mapping, text) {
+  draft.mapping = mapping;
+  edit(at("editor"), mapping, changed, renamed);
+  return doing("Checking", async () => {
+    const count = take(await ask("check", typed()), false);
+    return count ? `${text}; ${count} to be mended` : text;
+  });
+}
+
+// Results.
+
+function showResults(title, parts) {
+  at("results").hidden = false;
+  at("results-head").textContent = title;
+  at("results-told").replaceChildren(...parts.flat(5).filter(Boolean));
+  at("results-head").focus();
+}
+
+const onclick = (id, work) => at(id)?.addEventListener("click", work);
+
+onclick("try", () => doing("Trying on all pages", async () => {
+  const told = await ask("trial", typed());
+  showResults("Values on all pages", results.trial(told, urlOf, show));
+  const bad = told.rows.filter((row) => row.verdict === "differs" || row.verdict === "not_read").length;
+  return bad ? `${bad} values disagree with what is known` : "Nothing disagrees with what is known";
+}));
+
+onclick("trace", () => doing("Tracing", async () => {
+  const told = await ask("trace", { ...typed(), page: page() });
+  found = told.elements;
+  mark();
+  showResults("Each step on this page", results.trace(told));
+  return "Traced; what is read is marked in the page";
+}));
+
+const propose = (action, title) => () => doing(title, async () => {
+  const told = await ask(action, typed());
+  showResults(title, results.proposal(told, (mapping) => replaceMapping(mapping, "Taken over; look through it, and save")));
+  return "Nothing is changed yet";
+});
+onclick("learn", propose("learn", "A mapping out of what is known"));
+onclick("repair", propose("repair", "A repair"));
+
+at("saving").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const golden = at("with-golden").checked ? draft.pages.filter((one) => !one.is_former).map((one) => one.number) : [];
+  doing("Saving", async () => {
+    const told = await ask("save", { ...typed(), golden });
+    draft.edited.version = told.version;
+    at("file-name").readOnly = true;
+    const former = told.former ? `, the former version is ${told.former}` : "";
+    if (at("reload")) at("reload").hidden = false;
+    const problems = told.problems.length ? `; not kept: ${told.problems.join("; ")}` : "";
+    return `Saved ${told.path}${former}; ${told.cases.length} golden cases kept${problems}`;
+  });
+});
+
+onclick("reload", () => doing("Having the fleet load it", async () => {
+  await ask("reload", {});
+  return "The fleet has loaded the mappings";
+}));
+
+// Adding and taking away.
+
+const onsubmit = (id, work) => at(id)?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  doing("Adding", work);
+});
+const adding = (what) => async () => {
+  const told = await ask("add", { ...typed(), add: what() });
+  take(told, false);
+  return told.note;
+};
+onsubmit("add-url", adding(() => ({ url: at("url").value })));
+onsubmit("add-golden", adding(() => ({ golden: at("golden").value })));
+onsubmit("add-crawl", adding(() => ({
+  crawl: { app: at("app").value, crawl: at("crawl").value, url: at("crawl-url").value, mapping: at("crawl-mapping").value, count: Number(at("crawl-count").value) },
+})));
+onsubmit("add-file", async () => {
+  const [file] = at("file").files;
+  const path = [file.name, at("file-url").value].map(encodeURIComponent).join("/").replace(/\/$/, "");
+  take(await ask(`upload/${path}`, null, file), false);
+  return `${file.name} was added`;
+});
+onclick("take-away", () => doing("Taking away", async () => {
+  take(await ask("take_away", { ...typed(), page: page() }), false);
+  return "The page was taken away";
+}));
+
+at("page-choice").addEventListener("change", showPage);
+at("field-choice").addEventListener("change", () => { at("candidates").hidden = true; mark(); });
+at("absent").addEventListener("change", (event) => {
+  const here = saidHere();
+  here.absent = event.target.checked;
+  if (here.absent) here.right = [];
+  mark();
+  findCandidates();
+});
+onclick("clear", () => {
+  draft.said[field()] = (draft.said[field()] ?? []).filter((one) => one.page !== page());
+  mark();
+  findCandidates();
+});
+
+const [schema, told] = await Promise.all([fetch("/dashboard/editor/schema"), fetch(`${base}/state`)].map(async (one) => (await one).json()));
+useSchema(schema);
+take(told);
+say(told.faults.length ? `${told.faults.length} to be mended` : "");

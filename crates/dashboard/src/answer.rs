@@ -1,0 +1,101 @@
+//! Answers to browsers.
+
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use hyper::{Response, StatusCode};
+use webfill_api::Refusal;
+use webfill_service::http::{Answer, whole};
+
+/// What a place comes to.
+pub(crate) type Shown = Result<Answer, Problem>;
+
+/// Why nothing is shown, or done, for people: one clause, in lower case, without a full stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) status: u16,
+    pub(crate) text: String,
+}
+
+impl Problem {
+    fn new(status: u16, text: impl ToString) -> Problem {
+        let text = text.to_string();
+        Problem { status, text }
+    }
+
+    /// Nothing is known by that name.
+    pub(crate) fn missing(text: impl ToString) -> Problem {
+        Problem::new(404, text)
+    }
+
+    /// The request is at fault.
+    pub(crate) fn faulty(text: impl ToString) -> Problem {
+        Problem::new(400, text)
+    }
+
+    /// The visitor may not.
+    pub(crate) fn forbidden(text: impl ToString) -> Problem {
+        Problem::new(403, text)
+    }
+
+    /// Something that is needed is away for now.
+    pub(crate) fn away(text: impl ToString) -> Problem {
+        Problem::new(503, text)
+    }
+
+    /// The dashboard is at fault.
+    pub(crate) fn broken(text: impl ToString) -> Problem {
+        Problem::new(500, text)
+    }
+
+    pub(crate) fn of_status(status: u16, text: impl ToString) -> Problem {
+        Problem::new(status, text)
+    }
+}
+
+/// What the fleet has refused: at fault is the request, or the visitor's rights.
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        match refusal.path.as_str() {
+            "$" => Problem::away(refusal.message),
+            _ => Problem::faulty(refusal.message),
+        }
+    }
+}
+
+pub(crate) fn html(status: u16, text: String) -> Answer {
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    with_header(
+        of_kind(status, kind, text.into_bytes()),
+        CACHE_CONTROL,
+        "no-store",
+    )
+}
+
+pub(crate) fn json(status: u16, value: &serde_json::Value) -> Answer {
+    let kind = HeaderValue::from_static("application/json");
+    let answer = of_kind(status, kind, value.to_string().into_bytes());
+    with_header(answer, CACHE_CONTROL, "no-store")
+}
+
+/// Any other body, of a type that is known.
+pub(crate) fn of_kind(status: u16, kind: HeaderValue, body: Vec<u8>) -> Answer {
+    let mut answer = Response::new(whole(body));
+    *answer.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
+
+/// The browser is to go on there, by GET.
+pub(crate) fn see_other(path: &str) -> Answer {
+    let mut answer = Response::new(whole(Vec::new()));
+    *answer.status_mut() = StatusCode::SEE_OTHER;
+    with_header(answer, LOCATION, path)
+}
+
+/// An answer with one header more.
+pub(crate) fn with_header(mut answer: Answer, name: HeaderName, value: &str) -> Answer {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        answer.headers_mut().append(name, value);
+    }
+    answer
+}

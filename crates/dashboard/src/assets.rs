@@ -1,0 +1,127 @@
+//! Scripts and style sheets, compiled in. Their paths hold a hash of all of them, so that browsers may keep
+//! them for good, and ask anew after an upgrade.
+
+use hyper::header::{CACHE_CONTROL, HeaderValue};
+use sha2::{Digest, Sha256};
+use webfill_service::http::Answer;
+
+use crate::answer::{of_kind, with_header};
+use crate::secrets::hex;
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+const PICTURE: &str = "image/svg+xml";
+
+/// All of them: name, type, content.
+const ASSETS: &[(&str, &str, &str)] = &[
+    ("change.js", SCRIPT, include_str!("../assets/change.js")),
+    (
+        "dashboard.css",
+        STYLE,
+        include_str!("../assets/dashboard.css"),
+    ),
+    (
+        "dashboard.js",
+        SCRIPT,
+        include_str!("../assets/dashboard.js"),
+    ),
+    ("views.css", STYLE, include_str!("../assets/views.css")),
+    ("mark.svg", PICTURE, include_str!("../assets/mark.svg")),
+    ("overview.js", SCRIPT, include_str!("../assets/overview.js")),
+    (
+        "uplot.css",
+        STYLE,
+        include_str!("../vendor/uplot/uPlot.min.css"),
+    ),
+    (
+        "uplot.js",
+        SCRIPT,
+        // Its licence goes where it goes.
+        concat!(
+            "/*\n",
+            include_str!("../vendor/uplot/LICENSE"),
+            "*/\n",
+            include_str!("../vendor/uplot/uPlot.iife.min.js")
+        ),
+    ),
+    ("editor.css", STYLE, include_str!("../assets/editor.css")),
+    ("editor.js", SCRIPT, include_str!("../assets/editor.js")),
+    (
+        "editor-dom.js",
+        SCRIPT,
+        include_str!("../assets/editor-dom.js"),
+    ),
+    (
+        "editor-form.js",
+        SCRIPT,
+        include_str!("../assets/editor-form.js"),
+    ),
+    (
+        "editor-results.js",
+        SCRIPT,
+        include_str!("../assets/editor-results.js"),
+    ),
+];
+
+/// So many hexadecimal digits of the hash stand in a path.
+const DIGITS: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Assets {
+    hash: String,
+}
+
+impl Assets {
+    pub(crate) fn new() -> Assets {
+        let mut digest = Sha256::new();
+        for (name, _, content) in ASSETS {
+            for text in [name, content] {
+                digest.update((text.len() as u64).to_le_bytes());
+                digest.update(text);
+            }
+        }
+        let mut hash = hex(&digest.finalize());
+        hash.truncate(DIGITS);
+        Assets { hash }
+    }
+
+    pub(crate) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Where an asset is. Scripts import each other by their names alone.
+    pub(crate) fn path(hash: &str, name: &str) -> String {
+        format!("/dashboard/assets/{hash}/{name}")
+    }
+
+    /// An asset of this build, or of the one that is asked for by an old page: then it is not kept.
+    pub(crate) fn get(&self, hash: &str, name: &str) -> Option<Answer> {
+        let (_, kind, content) = ASSETS.iter().find(|(known, ..)| *known == name)?;
+        let kind = HeaderValue::from_static(kind);
+        let answer = of_kind(200, kind, content.as_bytes().to_vec());
+        let kept = match hash == self.hash {
+            true => "public, max-age=31536000, immutable",
+            false => "no-store",
+        };
+        Some(with_header(answer, CACHE_CONTROL, kept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_asset_of_this_build_is_kept_for_good_and_others_are_not_known() {
+        let assets = Assets::new();
+        assert_eq!(assets.hash().len(), DIGITS);
+        let kept = |hash: &str, name: &str| {
+            let answer = assets.get(hash, name)?;
+            let header = answer.headers()[CACHE_CONTROL].to_str().unwrap();
+            Some(header.contains("immutable"))
+        };
+        assert_eq!(kept(assets.hash(), "dashboard.css"), Some(true));
+        assert_eq!(kept("another", "dashboard.css"), Some(false));
+        assert_eq!(kept(assets.hash(), "../Cargo.toml"), None);
+    }
+}

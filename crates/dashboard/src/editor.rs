@@ -1,0 +1,131 @@
+//! The mapping editor: where mappings are made by pointing at pages.
+//!
+//! A *draft* ([`drafts`]) is a mapping with up to twenty pages: golden cases, pages of the store, files, a URL that is fetched once. The page of the
+//! mapping editor ([`view`]) shows a copy of one of them ([`copy`], in the frame of [`frame`]) beside the mapping; its script
+//! asks for all else ([`actions`]). Whatever reads a page runs in a process of its own ([`job`]): copies, candidates for a field
+//! out of what was pointed at, what a mapping reads on all pages ([`trial`]), each of its steps, repairs.
+//!
+//! Nothing is written to the folder of mappings but by saving ([`mappings`]): what `webfill mapping check` passes, whole or
+//! not at all. A draft outlives the dashboard's process; a job does not, and can be asked for again.
+
+mod actions;
+mod adding;
+mod by_fleet;
+mod copies;
+pub mod copy;
+mod drafts;
+mod frame;
+mod golden;
+pub mod host;
+pub mod job;
+mod known;
+mod mappings;
+mod stored;
+mod trial;
+pub(crate) mod view;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::drafts::{Draft, DraftError, Drafts};
+use self::host::Host;
+use self::job::{Jobs, Trouble};
+use self::mappings::{Folder, NotSaved};
+use crate::answer::Problem;
+use crate::visit::Visit;
+
+/// The folder of drafts, in the dashboard's own.
+const DRAFTS: &str = "editor-drafts";
+
+/// See the module.
+pub(crate) struct Editor {
+    folder: Folder,
+    drafts: Arc<Drafts>,
+    jobs: Jobs,
+    host: Arc<dyn Host>,
+}
+
+impl Editor {
+    /// `state` is the dashboard's own folder; without one, drafts are in a hidden folder among the mappings.
+    pub(crate) fn new(mappings: &Path, state: Option<&PathBuf>, host: Arc<dyn Host>) -> Editor {
+        let beside = mappings.join(".editor");
+        let state = state.unwrap_or(&beside);
+        Editor {
+            folder: Folder::new(mappings),
+            drafts: Arc::new(Drafts::new(&state.join(DRAFTS))),
+            jobs: Jobs::default(),
+            host,
+        }
+    }
+
+    /// Does something with the drafts, off the thread that answers: they are files.
+    async fn with_drafts<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Drafts) -> Result<T, DraftError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let drafts = Arc::clone(&self.drafts);
+        let done = tokio::task::spawn_blocking(move || work(&drafts)).await;
+        Ok(done.map_err(Problem::broken)??)
+    }
+
+    async fn draft(&self, id: &str) -> Result<Draft, Problem> {
+        let id = id.to_owned();
+        self.with_drafts(move |drafts| drafts.get(&id)).await
+    }
+
+    /// Does something with the folder of mappings, in the same way.
+    async fn with_folder<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Folder) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let folder = self.folder.clone();
+        let done = tokio::task::spawn_blocking(move || work(&folder)).await;
+        done.map_err(Problem::broken)
+    }
+
+    /// The mapping editor, for whoever may use it. Mappings are of all applications, and to work on one is to change it.
+    fn of(visit: &Visit) -> Result<&Editor, Problem> {
+        let bench = visit.editor();
+        let bench = bench.ok_or_else(|| {
+            Problem::missing(
+                "this dashboard has no mapping editor: name a folder of mappings by --mappings",
+            )
+        })?;
+        visit.needs_whole_fleet()?;
+        match visit.can_change() {
+            true => Ok(bench),
+            false => Err(Problem::forbidden(
+                "your token may read, and the mapping editor changes mappings",
+            )),
+        }
+    }
+}
+
+impl From<DraftError> for Problem {
+    fn from(error: DraftError) -> Problem {
+        match error {
+            DraftError::Missing => Problem::missing(error),
+            DraftError::TooMuch(_) => Problem::faulty(error),
+            DraftError::Io(_) => Problem::away(error),
+        }
+    }
+}
+
+impl From<Trouble> for Problem {
+    fn from(trouble: Trouble) -> Problem {
+        match trouble {
+            Trouble::Refused(_) | Trouble::TooMuch(_) => Problem::faulty(trouble),
+            Trouble::Busy | Trouble::Machine(_) => Problem::away(trouble),
+        }
+    }
+}
+
+impl From<NotSaved> for Problem {
+    fn from(refusal: NotSaved) -> Problem {
+        match refusal {
+            NotSaved::Io(..) => Problem::broken(refusal),
+            NotSaved::Changed(_) => Problem::of_status(409, refusal),
+            NotSaved::Faults(_) | NotSaved::Name(_) => Problem::faulty(refusal),
+        }
+    }
+}

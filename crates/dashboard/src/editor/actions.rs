@@ -1,0 +1,398 @@
+//! What the script of the mapping editor has done: JSON in, JSON out. Each request may bring what was typed and pointed at since
+//! the one before, which is kept in the draft first.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use webfill_mapping::Source;
+use webfill_urls::Url;
+
+use super::Editor;
+use super::adding::{self, From};
+use super::drafts::{Draft, DraftPage};
+use super::host::GoldenCase;
+use super::job::{Order, Pointed, ROWS, Work};
+use super::mappings::{Checked, NotSaved, SavedFile};
+use super::trial;
+use crate::answer::{Problem, Shown, json as json_answer};
+use crate::form::Form;
+use crate::visit::Visit;
+
+/// A request of the script.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Asked {
+    mapping: Option<Value>,
+    said: Option<std::collections::BTreeMap<String, Vec<Pointed>>>,
+    /// The file to save to, of a mapping that has none yet.
+    file: Option<String>,
+    field: String,
+    /// The number of a page.
+    page: usize,
+    /// Pages to keep as golden cases.
+    golden: Vec<usize>,
+    add: Option<From>,
+}
+
+pub(super) async fn take(visit: &Visit, id: &str, action: &str, form: &Form) -> Shown {
+    let bench = Editor::of(visit)?;
+    let answering = async {
+        let asked = match form.raw.is_empty() {
+            true => Asked::default(),
+            false => {
+                let asked = form.json().and_then(serde_json::from_value);
+                asked.map_err(Problem::faulty)?
+            }
+        };
+        answer(visit, bench, id, action, asked).await
+    };
+    Ok(match answering.await {
+        Ok(told) => json_answer(200, &told),
+        Err(problem) => json_answer(problem.status, &json!({"error": problem.text})),
+    })
+}
+
+async fn answer(
+    visit: &Visit,
+    bench: &Editor,
+    id: &str,
+    action: &str,
+    mut asked: Asked,
+) -> Result<Value, Problem> {
+    keep(bench, id, &mut asked).await?;
+    let draft = bench.draft(id).await?;
+    match action {
+        "check" => Ok(state(bench, draft).await),
+        "candidates" => candidates(bench, &draft, &asked.field).await,
+        "learn" => learn(bench, &draft).await,
+        "rows" => rows(bench, &draft).await,
+        "trial" => try_on_pages(bench, &draft).await,
+        "trace" => trace(bench, &draft, asked.page).await,
+        "repair" => repair(bench, &draft).await,
+        "save" => save(visit, bench, draft, &asked.golden).await,
+        "add" => {
+            let from = asked
+                .add
+                .ok_or_else(|| Problem::faulty("nothing to add was named"))?;
+            let note = adding::add(visit, bench, &draft, from).await?;
+            let mut told = state(bench, bench.draft(id).await?).await;
+            told["note"] = note.into();
+            Ok(told)
+        }
+        "take_away" => {
+            let (own, page) = (id.to_owned(), asked.page);
+            bench
+                .with_drafts(move |drafts| drafts.remove_page(&own, page))
+                .await?;
+            Ok(state(bench, bench.draft(id).await?).await)
+        }
+        "reload" => Ok(visit.ask(json!({"action": "reload"})).await?),
+        _ => Err(Problem::missing(format!(
+            "the mapping editor does not know `{action}`"
+        ))),
+    }
+}
+
+/// Keeps what came with a request.
+async fn keep(bench: &Editor, id: &str, asked: &mut Asked) -> Result<(), Problem> {
+    let (mapping, said, file) = (asked.mapping.take(), asked.said.take(), asked.file.take());
+    if mapping.is_none() && said.is_none() && file.is_none() {
+        return Ok(());
+    }
+    let take = |draft: &mut Draft| {
+        draft.mapping = mapping.unwrap_or_else(|| draft.mapping.take());
+        if let Some(said) = said {
+            draft.said = said;
+        }
+        if let Some(file) = file.filter(|_| draft.edited.version.is_none()) {
+            draft.edited.file = file;
+        }
+        Ok(())
+    };
+    let id = id.to_owned();
+    bench
+        .with_drafts(move |drafts| drafts.change(&id, take))
+        .await
+}
+
+/// The draft, and what is to be mended in it.
+pub(super) async fn state(bench: &Editor, draft: Draft) -> Value {
+    let checked = check(bench, &draft).await;
+    json!({"draft": draft, "faults": checked.faults, "warnings": checked.warnings})
+}
+
+async fn check(bench: &Editor, draft: &Draft) -> Checked {
+    let (edited, mapping) = (draft.edited.clone(), draft.mapping.clone());
+    let checking = bench.with_folder(move |folder| folder.check(&edited, &mapping));
+    checking.await.unwrap_or_default()
+}
+
+/// The whole set with the draft in its place; refused while it has faults.
+async fn sources(bench: &Editor, draft: &Draft) -> Result<(Vec<Source>, String), Problem> {
+    let checked = check(bench, draft).await;
+    if let Some(fault) = checked.faults.first() {
+        let text = format!("{}: {}", fault.path, fault.message);
+        return Err(Problem::faulty(
+            NotSaved::Faults(checked.faults.clone()).to_string() + ": " + &text,
+        ));
+    }
+    let name = draft.mapping["name"].as_str().unwrap_or_default();
+    Ok((checked.sources, name.to_owned()))
+}
+
+/// The pages that are learned from and tried on.
+fn present(draft: &Draft) -> Vec<&DraftPage> {
+    draft.pages.iter().filter(|page| !page.is_former).collect()
+}
+
+/// Has a job done on pages of a draft.
+pub(super) async fn run(
+    bench: &Editor,
+    draft: &Draft,
+    pages: &[&DraftPage],
+    work: Work,
+) -> Result<Value, Problem> {
+    if pages.is_empty() {
+        return Err(Problem::faulty("the draft has no page yet: add some first"));
+    }
+    let bodies = pages
+        .iter()
+        .map(|page| bench.drafts.body(&draft.id, page.number));
+    let bodies = bodies.collect::<Result<Vec<_>, _>>()?;
+    let heads = pages.iter().map(|page| page.head()).collect();
+    let order = Order { work, pages: heads };
+    Ok(bench.jobs.run(order, &bodies).await?)
+}
+
+/// What was said of a field, with the pages' places among these pages for their numbers.
+fn placed(said: Option<&Vec<Pointed>>, pages: &[&DraftPage]) -> Vec<Pointed> {
+    let said = said.into_iter().flatten();
+    let placed = said.filter_map(|pointed| {
+        let page = pages.iter().position(|page| page.number == pointed.page)?;
+        Some(Pointed {
+            page,
+            ..pointed.clone()
+        })
+    });
+    placed.collect()
+}
+
+fn numbers(pages: &[&DraftPage]) -> Vec<usize> {
+    pages.iter().map(|page| page.number).collect()
+}
+
+async fn candidates(bench: &Editor, draft: &Draft, field: &str) -> Result<Value, Problem> {
+    let pages = present(draft);
+    let work = Work::Candidates {
+        field: field.to_owned(),
+        said: placed(draft.said.get(field), &pages),
+    };
+    let mut told = run(bench, draft, &pages, work).await?;
+    told["of_pages"] = numbers(&pages).into();
+    Ok(told)
+}
+
+async fn learn(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
+    let pages = present(draft);
+    let said = draft.said.keys().map(|field| {
+        let placed = placed(draft.said.get(field), &pages);
+        (field.clone(), placed)
+    });
+    let work = Work::Learn {
+        name: draft.mapping["name"]
+            .as_str()
+            .unwrap_or("learned")
+            .to_owned(),
+        said: said.collect(),
+    };
+    let learned = run(bench, draft, &pages, work).await?;
+    Ok(with_difference(draft, learned))
+}
+
+/// The rows that were pointed at, with the rule that reads them.
+async fn rows(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
+    let pages = present(draft);
+    let said = draft.said.keys().filter(|name| name.starts_with(ROWS));
+    let said = said.map(|name| (name.clone(), placed(draft.said.get(name), &pages)));
+    let name = draft.mapping["name"].as_str().unwrap_or("learned");
+    let of_rule = [&draft.mapping["rows"], &draft.mapping["rows"][0]];
+    let dataset = of_rule
+        .into_iter()
+        .find_map(|rule| rule["dataset"].as_str());
+    let work = Work::Rows {
+        name: name.to_owned(),
+        dataset: dataset.unwrap_or(name).to_owned(),
+        said: said.collect(),
+    };
+    let mut told = run(bench, draft, &pages, work).await?;
+    told["of_pages"] = numbers(&pages).into();
+    Ok(told)
+}
+
+async fn repair(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
+    let pages = present(draft);
+    let work = Work::Repair {
+        mapping: draft.mapping.clone(),
+    };
+    let repaired = run(bench, draft, &pages, work).await?;
+    Ok(with_difference(draft, repaired))
+}
+
+/// A proposal with its difference to the draft, line by line.
+fn with_difference(draft: &Draft, mut proposal: Value) -> Value {
+    let (old, new) = (
+        format!("{:#}", draft.mapping),
+        format!("{:#}", proposal["mapping"]),
+    );
+    let difference = similar::TextDiff::from_lines(&old, &new);
+    let lines: Vec<Value> = difference
+        .iter_all_changes()
+        .map(|change| {
+            let sign = match change.tag() {
+                similar::ChangeTag::Delete => "-",
+                similar::ChangeTag::Insert => "+",
+                similar::ChangeTag::Equal => " ",
+            };
+            json!([sign, change.value().trim_end_matches('\n')])
+        })
+        .collect();
+    proposal["difference"] = lines.into();
+    proposal
+}
+
+async fn try_on_pages(bench: &Editor, draft: &Draft) -> Result<Value, Problem> {
+    let pages = present(draft);
+    let (sources, mapping) = sources(bench, draft).await?;
+    let work = Work::Read {
+        sources,
+        mapping,
+        is_whole: false,
+    };
+    let read = run(bench, draft, &pages, work).await?;
+    Ok(trial::shown(draft, &pages, &read))
+}
+
+async fn trace(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Problem> {
+    let page = draft.pages.iter().find(|page| page.number == number);
+    let page = page.ok_or_else(|| Problem::missing("the draft has no such page"))?;
+    let (sources, mapping) = sources(bench, draft).await?;
+    run(bench, draft, &[page], Work::Trace { sources, mapping }).await
+}
+
+/// Saves the mapping, and then the golden cases: without a mapping they would say nothing.
+async fn save(
+    visit: &Visit,
+    bench: &Editor,
+    draft: Draft,
+    golden: &[usize],
+) -> Result<Value, Problem> {
+    let (edited, mapping) = (draft.edited.clone(), draft.mapping.clone());
+    let saved = bench
+        .with_folder(move |folder| folder.save(&edited, &mapping))
+        .await??;
+    let (id, version) = (draft.id.clone(), saved.version.clone());
+    let note = move |draft: &mut Draft| {
+        draft.edited.version = Some(version);
+        Ok(())
+    };
+    bench
+        .with_drafts(move |drafts| drafts.change(&id, note))
+        .await?;
+    let name = draft.mapping["name"].as_str().unwrap_or_default();
+    tracing::info!(
+        event = "mapping_saved",
+        mapping = name,
+        path = %saved.path.display(),
+        by = visit.visitor.name.as_deref(),
+        "a mapping was saved at the mapping editor"
+    );
+    let noted = note_saved(visit, name, &saved).await;
+    let (cases, mut problems) = match golden.is_empty() {
+        true => Default::default(),
+        false => keep_cases(bench, &draft, golden).await,
+    };
+    problems.extend(noted.err().map(|problem| problem.text));
+    let shown = |path: &PathBuf| path.display().to_string();
+    Ok(json!({
+        "path": shown(&saved.path),
+        "former": saved.former.as_ref().map(shown),
+        "version": saved.version,
+        "cases": cases,
+        "problems": problems,
+    }))
+}
+
+async fn note_saved(visit: &Visit, mapping: &str, saved: &SavedFile) -> Result<(), Problem> {
+    let shown = |path: &PathBuf| path.display().to_string();
+    let about = json!({
+        "mapping": mapping,
+        "file": shown(&saved.path),
+        "former": saved.former.as_ref().map(shown),
+    });
+    visit.note("mapping_save", about).await
+}
+
+/// Keeps pages as golden cases; returns their paths, and why some are not kept.
+async fn keep_cases(bench: &Editor, draft: &Draft, golden: &[usize]) -> (Vec<String>, Vec<String>) {
+    let mut pages = present(draft);
+    pages.retain(|page| golden.contains(&page.number));
+    let read = async {
+        let (sources, mapping) = sources(bench, draft).await?;
+        let work = Work::Read {
+            sources,
+            mapping,
+            is_whole: true,
+        };
+        run(bench, draft, &pages, work).await
+    };
+    let read = match read.await {
+        Ok(read) => read,
+        Err(problem) => return (Vec::new(), vec![problem.text]),
+    };
+    let (mut cases, mut problems) = (Vec::new(), Vec::new());
+    for (page, read) in pages
+        .iter()
+        .zip(read["pages"].as_array().into_iter().flatten())
+    {
+        match keep_case(bench, draft, page, read).await {
+            Ok(path) => cases.push(path),
+            Err(why) => problems.push(format!("{}: {why}", page.url)),
+        }
+    }
+    (cases, problems)
+}
+
+async fn keep_case(
+    bench: &Editor,
+    draft: &Draft,
+    page: &DraftPage,
+    read: &Value,
+) -> Result<String, String> {
+    let name = draft.mapping["name"].as_str().unwrap_or_default();
+    if let Some(error) = read["error"].as_str() {
+        return Err(error.to_owned());
+    }
+    match read["used"].as_str() {
+        Some(used) if used == name => {}
+        Some(used) => return Err(format!("a crawl would use mapping {used} for it")),
+        None => return Err("no url_pattern matches it, so there is nothing to keep".to_owned()),
+    }
+    let links = read["links"].as_array().into_iter().flatten();
+    let links = links.filter_map(|link| link["url"].as_str().map(str::to_owned));
+    let (id, number) = (draft.id.clone(), page.number);
+    let reading = bench.with_drafts(move |drafts| Ok(std::fs::read(drafts.body(&id, number)?)?));
+    let body = reading.await.map_err(|problem| problem.text)?;
+    let case = GoldenCase {
+        mapping: name.to_owned(),
+        url: Url::parse(&page.url).map_err(|error| error.to_string())?,
+        content_type: page.content_type.clone(),
+        ending: page.ending.clone(),
+        body,
+        fields: read["fields"].as_object().cloned().unwrap_or_default(),
+        links: links.collect(),
+        rows: read["rows"].as_array().cloned().unwrap_or_default(),
+    };
+    let path = bench.host.keep_case(bench.folder.path(), case).await?;
+    Ok(path.display().to_string())
+}

@@ -1,0 +1,205 @@
+//! Pages that are added to a draft: from the web, out of the store, from golden cases, from a file.
+
+use serde::Deserialize;
+use webfill_store::{CrawlId, page_id};
+use webfill_urls::{Url, canonical};
+
+use super::drafts::{Draft, Drafts, NewPage};
+use super::golden;
+use super::job::MOST_PAGES;
+use super::stored;
+use super::{Editor, by_fleet};
+use crate::answer::Problem;
+use crate::visit::Visit;
+
+/// Where pages are from.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum From {
+    /// Fetched once, politely.
+    Url(String),
+    /// A page of the store, by its key.
+    Stored(String),
+    /// Pages of a crawl whose bodies are kept: one by its URL, or the last ones.
+    Crawl {
+        app: String,
+        crawl: String,
+        #[serde(default)]
+        url: String,
+        #[serde(default)]
+        mapping: String,
+        #[serde(default)]
+        count: usize,
+    },
+    /// The golden cases of a mapping.
+    Golden(String),
+}
+
+/// Adds pages; returns a sentence on what was added.
+pub(super) async fn add(
+    visit: &Visit,
+    bench: &Editor,
+    draft: &Draft,
+    from: From,
+) -> Result<String, Problem> {
+    let pages = match from {
+        From::Url(url) => vec![fetched(visit, bench, draft, &url).await?],
+        From::Stored(id) => {
+            let opened = visit.store().await?;
+            vec![
+                stored::page(&*opened.browse, &id)
+                    .await
+                    .map_err(Problem::faulty)?,
+            ]
+        }
+        From::Crawl {
+            app,
+            crawl,
+            url,
+            mapping,
+            count,
+        } => {
+            let opened = visit.store().await?;
+            let browse = &*opened.browse;
+            let found = match canonical(&url, None) {
+                Ok(url) => stored::page(browse, &page_id(&app, &crawl, url.as_str()))
+                    .await
+                    .map(|page| vec![page]),
+                Err(refusal) if !url.is_empty() => Err(format!("{url}: {refusal}")),
+                Err(_) => {
+                    let mapping = Some(mapping).filter(|name| !name.is_empty());
+                    let most = count.clamp(1, MOST_PAGES);
+                    stored::pages_of_crawl(browse, CrawlId::new(&app, &crawl), mapping, most).await
+                }
+            };
+            let mut found = found.map_err(Problem::faulty)?;
+            if let Some(repairs) = &draft.repairs {
+                stored::recall(browse, repairs, &mut found)
+                    .await
+                    .map_err(Problem::away)?;
+            }
+            found
+        }
+        From::Golden(mapping) => {
+            let room = MOST_PAGES.saturating_sub(draft.pages.len());
+            golden_pages(bench, mapping, room).await?
+        }
+    };
+    let found = pages.len();
+    let (added, why) = put(bench, &draft.id, pages).await?;
+    Ok(match (added, found, why) {
+        (0, 0, _) => "there is nothing to add".to_owned(),
+        (1, 1, _) => "1 page was added".to_owned(),
+        (added, found, Some(why)) => format!("{added} of {found} pages were added: {why}"),
+        (added, _, None) => format!("{added} pages were added"),
+    })
+}
+
+/// Adds as many pages as there is room for; their number, and why there was none for more.
+pub(super) async fn put(
+    bench: &Editor,
+    id: &str,
+    pages: Vec<NewPage>,
+) -> Result<(usize, Option<String>), Problem> {
+    let id = id.to_owned();
+    let add = move |drafts: &Drafts| {
+        let mut added = 0;
+        for page in pages {
+            match drafts.add_page(&id, page) {
+                Ok(_) => added += 1,
+                Err(error) => return Ok((added, Some(error.to_string()))),
+            }
+        }
+        Ok((added, None))
+    };
+    bench.with_drafts(add).await
+}
+
+/// The golden cases of a mapping, at most so many.
+pub(super) async fn golden_pages(
+    bench: &Editor,
+    mapping: String,
+    most: usize,
+) -> Result<Vec<NewPage>, Problem> {
+    let reading = bench.with_folder(move |folder| golden::pages_of(folder.path(), &mapping, most));
+    reading.await
+}
+
+/// Where there is a fleet, it is the only one that asks sites.
+async fn fetched(
+    visit: &Visit,
+    bench: &Editor,
+    draft: &Draft,
+    text: &str,
+) -> Result<NewPage, Problem> {
+    let url = canonical(text.trim(), None);
+    let url = url.map_err(|refusal| Problem::faulty(format!("{text}: {refusal}")))?;
+    if visit.has_fleet() && visit.has_store() {
+        return by_fleet::fetched(visit, &draft.id, &url).await;
+    }
+    let page = bench.host.fetch(bench.folder.path(), &url).await;
+    let page = page.map_err(Problem::faulty)?;
+    Ok(NewPage {
+        from: "fetched".to_owned(),
+        url: page.url,
+        content_type: page.content_type,
+        ending: page.ending,
+        body: page.body,
+        ..NewPage::default()
+    })
+}
+
+/// A file that was uploaded. Without a URL it gets one that leads nowhere.
+pub(super) fn uploaded(name: &str, url: &str, body: &[u8]) -> Result<NewPage, Problem> {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let given = match url.trim() {
+        "" => {
+            let mut made = Url::parse("https://page.invalid/").map_err(Problem::broken)?;
+            made.set_path(name);
+            Ok(made)
+        }
+        url => canonical(url, None),
+    };
+    let url = given.map_err(|refusal| Problem::faulty(format!("{url}: {refusal}")))?;
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_plain = ending.len() <= 10 && ending.chars().all(|c| c.is_ascii_alphanumeric());
+    Ok(NewPage {
+        from: format!("file {name}"),
+        url: url.to_string(),
+        ending: if is_plain {
+            ending.to_ascii_lowercase()
+        } else {
+            String::new()
+        },
+        body: body.to_vec(),
+        ..NewPage::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_uploaded_file_gets_a_url_that_leads_nowhere() {
+        let page = uploaded("C:\\pages\\Ada & Bob.HTML", "", b"x").unwrap();
+        assert_eq!(page.url, "https://page.invalid/Ada%20&%20Bob.HTML");
+        assert_eq!(page.ending, "html");
+        let page = uploaded("x", "HTTPS://People.example/a#b", b"x").unwrap();
+        assert_eq!(page.url, "https://people.example/a");
+        assert!(uploaded("x", "javascript:alert(1)", b"x").is_err());
+    }
+
+    #[test]
+    fn the_sources_of_pages_are_read_as_the_script_writes_them() {
+        for text in [
+            r#"{"url": "https://a.example/"}"#,
+            r#"{"stored": "app/crawl/hash"}"#,
+            r#"{"crawl": {"app": "a", "crawl": "c", "count": 5}}"#,
+            r#"{"golden": "people"}"#,
+        ] {
+            serde_json::from_str::<From>(text).unwrap();
+        }
+        assert!(serde_json::from_str::<From>(r#"{"file": "/etc/passwd"}"#).is_err());
+    }
+}

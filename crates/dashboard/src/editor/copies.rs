@@ -1,0 +1,47 @@
+//! Copies of a draft's pages: made once, by a job, and kept beside the page.
+
+use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue};
+use serde_json::Value;
+use webfill_service::whole_file::write_private;
+
+use super::drafts::Draft;
+use super::job::Work;
+use super::{Editor, actions, frame};
+use crate::answer::{Problem, Shown, of_kind, with_header};
+use crate::secrets::new_secret;
+
+/// The document of the frame.
+pub(super) async fn show(bench: &Editor, id: &str, number: usize) -> Shown {
+    let draft = bench.draft(id).await?;
+    let copy = made(bench, &draft, number).await?;
+    let nonce = new_secret().map_err(Problem::broken)?;
+    let html = copy["html"].as_str().unwrap_or_default();
+    let is_cut = copy["is_cut"].as_bool().unwrap_or_default();
+    let document = frame::document(html, is_cut, &nonce);
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    let answer = of_kind(200, kind, document.into_bytes());
+    let answer = with_header(answer, CONTENT_SECURITY_POLICY, &frame::policy(&nonce));
+    Ok(with_header(answer, CACHE_CONTROL, "no-store"))
+}
+
+async fn made(bench: &Editor, draft: &Draft, number: usize) -> Result<Value, Problem> {
+    let page = draft.pages.iter().find(|page| page.number == number);
+    let page = page.ok_or_else(|| Problem::missing("the draft has no such page"))?;
+    let (id, number) = (draft.id.clone(), page.number);
+    let reading =
+        bench.with_drafts(move |drafts| Ok(std::fs::read(drafts.copy(&id, number)?).ok()));
+    if let Some(kept) = reading.await?
+        && let Ok(copy) = serde_json::from_slice(&kept)
+    {
+        return Ok(copy);
+    }
+    let copy = actions::run(bench, draft, &[page], Work::Copy).await?;
+    let (id, text) = (draft.id.clone(), copy.to_string());
+    let writing = bench.with_drafts(move |drafts| {
+        // One that cannot be kept is made again.
+        let _ = write_private(&drafts.copy(&id, number)?, text.as_bytes());
+        Ok(())
+    });
+    writing.await?;
+    Ok(copy)
+}

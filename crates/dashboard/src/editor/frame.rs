@@ -1,0 +1,58 @@
+//! The document in the frame: a copy of a foreign page, with one script of the dashboard's, which tells the page outside
+//! which element was pointed at.
+//!
+//! Its policy makes it an origin of its own, that reaches nothing: no address is loaded or sent to, only the script
+//! with the nonce of this very answer runs, and nothing is part of it but the page itself. It says numbers to the page
+//! outside and hears numbers from it.
+
+/// The script and the style sheet. They stand in the document: an origin of its own could not ask the dashboard for them.
+const SCRIPT: &str = include_str!("../../assets/frame.js");
+const STYLE: &str = include_str!("../../assets/frame.css");
+
+/// The policy of a document whose script has this nonce.
+pub(super) fn policy(nonce: &str) -> String {
+    format!(
+        "sandbox allow-scripts; default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    )
+}
+
+/// The document. `copy` is the markup of a copy, `nonce` hexadecimal digits.
+pub(super) fn document(copy: &str, is_cut: bool, nonce: &str) -> String {
+    let cut = match is_cut {
+        true => {
+            "<p class=\"cut\" role=\"note\">The copy ends here: the page is larger than is shown.</p>"
+        }
+        false => "",
+    };
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Copy of the page</title>\
+         <style nonce=\"{nonce}\">{STYLE}</style></head><body>\
+         <main><div id=\"page\" role=\"application\" tabindex=\"0\" \
+         aria-label=\"Copy of the page: arrow keys walk through its elements, Enter points at one, Delete marks it as wrong\" \
+         aria-describedby=\"here\">{copy}{cut}</div></main>\
+         <div id=\"here\" role=\"status\"></div>\
+         <script nonce=\"{nonce}\">{SCRIPT}</script></body></html>"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_has_one_script_and_a_policy_that_lets_no_other_run() {
+        let document = document("<h1 id=\"n4\">x</h1>", true, "abc");
+        assert_eq!(document.matches("<script").count(), 1);
+        assert_eq!(
+            document.matches("</script").count(),
+            1,
+            "the script ends where it should"
+        );
+        assert_eq!(document.matches("</style").count(), 1);
+        assert!(document.contains("<script nonce=\"abc\">"));
+        let policy = policy("abc");
+        assert!(policy.starts_with("sandbox allow-scripts; default-src 'none';"));
+        assert!(!policy.contains("allow-same-origin") && !policy.contains("unsafe"));
+    }
+}

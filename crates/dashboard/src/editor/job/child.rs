@@ -1,0 +1,183 @@
+//! The child: reads an order and its pages, does the work, answers, and ends.
+
+use std::io::{self, BufRead, Read, Write};
+use std::panic::{self, AssertUnwindSafe};
+
+use serde_json::Value;
+use webfill_document::{Document, Limits};
+use webfill_learn::Page as LearnPage;
+use webfill_mapping::{Metadatum, PageInput, PageKind};
+use webfill_urls::Url;
+
+use super::{
+    Answer, MOST_BYTES, MOST_PAGES, Order, PageHead, Work, candidates, reading, repairing, rows,
+};
+use crate::editor::copy::{Bounds, Copy, copy, copy_of_text};
+
+/// Finds out what a body is, and its text: by its content type, its name's ending, and itself. Why mappings do not read
+/// it is told as a clause.
+pub type Decode =
+    fn(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String>;
+
+/// What a body is, for mappings.
+#[derive(Debug)]
+pub struct Decoded {
+    pub kind: PageKind,
+    pub text: String,
+    /// Of a document (PDF, ...).
+    pub metadata: Option<Vec<Metadatum>>,
+}
+
+/// A longer line is no order.
+const MOST_ORDER_BYTES: u64 = 32 << 20;
+
+/// A page, decoded.
+pub(super) struct Page {
+    pub(super) url: Url,
+    pub(super) kind: PageKind,
+    pub(super) text: String,
+    pub(super) metadata: Option<Vec<Metadatum>>,
+    pub(super) head: PageHead,
+}
+
+impl Page {
+    /// The tree, of which copies and pointing number the elements alike.
+    pub(super) fn document(&self) -> Document {
+        let limits = Limits {
+            memory_bytes: 256 << 20,
+            ..Limits::default()
+        };
+        match self.kind {
+            PageKind::Html => Document::parse_html(&self.text, &limits),
+            PageKind::Xml => Document::parse_xml(&self.text, &limits),
+            PageKind::Json | PageKind::Text => Document::parse_html("", &limits),
+        }
+    }
+
+    pub(super) fn input(&self) -> PageInput<'_> {
+        PageInput {
+            url: &self.url,
+            kind: self.kind,
+            text: &self.text,
+        }
+    }
+
+    /// For the learner, with what is known of it.
+    pub(super) fn to_learn(&self) -> LearnPage {
+        LearnPage {
+            url: self.url.clone(),
+            kind: self.kind,
+            text: self.text.clone(),
+            record: None,
+            known: self.head.known.clone(),
+            said: Default::default(),
+        }
+    }
+}
+
+/// Does what standard input asks for. The process should be confined before.
+///
+/// # Errors
+///
+/// The order cannot be read, or the answer cannot be written: the parent is gone.
+pub fn run(decode: Decode) -> io::Result<()> {
+    // A page must not choose the words by which the end of this process is judged.
+    panic::set_hook(Box::new(|_| {}));
+    let mut input = io::stdin().lock();
+    let order = read_order(&mut input)?;
+    let bodies = read_bodies(&order, &mut input)?;
+    let doing = AssertUnwindSafe(|| answer(order, bodies, decode));
+    let answer = panic::catch_unwind(doing)
+        .unwrap_or_else(|_| Answer::Refused("the page has broken what reads it".to_owned()));
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    serde_json::to_writer(&mut output, &answer)?;
+    output.flush()
+}
+
+fn read_order(input: &mut impl BufRead) -> io::Result<Order> {
+    let mut line = Vec::new();
+    input.take(MOST_ORDER_BYTES).read_until(b'\n', &mut line)?;
+    let order: Order = serde_json::from_slice(&line)?;
+    let bytes: u64 = order.pages.iter().map(|page| page.bytes).sum();
+    match order.pages.len() <= MOST_PAGES && bytes <= MOST_BYTES {
+        true => Ok(order),
+        false => Err(io::Error::other("too many pages, or too large")),
+    }
+}
+
+fn read_bodies(order: &Order, input: &mut impl Read) -> io::Result<Vec<Vec<u8>>> {
+    let read = |page: &PageHead| {
+        let mut body = Vec::new();
+        let read = input.by_ref().take(page.bytes).read_to_end(&mut body)?;
+        match read as u64 == page.bytes {
+            true => Ok(body),
+            false => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+        }
+    };
+    order.pages.iter().map(read).collect()
+}
+
+fn answer(order: Order, bodies: Vec<Vec<u8>>, decode: Decode) -> Answer {
+    let mut pages = Vec::new();
+    for (head, body) in order.pages.into_iter().zip(bodies) {
+        match decoded(head, &body, decode) {
+            Ok(page) => pages.push(page),
+            Err(why) => return Answer::Refused(why),
+        }
+    }
+    match work(order.work, &pages) {
+        Ok(done) => Answer::Done(done),
+        Err(why) => Answer::Refused(why),
+    }
+}
+
+fn decoded(head: PageHead, body: &[u8], decode: Decode) -> Result<Page, String> {
+    let url = Url::parse(&head.url).map_err(|error| format!("{}: {error}", head.url))?;
+    let decoded = decode(body, head.content_type.as_deref(), &head.ending);
+    let decoded = decoded.map_err(|why| format!("{}: {why}", head.url))?;
+    Ok(Page {
+        url,
+        kind: decoded.kind,
+        text: decoded.text,
+        metadata: decoded.metadata,
+        head,
+    })
+}
+
+fn work(work: Work, pages: &[Page]) -> Result<Value, String> {
+    let only = || pages.first().ok_or_else(|| "no page".to_owned());
+    match work {
+        Work::Copy => Ok(copied(only()?)),
+        Work::Read {
+            sources,
+            mapping,
+            is_whole,
+        } => reading::read(sources, &mapping, is_whole, pages),
+        Work::Trace { sources, mapping } => reading::trace(sources, &mapping, only()?),
+        Work::Candidates { field, said } => candidates::candidates(&field, &said, pages),
+        Work::Learn { name, said } => candidates::learn_all(&name, &said, pages),
+        Work::Rows {
+            name,
+            dataset,
+            said,
+        } => rows::rows(&name, &dataset, &said, pages),
+        Work::Repair { mapping } => repairing::repair(&mapping, pages),
+    }
+}
+
+fn copied(page: &Page) -> Value {
+    let Copy {
+        html,
+        elements,
+        is_cut,
+    } = match page.kind {
+        PageKind::Html | PageKind::Xml => {
+            let document = page.document();
+            let mut made = copy(&document, Bounds::default());
+            made.is_cut |= document.truncated().is_some();
+            made
+        }
+        PageKind::Json | PageKind::Text => copy_of_text(&page.text, Bounds::default()),
+    };
+    serde_json::json!({"html": html, "elements": elements, "is_cut": is_cut})
+}

@@ -1,0 +1,312 @@
+//! The parent: starts a child for each order, at most two at once, and tells people why one has ended early.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use webfill_service::child::{kill_with_parent, own_program};
+
+use super::{Answer, Order};
+
+/// Jobs that run at once. Each may take a gibibyte.
+const AT_ONCE: usize = 2;
+
+/// How long a job waits for its turn.
+const TURN: Duration = Duration::from_secs(30);
+
+/// How long a job may take: more than its time of a processor, because others use the processors as well.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The longest answer: a copy of 6 MiB as JSON, or the values of twenty pages.
+const MOST_ANSWER: u64 = 48 << 20;
+
+/// The last words of a child that are kept for the log.
+const MOST_WORDS: usize = 2 << 10;
+
+/// Why a job has no result, for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// It is the order's or the page's doing.
+    #[error("{0}")]
+    Refused(String),
+    /// The page needs more than a job may take.
+    #[error(
+        "{0}: the pages need more than a job of the mapping editor may take; try fewer or smaller ones"
+    )]
+    TooMuch(&'static str),
+    #[error("two other jobs of the mapping editor are at work; try again in a moment")]
+    Busy,
+    /// It is the machine's doing.
+    #[error("a job of the mapping editor cannot be done: {0}")]
+    Machine(String),
+}
+
+/// Starts the children.
+pub struct Jobs {
+    permits: Semaphore,
+    program: fn() -> std::process::Command,
+    deadline: Duration,
+}
+
+impl Default for Jobs {
+    fn default() -> Jobs {
+        Jobs {
+            permits: Semaphore::new(AT_ONCE),
+            program: dashboard_job,
+            deadline: DEADLINE,
+        }
+    }
+}
+
+fn dashboard_job() -> std::process::Command {
+    let mut command = own_program();
+    command
+        .arg("dashboard-job")
+        .env_clear()
+        // The allocator would reserve a gibibyte at once, which the limit on memory could not tell from
+        // what is used.
+        .env("MIMALLOC_ARENA_RESERVE", "0");
+    command
+}
+
+impl Jobs {
+    /// Carries an order out. The bodies are files, in the order of the pages. Who drops the future ends the child.
+    pub async fn run(&self, mut order: Order, bodies: &[PathBuf]) -> Result<Value, Trouble> {
+        let permit = timeout(TURN, self.permits.acquire()).await;
+        let Ok(Ok(_permit)) = permit else {
+            return Err(Trouble::Busy);
+        };
+        let machine = |error: io::Error| Trouble::Machine(error.to_string());
+        let bodies = bodies.to_vec();
+        let bodies = tokio::task::spawn_blocking(move || {
+            let read = |path: &PathBuf| std::fs::read(path);
+            bodies.iter().map(read).collect::<io::Result<Vec<_>>>()
+        });
+        let bodies = bodies
+            .await
+            .map_err(|error| machine(error.into()))?
+            .map_err(machine)?;
+        for (page, body) in order.pages.iter_mut().zip(&bodies) {
+            page.bytes = body.len() as u64;
+        }
+        let mut child = self.start().map_err(machine)?;
+        let ended = timeout(self.deadline, converse(&mut child, &order, bodies)).await;
+        let Ok(ended) = ended else {
+            // Who cannot be killed is ending.
+            let _ = child.kill().await;
+            return Err(Trouble::TooMuch("it took too long"));
+        };
+        let ended = ended.map_err(machine)?;
+        // Pages may be large, and their values many.
+        tokio::task::spawn_blocking(move || ended.result())
+            .await
+            .map_err(|error| machine(error.into()))?
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        let mut command = (self.program)();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        kill_with_parent(&mut command);
+        Command::from(command).kill_on_drop(true).spawn()
+    }
+}
+
+/// What is left of a child.
+struct Ended {
+    status: ExitStatus,
+    output: Vec<u8>,
+    words: String,
+}
+
+async fn converse(child: &mut Child, order: &Order, bodies: Vec<Vec<u8>>) -> io::Result<Ended> {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let mut line = serde_json::to_vec(order)?;
+    line.push(b'\n');
+    let ((), output, words) = tokio::join!(
+        feed(stdin, line, bodies),
+        beginning(stdout, MOST_ANSWER),
+        beginning(stderr, MOST_WORDS as u64),
+    );
+    Ok(Ended {
+        status: child.wait().await?,
+        output,
+        words: String::from_utf8_lossy(&words).into_owned(),
+    })
+}
+
+async fn feed(stdin: Option<ChildStdin>, line: Vec<u8>, bodies: Vec<Vec<u8>>) {
+    let Some(mut stdin) = stdin else {
+        return;
+    };
+    for piece in std::iter::once(line).chain(bodies) {
+        // Who does not want it has ended, and tells why by that.
+        if stdin.write_all(&piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// What comes out of a pipe; what is too much is read and dropped, so that its writer comes to its end.
+async fn beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // An error is an end, too.
+        let _ = (&mut pipe).take(most).read_to_end(&mut bytes).await;
+        let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
+    }
+    bytes
+}
+
+impl Ended {
+    fn result(self) -> Result<Value, Trouble> {
+        use std::os::unix::process::ExitStatusExt;
+
+        if self.status.success() {
+            if self.output.len() as u64 >= MOST_ANSWER {
+                return Err(Trouble::TooMuch("there is more to tell than is told"));
+            }
+            return match serde_json::from_slice(&self.output) {
+                Ok(Answer::Done(done)) => Ok(done),
+                Ok(Answer::Refused(why)) => Err(Trouble::Refused(why)),
+                Err(error) => Err(Trouble::Machine(format!("its answer is none: {error}"))),
+            };
+        }
+        tracing::debug!(
+            event = "dashboard_job_died",
+            status = %self.status,
+            words = self.words,
+            "a job of the mapping editor has died"
+        );
+        match self.status.signal() {
+            Some(SIGXCPU) => Err(Trouble::TooMuch("it took too long")),
+            Some(SIGKILL) => Err(Trouble::TooMuch(
+                "it was killed, most likely for lack of memory",
+            )),
+            Some(SIGABRT) if self.words.starts_with("memory allocation of") => {
+                Err(Trouble::TooMuch("it ran out of memory"))
+            }
+            Some(_) => Err(Trouble::TooMuch("it crashed")),
+            // It told so itself: it could not be confined, or lacks something else.
+            None => Err(Trouble::Machine(match self.words.trim() {
+                "" => format!("it ended with {}", self.status),
+                // What could not be given room was told, and not died of.
+                words if words.ends_with(OUT_OF_MEMORY) => {
+                    return Err(Trouble::TooMuch("it ran out of memory"));
+                }
+                words => words.to_owned(),
+            })),
+        }
+    }
+}
+
+/// As the standard library says it.
+const OUT_OF_MEMORY: &str = "out of memory";
+
+const SIGABRT: i32 = 6;
+const SIGKILL: i32 = 9;
+const SIGXCPU: i32 = 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::editor::job::Work;
+
+    fn jobs(program: fn() -> std::process::Command) -> Jobs {
+        Jobs {
+            program,
+            deadline: Duration::from_secs(2),
+            ..Jobs::default()
+        }
+    }
+
+    fn shell(script: &str) -> std::process::Command {
+        let mut command = std::process::Command::new("/bin/sh");
+        command.arg("-c").arg(script);
+        command
+    }
+
+    async fn told(program: fn() -> std::process::Command) -> String {
+        let order = Order {
+            work: Work::Copy,
+            pages: Vec::new(),
+        };
+        jobs(program).run(order, &[]).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn people_are_told_why_a_job_has_ended() {
+        let killed = told(|| shell("kill -9 $$")).await;
+        assert!(killed.starts_with("it was killed"), "{killed}");
+        let slow = told(|| shell("kill -24 $$")).await;
+        assert!(slow.starts_with("it took too long"), "{slow}");
+        let large =
+            told(|| shell("echo memory allocation of 9 bytes failed >&2; kill -6 $$")).await;
+        assert!(large.starts_with("it ran out of memory"), "{large}");
+        let large = told(|| shell("echo cannot be done: out of memory >&2; exit 1")).await;
+        assert!(large.starts_with("it ran out of memory"), "{large}");
+        let confined = told(|| shell("echo cannot be confined >&2; exit 3")).await;
+        assert!(
+            confined.ends_with("cannot be done: cannot be confined"),
+            "{confined}"
+        );
+        let refused = told(|| shell("echo '{\"refused\":\"no page\"}'")).await;
+        assert_eq!(refused, "no page");
+        let silent = told(|| shell("true")).await;
+        assert!(silent.contains("its answer is none"), "{silent}");
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_end_is_ended() {
+        let endless = told(|| shell("exec sleep 1000")).await;
+        assert!(endless.starts_with("it took too long"), "{endless}");
+    }
+
+    #[tokio::test]
+    async fn one_that_says_too_much_is_not_listened_to() {
+        let most = MOST_ANSWER + 10;
+        assert!(most < 60 << 20, "the script writes more");
+        let told = told(|| shell("head -c 60000000 /dev/zero")).await;
+        assert!(told.starts_with("there is more to tell"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn a_child_that_reads_nothing_is_no_end_of_its_parent() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![b'x'; 1 << 20]).unwrap();
+        let order = Order {
+            work: Work::Copy,
+            pages: Vec::new(),
+        };
+        let jobs = jobs(|| shell("exec <&-; echo '{\"done\":1}'"));
+        let done = jobs.run(order, &[file.path().to_owned()]).await;
+        assert_eq!(done, Ok(Value::from(1)));
+    }
+
+    #[tokio::test]
+    async fn a_third_one_waits_for_its_turn() {
+        let jobs = std::sync::Arc::new(jobs(|| shell("sleep 0.3; echo '{\"done\":1}'")));
+        let began = std::time::Instant::now();
+        let run = |_| {
+            let jobs = std::sync::Arc::clone(&jobs);
+            let order = Order {
+                work: Work::Copy,
+                pages: Vec::new(),
+            };
+            tokio::spawn(async move { jobs.run(order, &[]).await })
+        };
+        let running: Vec<_> = (0..3).map(run).collect();
+        for one in running {
+            assert_eq!(one.await.unwrap(), Ok(Value::from(1)));
+        }
+        assert!(began.elapsed() >= Duration::from_millis(600));
+    }
+}

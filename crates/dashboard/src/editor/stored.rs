@@ -1,0 +1,240 @@
+//! Pages out of the store: bodies that were kept, the samples of an alert, and what records know of them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use webfill_health::{Alert, MappingHealth};
+use webfill_store::{Body, Browse, CrawlFilter, CrawlId, PageFilter, Store, StoreError, page_id};
+use webfill_wire::Outcome;
+
+use super::drafts::{MOST_PAGE_BYTES, NewPage, Repairs};
+use super::known::known_values;
+
+/// No kept text of a sample is larger.
+const MOST_TEXT: usize = 2 << 20;
+
+/// A value that an alert has shortened is not taken for one.
+const SHORTENED_CHARS: usize = 200;
+
+/// Rows of a crawl that are looked at for pages whose bodies are kept.
+const MOST_LOOKED_AT: u32 = 200;
+
+/// Crawls in which a page is looked for as it was before a change, the last ones.
+const MOST_CRAWLS: u32 = 20;
+
+/// By field.
+type Values = BTreeMap<String, Vec<String>>;
+
+/// A page whose body is kept, with what its records know. Why there is none is told in words for people.
+pub(super) async fn page(browse: &dyn Browse, page_id: &str) -> Result<NewPage, String> {
+    let unread = |error: StoreError| format!("the store cannot be read: {error}");
+    let page = browse.page(page_id).await.map_err(unread)?;
+    let page = page.ok_or("there is no such page in the store")?;
+    let url = page["final_url"].as_str().or(page["url"].as_str());
+    let url = url.unwrap_or_default().to_owned();
+    let body = browse.body(page_id).await.map_err(unread)?;
+    let body = body.ok_or_else(|| {
+        format!("{url}: its body was not kept: crawl with --keep-bodies, or fetch the URL here")
+    })?;
+    // After scripts ran it is UTF-8, whatever the server has declared.
+    let content_type = match body.is_rendered {
+        true => Some("text/html; charset=utf-8"),
+        false => page["content_type"].as_str(),
+    };
+    Ok(NewPage {
+        from: format!("crawl {}", page["crawl_id"].as_str().unwrap_or_default()),
+        content_type: content_type.map(str::to_owned),
+        body: unpacked(&body).map_err(|why| format!("{url}: {why}"))?,
+        known: known_of(browse, &page).await,
+        url,
+        ..NewPage::default()
+    })
+}
+
+fn unpacked(body: &Body) -> Result<Vec<u8>, String> {
+    let bytes = usize::try_from(body.bytes).unwrap_or(usize::MAX);
+    if bytes > MOST_PAGE_BYTES {
+        return Err(format!(
+            "its body has {bytes} bytes, which is more than the mapping editor takes"
+        ));
+    }
+    zstd::bulk::decompress(&body.body, bytes)
+        .map_err(|error| format!("its kept body is damaged: {error}"))
+}
+
+/// What the records know that the page was fetched for.
+async fn known_of(browse: &dyn Browse, page: &Value) -> Values {
+    let mut known = Values::new();
+    let keys = page["records"].as_array().into_iter().flatten();
+    for key in keys.filter_map(Value::as_str) {
+        // Without a record a page can be worked with as well.
+        let Ok(Some(record)) = browse.record(key).await else {
+            continue;
+        };
+        if let Some(fields) = record.document["fields"].as_object() {
+            for (field, values) in known_values(fields) {
+                known.entry(field).or_insert(values);
+            }
+        }
+    }
+    known
+}
+
+/// Pages of a crawl that ended well and whose bodies are kept, the last ones first.
+pub(super) async fn pages_of_crawl(
+    browse: &dyn Browse,
+    crawl: CrawlId,
+    mapping: Option<String>,
+    most: usize,
+) -> Result<Vec<NewPage>, String> {
+    let filter = PageFilter {
+        crawl: Some(crawl.clone()),
+        mapping,
+        outcomes: vec![Outcome::Ok, Outcome::NotModified],
+        ..PageFilter::default()
+    };
+    let slice = browse.pages(&filter, None, MOST_LOOKED_AT).await;
+    let slice = slice.map_err(|error| format!("the store cannot be read: {error}"))?;
+    let (mut pages, mut last) = (Vec::new(), None);
+    for row in slice.rows {
+        if pages.len() >= most {
+            break;
+        }
+        match page(browse, &row.id).await {
+            Ok(page) => pages.push(page),
+            Err(why) => last = Some(why),
+        }
+    }
+    match (pages.is_empty(), last) {
+        (false, _) => Ok(pages),
+        (true, Some(why)) => Err(why),
+        (true, None) => Err(format!("crawl {crawl} has no such page that ended well")),
+    }
+}
+
+/// The alert of a mapping that stands.
+pub(super) async fn alert(store: &dyn Store, mapping: &str) -> Result<Option<Alert>, StoreError> {
+    let states = store.health().await?;
+    let mut read = states.iter().filter_map(|state| {
+        let is_of_mapping = state.id.starts_with("mapping/");
+        let health: MappingHealth =
+            is_of_mapping.then(|| serde_json::from_str(&state.state).ok())??;
+        (health.mapping() == mapping).then_some(health)
+    });
+    Ok(read.find_map(|health| health.alert().cloned()))
+}
+
+/// What a repair of this alert is about. Without a page of after the change, that is when the alert was raised.
+pub(super) fn repairs(alert: &Alert) -> Repairs {
+    let first = alert.after.iter().map(|page| &page.at).min();
+    Repairs {
+        mapping: alert.mapping.clone(),
+        changed_at: first.unwrap_or(&alert.raised_at).clone(),
+    }
+}
+
+/// Adds to what is known of pages of after a change what the mapping has read on them before it, the last time.
+pub(super) async fn recall(
+    browse: &dyn Browse,
+    repairs: &Repairs,
+    pages: &mut [NewPage],
+) -> Result<(), StoreError> {
+    let crawls = browse
+        .crawls(&CrawlFilter::default(), None, MOST_CRAWLS)
+        .await?;
+    for page in pages.iter_mut().filter(|page| !page.is_former) {
+        for crawl in &crawls.rows {
+            let id = page_id(&crawl.id.app_id, &crawl.id.crawl_id, &page.url);
+            let stored = browse.page(&id).await?.unwrap_or_default();
+            let started_at = stored["started_at"].as_str().unwrap_or_default();
+            let is_before = !started_at.is_empty() && *started_at < *repairs.changed_at;
+            if !is_before || stored["mapping"].as_str() != Some(&repairs.mapping) {
+                continue;
+            }
+            for (field, values) in stored["fields"]
+                .as_object()
+                .map(known_values)
+                .unwrap_or_default()
+            {
+                page.known.entry(field).or_insert(values);
+            }
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The pages that an alert has kept: of before the change, and of after it with what was known of them before.
+pub(super) async fn pages_of_alert(
+    store: &dyn Store,
+    browse: &dyn Browse,
+    alert: &Alert,
+) -> Result<Vec<NewPage>, StoreError> {
+    let samples = store.samples(&alert.mapping).await?;
+    let is_of_alert =
+        |sample: &webfill_store::Sample| sample.alert.as_deref() == Some(&*alert.raised_at);
+    let ids = samples
+        .into_iter()
+        .filter(is_of_alert)
+        .map(|sample| sample.id);
+    let mut texts = store.sample_texts(ids.collect()).await?;
+    texts.sort_by(|one, other| one.id.cmp(&other.id));
+    let before = values_before(alert);
+    let mut pages = Vec::new();
+    for sample in texts {
+        let is_former = sample.id.rsplit('/').nth(1) == Some("before");
+        let Ok(body) = zstd::bulk::decompress(&sample.text, MOST_TEXT) else {
+            continue;
+        };
+        let mut known = before.get(&sample.url).cloned().unwrap_or_default();
+        if !is_former {
+            for (field, values) in given_to(store, browse, &sample.page).await? {
+                known.insert(field, values);
+            }
+        }
+        pages.push(NewPage {
+            from: match is_former {
+                true => "before the change".to_owned(),
+                false => "after the change".to_owned(),
+            },
+            url: sample.url,
+            // Decoded when it was kept.
+            content_type: Some("text/html; charset=utf-8".to_owned()),
+            body,
+            known,
+            is_former,
+            ..NewPage::default()
+        });
+    }
+    recall(browse, &repairs(alert), &mut pages).await?;
+    Ok(pages)
+}
+
+/// What was read before the change, by URL; no values that were shortened.
+fn values_before(alert: &Alert) -> BTreeMap<String, Values> {
+    let is_whole = |text: &String| text.chars().count() < SHORTENED_CHARS && text != "\u{2026}";
+    let of_page = |page: &webfill_health::KeptPage| {
+        let mut values = known_values(&page.fields);
+        values.retain(|_, values| values.iter().all(is_whole));
+        (page.url.clone(), values)
+    };
+    alert.before.iter().map(of_page).collect()
+}
+
+/// What users have given to the records of a page: no page has brought it, so no change has spoiled it.
+async fn given_to(
+    store: &dyn Store,
+    browse: &dyn Browse,
+    page_id: &str,
+) -> Result<Values, StoreError> {
+    let page = browse.page(page_id).await?.unwrap_or_default();
+    let keys = page["records"].as_array().into_iter().flatten();
+    let keys: Vec<String> = keys
+        .filter_map(|key| key.as_str().map(str::to_owned))
+        .collect();
+    if keys.is_empty() {
+        return Ok(Values::new());
+    }
+    let given = store.given_values(keys).await?;
+    Ok(given.iter().flat_map(known_values).collect())
+}

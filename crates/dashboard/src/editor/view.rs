@@ -1,0 +1,238 @@
+//! The pages of the mapping editor: where a draft is begun, and the draft itself.
+
+use serde_json::json;
+
+use super::drafts::{Drafts, MOST_PAGE_BYTES, NewPage, Repairs};
+use super::mappings::{Edited, Folder};
+use super::{Editor, actions, adding, copies, stored};
+use crate::answer::{Problem, Shown, json as json_answer, see_other};
+use crate::form::Form;
+use crate::secrets::new_secret;
+use crate::visit::Visit;
+
+const START: &str = "/dashboard/editor";
+
+/// Pages of golden cases that a draft begins with.
+const FIRST_PAGES: usize = 10;
+
+/// What the script sends: mostly the mapping.
+const MOST_JSON_BYTES: usize = 8 << 20;
+
+/// How much may be posted below `/dashboard/editor`.
+pub(crate) fn most_bytes(parts: &[&str]) -> usize {
+    match parts {
+        ["draft", _, "upload", ..] => MOST_PAGE_BYTES,
+        _ => MOST_JSON_BYTES,
+    }
+}
+
+/// What is shown below `/dashboard/editor`.
+pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
+    let bench = Editor::of(visit)?;
+    match parts {
+        [] => start(visit, bench).await,
+        ["schema"] => Ok(json_answer(200, &webfill_mapping::schema())),
+        ["draft", id] => draft(visit, bench, id).await,
+        ["draft", id, "state"] => {
+            let draft = bench.draft(id).await?;
+            Ok(json_answer(200, &actions::state(bench, draft).await))
+        }
+        ["draft", id, "copy", number] => {
+            let number = number
+                .parse()
+                .map_err(|_| Problem::missing("no such page"))?;
+            copies::show(bench, id, number).await
+        }
+        _ => Err(Problem::missing("nothing is here")),
+    }
+}
+
+/// What is posted below `/dashboard/editor`.
+pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
+    let bench = Editor::of(visit)?;
+    match parts {
+        ["new"] => begin(visit, bench, form).await,
+        ["repair"] => repair(visit, bench, form).await,
+        ["draft", id, "remove"] => {
+            let id = (*id).to_owned();
+            bench.with_drafts(move |drafts| drafts.remove(&id)).await?;
+            Ok(see_other(START))
+        }
+        ["draft", id, "upload", name] => upload(bench, id, name, "", form).await,
+        ["draft", id, "upload", name, url] => upload(bench, id, name, url, form).await,
+        ["draft", id, action] => actions::take(visit, id, action, form).await,
+        _ => Err(Problem::missing("nothing is here")),
+    }
+}
+
+async fn start(visit: &Visit, bench: &Editor) -> Shown {
+    let mappings = bench.with_folder(Folder::list).await?;
+    let drafts = bench.with_drafts(Drafts::list).await?;
+    let alerts = match visit.has_store() {
+        true => alerts(visit).await.unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let content = json!({
+        "mappings": mappings,
+        "folder": bench.folder.path().display().to_string(),
+        "drafts": drafts,
+        "alerts": alerts,
+    });
+    visit.page("editor_start.html", "Editor", content)
+}
+
+/// The mappings with an alert that stands. Without a store nothing is known of any.
+async fn alerts(visit: &Visit) -> Result<Vec<String>, Problem> {
+    let opened = visit.store().await?;
+    let states = opened.store.health().await.map_err(Problem::away)?;
+    let health = states.iter().filter_map(|state| {
+        serde_json::from_str::<webfill_health::MappingHealth>(&state.state).ok()
+    });
+    let alerting = health.filter(|health| health.alert().is_some());
+    Ok(alerting.map(|health| health.mapping().to_owned()).collect())
+}
+
+async fn draft(visit: &Visit, bench: &Editor, id: &str) -> Shown {
+    let draft = bench.draft(id).await?;
+    let name = draft.mapping["name"]
+        .as_str()
+        .unwrap_or("without a name")
+        .to_owned();
+    let content = json!({
+        "id": id,
+        "mapping": format!("{:#}", draft.mapping),
+        "pages": draft.pages,
+        "file": draft.edited.file,
+        "repairs": draft.repairs.map(|repairs| repairs.mapping),
+        "has_store": visit.has_store(),
+        "has_fleet": visit.has_fleet(),
+    });
+    visit.page("editor.html", &format!("Mapping {name}"), content)
+}
+
+/// A draft of a mapping that exists, or of a new one; with a page of the store, if one is named.
+async fn begin(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
+    let given = |name: &str| {
+        form.get(name)
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+    };
+    let page = match given("page") {
+        Some(id) => {
+            let opened = visit.store().await?;
+            Some(
+                stored::page(&*opened.browse, id)
+                    .await
+                    .map_err(Problem::faulty)?,
+            )
+        }
+        None => None,
+    };
+    let (mapping, edited) = match given("mapping") {
+        Some(name) => match opened(bench, name).await {
+            // The page was read by a mapping that is gone.
+            Err(_) if page.is_some() => new_mapping(name),
+            opened => opened?,
+        },
+        None => {
+            let of_page = page.as_ref().map(|page| name_after(&page.url));
+            new_mapping(
+                &given("name")
+                    .map(str::to_owned)
+                    .or(of_page)
+                    .unwrap_or_default(),
+            )
+        }
+    };
+    let name = mapping["name"].as_str().unwrap_or_default().to_owned();
+    let id = begun(bench, edited, mapping, None).await?;
+    adding::put(bench, &id, page.into_iter().collect()).await?;
+    let pages = adding::golden_pages(bench, name, FIRST_PAGES).await?;
+    adding::put(bench, &id, pages).await?;
+    Ok(see_other(&format!("{START}/draft/{id}")))
+}
+
+fn new_mapping(name: &str) -> (serde_json::Value, Edited) {
+    let mapping = json!({"name": name, "url_patterns": [], "fields": []});
+    let edited = Edited {
+        file: format!("{name}.json"),
+        place: None,
+        version: None,
+    };
+    (mapping, edited)
+}
+
+/// A mapping's name after the site of a page.
+fn name_after(url: &str) -> String {
+    let site = webfill_urls::Url::parse(url).map(|url| webfill_urls::site(&url));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    site.unwrap_or_default().replace(|c| !is_plain(c), "_")
+}
+
+/// The id of a new draft.
+async fn begun(
+    bench: &Editor,
+    edited: Edited,
+    mapping: serde_json::Value,
+    repairs: Option<Repairs>,
+) -> Result<String, Problem> {
+    let secret = new_secret().map_err(Problem::broken)?;
+    let id: String = secret.chars().take(32).collect();
+    let begin = move |drafts: &Drafts| Ok(drafts.begin(&id, edited, mapping, repairs)?.id);
+    bench.with_drafts(begin).await
+}
+
+async fn opened(bench: &Editor, name: &str) -> Result<(serde_json::Value, Edited), Problem> {
+    let own = name.to_owned();
+    let opened = bench.with_folder(move |folder| folder.open(&own)).await?;
+    opened.ok_or_else(|| {
+        Problem::missing(format!(
+            "no mapping in {} is called {name}",
+            bench.folder.path().display()
+        ))
+    })
+}
+
+/// A draft of the mapping of an alert, with the pages that the alert has kept.
+async fn repair(visit: &Visit, bench: &Editor, form: &Form) -> Shown {
+    let name = form.get("mapping").unwrap_or_default();
+    let (mapping, edited) = opened(bench, name).await?;
+    let opened = visit.store().await?;
+    let alert = stored::alert(&*opened.store, name)
+        .await
+        .map_err(Problem::away)?;
+    let alert =
+        alert.ok_or_else(|| Problem::missing(format!("no alert of mapping {name} stands")))?;
+    let pages = stored::pages_of_alert(&*opened.store, &*opened.browse, &alert);
+    let pages = pages.await.map_err(Problem::away)?;
+    let id = begun(bench, edited, mapping, Some(stored::repairs(&alert))).await?;
+    adding::put(bench, &id, both_kinds(pages)).await?;
+    Ok(see_other(&format!("{START}/draft/{id}")))
+}
+
+/// There is room for some: those of after the change first, which are learned from, and a few of before it.
+fn both_kinds(pages: Vec<NewPage>) -> Vec<NewPage> {
+    const FORMER: usize = 5;
+    let (former, now): (Vec<NewPage>, Vec<NewPage>) =
+        pages.into_iter().partition(|page| page.is_former);
+    let most = super::job::MOST_PAGES - FORMER.min(former.len());
+    now.into_iter()
+        .take(most)
+        .chain(former.into_iter().take(FORMER))
+        .collect()
+}
+
+async fn upload(bench: &Editor, id: &str, name: &str, url: &str, form: &Form) -> Shown {
+    let adding = async {
+        let (own, page) = (id.to_owned(), adding::uploaded(name, url, &form.raw)?);
+        bench
+            .with_drafts(move |drafts| drafts.add_page(&own, page))
+            .await?;
+        let draft = bench.draft(id).await?;
+        Ok::<_, Problem>(actions::state(bench, draft).await)
+    };
+    Ok(match adding.await {
+        Ok(state) => json_answer(200, &state),
+        Err(problem) => json_answer(problem.status, &json!({"error": problem.text})),
+    })
+}

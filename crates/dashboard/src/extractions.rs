@@ -1,0 +1,94 @@
+//! How the extractions of all mappings are doing, as the dispatchers of the store have judged them. They are read whole,
+//! so all visitors of some seconds share one reading.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::Mutex;
+use webfill_health::MappingHealth;
+use webfill_store::HealthState;
+
+use crate::answer::Problem;
+use crate::views::reading::{store, within};
+use crate::visit::Visit;
+
+const FRESH_FOR: Duration = Duration::from_secs(5);
+
+/// The health of one mapping, as [`MappingHealth::report`] tells it, with the alert in words.
+#[derive(Debug, Clone)]
+pub(crate) struct Extraction {
+    pub(crate) mapping: String,
+    pub(crate) report: Value,
+    /// What its alert says, if one stands.
+    pub(crate) alert: Option<String>,
+}
+
+type Read = Option<(Instant, Arc<Vec<Extraction>>)>;
+
+#[derive(Default)]
+pub(crate) struct Extractions(Mutex<Read>);
+
+impl Extractions {
+    /// Those of the visitor's store, by their names.
+    pub(crate) async fn get(&self, visit: &Visit) -> Result<Arc<Vec<Extraction>>, Problem> {
+        let mut read = self.0.lock().await;
+        if let Some((at, found)) = &*read
+            && at.elapsed() < FRESH_FOR
+        {
+            return Ok(Arc::clone(found));
+        }
+        let store = store(visit).await?;
+        let states = within(store.store.health()).await?;
+        let found = tokio::task::spawn_blocking(move || of_states(&states)).await;
+        let found = Arc::new(found.map_err(Problem::broken)?);
+        *read = Some((Instant::now(), Arc::clone(&found)));
+        Ok(found)
+    }
+}
+
+/// What another version has written is passed over.
+fn of_states(states: &[HealthState]) -> Vec<Extraction> {
+    let of_mappings = states
+        .iter()
+        .filter(|state| state.id.starts_with("mapping/"));
+    let health = of_mappings
+        .filter_map(|state| serde_json::from_str::<MappingHealth>(&state.state).ok())
+        .map(|health| Extraction {
+            mapping: health.mapping().to_owned(),
+            report: health.report(),
+            alert: health.alert().map(webfill_health::Alert::text),
+        });
+    let mut found: Vec<Extraction> = health.collect();
+    found.sort_by(|one, other| one.mapping.cmp(&other.mapping));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_passed_over() {
+        let state = |id: &str, state: String| HealthState {
+            id: id.to_owned(),
+            revision: 1,
+            writer: String::new(),
+            cursor: Default::default(),
+            state,
+        };
+        let of = |name: &str| json!(MappingHealth::new(name)).to_string();
+        let states = [
+            state("mapping/b", of("b")),
+            state("mapping/a", of("a")),
+            state("mapping/c", String::from("{}...")),
+            state("other/d", of("d")),
+        ];
+        let found = of_states(&states);
+        let names: Vec<&str> = found.iter().map(|one| one.mapping.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert!(found[0].alert.is_none());
+    }
+}

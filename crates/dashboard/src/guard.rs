@@ -1,0 +1,210 @@
+//! Keeps foreign pages out, and the dashboard's own pages closed: what a request must be to be let in, and the
+//! headers with which each answer leaves.
+//!
+//! A foreign page can make a browser ask here, but not under another `Host` than its own name, not without an
+//! `Origin` if it posts, and not with a token that it has not read ([`Guard::form_token`]). Without tokens only this machine's
+//! names are answered, so that a page whose name leads here learns nothing.
+
+use hyper::header::{
+    CONTENT_SECURITY_POLICY, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY,
+    STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+};
+use webfill_service::http::Answer;
+use webfill_service::own_names::is_of_this_machine;
+
+use crate::answer::Problem;
+use crate::secrets::{derive, is_same};
+
+/// What a page of the dashboard may load, ask and be part of. Nothing is inline, and nothing comes from elsewhere.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     connect-src 'self'; form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// The guard of one dashboard.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    secret: String,
+}
+
+impl Guard {
+    pub(crate) fn new(secret: String) -> Guard {
+        Guard { secret }
+    }
+
+    /// What forms of a session carry, or those of all visitors where there are no sessions.
+    pub(crate) fn form_token(&self, session: Option<&str>) -> String {
+        derive(&self.secret, session.unwrap_or_default())
+    }
+
+    /// Whether a form is one that the dashboard has given to this session.
+    pub(crate) fn judge_form(
+        &self,
+        session: Option<&str>,
+        form_token: Option<&str>,
+    ) -> Result<(), Problem> {
+        match form_token.is_some_and(|token| is_same(token, &self.form_token(session))) {
+            true => Ok(()),
+            false => Err(Problem::forbidden(
+                "the page that this came from is out of date: load it again, and repeat it there",
+            )),
+        }
+    }
+}
+
+/// Judges any request by its headers. `has_tokens`: whoever asks must show one.
+pub(crate) fn judge(headers: &HeaderMap, has_tokens: bool) -> Result<(), Problem> {
+    let host = text(headers, HOST);
+    if !has_tokens && !host.is_some_and(is_of_this_machine) {
+        return Err(Problem::forbidden(
+            "the Host header names another machine: ask at localhost or its address",
+        ));
+    }
+    // A link may lead here from anywhere; what a foreign page loads, it does not get.
+    let is_foreign = matches!(text(headers, FETCH_SITE), Some("cross-site" | "same-site"));
+    if is_foreign && text(headers, FETCH_MODE) != Some("navigate") {
+        return Err(Problem::forbidden("other pages may not load this"));
+    }
+    Ok(())
+}
+
+/// Judges a request that changes something: browsers say which page has made them send it.
+pub(crate) fn judge_post(headers: &HeaderMap, is_tls: bool) -> Result<(), Problem> {
+    let scheme = if is_tls { "https" } else { "http" };
+    let own = text(headers, HOST).map(|host| format!("{scheme}://{host}"));
+    let origin = headers.get(ORIGIN);
+    let is_own = origin.is_none_or(|origin| {
+        let origin = origin.to_str().ok();
+        origin
+            .zip(own)
+            .is_some_and(|(origin, own)| origin.eq_ignore_ascii_case(&own))
+    });
+    let site = headers.get(FETCH_SITE);
+    let is_own_site = site.is_none_or(|site| site == "same-origin");
+    match is_own && is_own_site {
+        true => Ok(()),
+        false => Err(Problem::forbidden(
+            "other pages may not send this (Origin header)",
+        )),
+    }
+}
+
+/// Adds the headers that all answers have. An answer that has a policy of its own keeps it.
+pub(crate) fn protect(answer: &mut Answer, is_tls: bool) {
+    let headers = answer.headers_mut();
+    let mut add = |name: HeaderName, value: &'static str| {
+        let value = HeaderValue::from_static(value);
+        headers.entry(name).or_insert(value);
+    };
+    add(CONTENT_SECURITY_POLICY, POLICY);
+    add(X_CONTENT_TYPE_OPTIONS, "nosniff");
+    // Not `no-referrer`: with that, browsers name no origin in what is posted here.
+    add(REFERRER_POLICY, "same-origin");
+    add(OPENER_POLICY, "same-origin");
+    add(RESOURCE_POLICY, "same-origin");
+    if is_tls {
+        add(STRICT_TRANSPORT_SECURITY, "max-age=31536000");
+    }
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(of: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in of {
+            map.insert(*name, value.parse().unwrap());
+        }
+        map
+    }
+
+    fn status(judged: Result<(), Problem>) -> u16 {
+        judged.map_or_else(|problem| problem.status, |()| 200)
+    }
+
+    #[test]
+    fn without_tokens_only_this_machines_names_are_answered() {
+        for (host, open, closed) in [
+            ("localhost:8080", 200, 200),
+            ("127.0.0.1:8080", 200, 200),
+            ("evil.org:8080", 403, 200),
+        ] {
+            let headers = headers(&[("host", host)]);
+            assert_eq!(status(judge(&headers, false)), open, "{host}");
+            assert_eq!(status(judge(&headers, true)), closed, "{host}");
+        }
+        assert_eq!(status(judge(&HeaderMap::new(), false)), 403);
+    }
+
+    #[test]
+    fn a_link_may_lead_here_and_nothing_is_loaded_by_foreign_pages() {
+        let asked = |site: &str, mode: &str| {
+            let headers = headers(&[
+                ("host", "localhost"),
+                ("sec-fetch-site", site),
+                ("sec-fetch-mode", mode),
+            ]);
+            status(judge(&headers, false))
+        };
+        assert_eq!(asked("cross-site", "navigate"), 200);
+        assert_eq!(asked("cross-site", "no-cors"), 403);
+        assert_eq!(asked("same-site", "cors"), 403);
+        assert_eq!(asked("same-origin", "cors"), 200);
+        assert_eq!(asked("none", "navigate"), 200);
+    }
+
+    #[test]
+    fn what_other_pages_post_is_refused() {
+        let posted = |is_tls: bool, more: &[(&'static str, &str)]| {
+            let host = [("host", "dashboard.example:8443")];
+            status(judge_post(&headers(&[&host, more].concat()), is_tls))
+        };
+        let own = [("origin", "https://dashboard.example:8443")];
+        assert_eq!(posted(true, &own), 200);
+        assert_eq!(posted(false, &own), 403, "another scheme is another origin");
+        assert_eq!(posted(true, &[]), 200);
+        for foreign in [
+            "https://evil.org",
+            "https://dashboard.example",
+            "https://dashboard.example:8443.evil.org",
+            "null",
+            "",
+        ] {
+            assert_eq!(posted(true, &[("origin", foreign)]), 403, "{foreign}");
+        }
+        for (site, expected) in [
+            ("same-origin", 200),
+            ("cross-site", 403),
+            ("same-site", 403),
+        ] {
+            assert_eq!(
+                posted(true, &[("sec-fetch-site", site)]),
+                expected,
+                "{site}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_form_is_of_one_session_and_one_process() {
+        let [guard, other] = ["a", "b"].map(|secret| Guard::new(secret.repeat(64)));
+        let token = guard.form_token(Some("session"));
+        let judged = |guard: &Guard, session: Option<&str>, token: Option<&str>| {
+            status(guard.judge_form(session, token))
+        };
+        assert_eq!(judged(&guard, Some("session"), Some(&token)), 200);
+        assert_eq!(judged(&guard, Some("session 2"), Some(&token)), 403);
+        assert_eq!(judged(&guard, None, Some(&token)), 403);
+        assert_eq!(judged(&other, Some("session"), Some(&token)), 403);
+        assert_eq!(judged(&guard, Some("session"), None), 403);
+        assert_eq!(judged(&guard, Some("session"), Some("")), 403);
+    }
+}

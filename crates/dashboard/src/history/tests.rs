@@ -1,0 +1,134 @@
+use serde_json::json;
+
+use super::*;
+
+fn snapshot(at_s: i64, pages: u64, ok: u64) -> Snapshot {
+    Snapshot {
+        at_ms: at_s * 1_000,
+        status: json!({"total_pending": 7, "leased": 2, "pages": pages, "ended": {"ok": ok}}),
+        ..Snapshot::default()
+    }
+}
+
+fn sample(at: i64) -> Sample {
+    Sample {
+        at,
+        over: EVERY_S,
+        queued: 5,
+        pages: 60,
+        ended: BTreeMap::from([("ok".to_owned(), 6)]),
+        ..Sample::default()
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn a_sample_says_what_has_happened_since_the_one_before() {
+    let mut counters = Counters::default();
+    assert_eq!(
+        counters.sample(&snapshot(1_000, 500, 50)),
+        None,
+        "nothing is known of before"
+    );
+    let taken = counters.sample(&snapshot(1_060, 560, 56)).unwrap();
+    assert_eq!(
+        taken,
+        Sample {
+            leased: 2,
+            queued: 7,
+            ..sample(1_060)
+        }
+    );
+    // A restart: the counters of outcomes begin anew, and crawls may have been dropped.
+    let taken = counters.sample(&snapshot(1_120, 400, 3)).unwrap();
+    assert_eq!((taken.pages, taken.ended["ok"]), (0, 3));
+    assert_eq!(
+        counters.sample(&snapshot(1_100, 400, 3)),
+        None,
+        "the clock was set back"
+    );
+    assert!(counters.sample(&snapshot(1_160, 410, 4)).is_some());
+}
+
+#[test]
+fn samples_outlive_the_process_and_a_line_that_was_cut_off() {
+    let folder = folder();
+    let mut history = History::open(Some(folder.path()));
+    for minute in 1..=3 {
+        history.note(sample(minute * 60));
+    }
+    let path = folder.path().join(FILE);
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text += "{\"at\": 24";
+    std::fs::write(&path, text).unwrap();
+    let history = History::open(Some(folder.path()));
+    let expected: Vec<Sample> = (1..=3).map(|minute| sample(minute * 60)).collect();
+    assert_eq!(history.samples, expected);
+    assert!(History::open(None).samples.is_empty());
+}
+
+#[test]
+fn a_month_is_kept_in_bounded_memory_and_on_a_bounded_disk() {
+    let folder = folder();
+    let mut history = History::open(Some(folder.path()));
+    let minutes = 40 * 24 * 60;
+    history.samples = (1..minutes).map(|minute| sample(minute * 60)).collect();
+    history.note(sample(minutes * 60));
+    let kept = &history.samples;
+    assert!(kept.len() <= MOST, "{}", kept.len());
+    let oldest = &kept[0];
+    assert!(minutes * 60 - oldest.at <= KEPT_S);
+    assert_eq!(
+        (kept[1].over, kept[1].pages),
+        (PIECE_S, 900),
+        "pieces are summed up"
+    );
+    let newest = kept.last().unwrap();
+    assert_eq!((newest.over, newest.pages), (EVERY_S, 60));
+    for minute in 0..2 * MOST as i64 {
+        history.note(sample((minutes + 1 + minute) * 60));
+    }
+    let lines = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+    assert!(lines.lines().count() <= 2 * MOST);
+    let again = History::open(Some(folder.path()));
+    assert_eq!(again.samples, history.samples);
+}
+
+#[test]
+fn a_clock_that_was_set_back_takes_what_was_noted_later_with_it() {
+    let mut history = History::open(None);
+    for at in [60, 120, 180, 120] {
+        history.note(sample(at));
+    }
+    let times: Vec<i64> = history.samples.iter().map(|sample| sample.at).collect();
+    assert_eq!(times, [60, 120]);
+}
+
+#[test]
+fn charts_have_gaps_where_nothing_was_noted() {
+    let mut history = History::open(None);
+    for at in [60, 120, 1_020, 1_080] {
+        history.note(sample(at));
+    }
+    let told = told(&history.since(3_600, 1_000));
+    assert_eq!(told["at"], json!([60, 120, 960, 1_020, 1_080]));
+    assert_eq!(told["queued"], json!([5, 5, null, 5, 5]));
+    assert_eq!(told["pages_per_second"], json!([1.0, 1.0, null, 1.0, 1.0]));
+    assert_eq!(told["ended"]["ok"], json!([0.1, 0.1, null, 0.1, 0.1]));
+    assert_eq!(told["resolved"], json!([null, null, null, null, null]));
+}
+
+#[test]
+fn many_samples_are_told_as_few() {
+    let mut history = History::open(None);
+    for minute in 1..=600 {
+        history.note(sample(minute * 60));
+    }
+    let few = history.since(10 * 3_600, 60);
+    assert!((55..=62).contains(&few.len()), "{}", few.len());
+    let pages: u64 = few.iter().map(|sample| sample.pages).sum();
+    assert_eq!(pages, 600 * 60, "nothing is lost by summing up");
+}

@@ -1,0 +1,98 @@
+//! The overview as it changes: server-sent events. Each event is all that is shown, so that whoever has missed some
+//! (a laptop that slept, a connection that broke) is right with the next one.
+//!
+//! A listener is given its own page part, by its rights; what is read for it is read for all ([`crate::snapshot`]). A
+//! listener whose session has ended is told nothing more.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use http_body_util::BodyExt;
+use hyper::Response;
+use hyper::body::{Body, Bytes, Frame};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use webfill_service::http::Answer;
+
+use crate::answer::{Problem, Shown};
+use crate::views::overview;
+use crate::visit::Visit;
+
+/// At most this many listen at once.
+pub(crate) const MOST_LISTENERS: usize = 24;
+
+/// How often it is looked whether something has changed.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// When nothing has changed for so long, that is told.
+const BEAT: Duration = Duration::from_secs(10);
+
+/// For so long a stream lasts; browsers ask again by themselves.
+const LASTS: Duration = Duration::from_secs(3_600);
+
+pub(crate) fn listen(visit: Visit) -> Shown {
+    let permits = Arc::clone(&visit.dashboard.listeners);
+    let permit = permits.try_acquire_owned().map_err(|_| {
+        Problem::away("too many look at once: this page is not live, load it again for new figures")
+    })?;
+    let (events, body) = mpsc::channel(1);
+    tokio::spawn(tell(visit, events, permit));
+    let mut answer: Answer = Response::new(Events(body).boxed_unsync());
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(answer)
+}
+
+/// Tells one listener until it has gone, which shows when an event finds no reader.
+async fn tell(visit: Visit, events: mpsc::Sender<Bytes>, _permit: OwnedSemaphorePermit) {
+    let began = Instant::now();
+    let mut shown = String::new();
+    let mut told = began;
+    while visit.still_holds() && began.elapsed() < LASTS {
+        let snapshot = overview::snapshot_for(&visit).await;
+        let now = overview::part(&visit, &snapshot);
+        let event = if now != shown {
+            shown = now;
+            let data = json!({"html": shown, "at": snapshot.at_ms});
+            Some(format!(
+                "event: snapshot\nid: {}\ndata: {data}\n\n",
+                snapshot.number
+            ))
+        } else if told.elapsed() >= BEAT {
+            Some(format!("event: beat\ndata: {}\n\n", snapshot.at_ms))
+        } else {
+            None
+        };
+        if let Some(event) = event {
+            told = Instant::now();
+            if events.send(event.into()).await.is_err() {
+                return;
+            }
+        }
+        tokio::select! {
+            () = events.closed() => return,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+    }
+}
+
+/// The body of a stream of events.
+struct Events(mpsc::Receiver<Bytes>);
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let event = self.0.poll_recv(context);
+        event.map(|event| event.map(|event| Ok(Frame::data(event))))
+    }
+}

@@ -1,0 +1,65 @@
+//! The folder of mappings, read for places that tell of mappings. It is read again once what was read is too old: files
+//! change beside the dashboard.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+use webfill_mapping::MappingSet;
+
+const FRESH_FOR: Duration = Duration::from_secs(5);
+
+/// What a folder holds; or what is wrong with it, line by line.
+pub(crate) type Found = Arc<Result<MappingSet, String>>;
+
+pub(crate) struct MappingFiles {
+    folder: Option<PathBuf>,
+    read: Mutex<Option<(Instant, Found)>>,
+}
+
+impl MappingFiles {
+    pub(crate) fn new(folder: Option<PathBuf>) -> MappingFiles {
+        MappingFiles {
+            folder,
+            read: Mutex::default(),
+        }
+    }
+
+    /// `None`: this dashboard knows no folder.
+    pub(crate) async fn get(&self) -> Option<Found> {
+        let folder = self.folder.clone()?;
+        let mut read = self.read.lock().await;
+        if let Some((at, found)) = &*read
+            && at.elapsed() < FRESH_FOR
+        {
+            return Some(Arc::clone(found));
+        }
+        let load = move || MappingSet::load_dir(&folder).map_err(|errors| errors.to_string());
+        let loaded = tokio::task::spawn_blocking(load).await;
+        let loaded = loaded.unwrap_or_else(|_| Err(String::from("reading the mappings failed")));
+        let found = Arc::new(loaded);
+        *read = Some((Instant::now(), Arc::clone(&found)));
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dashboard_without_a_folder_knows_no_mappings() {
+        assert!(MappingFiles::new(None).get().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_in_a_folder_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.json"), "{").unwrap();
+        let files = MappingFiles::new(Some(folder.path().to_owned()));
+        let found = files.get().await.unwrap();
+        let fault = found.as_ref().as_ref().err().unwrap();
+        assert!(fault.contains("a.json"), "{fault}");
+    }
+}

@@ -1,0 +1,115 @@
+//! Which view a path leads to. What is behind `/dashboard/` is split at its slashes, and each part is decoded: a place
+//! gets names as they are.
+
+use crate::answer::{Problem, Shown};
+use crate::editor::view as editor;
+use crate::form::Form;
+use crate::views::pages::{self, PagesOf};
+use crate::views::{
+    actions, audit, changes, crawl, crawls, find, machines, mapping, mappings, overview, page,
+    record, records, site, sites, watch, watches,
+};
+use crate::visit::Visit;
+
+/// A form is at most this long.
+const MOST_FORM_BYTES: usize = 64 << 10;
+
+/// The parts of a path behind `/dashboard/`.
+pub(crate) fn parts(path: &str) -> Vec<String> {
+    let behind = path.strip_prefix("/dashboard").unwrap_or_default();
+    let behind = behind.strip_prefix('/').unwrap_or_default();
+    match behind {
+        "" => Vec::new(),
+        behind => behind.split('/').map(decoded).collect(),
+    }
+}
+
+/// What a path shows.
+pub(crate) async fn show(visit: &Visit, parts: &[&str]) -> Shown {
+    match parts {
+        [] => overview::show(visit).await,
+        ["crawl", app, id] => crawl::show(visit, app, id).await,
+        ["crawl", app, id, "pages"] => pages::show(visit, PagesOf::Crawl(app, id)).await,
+        ["crawl", app, id, "changes"] => changes::show(visit, app, id).await,
+        ["pages"] => pages::show(visit, PagesOf::All).await,
+        ["page", app, crawl, hash] => page::show(visit, app, crawl, hash).await,
+        ["page", app, crawl, hash, "body"] => page::body(visit, app, crawl, hash).await,
+        ["find"] => find::show(visit).await,
+        ["sites"] => sites::show(visit).await,
+        ["site", site] => site::show(visit, site).await,
+        ["site", site, "pages"] => pages::show(visit, PagesOf::Site(site)).await,
+        ["records"] => records::show(visit).await,
+        ["record", dataset, id] => record::show(visit, dataset, id).await,
+        ["watches"] => watches::show(visit).await,
+        ["watch", name] => watch::show(visit, name).await,
+        ["mappings"] => mappings::show(visit).await,
+        ["mapping", name] => mapping::show(visit, name).await,
+        ["mapping", name, "pages"] => pages::show(visit, PagesOf::Mapping(name)).await,
+        ["figures"] => overview::figures(visit),
+        ["crawls"] => crawls::show(visit).await,
+        ["machines"] => machines::show(visit).await,
+        ["audit"] => audit::show(visit).await,
+        ["editor", rest @ ..] => editor::show(visit, rest).await,
+        _ => Err(nothing_here()),
+    }
+}
+
+/// What is posted to a path. Its form was found to be the visitor's.
+pub(crate) async fn take(visit: &Visit, parts: &[&str], form: &Form) -> Shown {
+    match parts {
+        ["do", action] => actions::take(visit, action, form).await,
+        ["editor", rest @ ..] => editor::take(visit, rest, form).await,
+        _ => Err(nothing_here()),
+    }
+}
+
+/// How much may be posted to a path.
+pub(crate) fn most_bytes(parts: &[&str]) -> usize {
+    match parts {
+        ["editor", rest @ ..] => editor::most_bytes(rest),
+        _ => MOST_FORM_BYTES,
+    }
+}
+
+fn nothing_here() -> Problem {
+    Problem::missing("nothing is here")
+}
+
+/// Percent-decoded; what is not UTF-8 is replaced, and then names nothing.
+fn decoded(part: &str) -> String {
+    let bytes = part.as_bytes();
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = part.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                text.push(byte);
+                at += 3;
+            }
+            None => {
+                text.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_split_before_they_are_decoded() {
+        assert!(parts("/dashboard").is_empty() && parts("/dashboard/").is_empty());
+        assert_eq!(
+            parts("/dashboard/crawl/a%2Fb/%C3%BC"),
+            ["crawl", "a/b", "ü"]
+        );
+        assert_eq!(parts("/dashboard/page//%"), ["page", "", "%"]);
+        assert_eq!(parts("/dashboard/%zz%4"), ["%zz%4"]);
+        assert_eq!(parts("/dashboard/%ff"), ["\u{fffd}"]);
+        assert_eq!(parts("/dashboard/%é%2"), ["%é%2"]);
+    }
+}

@@ -1,0 +1,304 @@
+//! The dashboard as a whole: what all visits share, and the way of a request through it.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::{Method, Request};
+use minijinja::Environment;
+use tokio::sync::Semaphore;
+use webfill_service::Fault;
+use webfill_service::http::body::{self, MOST_LARGE};
+use webfill_service::http::{Answer, InForce, Peer, Tokens, WrongTokens, note_known_client};
+use webfill_store::StoreUri;
+use webfill_wire::RefusalLog;
+
+use crate::answer::{Problem, see_other};
+use crate::assets::Assets;
+use crate::editor::Editor;
+use crate::editor::host::Host;
+use crate::extractions::Extractions;
+use crate::fleet::Fleet;
+use crate::form::{Form, pairs};
+use crate::guard::{self, Guard};
+use crate::history::{self, Counters, History};
+use crate::live;
+use crate::login::{LOGIN, LetIn};
+use crate::mapping_files::MappingFiles;
+use crate::route;
+use crate::secrets::new_secret;
+use crate::sessions::Sessions;
+use crate::snapshot::Snapshots;
+use crate::store_access::StoreAccess;
+use crate::templates;
+use crate::told::Told;
+use crate::visit::Visit;
+
+/// What a dashboard is told of its surroundings.
+#[derive(Debug, Clone, Default)]
+pub struct DashboardSetup {
+    pub store: Option<StoreUri>,
+    /// The folder of mappings.
+    pub mappings: Option<PathBuf>,
+    /// The folder in which figures over time are kept; `None`: none are noted.
+    pub state: Option<PathBuf>,
+    /// The folder of logs, the audit log among them; it is made when something is to be noted there.
+    pub logs: Option<PathBuf>,
+    /// The audit log of the dispatcher's keys.
+    pub keys_audit: Option<PathBuf>,
+    /// What the mapping editor has done by the program; `None`: there is no mapping editor.
+    pub host: Option<Arc<dyn Host>>,
+}
+
+/// A fleet that does not tell how it is, is asked again after this long for the figures over time.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// The first sample is taken after this long, so that there soon is one.
+const FIRST: Duration = Duration::from_secs(10);
+
+/// See the crate.
+pub struct Dashboard {
+    pub(crate) setup: DashboardSetup,
+    pub(crate) fleet: Option<Arc<dyn Fleet>>,
+    pub(crate) store: StoreAccess,
+    pub(crate) mapping_files: MappingFiles,
+    pub(crate) extractions: Extractions,
+    pub(crate) protection: InForce,
+    pub(crate) templates: Environment<'static>,
+    pub(crate) assets: Assets,
+    pub(crate) guard: Guard,
+    pub(crate) sessions: Sessions,
+    pub(crate) wrong_tokens: WrongTokens,
+    pub(crate) told: Told,
+    pub(crate) editor: Option<Editor>,
+    pub(crate) snapshots: Snapshots,
+    /// The places of those who are told what changes.
+    pub(crate) listeners: Arc<Semaphore>,
+    history: Mutex<History>,
+    refusals: Mutex<RefusalLog>,
+    large_bodies: Semaphore,
+}
+
+/// The header in which scripts send what forms send as the field `token`.
+const FORM_TOKEN_HEADER: &str = "x-webfill-token";
+
+impl Dashboard {
+    pub fn new(
+        setup: DashboardSetup,
+        fleet: Option<Arc<dyn Fleet>>,
+        protection: InForce,
+    ) -> Result<Arc<Dashboard>, Fault> {
+        let secret = new_secret()
+            .map_err(|error| Fault::error(format!("cannot read random bytes: {error}")))?;
+        let assets = Assets::new();
+        let bench = setup.mappings.as_deref().zip(setup.host.clone());
+        let editor =
+            bench.map(|(mappings, host)| Editor::new(mappings, setup.state.as_ref(), host));
+        let history = History::open(setup.state.as_deref());
+        Ok(Arc::new(Dashboard {
+            store: StoreAccess::new(setup.store.clone()),
+            mapping_files: MappingFiles::new(setup.mappings.clone()),
+            extractions: Extractions::default(),
+            setup,
+            fleet,
+            protection,
+            templates: templates::environment(&assets),
+            assets,
+            guard: Guard::new(secret),
+            sessions: Sessions::default(),
+            wrong_tokens: WrongTokens::default(),
+            told: Told::default(),
+            editor,
+            snapshots: Snapshots::default(),
+            listeners: Arc::new(Semaphore::new(live::MOST_LISTENERS)),
+            history: Mutex::new(history),
+            refusals: Mutex::default(),
+            large_bodies: Semaphore::new(MOST_LARGE),
+        }))
+    }
+
+    /// Whether a path is the dashboard's.
+    pub fn has(path: &str) -> bool {
+        path == "/dashboard" || path.starts_with("/dashboard/")
+    }
+
+    /// Notes figures over time, for as long as the dashboard is there.
+    pub async fn attend(self: Arc<Self>) {
+        if self.fleet.is_none() || self.setup.state.is_none() {
+            return;
+        }
+        let mut counters = Counters::default();
+        loop {
+            let snapshot = self.snapshot().await;
+            let sample = match snapshot.fault {
+                None => Some(counters.sample(&snapshot)),
+                Some(_) => None,
+            };
+            let pause = match sample {
+                // The fleet is not there yet, or not any more.
+                None => AGAIN,
+                Some(None) => FIRST,
+                Some(Some(sample)) => {
+                    let dashboard = Arc::clone(&self);
+                    // It writes to a disk. A sample that was not kept is a gap.
+                    let _ =
+                        tokio::task::spawn_blocking(move || dashboard.history().note(sample)).await;
+                    Duration::from_secs(history::EVERY_S as u64)
+                }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    pub(crate) fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers one request.
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
+        let mut answer = self.answer_unprotected(request, peer).await;
+        guard::protect(&mut answer, peer.is_tls);
+        answer
+    }
+
+    async fn answer_unprotected(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
+        let tokens = self.protection.get().tokens;
+        // Whatever else, it is not shown under a foreign name.
+        if let Err(problem) = guard::judge(request.headers(), tokens.is_some()) {
+            return plain(&problem);
+        }
+        let path = request.uri().path().to_owned();
+        let parts = route::parts(&path);
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let let_in = self.let_in(tokens.as_deref(), request.headers(), peer);
+        if let_in.is_some() {
+            note_known_client(&request);
+        }
+        let is_post = *request.method() == Method::POST;
+        if !is_post && !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return plain(&Problem::of_status(405, "expected GET or POST"));
+        }
+        match (&parts[..], tokens, let_in) {
+            (["assets", hash, name], ..) if !is_post => {
+                let found = self.assets.get(hash, name);
+                found.unwrap_or_else(|| plain(&Problem::missing("there is no such file")))
+            }
+            (["login"], Some(tokens), let_in) => match is_post {
+                true => self.take_login(&tokens, request, peer).await,
+                false if let_in.is_some() => see_other("/dashboard/"),
+                false => self.login_form(200, None),
+            },
+            (["login"], None, _) => see_other("/dashboard/"),
+            (_, _, None) => see_other(LOGIN),
+            (_, _, Some(let_in)) => {
+                let query = request.uri().query().unwrap_or_default();
+                let visit = self.visit(let_in, &path, query);
+                match is_post {
+                    true => visit.take(request, peer, &parts).await,
+                    false => visit.show(&parts).await,
+                }
+            }
+        }
+    }
+
+    async fn take_login(&self, tokens: &Tokens, request: Request<Incoming>, peer: Peer) -> Answer {
+        let (head, body) = request.into_parts();
+        let form = self.posted(&head.headers, body, peer, &["login"]).await;
+        let answer = form.and_then(|form| self.log_in(tokens, &head.headers, &form, peer));
+        answer.unwrap_or_else(|problem| plain(&problem))
+    }
+
+    fn visit(self: Arc<Self>, let_in: LetIn, path: &str, query: &str) -> Visit {
+        Visit {
+            form_token: self.guard.form_token(let_in.session.as_deref()),
+            visitor: let_in.visitor,
+            session: let_in.session,
+            path: path.to_owned(),
+            query: pairs(query),
+            dashboard: self,
+        }
+    }
+
+    /// What was posted, by a page of the dashboard.
+    async fn posted(
+        &self,
+        headers: &HeaderMap,
+        body: Incoming,
+        peer: Peer,
+        parts: &[&str],
+    ) -> Result<Form, Problem> {
+        guard::judge_post(headers, peer.is_tls)?;
+        let most_bytes = route::most_bytes(parts);
+        let read = body::read_whole(body, most_bytes, &self.large_bodies).await;
+        let body = read.map_err(|fault| Problem::of_status(fault.status(), fault))?;
+        let kind = headers.get(CONTENT_TYPE);
+        Ok(Form::read(kind.and_then(|kind| kind.to_str().ok()), body))
+    }
+
+    /// A wrong token is logged once in a while.
+    pub(crate) fn note_refused(&self, from: IpAddr) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if refusals.record_if_new(&format!("token {from}")) {
+            tracing::warn!(
+                event = "token_refused",
+                address = %from,
+                "a login at the dashboard was refused: its token is not on the list"
+            );
+        }
+    }
+}
+
+impl Visit {
+    async fn show(self, parts: &[&str]) -> Answer {
+        if *parts == ["live"] {
+            return live::listen(self).unwrap_or_else(|problem| plain(&problem));
+        }
+        let shown = route::show(&self, parts).await;
+        shown.unwrap_or_else(|problem| self.problem(&problem))
+    }
+
+    async fn take(self, request: Request<Incoming>, peer: Peer, parts: &[&str]) -> Answer {
+        let (head, body) = request.into_parts();
+        let session = self.session.as_deref();
+        let form = self
+            .dashboard
+            .posted(&head.headers, body, peer, parts)
+            .await;
+        let form = form.and_then(|form| {
+            let header = head.headers.get(FORM_TOKEN_HEADER);
+            let header = header.and_then(|token| token.to_str().ok());
+            let token = form.get("token").or(header);
+            self.dashboard
+                .guard
+                .judge_form(session, token)
+                .map(|()| form)
+        });
+        let taken = match form {
+            Ok(_) if *parts == ["logout"] => {
+                Ok(self.dashboard.log_out(&head.headers, session, peer))
+            }
+            Ok(form) => route::take(&self, parts, &form).await,
+            Err(problem) => Err(problem),
+        };
+        taken.unwrap_or_else(|problem| self.problem(&problem))
+    }
+}
+
+/// An answer to whoever was not let in, or has asked for what nobody is shown.
+fn plain(problem: &Problem) -> Answer {
+    let text = format!("{}\n", problem.text);
+    let kind = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
+    crate::answer::of_kind(problem.status, kind, text.into_bytes())
+}
+
+/// Where browsers are led that ask for nothing in particular.
+pub fn entrance() -> Answer {
+    let mut answer = see_other("/dashboard/");
+    // Clients that are no browsers get another answer there.
+    answer = crate::answer::with_header(answer, hyper::header::VARY, "Accept");
+    guard::protect(&mut answer, false);
+    answer
+}

@@ -1,0 +1,423 @@
+//! What the overview shows: read once, by the dashboard itself, for all who look. Who may see less is shown less of it
+//! ([`Snapshot::of_apps`]).
+//!
+//! Nothing reads unless somebody looks, or the [history](crate::history) notes. Each part is read at a pace of its own
+//! ([`Paced`]); what could not be read is shown as it was, with the reason.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use webfill_health::MappingHealth;
+use webfill_store::{Crawl, CrawlFilter, CrawlState, HealthState, Store, StoreError};
+use webfill_wire::keys::Rights;
+
+use crate::answer::Problem;
+use crate::fleet::Visitor;
+use crate::paced::Paced;
+use crate::service::Dashboard;
+
+/// At most so many sites in trouble are shown.
+const MOST_SITES: usize = 12;
+
+/// The records of so many crawls are counted: of those that began last.
+const MOST_CRAWLS: u32 = 100;
+
+const STATUS_EVERY: Duration = Duration::from_secs(2);
+const LISTS_EVERY: Duration = Duration::from_secs(10);
+const STORE_EVERY: Duration = Duration::from_secs(30);
+
+/// A store that could not be read is tried again so soon.
+const FAULT_FOR: Duration = Duration::from_secs(2);
+
+/// A page waits for so long for what the store tells. What takes longer is shown at the next look.
+const STORE_WITHIN: Duration = Duration::from_millis(100);
+
+/// One look at everything.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Snapshot {
+    /// Counted up.
+    pub(crate) number: u64,
+    pub(crate) at_ms: i64,
+    /// The fleet's answer to `status`; null without a fleet.
+    pub(crate) status: Value,
+    /// Why the status is not of now.
+    pub(crate) fault: Option<String>,
+    pub(crate) sites: Option<Sites>,
+    /// The watches, as the fleet lists them.
+    pub(crate) watches: Vec<Value>,
+    pub(crate) mappings: Vec<Mapping>,
+    pub(crate) records: Option<Records>,
+    /// Why the store tells nothing.
+    pub(crate) store_fault: Option<String>,
+}
+
+/// Sites in trouble.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Sites {
+    /// By what holds them, as far as they were looked at.
+    pub(crate) by_reason: BTreeMap<String, u64>,
+    pub(crate) looked_at: usize,
+    pub(crate) is_more: bool,
+    /// Those with the most tasks.
+    pub(crate) first: Vec<Value>,
+}
+
+/// How a mapping is doing.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Mapping {
+    pub(crate) name: String,
+    pub(crate) pages: u64,
+    pub(crate) last_at: String,
+    /// What the alert says that stands, and since when.
+    pub(crate) alert: Option<String>,
+    pub(crate) since: Option<String>,
+}
+
+/// Records of the crawls that began last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Records {
+    pub(crate) resolved: u64,
+    /// Open, and their crawl goes on.
+    pub(crate) open: u64,
+    /// Open, and nothing is left to try in their crawl.
+    pub(crate) exhausted: u64,
+}
+
+/// The last snapshot, and when its parts were read.
+pub(crate) struct Snapshots {
+    last: tokio::sync::Mutex<Last>,
+    /// What the store has told last. It is read beside the rest, because it may take long.
+    store: Mutex<StoreReading>,
+}
+
+/// How many records were resolved and open in crawls, by name and state.
+type Counted = BTreeMap<String, (u64, u64)>;
+
+struct StoreReading {
+    told: Paced<Result<Stored, String>>,
+    counted: Counted,
+    is_under_way: bool,
+    /// How often it was read.
+    number: u64,
+}
+
+struct Last {
+    number: u64,
+    at_ms: i64,
+    status: Paced<Result<Value, String>>,
+    /// The last status that there was.
+    known_status: Value,
+    sites: Paced<Option<Sites>>,
+    watches: Paced<Vec<Value>>,
+    /// Of the reading of the store that is shown.
+    store_number: u64,
+    shown: Arc<Snapshot>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Stored {
+    mappings: Vec<Mapping>,
+    records: Records,
+}
+
+impl Default for Snapshots {
+    fn default() -> Snapshots {
+        Snapshots {
+            last: tokio::sync::Mutex::new(Last {
+                number: 0,
+                at_ms: 0,
+                status: Paced::every(STATUS_EVERY),
+                known_status: Value::Null,
+                sites: Paced::every(LISTS_EVERY),
+                watches: Paced::every(LISTS_EVERY),
+                store_number: 0,
+                shown: Arc::default(),
+            }),
+            store: Mutex::new(StoreReading {
+                told: Paced::every(STORE_EVERY),
+                counted: Counted::new(),
+                is_under_way: false,
+                number: 0,
+            }),
+        }
+    }
+}
+
+impl StoreReading {
+    /// Begins a reading if it is time for one; returns what is known of crawls.
+    fn begin(&mut self) -> Option<Counted> {
+        if self.is_under_way || !self.told.is_due(Instant::now()) {
+            return None;
+        }
+        self.is_under_way = true;
+        Some(std::mem::take(&mut self.counted))
+    }
+}
+
+impl Snapshots {
+    fn store(&self) -> MutexGuard<'_, StoreReading> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Dashboard {
+    /// What is known by now. Whoever asks at the same time gets the same.
+    pub(crate) async fn snapshot(self: &Arc<Self>) -> Arc<Snapshot> {
+        let mut last = self.snapshots.last.lock().await;
+        let mut is_new = last.number == 0;
+        let began = Instant::now();
+        let reading = self.store.is_named().then(|| self.begin_store()).flatten();
+        if self.fleet.is_some() {
+            is_new |= self.read_status(&mut last).await;
+            is_new |= self.read_lists(&mut last).await;
+        }
+        if let Some(reading) = reading {
+            let left = STORE_WITHIN.saturating_sub(began.elapsed());
+            let _ = tokio::time::timeout(left, reading).await;
+        }
+        let store = self.snapshots.store();
+        if is_new || last.store_number != store.number {
+            last.number += 1;
+            last.at_ms = now_ms();
+            last.store_number = store.number;
+            last.shown = Arc::new(last.snapshot(store.told.get()));
+        }
+        Arc::clone(&last.shown)
+    }
+
+    /// Something was done: what is shown next is to be of after it.
+    pub(crate) async fn look_anew(&self) {
+        let mut last = self.snapshots.last.lock().await;
+        last.status.expire();
+        last.sites.expire();
+        last.watches.expire();
+    }
+
+    async fn read_status(&self, last: &mut Last) -> bool {
+        let began = Instant::now();
+        if !last.status.is_due(began) {
+            return false;
+        }
+        let told = self.ask_for_all(json!({"action": "status"})).await;
+        if let Ok(status) = &told {
+            last.known_status = status.clone();
+        }
+        let is_fault = told.is_err();
+        last.status.put(told, began, Instant::now());
+        if is_fault {
+            // It may be there in a moment.
+            last.status.expire();
+        }
+        true
+    }
+
+    /// Lists of a fleet that does not answer, as while its frontier is being opened, are asked for again at once.
+    async fn read_lists(&self, last: &mut Last) -> bool {
+        let began = Instant::now();
+        let is_due = last.sites.is_due(began);
+        if is_due {
+            let told = self
+                .ask_for_all(json!({"action": "sites", "backing_off": true}))
+                .await;
+            let is_fault = told.is_err();
+            let sites = told.ok().map(|told| sites_in_trouble(&told));
+            last.sites.put(sites, began, Instant::now());
+            if is_fault {
+                last.sites.expire();
+            }
+        }
+        let began = Instant::now();
+        if last.watches.is_due(began) {
+            let told = self.ask_for_all(json!({"action": "watch_list"})).await;
+            let is_fault = told.is_err();
+            let watches = told
+                .ok()
+                .and_then(|told| told["watches"].as_array().cloned());
+            last.watches
+                .put(watches.unwrap_or_default(), began, Instant::now());
+            if is_fault {
+                last.watches.expire();
+            }
+        }
+        is_due
+    }
+
+    async fn ask_for_all(&self, action: Value) -> Result<Value, String> {
+        let Some(fleet) = &self.fleet else {
+            return Err("there is no fleet".into());
+        };
+        let told = fleet.ask(&Visitor::dashboard(), action).await;
+        told.map_err(|refusal| refusal.message)
+    }
+
+    /// Has the store read beside the fleet, if it is time.
+    fn begin_store(self: &Arc<Self>) -> Option<JoinHandle<()>> {
+        let mut counted = self.snapshots.store().begin()?;
+        let dashboard = Arc::clone(self);
+        Some(tokio::spawn(async move {
+            let began = Instant::now();
+            let told = dashboard.stored(&mut counted).await;
+            let mut store = dashboard.snapshots.store();
+            let told = told.map_err(|problem| problem.text);
+            let is_fault = told.is_err();
+            store.told.put(told, began, Instant::now());
+            if is_fault {
+                store.told.look_again_within(FAULT_FOR);
+            }
+            store.counted = counted;
+            store.is_under_way = false;
+            store.number += 1;
+        }))
+    }
+
+    async fn stored(&self, counted: &mut Counted) -> Result<Stored, Problem> {
+        let opened = self.store.get().await?;
+        let states = opened.store.health().await.map_err(Problem::away)?;
+        let mappings = mappings(&states);
+        let all = CrawlFilter::default();
+        let crawls = opened.browse.crawls(&all, None, MOST_CRAWLS).await;
+        let crawls = crawls.map_err(Problem::away)?.rows;
+        let records = count_records(&*opened.store, &crawls, counted).await;
+        let records = records.map_err(Problem::away)?;
+        Ok(Stored { mappings, records })
+    }
+}
+
+/// Those with an alert first.
+fn mappings(states: &[HealthState]) -> Vec<Mapping> {
+    let healths = states.iter().filter_map(|state| {
+        let of_mapping = state.id.starts_with("mapping/");
+        of_mapping.then(|| serde_json::from_str(&state.state).ok())?
+    });
+    let mut mappings: Vec<Mapping> = healths.map(|health| mapping(&health)).collect();
+    mappings.sort_by_key(|mapping| (mapping.alert.is_none(), mapping.name.clone()));
+    mappings
+}
+
+/// What has been counted of crawls that are over is not counted again.
+async fn count_records(
+    store: &dyn Store,
+    crawls: &[Crawl],
+    counted: &mut Counted,
+) -> Result<Records, StoreError> {
+    let mut records = Records::default();
+    let known = std::mem::take(counted);
+    for crawl in crawls {
+        let is_over = is_over(crawl.state);
+        let key = format!("{} {}", crawl.id, crawl.state.as_str());
+        let (resolved, open) = match known.get(&key).filter(|_| is_over) {
+            Some(known) => *known,
+            None => {
+                let counts = store.record_counts(&crawl.id).await?;
+                let open = counts.total.saturating_sub(counts.resolved);
+                (counts.resolved, open)
+            }
+        };
+        counted.insert(key, (resolved, open));
+        records.resolved += resolved;
+        match is_over {
+            true => records.exhausted += open,
+            false => records.open += open,
+        }
+    }
+    Ok(records)
+}
+
+/// Whether nothing is left to try in a crawl.
+fn is_over(state: CrawlState) -> bool {
+    match state {
+        CrawlState::Running | CrawlState::Paused | CrawlState::Interrupted => false,
+        CrawlState::LimitReached
+        | CrawlState::Stopped
+        | CrawlState::Expired
+        | CrawlState::Finished => true,
+    }
+}
+
+impl Last {
+    fn snapshot(&self, stored: Option<&Result<Stored, String>>) -> Snapshot {
+        let found = stored.and_then(|read| read.as_ref().ok());
+        Snapshot {
+            number: self.number,
+            at_ms: self.at_ms,
+            status: self.known_status.clone(),
+            fault: self
+                .status
+                .get()
+                .and_then(|told| told.as_ref().err().cloned()),
+            sites: self.sites.get().cloned().flatten(),
+            watches: self.watches.get().cloned().unwrap_or_default(),
+            mappings: found
+                .map(|found| found.mappings.clone())
+                .unwrap_or_default(),
+            records: found.map(|found| found.records),
+            store_fault: stored.and_then(|read| read.as_ref().err().cloned()),
+        }
+    }
+}
+
+fn mapping(health: &MappingHealth) -> Mapping {
+    let report = health.report();
+    let alert = health.alert();
+    Mapping {
+        name: health.mapping().to_owned(),
+        pages: report["pages"].as_u64().unwrap_or(0),
+        last_at: report["last_at"].as_str().unwrap_or_default().to_owned(),
+        alert: alert.map(|alert| alert.text()),
+        since: alert.map(|alert| alert.raised_at.clone()),
+    }
+}
+
+fn sites_in_trouble(told: &Value) -> Sites {
+    let none = Vec::new();
+    let listed = told["sites"].as_array().unwrap_or(&none);
+    let mut sites = Sites {
+        looked_at: listed.len(),
+        is_more: !told["next"].is_null(),
+        ..Sites::default()
+    };
+    for site in listed {
+        let reason = site["reason"].as_str().unwrap_or("unknown");
+        *sites.by_reason.entry(reason.to_owned()).or_default() += 1;
+    }
+    let mut first: Vec<&Value> = listed.iter().collect();
+    first.sort_by_key(|site| std::cmp::Reverse(site["queued"].as_u64()));
+    sites.first = first.into_iter().take(MOST_SITES).cloned().collect();
+    sites
+}
+
+impl Snapshot {
+    /// What somebody sees of it whose rights end at the border of some applications: their crawls and watches.
+    pub(crate) fn of_apps(&self, rights: &Rights) -> Snapshot {
+        let of = |list: &Value, key: &str| -> Vec<Value> {
+            let list = list.as_array().into_iter().flatten();
+            let own =
+                list.filter(|one| one[key].as_str().is_some_and(|app| rights.permit_app(app)));
+            own.cloned().collect()
+        };
+        Snapshot {
+            number: self.number,
+            at_ms: self.at_ms,
+            status: match self.status.is_null() {
+                true => Value::Null,
+                false => json!({"unfinished": of(&self.status["unfinished"], "appid")}),
+            },
+            fault: self.fault.clone(),
+            watches: of(&Value::Array(self.watches.clone()), "app"),
+            store_fault: self.store_fault.clone(),
+            ..Snapshot::default()
+        }
+    }
+}
+
+pub(crate) fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

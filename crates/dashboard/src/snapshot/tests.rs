@@ -1,0 +1,55 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use webfill_api::Refusal;
+use webfill_service::http::InForce;
+
+use super::*;
+use crate::fleet::Fleet;
+use crate::service::DashboardSetup;
+
+/// Does not answer at first, as a dispatcher that opens its frontier.
+struct Starting {
+    is_open: AtomicBool,
+}
+
+#[async_trait]
+impl Fleet for Starting {
+    async fn ask(&self, _: &Visitor, action: Value) -> Result<Value, Refusal> {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return Err(Refusal::new("$", "the frontier is being opened"));
+        }
+        let site = json!({"site": "blocks.example", "state": "backing_off", "reason": "blocked", "queued": 6});
+        Ok(match action["action"].as_str() {
+            Some("sites") => json!({"sites": [site]}),
+            Some("watch_list") => json!({"watches": [{"name": "nightly"}]}),
+            _ => json!({"unfinished": []}),
+        })
+    }
+
+    async fn feed(&self, _: &Visitor, _: Value) -> Result<(), Refusal> {
+        Err(Refusal::new("$", "nothing is fed here"))
+    }
+}
+
+#[tokio::test]
+async fn what_a_fleet_could_not_tell_at_its_start_is_asked_for_again_at_once() {
+    let fleet = Arc::new(Starting {
+        is_open: AtomicBool::new(false),
+    });
+    let dashboard = Dashboard::new(
+        DashboardSetup::default(),
+        Some(fleet.clone()),
+        InForce::default(),
+    )
+    .unwrap();
+    let early = dashboard.snapshot().await;
+    assert!(early.fault.is_some() && early.sites.is_none() && early.watches.is_empty());
+    fleet.is_open.store(true, Ordering::Relaxed);
+    let soon = dashboard.snapshot().await;
+    assert_eq!(
+        soon.sites.as_ref().map(|sites| &sites.by_reason["blocked"]),
+        Some(&1)
+    );
+    assert_eq!(soon.watches.len(), 1);
+}

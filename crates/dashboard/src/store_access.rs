@@ -1,0 +1,55 @@
+//! The store, opened when it is first read. While it cannot be opened, a visitor is told why, and it is tried again
+//! at the next visit.
+
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+use webfill_store::{Browse, Browsing, StoreUri, open_to_browse};
+
+use crate::answer::Problem;
+
+pub(crate) struct StoreAccess {
+    uri: Option<StoreUri>,
+    opened: Mutex<Option<Browsing>>,
+}
+
+impl StoreAccess {
+    pub(crate) fn new(uri: Option<StoreUri>) -> StoreAccess {
+        StoreAccess {
+            uri,
+            opened: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn is_named(&self) -> bool {
+        self.uri.is_some()
+    }
+
+    /// The store, as it is shown to people: without credentials.
+    pub(crate) fn name(&self) -> Option<String> {
+        self.uri.as_ref().map(ToString::to_string)
+    }
+
+    pub(crate) async fn get(&self) -> Result<Browsing, Problem> {
+        let Some(uri) = &self.uri else {
+            return Err(Problem::missing(
+                "this dashboard has no store: name one by --store",
+            ));
+        };
+        let mut opened = self.opened.lock().await;
+        if let Some(opened) = &*opened {
+            return Ok(opened.clone());
+        }
+        let found = open_to_browse(uri).await.map_err(Problem::away)?;
+        *opened = Some(found.clone());
+        tokio::spawn(prepare(Arc::clone(&found.browse)));
+        Ok(found)
+    }
+}
+
+/// Makes the indexes of lists. Without them lists are read as well, a bounded number of rows at a time.
+async fn prepare(browse: Arc<dyn Browse>) {
+    if let Err(error) = browse.prepare().await {
+        tracing::warn!(event = "dashboard_indexes_not_made", %error, "lists of the store are read without indexes");
+    }
+}

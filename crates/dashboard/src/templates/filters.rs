@@ -1,0 +1,274 @@
+//! Filters: numbers, sizes, durations and times for people; and texts as parts of addresses.
+//!
+//! | filter | of | is shown as |
+//! |---|---|---|
+//! | `number` | a number | `12 345`, with spaces that do not break |
+//! | `bytes` | bytes | `1.2 GB` |
+//! | `duration` | seconds | `3 h 5 min` |
+//! | `time` | seconds since the epoch, or ISO 8601 text | a `<time>`, which scripts turn into the reader's zone |
+//! | `time_ms` | milliseconds since the epoch | the same |
+//! | `moments` | a sentence of the fleet that was made markup | its times (`08:42:49 UTC`) as `<time>`, too |
+//! | `part` | text | percent-encoded, as one part of a path or a value in a query |
+
+use std::fmt::Write as _;
+
+use minijinja::{Environment, Value};
+use webfill_store::{iso_time, parse_iso_time};
+
+use crate::snapshot::now_ms;
+
+/// What is shown where nothing is known.
+const NOTHING: &str = "–";
+
+pub(super) fn add_to(environment: &mut Environment<'static>) {
+    environment.add_filter("number", |value: Value| of_number(&value, number));
+    environment.add_filter("bytes", |value: Value| of_number(&value, bytes));
+    environment.add_filter("duration", |value: Value| of_number(&value, duration));
+    environment.add_filter("time", |value: Value| time(at_ms(&value)));
+    environment.add_filter("time_ms", |value: Value| time(i64::try_from(value).ok()));
+    environment.add_filter("moments", |markup: Value| {
+        let markup = markup.as_str().unwrap_or_default();
+        Value::from_safe_string(with_times(markup, now_ms()))
+    });
+    environment.add_filter("part", |value: Value| encoded(&value.to_string()));
+}
+
+fn of_number(value: &Value, told: fn(f64) -> String) -> String {
+    let number = f64::try_from(value.clone()).ok();
+    number.map_or_else(|| NOTHING.to_owned(), told)
+}
+
+/// Whole, unless it is small.
+pub(super) fn number(value: f64) -> String {
+    if value.fract() != 0.0 && value.abs() < 10.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut told = String::from(if value < 0.0 { "-" } else { "" });
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            told.push('\u{a0}');
+        }
+        told.push(digit);
+    }
+    told
+}
+
+fn bytes(value: f64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = value.max(0.0);
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1_000.0;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0 && value < 99.95);
+    format!("{value:.digits$}\u{a0}{}", UNITS[unit])
+}
+
+fn duration(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    let (days, hours, minutes) = (whole / 86_400, whole / 3_600 % 24, whole / 60 % 60);
+    let told = match (days, hours, minutes) {
+        (0, 0, 0) => format!("{whole} s"),
+        (0, 0, 1) => format!("{whole} s"),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, 0) => format!("{hours} h"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (1, hours, _) => format!("{} h", 24 + hours),
+        (days, ..) => format!("{days} days"),
+    };
+    told.replace(' ', "\u{a0}")
+}
+
+fn at_ms(value: &Value) -> Option<i64> {
+    match value.as_str() {
+        Some(text) => parse_iso_time(text),
+        None => {
+            let seconds = f64::try_from(value.clone()).ok()?;
+            Some((seconds * 1_000.0) as i64)
+        }
+    }
+}
+
+/// The text is what is read without scripts.
+fn time(at_ms: Option<i64>) -> Value {
+    let Some(at_ms) = at_ms else {
+        return NOTHING.into();
+    };
+    let iso = iso_time(at_ms);
+    let (date, clock) = iso.split_once('T').unwrap_or((&iso, ""));
+    let clock = clock.get(..5).unwrap_or(clock);
+    // Digits and letters of a number alone.
+    Value::from_safe_string(format!(
+        "<time datetime=\"{iso}\">{date}\u{a0}{clock}\u{a0}UTC</time>"
+    ))
+}
+
+const UTC: &str = " UTC";
+
+/// The fleet's sentences have times without a date where they are near.
+fn with_times(markup: &str, now_ms: i64) -> String {
+    let (mut told, mut rest) = (String::with_capacity(markup.len()), markup);
+    while let Some(end) = rest.find(UTC) {
+        let (before, behind) = rest.split_at(end);
+        match moment_at_end(before, now_ms) {
+            Some((begin, at_ms)) => {
+                let (before, shown) = before.split_at(begin);
+                let iso = iso_time(at_ms);
+                let _ = write!(
+                    told,
+                    "{before}<time class=\"clock\" datetime=\"{iso}\">{shown}{UTC}</time>"
+                );
+            }
+            None => {
+                let _ = write!(told, "{before}{UTC}");
+            }
+        }
+        rest = &behind[UTC.len()..];
+    }
+    told + rest
+}
+
+/// Where the time begins with which a text ends, and what time it is: one without a date is the nearest such.
+fn moment_at_end(text: &str, now_ms: i64) -> Option<(usize, i64)> {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    let tail = |length: usize| {
+        let begin = text.len().checked_sub(length)?;
+        Some((begin, text.get(begin..)?))
+    };
+    if let Some((begin, moment)) = tail("2026-11-24 08:42".len())
+        && let Some((date, clock)) = moment.split_once(' ')
+        && let Some(at_ms) = parse_iso_time(&format!("{date}T{clock}:00Z"))
+    {
+        return Some((begin, at_ms));
+    }
+    for (length, seconds) in [("08:42:49".len(), ""), ("08:42".len(), ":00")] {
+        let Some((begin, clock)) = tail(length) else {
+            continue;
+        };
+        let days = [-DAY_MS, 0, DAY_MS].map(|off| iso_time(now_ms + off));
+        let moments = days.iter().filter_map(|day| {
+            let date = day.split('T').next()?;
+            parse_iso_time(&format!("{date}T{clock}{seconds}Z"))
+        });
+        if let Some(nearest) = moments.min_by_key(|at_ms| (at_ms - now_ms).abs()) {
+            return Some((begin, nearest));
+        }
+    }
+    None
+}
+
+/// A text as one part of a path, or as a value in a query.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(byte.into());
+            }
+            _ => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_sentences_become_times_of_the_reader() {
+        let now_ms = parse_iso_time("2026-11-24T23:50:00Z").unwrap();
+        let told = |text: &str| with_times(text, now_ms);
+        let time = |iso: &str, shown: &str| {
+            format!("<time class=\"clock\" datetime=\"{iso}\">{shown}</time>")
+        };
+        assert_eq!(
+            told("1 site backs off since 23:42:49 UTC, until 00:10 UTC."),
+            format!(
+                "1 site backs off since {}, until {}.",
+                time("2026-11-24T23:42:49.000Z", "23:42:49 UTC"),
+                time("2026-11-25T00:10:00.000Z", "00:10 UTC")
+            )
+        );
+        assert_eq!(
+            told("until 2026-12-01 06:00 UTC"),
+            format!(
+                "until {}",
+                time("2026-12-01T06:00:00.000Z", "2026-12-01 06:00 UTC")
+            )
+        );
+        for text in [
+            "",
+            " UTC",
+            "ü UTC",
+            "99:99:99 UTC",
+            "the zone UTC",
+            "x08:4 UTC UTC",
+        ] {
+            assert_eq!(told(text), text);
+        }
+    }
+
+    #[test]
+    fn numbers_are_told_as_people_read_them() {
+        for (value, told) in [
+            (0.0, "0"),
+            (999.0, "999"),
+            (1_000.0, "1 000"),
+            (12_345_678.4, "12 345 678"),
+            (3.25, "3.2"),
+            (-1_234.0, "-1 234"),
+        ] {
+            assert_eq!(number(value).replace('\u{a0}', " "), told);
+        }
+        for (value, told) in [
+            (0.0, "0 B"),
+            (999.0, "999 B"),
+            (1_000.0, "1.0 kB"),
+            (123_456_789.0, "123 MB"),
+            (999_999_999.0, "1.0 GB"),
+            (5e16, "50000 TB"),
+        ] {
+            assert_eq!(bytes(value).replace('\u{a0}', " "), told);
+        }
+        for (value, told) in [
+            (0.4, "0 s"),
+            (95.0, "95 s"),
+            (3_600.0, "1 h"),
+            (11_100.0, "3 h 5 min"),
+            (100_000.0, "27 h"),
+            (400_000.0, "4 days"),
+        ] {
+            assert_eq!(duration(value).replace('\u{a0}', " "), told);
+        }
+        assert_eq!(of_number(&Value::from("text"), number), NOTHING);
+    }
+
+    #[test]
+    fn a_time_is_told_with_its_zone_and_for_machines() {
+        let told =
+            "<time datetime=\"2026-11-24T06:00:00.500Z\">2026-11-24\u{a0}06:00\u{a0}UTC</time>";
+        assert_eq!(
+            time(at_ms(&Value::from(1_795_500_000.5))).as_str(),
+            Some(told)
+        );
+        let text = Value::from("2026-11-24T06:00:00.500Z");
+        assert_eq!(time(at_ms(&text)).as_str(), Some(told));
+        assert_eq!(
+            time(at_ms(&Value::from("<script>"))).as_str(),
+            Some(NOTHING)
+        );
+    }
+
+    #[test]
+    fn a_part_of_an_address_stays_one_part() {
+        assert_eq!(
+            encoded("a/b?c#d&e=f \"<ü"),
+            "a%2Fb%3Fc%23d%26e%3Df%20%22%3C%C3%BC"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Filters for text of pages and of applications, which may be anything. What it says is shown, and never acted on: it is
+//! escaped, what would be invisible or turn the line around is told by name, and long texts are cut with their length.
+//!
+//! | filter | of | is shown as |
+//! |---|---|---|
+//! | `foreign` | text or any JSON | one line of at most so many characters, 200 if not said |
+//! | `value` | the value of a field | text, or a list, or JSON |
+//! | `lines` | text | all of it, with its line ends |
+//! | `page_path` | the key of a page | the path of its place |
+
+use std::fmt::Write as _;
+
+use minijinja::{Environment, Value};
+use serde_json::Value as Json;
+
+use super::filters::{encoded, number};
+
+/// How much of a text is shown in a list, and of the value of a field.
+const MOST_IN_LINE: usize = 200;
+const MOST_IN_VALUE: usize = 2_000;
+/// So many items of a list are shown.
+const MOST_ITEMS: usize = 20;
+
+pub(super) fn add_to(environment: &mut Environment<'static>) {
+    environment.add_filter("foreign", |value: Value, most: Option<usize>| {
+        let text = text_of(&json_of(&value));
+        Value::from_safe_string(isolated(&text, most.unwrap_or(MOST_IN_LINE)))
+    });
+    environment.add_filter("value", |value: Value| {
+        Value::from_safe_string(shown(&json_of(&value)))
+    });
+    environment.add_filter("lines", |value: Value| {
+        let text = value.as_str().unwrap_or_default();
+        Value::from_safe_string(shown_letters(text.chars(), true))
+    });
+    environment.add_filter("page_path", |id: Value| {
+        page_path(id.as_str().unwrap_or_default())
+    });
+}
+
+/// Where the page with this key is shown.
+pub(crate) fn page_path(id: &str) -> String {
+    let parts: Vec<String> = id.split('/').map(encoded).collect();
+    format!("/dashboard/page/{}", parts.join("/"))
+}
+
+fn json_of(value: &Value) -> Json {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Text as it is, anything else as JSON.
+fn text_of(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The value of a field.
+fn shown(value: &Json) -> String {
+    match value {
+        Json::Null => String::from("<span class=\"quiet\">none</span>"),
+        Json::String(text) if text.is_empty() => String::from("<span class=\"quiet\">empty</span>"),
+        Json::Array(items)
+            if items
+                .iter()
+                .all(|item| !item.is_object() && !item.is_array()) =>
+        {
+            list(items)
+        }
+        Json::Array(_) | Json::Object(_) => {
+            format!(
+                "<code>{}</code>",
+                isolated(&value.to_string(), MOST_IN_VALUE)
+            )
+        }
+        other => isolated(&text_of(other), MOST_IN_VALUE),
+    }
+}
+
+fn list(items: &[Json]) -> String {
+    let mut told = String::from("<ul class=\"values\">");
+    for item in items.iter().take(MOST_ITEMS) {
+        let _ = write!(told, "<li>{}</li>", isolated(&text_of(item), MOST_IN_LINE));
+    }
+    if items.len() > MOST_ITEMS {
+        let more = number((items.len() - MOST_ITEMS) as f64);
+        let _ = write!(told, "<li class=\"quiet\">and {more} more</li>");
+    }
+    told + "</ul>"
+}
+
+/// Text that cannot turn around what stands beside it.
+fn isolated(text: &str, most: usize) -> String {
+    let told = shown_letters(text.chars().take(most), false);
+    let length = text.chars().count();
+    match length > most {
+        true => format!(
+            "<bdi>{told}…</bdi> <span class=\"quiet\">({}\u{a0}characters)</span>",
+            number(length as f64)
+        ),
+        false => format!("<bdi>{told}</bdi>"),
+    }
+}
+
+fn shown_letters(text: impl Iterator<Item = char>, has_lines: bool) -> String {
+    let mut told = String::new();
+    for letter in text {
+        match letter {
+            '&' => told.push_str("&amp;"),
+            '<' => told.push_str("&lt;"),
+            '>' => told.push_str("&gt;"),
+            '"' => told.push_str("&quot;"),
+            '\'' => told.push_str("&#x27;"),
+            '\n' | '\t' if has_lines => told.push(letter),
+            // They have pictures of their own.
+            '\0'..='\x1f' => told.extend(char::from_u32(0x2400 + letter as u32)),
+            letter if is_unseen(letter) => {
+                let _ = write!(told, "[U+{:04X}]", letter as u32);
+            }
+            letter => told.push(letter),
+        }
+    }
+    told
+}
+
+/// Letters that nobody sees, and that change how others are seen, or what is copied. Joiners are not among them:
+/// some languages are written with them.
+fn is_unseen(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn markup_is_text_and_what_is_unseen_is_told() {
+        assert_eq!(
+            isolated("<img src=x onerror='a'>&\"", 100),
+            "<bdi>&lt;img src=x onerror=&#x27;a&#x27;&gt;&amp;&quot;</bdi>"
+        );
+        assert_eq!(
+            isolated("a\u{202e}b\u{0}c\nd\u{200b}\u{7f}", 100),
+            "<bdi>a[U+202E]b\u{2400}c\u{240a}d[U+200B][U+007F]</bdi>"
+        );
+        assert_eq!(
+            isolated("می\u{200c}خواهم", 100),
+            "<bdi>می\u{200c}خواهم</bdi>"
+        );
+        assert_eq!(shown_letters("a\n\tb\r".chars(), true), "a\n\tb\u{240d}");
+    }
+
+    #[test]
+    fn long_texts_are_cut_with_their_length() {
+        let told = isolated(&"ü".repeat(1_234), 10);
+        assert_eq!(told.matches('ü').count(), 10);
+        assert!(told.contains("(1\u{a0}234\u{a0}characters)"), "{told}");
+        let items: Vec<Json> = (0..50).map(Json::from).collect();
+        let told = shown(&Json::from(items));
+        assert_eq!(told.matches("<li>").count(), MOST_ITEMS);
+        assert!(told.contains("and 30 more"), "{told}");
+    }
+
+    #[test]
+    fn values_are_shown_by_their_kind() {
+        for (value, told) in [
+            (json!(null), "<span class=\"quiet\">none</span>"),
+            (json!(""), "<span class=\"quiet\">empty</span>"),
+            (json!(3.5), "<bdi>3.5</bdi>"),
+            (json!(true), "<bdi>true</bdi>"),
+            (json!("<b>"), "<bdi>&lt;b&gt;</bdi>"),
+            (
+                json!(["<b>"]),
+                "<ul class=\"values\"><li><bdi>&lt;b&gt;</bdi></li></ul>",
+            ),
+            (
+                json!({"<b>": 1}),
+                "<code><bdi>{&quot;&lt;b&gt;&quot;:1}</bdi></code>",
+            ),
+        ] {
+            assert_eq!(shown(&value), told);
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_page_leads_to_its_place() {
+        assert_eq!(page_path("a b/c?/0f"), "/dashboard/page/a%20b/c%3F/0f");
+    }
+}

@@ -1,0 +1,213 @@
+//! What a visitor has done by a form: an ordinary action of the public language, asked with the visitor's rights. The fields
+//! of the form are its members; the browser goes back to where the form was, and is told there what has become of it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Problem, Shown, see_other};
+use crate::form::Form;
+use crate::told::Message;
+use crate::visit::Visit;
+
+/// How the text of a field is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    /// Left out if the field is empty; `none` is null, which removes what is set.
+    Number,
+    /// True if the field is there.
+    Flag,
+    /// Every field of this name is an item.
+    Texts,
+    /// So many seconds from now on, told in seconds since the epoch.
+    SecondsAhead,
+}
+
+/// An action that forms offer: its name, its members, and what is said when it was done.
+type Offered = (&'static str, &'static [(&'static str, Kind)], &'static str);
+
+const OFFERED: &[Offered] = &[
+    ("pause", CRAWL, "The crawl is paused"),
+    ("resume", CRAWL, "The crawl goes on"),
+    ("stop", CRAWL, "The crawl was stopped for good"),
+    ("retry", RETRY, "They are queued again"),
+    ("site", SITE, "It holds now, on all machines"),
+    ("watch_run", WATCH, "A run begins"),
+    (
+        "watch_pause",
+        WATCH,
+        "No further run begins until it goes on",
+    ),
+    ("watch_resume", WATCH, "The watch goes on"),
+];
+
+const CRAWL: &[(&str, Kind)] = &[("appid", Kind::Text), ("crawlid", Kind::Text)];
+
+const RETRY: &[(&str, Kind)] = &[
+    ("appid", Kind::Text),
+    ("crawlid", Kind::Text),
+    ("outcome", Kind::Texts),
+    ("site", Kind::Text),
+];
+
+const SITE: &[(&str, Kind)] = &[
+    ("site", Kind::Text),
+    ("delay", Kind::Number),
+    ("limit", Kind::Number),
+    ("block_until", Kind::SecondsAhead),
+    ("wake", Kind::Flag),
+    ("forget", Kind::Flag),
+];
+
+const WATCH: &[(&str, Kind)] = &[("name", Kind::Text)];
+
+pub(crate) async fn take(visit: &Visit, name: &str, form: &Form) -> Shown {
+    let offered = OFFERED.iter().find(|(action, ..)| *action == name);
+    let Some((action, members, done)) = offered else {
+        return Err(Problem::missing(format!("no form has `{name}` done")));
+    };
+    let mut request = json!({"action": action});
+    for (member, kind) in *members {
+        if let Some(value) = value(form, member, *kind)? {
+            request[*member] = value;
+        }
+    }
+    let message = match visit.ask(request).await {
+        Ok(answer) => Message {
+            is_fault: false,
+            text: told(done, &answer),
+        },
+        Err(problem) => Message {
+            is_fault: true,
+            text: format!("Nothing was done: {}", problem.text),
+        },
+    };
+    visit.dashboard.look_anew().await;
+    let back = back_to(form.get("back"));
+    let name = visit.dashboard.told.keep(message);
+    let mark = if back.contains('?') { '&' } else { '?' };
+    Ok(see_other(&format!("{back}{mark}told={name}")))
+}
+
+fn value(form: &Form, member: &str, kind: Kind) -> Result<Option<Value>, Problem> {
+    let given = form
+        .get(member)
+        .map(str::trim)
+        .filter(|text| !text.is_empty());
+    Ok(match kind {
+        Kind::Text => given.map(Value::from),
+        Kind::Flag => given.map(|_| true.into()),
+        Kind::Number | Kind::SecondsAhead if given == Some(NONE) => Some(Value::Null),
+        Kind::Number => given.map(|text| number(member, text)).transpose()?,
+        Kind::SecondsAhead => {
+            let seconds = given.map(|text| number(member, text)).transpose()?;
+            let seconds = seconds.and_then(|seconds| seconds.as_f64());
+            seconds.map(|seconds| (seconds + now_s()).into())
+        }
+        Kind::Texts => {
+            let all = form
+                .fields()
+                .filter(|(key, text)| *key == member && !text.is_empty());
+            let all: Vec<Value> = all.map(|(_, text)| text.into()).collect();
+            (!all.is_empty()).then(|| all.into())
+        }
+    })
+}
+
+/// Removes what is set.
+const NONE: &str = "none";
+
+fn number(member: &str, text: &str) -> Result<Value, Problem> {
+    let read = serde_json::from_str::<serde_json::Number>(text);
+    let refused = |_| Problem::faulty(format!("{member}: expected a number"));
+    read.map(Value::from).map_err(refused)
+}
+
+fn now_s() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0.0, |now| now.as_secs_f64())
+}
+
+/// What was done, and what the answer counts of it.
+fn told(done: &str, answer: &Value) -> String {
+    let empty = Map::new();
+    let members = answer.as_object().unwrap_or(&empty);
+    let counted = members.iter().filter(|(key, _)| key.starts_with("total_"));
+    let counted: Vec<String> = counted
+        .filter_map(|(key, value)| {
+            let what = key.trim_start_matches("total_").replace('_', " ");
+            value.as_u64().map(|count| format!("{what}: {count}"))
+        })
+        .collect();
+    match counted[..] {
+        [] => done.to_owned(),
+        _ => format!("{done} ({})", counted.join(", ")),
+    }
+}
+
+/// Where the form was; only a page of the dashboard.
+fn back_to(asked: Option<&str>) -> &str {
+    let is_own = |path: &&str| {
+        path.starts_with("/dashboard/")
+            && path
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+    };
+    asked.filter(is_own).unwrap_or("/dashboard/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(body: &str) -> Form {
+        let kind = Some("application/x-www-form-urlencoded");
+        Form::read(kind, body.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn fields_are_read_by_the_kinds_of_members() {
+        let form = form("text=+a+&empty=&number=2.5&flag=on&list=a&list=b&wrong=x&none=none");
+        let before = now_s();
+        let read = |member: &str, kind: Kind| value(&form, member, kind);
+        assert_eq!(read("text", Kind::Text), Ok(Some("a".into())));
+        assert_eq!(read("empty", Kind::Text), Ok(None));
+        assert_eq!(read("number", Kind::Number), Ok(Some(2.5.into())));
+        assert_eq!(read("empty", Kind::Number), Ok(None));
+        assert_eq!(read("flag", Kind::Flag), Ok(Some(true.into())));
+        assert_eq!(read("other", Kind::Flag), Ok(None));
+        assert_eq!(read("list", Kind::Texts), Ok(Some(json!(["a", "b"]))));
+        assert_eq!(read("wrong", Kind::Number).unwrap_err().status, 400);
+        assert_eq!(read("none", Kind::Number), Ok(Some(Value::Null)));
+        assert_eq!(read("none", Kind::SecondsAhead), Ok(Some(Value::Null)));
+        assert_eq!(read("empty", Kind::SecondsAhead), Ok(None));
+        let until = read("number", Kind::SecondsAhead).unwrap().unwrap();
+        assert!(until.as_f64().unwrap() >= before + 2.5);
+    }
+
+    #[test]
+    fn a_form_leads_back_to_pages_of_the_dashboard_only() {
+        assert_eq!(
+            back_to(Some("/dashboard/crawls?after=a%20b")),
+            "/dashboard/crawls?after=a%20b"
+        );
+        for foreign in [
+            "https://evil.org/dashboard/",
+            "//evil.org",
+            "/status",
+            "/dashboard/a\r\nb",
+            "/dashboard/\\e",
+        ] {
+            assert_eq!(back_to(Some(foreign)), "/dashboard/", "{foreign}");
+        }
+        assert_eq!(back_to(None), "/dashboard/");
+    }
+
+    #[test]
+    fn what_was_counted_is_told() {
+        let answer = json!({"action": "stop", "total_purged": 12, "appid": "a"});
+        assert_eq!(told("Stopped", &answer), "Stopped (purged: 12)");
+        assert_eq!(told("Stopped", &json!({})), "Stopped");
+    }
+}

@@ -1,0 +1,315 @@
+//! The audit log: who has fed, changed or been refused what, the last first. It is read from the files' ends, off
+//! the thread that serves.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use webfill_service::log::audit::{audit_files, dashboard_audit_file};
+use webfill_store::parse_iso_time;
+
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+/// So many lines are on a page.
+const SHOWN: usize = 100;
+
+/// A page looks through at most so much of the log; it says where it goes on.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// A file is read in pieces of this size, from its end.
+const PIECE: u64 = 256 << 10;
+
+/// What is looked for.
+#[derive(Debug, Clone, Default, Serialize)]
+struct Asked {
+    who: Option<String>,
+    action: Option<String>,
+    /// Only lines before this one: the number of a file, and a place in it.
+    before: Option<(usize, u64)>,
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Line {
+    at: String,
+    who: Option<String>,
+    by: String,
+    address: Option<String>,
+    action: String,
+    result: String,
+    why: Option<String>,
+    /// What it concerned.
+    further: Vec<(String, String)>,
+    #[serde(skip)]
+    at_ms: i64,
+}
+
+/// What was found, and where to look on.
+#[derive(Debug, Default)]
+struct Found {
+    lines: Vec<Line>,
+    next: Option<(usize, u64)>,
+}
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    visit.needs_whole_fleet()?;
+    let setup = &visit.dashboard.setup;
+    let Some(logs) = setup.logs.clone().filter(|logs| logs.is_dir()) else {
+        return Err(Problem::missing(
+            "this dashboard knows no folder of logs: name the dispatcher's folder by --state",
+        ));
+    };
+    let mut beside = vec![dashboard_audit_file(&logs)];
+    beside.extend(setup.keys_audit.clone());
+    let before = match visit.asked("before") {
+        None => None,
+        Some(text) => {
+            Some(place(text).ok_or_else(|| Problem::faulty("before: no place in the log"))?)
+        }
+    };
+    let asked = Asked {
+        who: visit.asked("who").map(str::to_owned),
+        action: visit.asked("action").map(str::to_owned),
+        before,
+    };
+    let looked_for = asked.clone();
+    let reading = tokio::task::spawn_blocking(move || read(&logs, &beside, &looked_for));
+    let found = reading.await.map_err(Problem::broken)?;
+    let found =
+        found.map_err(|error| Problem::away(format!("cannot read the audit log: {error}")))?;
+    let next = found.next.map(|(file, at)| format!("{file}-{at}"));
+    let lines = found.lines;
+    visit.page(
+        "audit.html",
+        "Audit",
+        json!({"lines": lines, "asked": asked, "next": next}),
+    )
+}
+
+fn place(text: &str) -> Option<(usize, u64)> {
+    let (file, at) = text.split_once('-')?;
+    Some((file.parse().ok()?, at.parse().ok()?))
+}
+
+/// Files are numbered from the newest, as long as none is begun meanwhile: then a page may show some lines twice. The logs of
+/// keys and dashboards, which are short, are on the first page as a whole.
+fn read(logs: &Path, beside: &[PathBuf], asked: &Asked) -> io::Result<Found> {
+    let mut files = audit_files(logs)?;
+    files.reverse();
+    let mut found = Found::default();
+    let mut left = MOST_BYTES;
+    let (first, mut end) = asked
+        .before
+        .map_or((0, None), |(file, at)| (file, Some(at)));
+    let is_first = asked.before.is_none();
+    for file in beside.iter().filter(|file| is_first && file.exists()) {
+        read_back(file, None, &mut left.clone(), asked, &mut found.lines)?;
+    }
+    let mut own = Vec::new();
+    for (number, file) in files.iter().enumerate().skip(first) {
+        let at = match read_back(file, end.take(), &mut left, asked, &mut own) {
+            Ok(at) => at,
+            // The dispatcher has removed it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if let Some(at) = at {
+            found.next = Some((number, at));
+            break;
+        }
+    }
+    found.lines.extend(own);
+    found
+        .lines
+        .sort_by_key(|line| std::cmp::Reverse(line.at_ms));
+    Ok(found)
+}
+
+/// Reads a file from a place, or its end, back to its beginning. Returns the place where it has stopped, if there is more.
+fn read_back(
+    path: &Path,
+    end: Option<u64>,
+    left: &mut u64,
+    asked: &Asked,
+    lines: &mut Vec<Line>,
+) -> io::Result<Option<u64>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut end = end.map_or(length, |end| end.min(length));
+    // What is behind the last line end of the part that was read.
+    let mut tail: Vec<u8> = Vec::new();
+    while end > 0 {
+        if *left == 0 {
+            return Ok(Some(end + tail.len() as u64));
+        }
+        let begin = end.saturating_sub(PIECE);
+        let mut piece = vec![0; (end - begin) as usize];
+        file.seek(SeekFrom::Start(begin))?;
+        file.read_exact(&mut piece)?;
+        *left = left.saturating_sub(piece.len() as u64);
+        piece.extend_from_slice(&tail);
+        let mut until = piece.len();
+        while let Some(at) = piece[..until].iter().rposition(|byte| *byte == b'\n') {
+            take(&piece[at + 1..until], asked, lines);
+            until = at;
+            if lines.len() >= SHOWN {
+                return Ok(Some(begin + at as u64));
+            }
+        }
+        piece.truncate(until);
+        tail = piece;
+        end = begin;
+    }
+    take(&tail, asked, lines);
+    Ok(None)
+}
+
+fn take(text: &[u8], asked: &Asked, lines: &mut Vec<Line>) {
+    let Ok(Value::Object(line)) = serde_json::from_slice(text) else {
+        return;
+    };
+    let is = |key: &str, wanted: &Option<String>| {
+        wanted.is_none() || line.get(key).and_then(Value::as_str) == wanted.as_deref()
+    };
+    if is("who", &asked.who) && is("action", &asked.action) {
+        lines.push(told(line));
+    }
+}
+
+/// The members that have places of their own.
+const PLACED: [&str; 7] = [
+    "timestamp",
+    "action",
+    "who",
+    "address",
+    "by",
+    "result",
+    "why",
+];
+
+fn told(line: Map<String, Value>) -> Line {
+    let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+    let at = text("timestamp").unwrap_or_default();
+    Line {
+        at_ms: parse_iso_time(&at).unwrap_or_default(),
+        at,
+        who: text("who"),
+        by: text("by").unwrap_or_default(),
+        address: text("address"),
+        action: text("action").unwrap_or_default(),
+        result: text("result").unwrap_or_default(),
+        why: text("why"),
+        further: line
+            .iter()
+            .filter(|(key, _)| !PLACED.contains(&key.as_str()))
+            .map(|(key, value)| (key.clone(), shown(value)))
+            .collect(),
+    }
+}
+
+/// A value in words: crawls by their names, texts as they are, anything else as JSON.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(shown).collect();
+            items.join(", ")
+        }
+        Value::Object(crawl) if crawl.contains_key("appid") => {
+            let text = |key: &str| crawl.get(key).and_then(Value::as_str).unwrap_or_default();
+            format!("{}/{}", text("appid"), text("crawlid"))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn line(n: usize) -> String {
+        let who = if n.is_multiple_of(2) { "even" } else { "odd" };
+        let at = format!("2026-11-24T06:{:02}:{:02}.000Z", n / 60, n % 60);
+        let line = json!({"timestamp": at, "action": "stop", "who": who, "by": "key", "result": "done", "n": n});
+        format!("{line}\n")
+    }
+
+    fn numbers(found: &Found) -> Vec<usize> {
+        let number = |line: &Line| line.further[0].1.parse().unwrap();
+        found.lines.iter().map(number).collect()
+    }
+
+    #[test]
+    fn the_last_lines_come_first_page_by_page_over_all_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, of: std::ops::Range<usize>| {
+            let text: String = of.map(line).collect();
+            fs::write(folder.path().join(name), text).unwrap();
+        };
+        write("audit.2026-11-23.log", 0..150);
+        write("audit.2026-11-24.log", 150..260);
+        let mut asked = Asked::default();
+        let mut seen = Vec::new();
+        loop {
+            let found = read(folder.path(), &[], &asked).unwrap();
+            seen.extend(numbers(&found));
+            match found.next {
+                None => break,
+                next => asked.before = next,
+            }
+        }
+        assert_eq!(seen, (0..260).rev().collect::<Vec<_>>());
+        let odd = Asked {
+            who: Some("odd".into()),
+            ..Asked::default()
+        };
+        let found = read(folder.path(), &[], &odd).unwrap();
+        assert_eq!(found.lines.len(), SHOWN);
+        assert!(numbers(&found).iter().all(|n| n % 2 == 1));
+    }
+
+    #[test]
+    fn a_long_log_is_looked_through_in_bounded_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = "x".repeat(1_000);
+        let text: String = (0..20_000)
+            .map(|n| format!("{}\n", json!({"timestamp": "2026-11-24T06:00:00Z", "action": "feed", "n": n, "text": long})))
+            .collect();
+        fs::write(
+            folder.path().join("audit.2026-11-24.log"),
+            format!("{{\"who\": \"first\", \"n\": 0}}\n{text}not json\n"),
+        )
+        .unwrap();
+        let mut asked = Asked {
+            who: Some("first".into()),
+            ..Asked::default()
+        };
+        let mut looks = 0;
+        let found = loop {
+            looks += 1;
+            let found = read(folder.path(), &[], &asked).unwrap();
+            match found.next {
+                Some(next) if found.lines.is_empty() => asked.before = Some(next),
+                _ => break found,
+            }
+        };
+        assert_eq!(found.lines.len(), 1);
+        assert!((3..=4).contains(&looks), "{looks}");
+    }
+
+    #[test]
+    fn places_are_checked_and_crawls_are_told_by_name() {
+        assert_eq!(place("2-77"), Some((2, 77)));
+        for wrong in ["", "-", "1", "1--1", "a-b", "99999999999999999999-1"] {
+            assert_eq!(place(wrong), None, "{wrong}");
+        }
+        let crawls = json!([{"appid": "a", "crawlid": "b"}, {"appid": "c", "crawlid": "d"}]);
+        assert_eq!(shown(&crawls), "a/b, c/d");
+        assert_eq!(shown(&json!(5)), "5");
+    }
+}

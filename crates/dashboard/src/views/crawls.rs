@@ -1,0 +1,115 @@
+//! The crawls, those that began last first, with what can be done to them.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use webfill_store::{Crawl, CrawlFilter, CrawlState};
+
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+/// So many are on a page.
+const SHOWN: u32 = 50;
+
+/// A crawl in the list.
+#[derive(Debug, Serialize)]
+struct Row {
+    app_id: String,
+    crawl_id: String,
+    state: &'static str,
+    started_at_ms: i64,
+    finished_at_ms: Option<i64>,
+    /// As far as they were counted.
+    pages: Value,
+    records: Value,
+    resolved: Value,
+    /// What can be done to it.
+    actions: &'static [&'static str],
+}
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    let opened = visit.store().await?;
+    let state = visit
+        .asked("state")
+        .map(str::parse::<CrawlState>)
+        .transpose();
+    let state = state.map_err(|_| Problem::faulty("state: no crawl has such a state"))?;
+    let from = visit.asked("after").map(str::parse).transpose();
+    let from = from.map_err(Problem::faulty)?;
+    let filter = CrawlFilter {
+        apps: visit.apps(),
+        state,
+    };
+    let slice = opened.browse.crawls(&filter, from.as_ref(), SHOWN).await;
+    let slice = slice.map_err(Problem::away)?;
+    let has_fleet = visit.dashboard.fleet.is_some();
+    // The store is told a little later than the fleet knows.
+    let snapshot = visit.dashboard.snapshot().await;
+    let crawls: Vec<Row> = slice
+        .rows
+        .into_iter()
+        .map(|crawl| row(now(crawl, &snapshot.status), has_fleet))
+        .collect();
+    let next = slice.next.map(|place| place.to_string());
+    let states = CrawlState::ALL.map(CrawlState::as_str);
+    let state = state.map(CrawlState::as_str);
+    let content = json!({
+        "crawls": crawls,
+        "next": next,
+        "states": states,
+        "state": state,
+        "looked_at": slice.looked_at,
+        "here": here(visit),
+    });
+    visit.page("crawls.html", "Crawls", content)
+}
+
+/// Where forms lead back to: this page, as it was asked for.
+fn here(visit: &Visit) -> String {
+    let query: Vec<String> = ["state", "after"]
+        .iter()
+        .filter_map(|key| visit.asked(key).map(|value| format!("{key}={value}")))
+        .filter(|pair| {
+            pair.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"=._-".contains(&byte))
+        })
+        .collect();
+    match query[..] {
+        [] => "/dashboard/crawls".to_owned(),
+        _ => format!("/dashboard/crawls?{}", query.join("&")),
+    }
+}
+
+/// A crawl as the fleet says that it is by now.
+fn now(mut crawl: Crawl, status: &Value) -> Crawl {
+    let unfinished = status["unfinished"].as_array();
+    let mut unfinished = unfinished.into_iter().flatten();
+    let own = unfinished
+        .find(|one| one["appid"] == *crawl.id.app_id && one["crawlid"] == *crawl.id.crawl_id);
+    let state = own.and_then(|one| one["state"].as_str()?.parse().ok());
+    crawl.state = state.unwrap_or(crawl.state);
+    crawl
+}
+
+fn row(crawl: Crawl, has_fleet: bool) -> Row {
+    let records = &crawl.counts.get("records").cloned().unwrap_or(json!({}));
+    let actions: &[&str] = match crawl.state {
+        _ if !has_fleet => &[],
+        CrawlState::Running | CrawlState::Interrupted => &["pause", "stop"],
+        CrawlState::Paused => &["resume", "stop"],
+        CrawlState::LimitReached
+        | CrawlState::Stopped
+        | CrawlState::Expired
+        | CrawlState::Finished => &[],
+    };
+    Row {
+        pages: crawl.counts.get("pages").cloned().unwrap_or_default(),
+        records: records["total"].clone(),
+        resolved: records["resolved"].clone(),
+        app_id: crawl.id.app_id,
+        crawl_id: crawl.id.crawl_id,
+        state: crawl.state.as_str(),
+        started_at_ms: crawl.started_at_ms,
+        finished_at_ms: crawl.finished_at_ms,
+        actions,
+    }
+}

@@ -1,0 +1,133 @@
+//! Where a URL is: what the fleet says of it in the crawls that know it, and the pages of it that are stored.
+
+use serde_json::{Value, json};
+use webfill_store::{Browsing, CrawlId, page_id};
+
+use super::reading::{part, store, within};
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+/// Pages of one URL are looked for in so many crawls.
+const MOST_CRAWLS: usize = 20;
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    let asked = |key: &str| visit.asked(key).map(str::trim).unwrap_or_default();
+    let (typed, app, crawl) = (asked("url"), asked("app"), asked("crawl"));
+    let mut content = match typed {
+        "" => json!({}),
+        _ => found(visit, typed, app, crawl).await?,
+    };
+    content["typed"] = typed.into();
+    content["app"] = app.into();
+    content["crawl"] = crawl.into();
+    visit.page("find.html", "Find a URL", content)
+}
+
+async fn found(visit: &Visit, typed: &str, app: &str, crawl: &str) -> Result<Value, Problem> {
+    let typed = match typed.contains("://") {
+        true => typed.to_owned(),
+        false => format!("https://{typed}"),
+    };
+    let url = match webfill_urls::canonical(&typed, None) {
+        Ok(url) => url.to_string(),
+        Err(refusal) => return Ok(json!({"fault": refusal.to_string()})),
+    };
+    let (told, fleet_fault) = part(told(visit, &url, app, crawl).await);
+    let told = told.flatten().unwrap_or_default();
+    let crawls = crawls_of(&told, app, crawl);
+    let (pages, store_fault) = match visit.dashboard.store.is_named() {
+        true => part(stored(visit, &url, crawls).await),
+        false => (None, None),
+    };
+    Ok(json!({
+        "url": url, "fleet_fault": fleet_fault, "store_fault": store_fault,
+        "told": told["crawls"],
+        "left_out": told["left_out"],
+        "pages": pages.unwrap_or_default(),
+    }))
+}
+
+/// What the fleet says.
+async fn told(visit: &Visit, url: &str, app: &str, crawl: &str) -> Result<Option<Value>, Problem> {
+    if visit.dashboard.fleet.is_none() {
+        return Ok(None);
+    }
+    let mut question = json!({"action": "why", "url": url});
+    for (member, value) in [("appid", app), ("crawlid", crawl)] {
+        if !value.is_empty() {
+            question[member] = value.into();
+        }
+    }
+    visit.ask(question).await.map(Some)
+}
+
+/// Those that the fleet has named, and the one that was asked for.
+fn crawls_of(told: &Value, app: &str, crawl: &str) -> Vec<CrawlId> {
+    let told = told["crawls"].as_array().into_iter().flatten();
+    let told = told.filter(|one| one["state"] != "unknown");
+    let named = told.filter_map(|one| {
+        let (app, crawl) = (one["appid"].as_str()?, one["crawlid"].as_str()?);
+        Some(CrawlId::new(app, crawl))
+    });
+    let mut crawls: Vec<CrawlId> = named.collect();
+    let own = CrawlId::new(app, crawl);
+    if !app.is_empty() && !crawl.is_empty() && !crawls.contains(&own) {
+        crawls.push(own);
+    }
+    crawls
+}
+
+/// The pages of a URL. Without a crawl that is known to have it, the crawls that began last are looked into.
+async fn stored(visit: &Visit, url: &str, mut crawls: Vec<CrawlId>) -> Result<Vec<Value>, Problem> {
+    let store = store(visit).await?;
+    if crawls.is_empty() {
+        crawls = last_crawls(visit, &store).await?;
+    }
+    let mut pages = Vec::new();
+    for crawl in crawls.iter().take(MOST_CRAWLS) {
+        if !visit.visitor.rights.permit_app(&crawl.app_id) {
+            continue;
+        }
+        let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
+        if let Some(page) = within(store.browse.page(&id)).await? {
+            pages.push(json!({
+                "id": id,
+                "app": crawl.app_id,
+                "crawl": crawl.crawl_id,
+                "outcome": page["outcome"],
+                "status_code": page["status_code"],
+                "mapping": page["mapping"],
+                "started_at": page["started_at"],
+            }));
+        }
+    }
+    Ok(pages)
+}
+
+async fn last_crawls(visit: &Visit, store: &Browsing) -> Result<Vec<CrawlId>, Problem> {
+    let filter = webfill_store::CrawlFilter {
+        apps: visit.apps(),
+        ..Default::default()
+    };
+    let most = MOST_CRAWLS as u32;
+    let slice = within(store.browse.crawls(&filter, None, most)).await?;
+    Ok(slice.rows.into_iter().map(|crawl| crawl.id).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_looked_for_where_its_url_is_known() {
+        let told = json!({"crawls": [
+            {"appid": "a", "crawlid": "1", "state": "ended"},
+            {"appid": "a", "crawlid": "2", "state": "unknown"},
+        ]});
+        let own = CrawlId::new("a", "1");
+        assert_eq!(crawls_of(&told, "", ""), std::slice::from_ref(&own));
+        assert_eq!(crawls_of(&told, "a", "1"), std::slice::from_ref(&own));
+        assert_eq!(crawls_of(&told, "b", "3"), [own, CrawlId::new("b", "3")]);
+        assert!(crawls_of(&Value::Null, "", "").is_empty());
+    }
+}

@@ -1,0 +1,177 @@
+//! A mapping: its health by field and by template, its alert and the pages that show it, its versions, its pages.
+
+use serde_json::{Value, json};
+use webfill_mapping::MappingSet;
+use webfill_store::PageFilter;
+
+use super::page::can_bench;
+use super::pages;
+use super::reading::{part, store, within};
+use crate::answer::{Problem, Shown};
+use crate::extractions::Extraction;
+use crate::visit::Visit;
+
+/// So many of its last pages are shown.
+const PAGES: u32 = 10;
+
+pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
+    visit.needs_whole_fleet()?;
+    let files = visit.dashboard.mapping_files.get().await;
+    let set = files
+        .as_ref()
+        .and_then(|found| found.as_ref().as_ref().ok());
+    let file = set.and_then(|set| file_of(set, name));
+    let (read, store_fault) = match visit.dashboard.store.is_named() {
+        true => part(stored(visit, name).await),
+        false => (None, None),
+    };
+    let (read, rows) = read.unwrap_or_default();
+    if read.is_none() && file.is_none() && rows.is_empty() && store_fault.is_none() {
+        return Err(Problem::missing(format!(
+            "no mapping {name} is known: none has read a page under this name, and none in the folder of mappings has it"
+        )));
+    }
+    let report = read.as_ref().map(|read| &read.report);
+    let content = json!({
+        "name": name, "file": file, "rows": rows, "store_fault": store_fault,
+        "files_fault": files.as_ref().and_then(|found| found.as_ref().as_ref().err()),
+        "has_files": files.is_some(),
+        "report": report,
+        "fields": report.map(fields).unwrap_or_default(),
+        "versions": report.map(|report| versions(report, file.as_ref())).unwrap_or_default(),
+        "alert_text": read.as_ref().and_then(|read| read.alert.as_ref()),
+        "can_bench": can_bench(visit),
+    });
+    visit.page("mapping.html", &format!("Mapping {name}"), content)
+}
+
+async fn stored(visit: &Visit, name: &str) -> Result<(Option<Extraction>, Vec<Value>), Problem> {
+    let all = visit.dashboard.extractions.get(visit).await?;
+    let read = all.iter().find(|one| one.mapping == name).cloned();
+    let filter = PageFilter {
+        mapping: Some(name.to_owned()),
+        ..PageFilter::default()
+    };
+    let store = store(visit).await?;
+    let slice = within(store.browse.pages(&filter, None, PAGES)).await?;
+    Ok((read, slice.rows.iter().map(pages::row).collect()))
+}
+
+/// What its file says.
+fn file_of(set: &MappingSet, name: &str) -> Option<Value> {
+    let index = set.by_name(name)?;
+    Some(json!({
+        "version": set.version_of(index),
+        "description": set.description(index),
+        "fields": set.fields_of(index),
+    }))
+}
+
+/// Each field, with its share of values that were known before and came again.
+fn fields(report: &Value) -> Vec<Value> {
+    let list = |member: &str| report[member].as_array().into_iter().flatten();
+    let fallen = |field: &Value| {
+        let mut named = report["alert"]["fields"].as_array().into_iter().flatten();
+        named.any(|one| one["field"] == field["field"])
+    };
+    let row = |field: &Value| {
+        let known = list("known_values").find(|known| known["field"] == field["field"]);
+        let has_fallen = fallen(field) || known.is_some_and(|known| known["fallen"] == true);
+        let state = match has_fallen {
+            true => "alert",
+            false if field["provisional"] == true => "too few pages",
+            false => "fine",
+        };
+        json!({
+            "name": field["field"],
+            "pages": field["pages"],
+            "now": percent(&field["now"]),
+            "baseline": percent(&field["baseline"]),
+            "known": known.and_then(|known| percent(&known["now"])),
+            "state": state,
+        })
+    };
+    list("fields").map(row).collect()
+}
+
+fn percent(share: &Value) -> Option<f64> {
+    share.as_f64().map(|share| (share * 1_000.0).round() / 10.0)
+}
+
+/// The versions that are known, the present one first.
+fn versions(report: &Value, file: Option<&Value>) -> Vec<Value> {
+    let file = file.and_then(|file| file["version"].as_str());
+    let file = file.unwrap_or_default();
+    let present = report["mapping_version"].as_str().unwrap_or_default();
+    let mut told: Vec<(String, String)> = Vec::new();
+    let mut add = |version: &str, what: &str| {
+        if !version.is_empty() && !told.iter().any(|(known, _)| known == version) {
+            told.push((version.to_owned(), what.to_owned()));
+        }
+    };
+    if file != present {
+        add(
+            file,
+            "in the folder of mappings; no page was judged with it yet",
+        );
+    }
+    add(present, "judged now");
+    let past = report["past_alerts"].as_array().into_iter().flatten();
+    for alert in past.rev() {
+        let at = alert["raised_at"].as_str().unwrap_or_default();
+        let day = at.get(..10).unwrap_or(at);
+        add(
+            alert["mapping_version"].as_str().unwrap_or_default(),
+            &format!("in an alert of {day}"),
+        );
+    }
+    told.into_iter()
+        .map(|(version, what)| json!({"version": version, "what": what}))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_in_alert_by_the_alert_or_by_its_known_values() {
+        let report = json!({
+            "fields": [
+                {"field": "name", "pages": 9, "now": 0.9994, "baseline": 0.95, "provisional": false},
+                {"field": "price", "pages": 9, "now": 0.0, "baseline": 0.95, "provisional": false},
+                {"field": "city", "pages": 9, "now": 1.0, "baseline": null, "provisional": true},
+            ],
+            "known_values": [{"field": "name", "now": 0.5, "fallen": true}],
+            "alert": {"fields": [{"field": "price"}]},
+        });
+        let told = serde_json::to_value(fields(&report)).unwrap();
+        let states: Vec<_> = told
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| &row["state"])
+            .collect();
+        assert_eq!(states, ["alert", "alert", "too few pages"]);
+        assert_eq!(told[0]["now"], 99.9);
+        assert_eq!(told[2]["baseline"], Value::Null);
+    }
+
+    #[test]
+    fn versions_are_told_once_with_what_they_are() {
+        let report = json!({"mapping_version": "b", "past_alerts": [
+            {"mapping_version": "a", "raised_at": "2026-01-02T00:00:00Z"},
+            {"mapping_version": "b", "raised_at": "2026-02-02T00:00:00Z"},
+        ]});
+        let file = json!({"version": "c"});
+        let told = serde_json::to_value(versions(&report, Some(&file))).unwrap();
+        let names: Vec<_> = told
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| &row["version"])
+            .collect();
+        assert_eq!(names, ["c", "b", "a"]);
+        assert_eq!(told[2]["what"], "in an alert of 2026-01-02");
+    }
+}

@@ -1,0 +1,114 @@
+//! Mappings by health: those in alert first, then those that have read nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use webfill_mapping::MappingSet;
+
+use super::page::can_bench;
+use super::reading::part;
+use crate::answer::Shown;
+use crate::extractions::Extraction;
+use crate::visit::Visit;
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    visit.needs_whole_fleet()?;
+    let files = visit.dashboard.mapping_files.get().await;
+    let set = files
+        .as_ref()
+        .and_then(|found| found.as_ref().as_ref().ok());
+    let (read, store_fault) = match visit.dashboard.store.is_named() {
+        true => part(visit.dashboard.extractions.get(visit).await),
+        false => (None, None),
+    };
+    let read = read.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let content = json!({
+        "rows": rows(read, set),
+        "files_fault": files.as_ref().and_then(|found| found.as_ref().as_ref().err()),
+        "folder": visit.dashboard.setup.mappings.as_ref().map(|folder| folder.display().to_string()),
+        "has_store": visit.dashboard.store.is_named(),
+        "can_bench": can_bench(visit),
+        "store_fault": store_fault,
+    });
+    visit.page("mappings.html", "Mappings", content)
+}
+
+/// Those that have read pages, and those that are in the folder.
+fn rows(read: &[Extraction], set: Option<&MappingSet>) -> Vec<Value> {
+    let mut names: BTreeMap<&str, Option<&Extraction>> = BTreeMap::new();
+    for name in set.into_iter().flat_map(MappingSet::names) {
+        names.insert(name, None);
+    }
+    for one in read {
+        names.insert(&one.mapping, Some(one));
+    }
+    let mut rows: Vec<(u8, Value)> = names
+        .into_iter()
+        .map(|(name, read)| {
+            let has_file = set.map(|set| set.by_name(name).is_some());
+            row(name, read, has_file)
+        })
+        .collect();
+    // In each, the order of the names stays.
+    rows.sort_by_key(|(rank, _)| *rank);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn row(name: &str, read: Option<&Extraction>, has_file: Option<bool>) -> (u8, Value) {
+    let report = read.map(|read| &read.report);
+    let fields = report.and_then(|report| report["fields"].as_array());
+    let fields = fields.map(Vec::as_slice).unwrap_or_default();
+    let lowest = fields
+        .iter()
+        .min_by(|one, other| share(one).total_cmp(&share(other)));
+    let (rank, state) = match read {
+        Some(read) if read.alert.is_some() => (0, "alert"),
+        None => (1, "no pages"),
+        Some(_) if fields.iter().any(|field| field["provisional"] == true) => (2, "too few pages"),
+        Some(_) => (3, "fine"),
+    };
+    let row = json!({
+        "name": name, "state": state, "has_file": has_file,
+        "alert": read.and_then(|read| read.alert.as_ref()),
+        "pages": report.map(|report| &report["pages"]),
+        "last_at": report.map(|report| &report["last_at"]),
+        "fields": fields.len(),
+        "lowest": lowest.map(|field| json!({"name": field["field"], "percent": 100.0 * share(field)})),
+    });
+    (rank, row)
+}
+
+/// Of the last pages that had a value.
+fn share(field: &Value) -> f64 {
+    field["now"].as_f64().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_in_alert_come_first() {
+        let read = |name: &str, alert: Option<&str>, provisional: bool| Extraction {
+            mapping: name.to_owned(),
+            report: json!({"pages": 9, "fields": [
+                {"field": "a", "now": 0.5, "provisional": provisional}, {"field": "b", "now": 1.0}]}),
+            alert: alert.map(str::to_owned),
+        };
+        let read = [
+            read("fine", None, false),
+            read("new", None, true),
+            read("zebra", Some("the layout changed"), false),
+        ];
+        let rows = serde_json::to_value(rows(&read, None)).unwrap();
+        let told: Vec<_> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| &row["name"])
+            .collect();
+        assert_eq!(told, ["zebra", "new", "fine"]);
+        assert_eq!(rows[0]["lowest"]["name"], "a");
+        assert_eq!(rows[0]["lowest"]["percent"], 50.0);
+    }
+}

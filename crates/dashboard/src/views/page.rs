@@ -1,0 +1,186 @@
+//! A page: its history, what was read of it, where it is now, and its body as text.
+
+use encoding_rs::Encoding;
+use serde_json::{Value, json};
+use webfill_store::{Body, ChangeListFilter, CrawlId, page_id};
+use webfill_wire::Outcome;
+
+use super::reading::{part, store, within};
+use super::{changes, reasons, words};
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+/// So much of a body is shown, in bytes; a dashboard is not for reading books.
+const MOST_SHOWN: usize = 256 << 10;
+
+/// No kept body is longer, whatever its entry says.
+const MOST_BODY: u64 = 64 << 20;
+
+/// So many links are listed.
+const MOST_LINKS: usize = 200;
+
+const CHANGES: u32 = 10;
+
+/// The key of a page, out of its path.
+fn key(app: &str, crawl: &str, hash: &str) -> String {
+    format!("{app}/{crawl}/{hash}")
+}
+
+pub(crate) async fn show(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
+    visit.needs_app(app)?;
+    let (store, id) = (store(visit).await?, key(app, crawl, hash));
+    let page = within(store.browse.page(&id)).await?;
+    let page = page.ok_or_else(|| {
+        Problem::missing(
+            "no such page is stored: it has not been fetched yet, or was dropped as too old",
+        )
+    })?;
+    let url = page["url"].as_str().unwrap_or_default();
+    let crawl_id = CrawlId::new(app, crawl);
+    let told = match visit.dashboard.fleet.is_some() {
+        true => reasons::told(visit, url, &crawl_id).await,
+        false => None,
+    };
+    let filter = ChangeListFilter {
+        page: Some(id.clone()),
+        ..ChangeListFilter::default()
+    };
+    let (changes, body) = tokio::join!(
+        within(store.browse.changes(&filter, None, CHANGES)),
+        within(store.browse.body(&id)),
+    );
+    let (changes, changes_fault) = part(changes);
+    let (body, body_fault) = part(body);
+    let outcome = page["outcome"]
+        .as_str()
+        .and_then(|name| name.parse::<Outcome>().ok());
+    let links = page["links"].as_array().map_or(0, Vec::len);
+    let content = json!({
+        "app": app, "crawl": crawl, "id": id,
+        "meaning": outcome.map(words::of_outcome),
+        "is_failure": outcome.is_some_and(words::is_failure),
+        "parent": page["parent"].as_str().map(|url| json!({"url": url, "id": page_id(app, crawl, url)})),
+        "links": page["links"].as_array().map(|links| links.iter().take(MOST_LINKS).collect::<Vec<_>>()),
+        "links_count": links,
+        "fields": fields(&page),
+        "records": records(&page),
+        "headers": page["headers"].is_object().then(|| format!("{:#}", page["headers"])),
+        "attrs": (!page["attrs"].is_null()).then(|| format!("{:#}", page["attrs"])),
+        "document": page["document"].is_object().then(|| format!("{:#}", page["document"])),
+        "told": told, "changes_fault": changes_fault, "body_fault": body_fault,
+        "changes": changes.iter().flat_map(|slice| &slice.rows).map(changes::row).collect::<Vec<_>>(),
+        "body": body.flatten().map(|body| json!({"bytes": body.bytes, "is_rendered": body.is_rendered})),
+        "can_bench": can_bench(visit),
+        "page": page,
+    });
+    visit.page("page.html", "Page", content)
+}
+
+/// What was read of it, with the chain that served.
+fn fields(page: &Value) -> Vec<Value> {
+    let fields = page["fields"].as_object().into_iter().flatten();
+    fields
+        .map(|(name, value)| json!({"name": name, "value": value, "alternative": page["alternatives"].get(name)}))
+        .collect()
+}
+
+/// The records that it was fetched for.
+fn records(page: &Value) -> Vec<Value> {
+    let keys = page["records"].as_array().into_iter().flatten();
+    let keys = keys.filter_map(|key| key.as_str()?.split_once('/'));
+    keys.map(|(dataset, id)| json!({"dataset": dataset, "id": id}))
+        .collect()
+}
+
+/// Whether the mapping editor is open to the visitor.
+pub(super) fn can_bench(visit: &Visit) -> bool {
+    let has_mappings = visit.dashboard.setup.mappings.is_some();
+    has_mappings && visit.can_change() && !visit.visitor.rights.is_bound()
+}
+
+/// The body as text: never parsed, and never given out as what it is.
+pub(crate) async fn body(visit: &Visit, app: &str, crawl: &str, hash: &str) -> Shown {
+    visit.needs_app(app)?;
+    let (store, id) = (store(visit).await?, key(app, crawl, hash));
+    let missing = || Problem::missing("the body of this page is not kept");
+    let page = within(store.browse.page(&id)).await?.ok_or_else(missing)?;
+    let body = within(store.browse.body(&id)).await?.ok_or_else(missing)?;
+    let kind = page["content_type"].as_str().unwrap_or_default().to_owned();
+    let bytes = body.bytes;
+    let read = tokio::task::spawn_blocking(move || text_of(&body, &kind)).await;
+    let text = read.map_err(Problem::broken)??;
+    let content = json!({
+        "app": app, "crawl": crawl, "id": id, "bytes": bytes,
+        "url": page["url"],
+        "content_type": page["content_type"],
+        "is_binary": text.is_none(),
+        "is_cut": bytes > MOST_SHOWN as u64,
+        "text": text,
+    });
+    visit.page("body.html", "Body of a page", content)
+}
+
+/// The beginning of a body, decoded as its type says; `None`: it is no text.
+fn text_of(body: &Body, content_type: &str) -> Result<Option<String>, Problem> {
+    let broken = || Problem::broken("the kept body of this page cannot be read");
+    if body.bytes > MOST_BODY {
+        return Err(broken());
+    }
+    let bytes = zstd::bulk::decompress(&body.body, body.bytes as usize).map_err(|_| broken())?;
+    let shown = &bytes[..bytes.len().min(MOST_SHOWN)];
+    if shown.contains(&0) {
+        return Ok(None);
+    }
+    let named = charset(content_type).filter(|_| !body.is_rendered);
+    let encoding = named.unwrap_or(encoding_rs::UTF_8);
+    let (text, ..) = encoding.decode(shown);
+    Ok(Some(text.into_owned()))
+}
+
+fn charset(content_type: &str) -> Option<&'static Encoding> {
+    let parameters = content_type.split(';').skip(1);
+    let mut named = parameters.filter_map(|parameter| parameter.split_once('='));
+    let (_, label) = named.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
+    Encoding::for_label(label.trim().trim_matches('"').as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use webfill_wire::Delivery;
+
+    use super::*;
+
+    fn body(text: &[u8], bytes: u64) -> Body {
+        Body {
+            page_id: String::from("a/c/0"),
+            content_hash: String::new(),
+            is_rendered: false,
+            at_ms: 0,
+            task: 0,
+            delivery: Delivery::new(0, 1),
+            bytes,
+            body: zstd::bulk::compress(text, 1).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_body_is_text_in_its_own_encoding() {
+        let latin = b"Stra\xdfe";
+        let kept = body(latin, 6);
+        let told = text_of(&kept, "text/html; Charset=\"ISO-8859-1\"").unwrap();
+        assert_eq!(told.as_deref(), Some("Straße"));
+        let told = text_of(&kept, "text/html").unwrap();
+        assert_eq!(told.as_deref(), Some("Stra\u{fffd}e"));
+        let told = text_of(&body(b"a\0b", 3), "application/pdf").unwrap();
+        assert_eq!(told, None);
+    }
+
+    #[test]
+    fn a_body_that_says_less_than_it_is_or_more_than_there_may_be_is_refused() {
+        let bomb = vec![b'a'; 1 << 20];
+        assert_eq!(text_of(&body(&bomb, 10), "").unwrap_err().status, 500);
+        assert_eq!(text_of(&body(&bomb, u64::MAX), "").unwrap_err().status, 500);
+        let told = text_of(&body(&bomb, 1 << 20), "").unwrap().unwrap();
+        assert_eq!(told.len(), MOST_SHOWN);
+    }
+}

@@ -1,0 +1,137 @@
+//! How views read the store: within a time, and in slices.
+//!
+//! A store that is away must not take a page along that has more to show: a place tells that part's fault, and
+//! shows the rest ([`part`]).
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use webfill_store::{Browsing, Place, Slice, StoreError};
+
+use crate::answer::Problem;
+use crate::templates::encoded;
+use crate::visit::Visit;
+
+/// So long a visitor waits for an answer of the store.
+const MOST_WAIT: Duration = Duration::from_secs(10);
+
+/// So many rows a page of a list has.
+pub(crate) const ROWS: u32 = 50;
+
+/// The store.
+pub(crate) async fn store(visit: &Visit) -> Result<Browsing, Problem> {
+    match tokio::time::timeout(MOST_WAIT, visit.store()).await {
+        Ok(opened) => opened,
+        Err(_) => Err(silent()),
+    }
+}
+
+/// What the store answers.
+pub(crate) async fn within<T>(
+    read: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, Problem> {
+    within_time(MOST_WAIT, read).await
+}
+
+async fn within_time<T>(
+    most: Duration,
+    read: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, Problem> {
+    match tokio::time::timeout(most, read).await {
+        Ok(answer) => answer.map_err(Problem::away),
+        Err(_) => Err(silent()),
+    }
+}
+
+fn silent() -> Problem {
+    Problem::away(format!(
+        "the store has not answered for {} s",
+        MOST_WAIT.as_secs()
+    ))
+}
+
+/// A part of a page: what was read, or why it was not.
+pub(crate) fn part<T>(read: Result<T, Problem>) -> (Option<T>, Option<String>) {
+    match read {
+        Ok(read) => (Some(read), None),
+        Err(problem) => (None, Some(problem.text)),
+    }
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct List {
+    rows: Vec<Value>,
+    /// Where it goes on, and where it begins.
+    next: Option<String>,
+    beginning: String,
+    is_beginning: bool,
+    looked_at: u64,
+}
+
+impl List {
+    pub(crate) fn of<T>(visit: &Visit, slice: &Slice<T>, row: impl Fn(&T) -> Value) -> List {
+        let next = slice.next.as_ref().map(ToString::to_string);
+        List {
+            rows: slice.rows.iter().map(row).collect(),
+            next: next.map(|next| link(visit, &[("after", &next)])),
+            beginning: link(visit, &[("after", "")]),
+            is_beginning: visit.asked("after").is_none(),
+            looked_at: slice.looked_at,
+        }
+    }
+
+    /// One that the fleet has told, with the `after` of the next one.
+    pub(crate) fn told(visit: &Visit, rows: Vec<Value>, next: Option<String>) -> List {
+        List {
+            looked_at: rows.len() as u64,
+            rows,
+            next: next.map(|next| link(visit, &[("after", &next)])),
+            beginning: link(visit, &[("after", "")]),
+            is_beginning: visit.asked("after").is_none(),
+        }
+    }
+}
+
+/// Where a list is to go on.
+pub(crate) fn place(visit: &Visit) -> Result<Option<Place>, Problem> {
+    let after = visit.asked("after");
+    after
+        .map(|text| text.parse().map_err(Problem::faulty))
+        .transpose()
+}
+
+/// This page with other values in its query; empty ones are left out.
+pub(crate) fn link(visit: &Visit, values: &[(&str, &str)]) -> String {
+    let is_other = |key: &str| values.iter().any(|(name, _)| *name == key);
+    let kept = visit.query.iter();
+    let kept = kept.map(|(key, value)| (key.as_str(), value.as_str()));
+    let kept = kept.filter(|(key, _)| !is_other(key) && *key != "told");
+    let all = kept.chain(values.iter().copied());
+    let pairs = all.filter(|(_, value)| !value.is_empty());
+    let pairs: Vec<String> = pairs
+        .map(|(key, value)| format!("{}={}", encoded(key), encoded(value)))
+        .collect();
+    match pairs[..] {
+        [] => visit.path.clone(),
+        _ => format!("{}?{}", visit.path, pairs.join("&")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_that_is_silent_or_away_is_told_in_its_part_of_the_page() {
+        let never = std::future::pending::<Result<(), StoreError>>();
+        let read = within_time(Duration::from_millis(1), never).await;
+        assert_eq!(read.as_ref().unwrap_err().status, 503);
+        let (read, fault) = part(read);
+        assert!(read.is_none());
+        assert!(fault.is_some_and(|fault| fault.contains("has not answered")));
+        let answered = async { Ok::<_, StoreError>(7) };
+        assert_eq!(part(within(answered).await), (Some(7), None));
+    }
+}

@@ -1,0 +1,239 @@
+//! Why fields of a record are missing: what became of its URLs, and what the mappings that read them look for.
+//!
+//! Some of its URLs are looked at in some of its crawls, so that the cost is bounded: those that the record came
+//! with, in the crawls that it is in.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use webfill_mapping::MappingSet;
+use webfill_store::{Browsing, CrawlId, page_id};
+
+use super::reading::within;
+use crate::answer::Problem;
+use crate::visit::Visit;
+
+const MOST_URLS: usize = 5;
+const MOST_CRAWLS: usize = 3;
+
+/// See the module.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Reasons {
+    /// What became of the record's URLs.
+    looks: Vec<Value>,
+    fields: Vec<WhyOfField>,
+    /// More URLs or crawls are known than were looked at.
+    is_cut: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct WhyOfField {
+    name: String,
+    reasons: Vec<String>,
+}
+
+/// What became of a URL in a crawl.
+struct Look {
+    url: String,
+    crawl: CrawlId,
+    page: Option<Value>,
+    /// What the fleet says of a URL that has no page yet.
+    told: Option<String>,
+}
+
+pub(super) async fn find(
+    visit: &Visit,
+    store: &Browsing,
+    document: &Value,
+    missing: &[&str],
+    crawls: &[&CrawlId],
+) -> Result<Reasons, Problem> {
+    let urls = urls_of(document);
+    let mut looks = Vec::new();
+    for url in urls.iter().take(MOST_URLS) {
+        for crawl in crawls.iter().take(MOST_CRAWLS) {
+            looks.push(look(visit, store, url, crawl).await?);
+        }
+    }
+    let set = visit.dashboard.mapping_files.get().await;
+    let set = set.as_ref().and_then(|set| set.as_ref().as_ref().ok());
+    let fields = missing.iter().map(|name| WhyOfField {
+        name: (*name).to_owned(),
+        reasons: reasons_of(name, &looks, set),
+    });
+    let fields = fields.collect();
+    let is_cut = urls.len() > MOST_URLS || crawls.len() > MOST_CRAWLS;
+    let looks = looks.iter().map(Look::shown).collect();
+    Ok(Reasons {
+        looks,
+        fields,
+        is_cut,
+    })
+}
+
+/// Those that the record came with, and then those that have filled it.
+fn urls_of(document: &Value) -> Vec<String> {
+    let given = document["urls"].as_array().into_iter().flatten();
+    let sources = document["sources"].as_object().into_iter().flatten();
+    let filled = sources.map(|(_, source)| &source["url"]);
+    let mut urls: Vec<String> = Vec::new();
+    for url in given.chain(filled).filter_map(Value::as_str) {
+        if let Ok(url) = webfill_urls::canonical(url, None) {
+            let url = url.to_string();
+            if !urls.contains(&url) {
+                urls.push(url);
+            }
+        }
+    }
+    urls
+}
+
+async fn look(
+    visit: &Visit,
+    store: &Browsing,
+    url: &str,
+    crawl: &CrawlId,
+) -> Result<Look, Problem> {
+    let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
+    let page = within(store.browse.page(&id)).await?;
+    let told = match (&page, visit.dashboard.fleet.is_some()) {
+        (None, true) => told(visit, url, crawl).await,
+        _ => None,
+    };
+    Ok(Look {
+        url: url.to_owned(),
+        crawl: crawl.clone(),
+        page,
+        told,
+    })
+}
+
+/// What the fleet says of a URL in a crawl.
+pub(crate) async fn told(visit: &Visit, url: &str, crawl: &CrawlId) -> Option<String> {
+    let question =
+        json!({"action": "why", "url": url, "appid": crawl.app_id, "crawlid": crawl.crawl_id});
+    let answer = visit.ask(question).await.ok()?;
+    let text = answer["crawls"][0]["text"].as_str()?;
+    Some(text.to_owned())
+}
+
+impl Look {
+    fn shown(&self) -> Value {
+        let page = self.page.as_ref();
+        json!({
+            "url": self.url,
+            "app": self.crawl.app_id,
+            "crawl": self.crawl.crawl_id,
+            "id": page.map(|_| page_id(&self.crawl.app_id, &self.crawl.crawl_id, &self.url)),
+            "outcome": page.map(|page| &page["outcome"]),
+            "status_code": page.map(|page| &page["status_code"]),
+            "mapping": page.map(|page| &page["mapping"]),
+            "told": self.told,
+        })
+    }
+
+    /// Why this look has not filled a field.
+    fn why(&self, field: &str, set: Option<&MappingSet>) -> String {
+        let Some(page) = &self.page else {
+            return String::from("one of its URLs has not been fetched yet");
+        };
+        let outcome = page["outcome"].as_str().unwrap_or_default();
+        if !matches!(outcome, "ok" | "not_modified") {
+            return format!("a page of it ended in {outcome}");
+        }
+        let Some(mapping) = page["mapping"].as_str() else {
+            return String::from("no mapping reads a page of it: none has a pattern for its URL");
+        };
+        let reads = set.and_then(|set| {
+            let index = set.by_name(mapping)?;
+            Some(set.fields_of(index).contains(&field))
+        });
+        match reads {
+            Some(false) => format!("mapping {mapping}, which reads its page, has no such field"),
+            _ => format!("mapping {mapping} has found no {field} on its page"),
+        }
+    }
+}
+
+/// Each once.
+fn reasons_of(field: &str, looks: &[Look], set: Option<&MappingSet>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if set.is_some_and(|set| !set.field_names().contains(field)) {
+        reasons.push(String::from("no mapping reads a field of this name"));
+    }
+    if looks.is_empty() {
+        reasons.push(String::from("no URL of this record is known"));
+    }
+    let mut known = BTreeSet::new();
+    for why in looks.iter().map(|look| look.why(field, set)) {
+        if known.insert(why.clone()) {
+            reasons.push(why);
+        }
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use webfill_mapping::Source;
+
+    use super::*;
+
+    fn looked(page: Option<Value>) -> Look {
+        Look {
+            url: String::from("http://a.org/"),
+            crawl: CrawlId::new("a", "c"),
+            page,
+            told: None,
+        }
+    }
+
+    fn set() -> MappingSet {
+        let text = json!({
+            "name": "people",
+            "url_patterns": [{"type": "host", "pattern": "a.org"}],
+            "fields": [{"name": "city", "processors": [
+                {"type": "xpath", "parameters": {"expression": "//h1/text()"}}]}],
+        });
+        let source = Source {
+            name: "people.json".into(),
+            text: text.to_string(),
+        };
+        MappingSet::from_sources(vec![source]).unwrap()
+    }
+
+    #[test]
+    fn each_way_of_missing_has_its_sentence() {
+        let set = set();
+        let why = |field: &str, page: Option<Value>| looked(page).why(field, Some(&set));
+        let page = |outcome: &str, mapping: Option<&str>| {
+            Some(json!({"outcome": outcome, "mapping": mapping}))
+        };
+        assert!(why("city", None).contains("has not been fetched"));
+        assert!(why("city", page("timeout", None)).contains("ended in timeout"));
+        assert!(why("city", page("ok", None)).contains("no mapping reads"));
+        assert!(why("town", page("ok", Some("people"))).contains("has no such field"));
+        assert!(why("city", page("ok", Some("people"))).contains("has found no city"));
+        assert!(why("city", page("ok", Some("gone"))).contains("has found no city"));
+    }
+
+    #[test]
+    fn the_same_reason_is_told_once_and_a_record_without_urls_has_one() {
+        let set = set();
+        let looks = [looked(None), looked(None)];
+        assert_eq!(reasons_of("city", &looks, Some(&set)).len(), 1);
+        let reasons = reasons_of("town", &[], Some(&set));
+        assert_eq!(reasons.len(), 2);
+        assert!(reasons[0].contains("no mapping reads a field of this name"));
+    }
+
+    #[test]
+    fn the_urls_that_a_record_came_with_are_looked_at_first() {
+        let document = json!({
+            "urls": ["http://A.org", "no url"],
+            "sources": {"name": {"url": "http://b.org/"}, "age": {"url": "http://a.org/"}},
+        });
+        assert_eq!(urls_of(&document), ["http://a.org/", "http://b.org/"]);
+    }
+}

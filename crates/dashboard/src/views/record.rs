@@ -1,0 +1,156 @@
+//! A record: its fields with their sources, and what is missing, with why.
+
+use serde_json::{Map, Value, json};
+use webfill_store::{CrawlId, WholeRecord, parts_of_key};
+
+use super::reading::{store, within};
+use super::reasons;
+use super::words::of_doubt;
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+pub(crate) async fn show(visit: &Visit, dataset: &str, id: &str) -> Shown {
+    let store = store(visit).await?;
+    let key = format!("{dataset}/{id}");
+    let missing = || Problem::missing(format!("no record {id} of dataset {dataset} is stored"));
+    let record = within(store.browse.record(&key))
+        .await?
+        .ok_or_else(missing)?;
+    let own: Vec<&CrawlId> = record.crawls.iter().collect();
+    let own: Vec<&CrawlId> = own
+        .into_iter()
+        .filter(|crawl| visit.visitor.rights.permit_app(&crawl.app_id))
+        .collect();
+    if own.is_empty() && visit.visitor.rights.is_bound() {
+        // As if it was not there: who may not see it need not know that it is.
+        return Err(missing());
+    }
+    let document = &record.document;
+    let reasons = match names(document).is_empty() {
+        true => reasons::Reasons::default(),
+        false => reasons::find(visit, &store, document, &names(document), &own).await?,
+    };
+    let crawls = own.iter();
+    let crawls: Vec<Value> = crawls
+        .map(|crawl| json!({"app": crawl.app_id, "crawl": crawl.crawl_id}))
+        .collect();
+    let content = json!({
+        "dataset": dataset, "id": id,
+        "fields": fields(&record),
+        "missing": names(document),
+        "resolved_at": document["resolved_at"],
+        "urls": document["urls"],
+        "doubts": doubts(document),
+        "row": row(document),
+        "reasons": reasons, "crawls": crawls,
+    });
+    visit.page("record.html", &format!("Record {id}"), content)
+}
+
+/// Where the record stood as a row of a page: null if it is none.
+fn row(document: &Value) -> Value {
+    let row = &document["row"];
+    let Some(position) = row["position"].as_u64() else {
+        return Value::Null;
+    };
+    let parent = row["parent"].as_str().map(parts_of_key);
+    json!({
+        "page": row,
+        // As people count.
+        "number": position + 1,
+        "parent": parent.map(|(dataset, id)| json!({"dataset": dataset, "id": id})),
+    })
+}
+
+/// The wanted fields without a value.
+fn names(document: &Value) -> Vec<&str> {
+    let names = document["missing"].as_array().into_iter().flatten();
+    names.filter_map(Value::as_str).collect()
+}
+
+/// The pages that have not filled the record, with why.
+fn doubts(document: &Value) -> Vec<Value> {
+    let doubts = document["doubts"].as_object().into_iter().flatten();
+    let row = |(url, doubt): (&String, &Value)| {
+        let why = of_doubt(doubt["why"].as_str().unwrap_or_default());
+        json!({"url": url, "why": why, "mapping": doubt["mapping"], "at": doubt["at"]})
+    };
+    doubts.map(row).collect()
+}
+
+/// Fields with all that is known of them; the missing ones first.
+fn fields(record: &WholeRecord) -> Vec<Value> {
+    let document = &record.document;
+    let missing = names(document);
+    let empty = Map::new();
+    let values = document["fields"].as_object().unwrap_or(&empty);
+    let others = values.keys().map(String::as_str);
+    let others = others.filter(|name| !missing.contains(name));
+    let row = |name: &str| {
+        let list = |member: &str| document[member][name].as_array().cloned();
+        let mut history = list("history").unwrap_or_default();
+        history.reverse();
+        json!({
+            "name": name,
+            "value": values.get(name),
+            "is_missing": missing.contains(&name),
+            "source": document["sources"].get(name),
+            "candidates": list("candidates").unwrap_or_default(),
+            "history": history,
+        })
+    };
+    missing.iter().copied().chain(others).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_have_not_filled_the_record_are_told_with_why() {
+        let document = json!({"doubts": {
+            "http://a.org/bob": {"why": "other_values", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
+            "http://a.org/2": {"why": "gap", "mapping": "people", "at": "2026-01-01T12:00:00.000Z"},
+        }});
+        let told = doubts(&document);
+        assert_eq!(told[0]["url"], "http://a.org/bob");
+        assert_eq!(told[0]["why"], "contradicts known values of the record");
+        assert_eq!(
+            told[1]["why"],
+            "not read: a list of the record continues there"
+        );
+        assert!(doubts(&json!({})).is_empty());
+    }
+
+    #[test]
+    fn a_row_is_shown_with_its_list_its_number_and_its_parent() {
+        let document = json!({"row": {
+            "url": "http://a.org/list", "position": 2, "mapping": "list", "mapping_version": "v",
+            "parent": "users/ada/b", "at": "2026-01-01T12:00:00.000Z",
+        }});
+        let told = row(&document);
+        assert_eq!(told["page"]["url"], "http://a.org/list");
+        assert_eq!(told["number"], 3);
+        assert_eq!(told["parent"], json!({"dataset": "users", "id": "ada/b"}));
+        assert_eq!(row(&json!({"row": null})), Value::Null);
+        assert_eq!(row(&json!({})), Value::Null);
+    }
+
+    #[test]
+    fn missing_fields_come_first_and_the_last_former_value_too() {
+        let document = json!({
+            "fields": {"name": "Ada", "city": null},
+            "sources": {"name": {"url": "http://a.org/"}},
+            "history": {"name": [{"value": "A."}, {"value": "Ad"}]},
+            "missing": ["city"],
+        });
+        let crawls = Vec::new();
+        let told = fields(&WholeRecord { document, crawls });
+        let told = serde_json::to_value(told).unwrap();
+        assert_eq!(told[0]["name"], "city");
+        assert_eq!(told[0]["is_missing"], true);
+        assert_eq!(told[1]["source"]["url"], "http://a.org/");
+        assert_eq!(told[1]["history"][0]["value"], "Ad");
+        assert_eq!(told.as_array().unwrap().len(), 2);
+    }
+}

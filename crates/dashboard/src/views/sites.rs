@@ -1,0 +1,113 @@
+//! Sites by their trouble. What is open is listed on request: there may be ten million.
+
+use serde_json::{Value, json};
+use webfill_store::SiteState;
+
+use super::reading::{List, ROWS, place, store, within};
+use super::words;
+use crate::answer::{Problem, Shown, see_other};
+use crate::templates::encoded;
+use crate::visit::Visit;
+
+pub(crate) async fn show(visit: &Visit) -> Shown {
+    // A form without scripts leads here, and from here to the site.
+    if let Some(site) = visit.asked("site") {
+        let site = encoded(&super::site::named(site)?);
+        return Ok(see_other(&format!("/dashboard/site/{site}")));
+    }
+    visit.needs_whole_fleet()?;
+    let is_all = visit.asked("state") == Some("all");
+    let has_fleet = visit.dashboard.fleet.is_some();
+    let list = match has_fleet {
+        true => told(visit, is_all).await?,
+        false => stored(visit).await?,
+    };
+    let content = json!({"list": list, "is_all": is_all, "has_fleet": has_fleet});
+    visit.page("sites.html", "Sites", content)
+}
+
+/// As the fleet has them now.
+async fn told(visit: &Visit, is_all: bool) -> Result<List, Problem> {
+    let after = visit.asked("after").map(str::parse::<u64>);
+    let after = after.transpose().map_err(Problem::faulty)?;
+    let question = json!({"action": "sites", "backing_off": !is_all, "after": after.unwrap_or(0)});
+    let answer = visit.ask(question).await?;
+    let sites = answer["sites"].as_array().into_iter().flatten();
+    let mut sites: Vec<&Value> = sites.collect();
+    // Within what is shown: those that need a person first.
+    sites.sort_by_key(|site| std::cmp::Reverse(trouble(site)));
+    let rows = sites.into_iter().map(told_row).collect();
+    let next = answer["next"].as_u64().map(|next| next.to_string());
+    Ok(List::told(visit, rows, next))
+}
+
+/// How much a site needs somebody, and then how much waits for it.
+fn trouble(site: &Value) -> (u8, u64) {
+    let needs = match site["state"].as_str() {
+        Some("unreachable") => 3,
+        Some("backing_off") if site["until"].is_null() => 2,
+        Some("backing_off") => 1,
+        _ => 0,
+    };
+    (needs, site["queued"].as_u64().unwrap_or_default())
+}
+
+fn told_row(site: &Value) -> Value {
+    let reason = site["reason"].as_str().unwrap_or_default();
+    json!({
+        "name": site["site"],
+        "state": site["state"],
+        "because": words::of_backoff(reason),
+        "since": site["since"],
+        "until": site["until"],
+        "evidence": site["evidence"],
+        "queued": site["queued"],
+    })
+}
+
+/// As the dispatcher has last written them.
+async fn stored(visit: &Visit) -> Result<List, Problem> {
+    let (store, from) = (store(visit).await?, place(visit)?);
+    let slice = within(store.browse.site_states(from.as_ref(), ROWS)).await?;
+    Ok(List::of(visit, &slice, stored_row))
+}
+
+pub(super) fn stored_row(site: &SiteState) -> Value {
+    json!({
+        "name": site.site,
+        "state": site.phase.as_str(),
+        "because": words::of_backoff(&site.reason),
+        "since": site.since_ms as f64 / 1_000.0,
+        "until": site.until_ms.map(|until_ms| until_ms as f64 / 1_000.0),
+        "evidence": json!({"url": site.url, "status_code": site.status_code, "sign": site.sign}),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_that_need_a_person_come_first() {
+        let mut sites = [
+            json!({"site": "open", "state": "open", "queued": 900}),
+            json!({"site": "backoff", "state": "backing_off", "until": 5, "queued": 7}),
+            json!({"site": "waits for somebody", "state": "backing_off", "until": null, "queued": 1}),
+            json!({"site": "given up", "state": "unreachable", "queued": 0}),
+            json!({"site": "rests with more", "state": "backing_off", "until": 5, "queued": 8}),
+        ];
+        sites.sort_by_key(|site| std::cmp::Reverse(trouble(site)));
+        let names: Vec<_> = sites
+            .iter()
+            .map(|site| site["site"].as_str().unwrap())
+            .collect();
+        let expected = [
+            "given up",
+            "waits for somebody",
+            "rests with more",
+            "backoff",
+            "open",
+        ];
+        assert_eq!(names, expected);
+    }
+}

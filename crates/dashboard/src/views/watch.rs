@@ -1,0 +1,58 @@
+//! A watch: its runs, what has changed on its pages, whom it tells.
+
+use serde_json::{Value, json};
+use webfill_store::{ChangeListFilter, CrawlId};
+
+use super::changes;
+use super::reading::{part, store, within};
+use crate::answer::{Problem, Shown};
+use crate::visit::Visit;
+
+/// So many runs are shown, and at most on request.
+const RUNS: u64 = 10;
+const MOST_RUNS: u64 = 1_000;
+
+const CHANGES: u32 = 10;
+
+pub(crate) async fn show(visit: &Visit, name: &str) -> Shown {
+    let runs = if visit.asked("runs") == Some("all") {
+        MOST_RUNS
+    } else {
+        RUNS
+    };
+    let question = json!({"action": "watch_show", "name": name, "runs": runs});
+    let told = visit
+        .ask(question)
+        .await
+        .map_err(|problem| match problem.status {
+            400 => Problem::missing(problem.text),
+            _ => problem,
+        })?;
+    let app = told["app"].as_str().unwrap_or_default().to_owned();
+    let (changes, store_fault) = part(changes_of(visit, &app, name).await);
+    let shown = told["runs"].as_array().map_or(0, Vec::len) as u64;
+    let content = json!({
+        "app": app,
+        // The crawl of a watch has its name.
+        "crawl": name,
+        "changes": changes, "store_fault": store_fault,
+        "has_more_runs": runs < MOST_RUNS && shown == runs,
+        "spec": format!("{:#}", told["watch"]),
+        "is_running": told["state"] == "running",
+        "watch": told,
+    });
+    visit.page("watch.html", &format!("Watch {name}"), content)
+}
+
+async fn changes_of(visit: &Visit, app: &str, crawl: &str) -> Result<Vec<Value>, Problem> {
+    if !visit.dashboard.store.is_named() {
+        return Ok(Vec::new());
+    }
+    let filter = ChangeListFilter {
+        crawl: Some(CrawlId::new(app, crawl)),
+        ..ChangeListFilter::default()
+    };
+    let store = store(visit).await?;
+    let slice = within(store.browse.changes(&filter, None, CHANGES)).await?;
+    Ok(slice.rows.iter().map(changes::row).collect())
+}

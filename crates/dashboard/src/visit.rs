@@ -1,0 +1,191 @@
+//! A visit: a request that was let in, with what a place may use.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use webfill_service::log::audit::add_to_dashboard_audit;
+use webfill_store::{Browsing, iso_time};
+
+use crate::answer::{Problem, Shown, html};
+use crate::editor::Editor;
+use crate::fleet::Visitor;
+use crate::service::Dashboard;
+use crate::snapshot::now_ms;
+use crate::templates;
+use crate::views::navigation;
+use crate::views::reading::link;
+
+/// Who asks, and what for.
+pub(crate) struct Visit {
+    pub(crate) dashboard: Arc<Dashboard>,
+    pub(crate) visitor: Visitor,
+    pub(crate) session: Option<String>,
+    /// What the visitor's forms carry, as the field `token`, or a script's requests, in the header `x-webfill-token`.
+    pub(crate) form_token: String,
+    /// The path that was asked for.
+    pub(crate) path: String,
+    /// Its query, in order.
+    pub(crate) query: Vec<(String, String)>,
+}
+
+/// What every page shows around its content.
+#[derive(Serialize)]
+struct Frame<'a> {
+    title: &'a str,
+    path: &'a str,
+    /// Where forms lead back to: the page with its query.
+    here: String,
+    visitor: Option<&'a str>,
+    rights: String,
+    can_change: bool,
+    is_bound: bool,
+    has_fleet: bool,
+    has_login: bool,
+    form_token: &'a str,
+    navigation: Vec<navigation::Entry>,
+}
+
+impl Visit {
+    /// A value of the query.
+    pub(crate) fn asked(&self, key: &str) -> Option<&str> {
+        let found = self.query.iter().find(|(known, _)| known == key);
+        found
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Asks the fleet, with the visitor's rights.
+    pub(crate) async fn ask(&self, action: Value) -> Result<Value, Problem> {
+        let fleet = self.dashboard.fleet.as_ref();
+        let fleet = fleet.ok_or_else(|| {
+            Problem::missing("this dashboard has no fleet: the dispatcher's own has")
+        })?;
+        Ok(fleet.ask(&self.visitor, action).await?)
+    }
+
+    /// Feeds a crawl request to the fleet, with the visitor's rights.
+    pub(crate) async fn feed(&self, request: Value) -> Result<(), Problem> {
+        let fleet = self.dashboard.fleet.as_ref();
+        let fleet = fleet.ok_or_else(|| Problem::missing("this dashboard has no fleet"))?;
+        Ok(fleet.feed(&self.visitor, request).await?)
+    }
+
+    /// The store.
+    pub(crate) async fn store(&self) -> Result<Browsing, Problem> {
+        self.dashboard.store.get().await
+    }
+
+    pub(crate) fn has_store(&self) -> bool {
+        self.dashboard.store.is_named()
+    }
+
+    pub(crate) fn has_fleet(&self) -> bool {
+        self.dashboard.fleet.is_some()
+    }
+
+    pub(crate) fn editor(&self) -> Option<&Editor> {
+        self.dashboard.editor.as_ref()
+    }
+
+    pub(crate) fn can_change(&self) -> bool {
+        !self.visitor.rights.is_read_only()
+    }
+
+    /// The applications whose crawls, pages and records it may see; `None`: all.
+    pub(crate) fn apps(&self) -> Option<Vec<String>> {
+        self.visitor.rights.apps()
+    }
+
+    /// Whether its session, if there must be one, is in force by now.
+    pub(crate) fn still_holds(&self) -> bool {
+        let tokens = self.dashboard.protection.get().tokens;
+        match (&tokens, &self.session) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(tokens), Some(session)) => self.dashboard.bearer(tokens, session).is_some(),
+        }
+    }
+
+    /// Refuses what concerns all applications to whoever is bound to some.
+    pub(crate) fn needs_whole_fleet(&self) -> Result<(), Problem> {
+        match self.visitor.rights.is_bound() {
+            true => Err(Problem::forbidden(
+                "it concerns all applications, and your token is bound to some",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses what is of another application than the visitor's.
+    pub(crate) fn needs_app(&self, app_id: &str) -> Result<(), Problem> {
+        match self.visitor.rights.permit_app(app_id) {
+            true => Ok(()),
+            false => Err(Problem::forbidden("your token is not for this application")),
+        }
+    }
+
+    /// Notes what this visitor has done at the dashboard alone, and by no fleet, in the audit log: it is on the disk when this
+    /// returns.
+    pub(crate) async fn note(&self, action: &str, about: Value) -> Result<(), Problem> {
+        let Some(logs) = self.dashboard.setup.logs.clone() else {
+            return Ok(());
+        };
+        let mut line = json!({
+            "timestamp": iso_time(now_ms()),
+            "action": action,
+            "who": self.visitor.name.as_deref(),
+            "address": self.visitor.address,
+            "by": "dashboard",
+            "result": "done",
+        });
+        if let (Value::Object(line), Value::Object(about)) = (&mut line, about) {
+            line.extend(about);
+            line.retain(|_, value| !value.is_null());
+        }
+        let line = line.to_string();
+        let noting = tokio::task::spawn_blocking(move || add_to_dashboard_audit(&logs, &line));
+        let noted = noting.await.map_err(Problem::broken)?;
+        noted.map_err(|error| Problem::broken(format!("the audit log cannot be written: {error}")))
+    }
+
+    /// A page: the template is given the members of an object, and `dashboard` (what every page shows around it) and `message` (what has
+    /// become of the visitor's last action).
+    pub(crate) fn page(&self, template: &str, title: &str, content: Value) -> Shown {
+        Ok(html(200, self.fill(template, title, content)))
+    }
+
+    pub(crate) fn problem(&self, problem: &Problem) -> webfill_service::http::Answer {
+        let title = match problem.status {
+            404 => "Not found",
+            403 => "Not permitted",
+            503 => "Not now",
+            _ => "Error",
+        };
+        let content = json!({"text": problem.text});
+        html(problem.status, self.fill("problem.html", title, content))
+    }
+
+    /// A template, with all that it is given.
+    fn fill(&self, template: &str, title: &str, mut content: Value) -> String {
+        let message = self
+            .asked("told")
+            .and_then(|name| self.dashboard.told.take(name));
+        let frame = Frame {
+            title,
+            path: &self.path,
+            here: link(self, &[]),
+            is_bound: self.visitor.rights.is_bound(),
+            visitor: self.visitor.name.as_deref(),
+            rights: self.visitor.rights.to_string(),
+            can_change: self.can_change(),
+            has_fleet: self.dashboard.fleet.is_some(),
+            has_login: self.session.is_some(),
+            form_token: &self.form_token,
+            navigation: navigation::of(self),
+        };
+        content["dashboard"] = json!(frame);
+        content["message"] = json!(message);
+        templates::render(&self.dashboard.templates, template, content)
+    }
+}

@@ -1,0 +1,267 @@
+//! [`Alert`] and [`Event`]: what people are told.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::kept::KeptPage;
+use crate::rows::rows_named;
+
+/// What shows that a field is not what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sign {
+    /// It has a value on far fewer pages.
+    Empty,
+    /// It differs from values that records had before.
+    WrongValues,
+    /// One value stands on most pages.
+    OneValue,
+}
+
+impl Sign {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sign::Empty => "empty",
+            Sign::WrongValues => "wrong_values",
+            Sign::OneValue => "one_value",
+        }
+    }
+}
+
+/// A field that has fallen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FallenField {
+    pub field: String,
+    pub sign: Sign,
+    /// The template of the pages that show it; `None`: pages of any, or of a new one.
+    pub template: Option<String>,
+    /// Of rows ([`rows_named`]): what a page must have to be as before, rows or the share of rows with a value; `None`
+    /// if any will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// Shares: of pages with a value, or of known values that were met, or of the commonest value.
+    pub before: f64,
+    pub after: f64,
+    pub at: String,
+}
+
+/// The layout changed: the fields of a mapping that fell together.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Alert {
+    pub mapping: String,
+    pub mapping_version: Option<String>,
+    /// When the page was fetched that raised it.
+    pub raised_at: String,
+    pub fields: Vec<FallenField>,
+    /// Pages from before the change, and from after it: at most 20 each.
+    pub before: Vec<KeptPage>,
+    pub after: Vec<KeptPage>,
+    pub cleared_at: Option<String>,
+    /// Why it was cleared: `recovered`; `new_mapping`; `not_seen`: no page tells of it any more; `blocked`: the
+    /// sites of its pages blocked.
+    pub cleared_by: Option<String>,
+    /// The last URLs from before and after, once it is cleared: its pages are kept no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls_before: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls_after: Vec<String>,
+    /// It is not told yet: whether its pages are good ones is still to be seen.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) is_held: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// The last URLs, the last one first.
+fn last_urls(pages: &[KeptPage]) -> Vec<String> {
+    let last = pages.iter().rev().take(3);
+    last.map(|page| page.url.clone()).collect()
+}
+
+impl Alert {
+    pub(crate) fn has(&self, fallen: &FallenField) -> bool {
+        let is_it = |one: &FallenField| {
+            one.field == fallen.field && one.sign == fallen.sign && one.template == fallen.template
+        };
+        self.fields.iter().any(is_it)
+    }
+
+    /// What is remembered of it.
+    pub(crate) fn without_pages(self) -> Alert {
+        Alert {
+            urls_before: last_urls(&self.before),
+            urls_after: last_urls(&self.after),
+            before: Vec::new(),
+            after: Vec::new(),
+            ..self
+        }
+    }
+
+    /// The names of the fields, each once.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for fallen in &self.fields {
+            if !names.contains(&fallen.field.as_str()) {
+                names.push(&fallen.field);
+            }
+        }
+        names
+    }
+
+    /// Those that are fields of pages, and not of rows.
+    pub fn of_pages(&self) -> Vec<&str> {
+        let mut names = self.names();
+        names.retain(|name| rows_named(name).is_none());
+        names
+    }
+
+    /// Those that are about rows: `DATASET[]`, and `DATASET[].FIELD`.
+    pub fn of_rows(&self) -> Vec<&str> {
+        let mut names = self.names();
+        names.retain(|name| rows_named(name).is_some());
+        names
+    }
+
+    /// For programs: without the pages, of which only the first URLs are named.
+    pub fn notification(&self) -> Value {
+        let urls = |pages: &[KeptPage], kept: &[String]| match pages.is_empty() {
+            true => kept.to_owned(),
+            false => last_urls(pages),
+        };
+        json!({
+            "mapping": self.mapping,
+            "mapping_version": self.mapping_version,
+            "raised_at": self.raised_at,
+            "fields": self.fields,
+            "urls_before": urls(&self.before, &self.urls_before),
+            "urls_after": urls(&self.after, &self.urls_after),
+            "cleared_at": self.cleared_at,
+            "cleared_by": self.cleared_by,
+        })
+    }
+
+    /// As long as it stands: a row of a table.
+    pub fn row(&self) -> Value {
+        json!({
+            "mapping": self.mapping,
+            "layout_changed": self.raised_at,
+            "fields": self.names().join(", "),
+        })
+    }
+
+    /// For people, on one line.
+    pub fn text(&self) -> String {
+        let is_first = |(at, fallen): &(usize, &FallenField)| {
+            let mut earlier = self.fields[..*at].iter();
+            !earlier.any(|one| one.field == fallen.field && one.sign == fallen.sign)
+        };
+        let first = self.fields.iter().enumerate().filter(is_first);
+        let fields = first.map(|(_, fallen)| {
+            let (before, after) = (percent(fallen.before), percent(fallen.after));
+            let what = match (fallen.sign, rows_named(&fallen.field)) {
+                (Sign::Empty, Some((_, field))) => format!(
+                    "{} on {after} of the pages, before on {before}",
+                    in_words(fallen.least, field.is_some())
+                ),
+                (Sign::Empty, None) => format!("on {after} of the pages, before on {before}"),
+                (Sign::WrongValues, _) => {
+                    format!("as known in {after} of the cases, before in {before}")
+                }
+                (Sign::OneValue, _) => format!("one value on {after}, before on {before} at most"),
+            };
+            format!("{} ({what})", fallen.field)
+        });
+        format!(
+            "the layout of mapping {} changed: {}",
+            self.mapping,
+            fields.collect::<Vec<_>>().join(", ")
+        )
+    }
+}
+
+/// What of rows, or of a field of theirs, a page has if it is as before.
+fn in_words(least: Option<f64>, is_field: bool) -> String {
+    match (least, is_field) {
+        (Some(least), false) if least > 1.0 => format!("{:.0} or more", least.ceil()),
+        (_, false) => "any".to_owned(),
+        (Some(least), true) if least > 0.0 => format!("in {} of the rows or more", percent(least)),
+        (_, true) => "in any row".to_owned(),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// What deserves a look, and is no alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WarningKind {
+    /// The values of a field look different.
+    #[serde(rename = "values_changed")]
+    ValuesChanged,
+    /// Pages of a new layout lack a field that others have.
+    #[serde(rename = "other_layout")]
+    OtherLayout,
+    /// Many URLs were served one and the same page.
+    #[serde(rename = "one_content")]
+    OneContent,
+    /// The first chain of a field gives nothing any more, and an alternative serves.
+    #[serde(rename = "alternative_serves")]
+    AlternativeServes,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Warning {
+    pub kind: WarningKind,
+    pub mapping: String,
+    /// Empty: it is about whole pages.
+    pub field: String,
+    /// In words.
+    pub detail: String,
+    pub at: String,
+}
+
+impl Warning {
+    /// That an alternative serves, as long as it does: a row of a table.
+    pub fn row(&self) -> Value {
+        json!({
+            "mapping": self.mapping,
+            "alternative_serves": self.at,
+            "field": self.field,
+            "detail": self.detail,
+        })
+    }
+
+    /// For people, on one line.
+    pub fn text(&self) -> String {
+        match self.field.is_empty() {
+            true => format!("mapping {}: {}", self.mapping, self.detail),
+            false => format!(
+                "field {} of mapping {}: {}",
+                self.field, self.mapping, self.detail
+            ),
+        }
+    }
+}
+
+/// What a page has brought about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The mapping's alert is raised: see [`MappingHealth::alert`](crate::MappingHealth::alert).
+    LayoutChanged,
+    /// The alert that stands is of more than before.
+    MoreFell,
+    /// The alert, which is cleared now.
+    Cleared(Box<Alert>),
+    Warned(Warning),
+}
+
+impl Event {
+    /// Whether it tells of the alert as it stands.
+    pub fn is_of_standing(&self) -> bool {
+        matches!(self, Event::LayoutChanged | Event::MoreFell)
+    }
+}

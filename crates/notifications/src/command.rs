@@ -1,0 +1,179 @@
+//! Commands: a program gets a notification as JSON on standard input. No shell, nothing of this process's
+//! environment but where programs are, a bounded time, and its whole process group ends with it.
+
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use webfill_service::child;
+
+use crate::courier::Verdict;
+
+/// How long a command may take.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long is waited for its last words once it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// So much of what it says is kept.
+const LAST_BYTES: usize = 4_096;
+
+/// Of the environment it gets these.
+const PASSED: [&str; 5] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR"];
+
+/// What a command is told beside the notification.
+pub(crate) struct Call<'a> {
+    pub(crate) argv: &'a [String],
+    pub(crate) key: &'a str,
+    pub(crate) watch: &'a str,
+    pub(crate) input: Vec<u8>,
+}
+
+/// Runs it; the thread waits for its end.
+pub(crate) fn run(call: Call<'_>, timeout: Duration) -> Verdict {
+    let mut child = match start(&call) {
+        Ok(child) => child,
+        Err(error) => return Verdict::Failed(format!("cannot start it: {error}")),
+    };
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = call.input;
+        // One that does not read all must not be waited for; an error means that it does not want more.
+        std::thread::spawn(move || drop(stdin.write_all(&input)));
+    }
+    let words = listen(&mut child);
+    let ended = wait(&mut child, timeout);
+    match ended {
+        None => Verdict::Failed(format!("it was ended after {} s", timeout.as_secs())),
+        Some(status) if status.success() => Verdict::Delivered,
+        Some(status) => {
+            let words = words.recv_timeout(LAST_WORDS).unwrap_or_default();
+            let words = match words.is_empty() {
+                true => String::new(),
+                false => format!(": {words}"),
+            };
+            Verdict::Failed(format!("{status}{words}"))
+        }
+    }
+}
+
+fn start(call: &Call<'_>) -> std::io::Result<Child> {
+    let (program, arguments) = call
+        .argv
+        .split_first()
+        .ok_or_else(|| std::io::Error::other("there is no program"))?;
+    let mut command = Command::new(program);
+    let passed = PASSED.into_iter();
+    let passed = passed.filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(passed)
+        .env("WEBFILL_NOTIFICATION_KEY", call.key)
+        .env("WEBFILL_WATCH", call.watch)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    child::kill_with_parent(&mut command);
+    command.spawn()
+}
+
+/// Waits for its end, and ends what is left of its group; `None` if it took too long. The end is looked for
+/// without reaping, so that the group's number cannot be another's by then.
+fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus> {
+    let has_ended = child::has_ended_within(child, timeout);
+    child::end_group(child);
+    let status = child.wait().ok();
+    status.filter(|_| has_ended)
+}
+
+/// Reads what it says on standard error, and keeps the last line.
+fn listen(child: &mut Child) -> mpsc::Receiver<String> {
+    let (tell, told) = mpsc::channel();
+    if let Some(mut stderr) = child.stderr.take() {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let mut some = [0; 4_096];
+            // All is read: a command must not fail because nobody listens.
+            while let Ok(n @ 1..) = stderr.read(&mut some) {
+                text.extend_from_slice(&some[..n]);
+                text.drain(..text.len().saturating_sub(LAST_BYTES));
+            }
+            let text = String::from_utf8_lossy(&text);
+            let last = text.lines().rfind(|line| !line.trim().is_empty());
+            let last: String = last.unwrap_or_default().chars().take(300).collect();
+            let _ = tell.send(last);
+        });
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, timeout: Duration) -> Verdict {
+        let argv = ["/bin/sh", "-c", script].map(str::to_owned);
+        let call = Call {
+            argv: &argv,
+            key: "the-key",
+            watch: "people",
+            input: vec![b'x'; 1 << 20],
+        };
+        run(call, timeout)
+    }
+
+    #[test]
+    fn it_is_delivered_if_the_command_succeeds() {
+        let all = Duration::from_secs(30);
+        assert_eq!(sh("test $(wc -c) = 1048576", all), Verdict::Delivered);
+        assert_eq!(
+            sh("exit 0", all),
+            Verdict::Delivered,
+            "it may leave the rest unread"
+        );
+        assert_eq!(
+            sh("test $WEBFILL_NOTIFICATION_KEY = the-key", all),
+            Verdict::Delivered
+        );
+        assert_eq!(
+            sh("test -z \"$CARGO_MANIFEST_DIR\"", all),
+            Verdict::Delivered
+        );
+        let talks = "head -c 1000000 /dev/zero | tr '\\0' '\\n' >&2; echo end >&2; exit 4";
+        let Verdict::Failed(why) = sh(talks, all) else {
+            panic!("it says much, and fails")
+        };
+        assert!(why.contains('4') && why.ends_with("end"), "{why}");
+        let failed = sh("echo no such room >&2; exit 3", all);
+        let Verdict::Failed(why) = failed else {
+            panic!("{failed:?}")
+        };
+        assert!(why.contains('3') && why.ends_with("no such room"), "{why}");
+    }
+
+    #[test]
+    fn its_whole_group_ends_with_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display();
+        for (script, delivered) in [
+            (format!("sleep 300 & echo $! > {path}; wait"), false),
+            (format!("sleep 300 & echo $! > {path}"), true),
+        ] {
+            let verdict = sh(&script, Duration::from_secs(1));
+            assert_eq!(verdict == Verdict::Delivered, delivered, "{verdict:?}");
+            let pid = std::fs::read_to_string(file.path()).unwrap();
+            let is_gone = || {
+                let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+                stat.map_or(true, |stat| stat.contains(") Z "))
+            };
+            let begun = std::time::Instant::now();
+            while !is_gone() {
+                assert!(begun.elapsed() < Duration::from_secs(30), "{pid} lives");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}

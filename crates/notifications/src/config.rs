@@ -1,0 +1,166 @@
+//! The settings of notifications (`[notifications]`).
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::smtp_address::SmtpAddress;
+
+/// What the notifications of a fleet's watches may use of the dispatcher's machine, and how mail leaves it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NotificationsConfig {
+    /// The server that mail is handed to: `smtps://HOST[:PORT]`, `smtp://HOST[:PORT]`, or
+    /// `plain://127.0.0.1[:PORT]`; without it, there is no mail.
+    pub smtp: Option<String>,
+    pub smtp_user: Option<String>,
+    pub smtp_password_file: Option<PathBuf>,
+    /// The sender.
+    pub mail_from: Option<String>,
+    /// Addresses that watches of a fleet may write to, or `@DOMAIN` for all of a domain.
+    pub mail_to: Vec<String>,
+    /// Programs that watches of a fleet may run, each with all of its arguments.
+    pub commands: Vec<AllowedCommand>,
+    /// The folder of files that watches of a fleet may append to.
+    pub files_dir: Option<PathBuf>,
+    /// The folder of keys that watches of a fleet may sign with, each in the folder of its host.
+    pub secrets_dir: Option<PathBuf>,
+    /// Watches of a fleet may post to private addresses.
+    pub allow_private_webhooks: bool,
+    /// Further authorities whose certificates are accepted, in PEM.
+    pub ca_file: Option<PathBuf>,
+    /// After so many seconds a notification that could not be delivered is an alert.
+    pub undelivered_after: f64,
+}
+
+/// A program that may be run, with exactly these arguments: of a program that is trusted with some, others may do
+/// anything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AllowedCommand {
+    /// Without arguments.
+    Program(String),
+    /// The program, and its arguments.
+    Arguments(Vec<String>),
+}
+
+impl AllowedCommand {
+    pub(crate) fn argv(&self) -> &[String] {
+        match self {
+            AllowedCommand::Program(program) => std::slice::from_ref(program),
+            AllowedCommand::Arguments(argv) => argv,
+        }
+    }
+}
+
+impl Default for NotificationsConfig {
+    fn default() -> Self {
+        NotificationsConfig {
+            smtp: None,
+            smtp_user: None,
+            smtp_password_file: None,
+            mail_from: None,
+            mail_to: Vec::new(),
+            commands: Vec::new(),
+            files_dir: None,
+            secrets_dir: None,
+            allow_private_webhooks: false,
+            ca_file: None,
+            undelivered_after: 600.0,
+        }
+    }
+}
+
+impl NotificationsConfig {
+    /// The error names the key.
+    pub fn check(&self) -> Result<(), String> {
+        if let Some(smtp) = &self.smtp {
+            SmtpAddress::parse(smtp)
+                .map_err(|why| format!("notifications.smtp = \"{smtp}\": {why}"))?;
+            if self.mail_from.is_none() {
+                return Err(
+                    "notifications.mail_from: mail needs a sender such as webfill@b.example".into(),
+                );
+            }
+        }
+        if let Some(from) = &self.mail_from
+            && from.parse::<lettre::Address>().is_err()
+        {
+            return Err(format!(
+                "notifications.mail_from = \"{from}\": expected an address of mail"
+            ));
+        }
+        if self.smtp_user.is_some() != self.smtp_password_file.is_some() {
+            return Err(
+                "notifications.smtp_user and notifications.smtp_password_file need each other"
+                    .into(),
+            );
+        }
+        for command in &self.commands {
+            let program = command.argv().first().map_or("", String::as_str);
+            if !Path::new(program).is_absolute() {
+                return Err(format!(
+                    "notifications.commands: `{program}`: expected the whole path of a program, or a list of it and its arguments"
+                ));
+            }
+        }
+        match (1.0..=86_400.0).contains(&self.undelivered_after) {
+            true => Ok(()),
+            false => Err(format!(
+                "notifications.undelivered_after = {}: expected 1 to 86400 seconds",
+                self.undelivered_after
+            )),
+        }
+    }
+
+    pub fn undelivered_after_ms(&self) -> i64 {
+        (self.undelivered_after * 1_000.0) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_setting_is_named() {
+        let refused = |change: fn(&mut NotificationsConfig)| {
+            let mut config = NotificationsConfig::default();
+            change(&mut config);
+            config.check().unwrap_err()
+        };
+        assert_eq!(NotificationsConfig::default().check(), Ok(()));
+        for (why, key) in [
+            (
+                refused(|config| config.smtp = Some("mx".into())),
+                "notifications.smtp",
+            ),
+            (
+                refused(|config| config.smtp = Some("smtp://mx".into())),
+                "notifications.mail_from",
+            ),
+            (
+                refused(|config| config.mail_from = Some("me".into())),
+                "notifications.mail_from",
+            ),
+            (
+                refused(|config| config.smtp_user = Some("me".into())),
+                "notifications.smtp_user",
+            ),
+            (
+                refused(|config| config.commands = vec![AllowedCommand::Program("mail".into())]),
+                "notifications.commands",
+            ),
+            (
+                refused(|config| config.commands = vec![AllowedCommand::Arguments(vec![])]),
+                "notifications.commands",
+            ),
+            (
+                refused(|config| config.undelivered_after = 0.0),
+                "notifications.undelivered_after",
+            ),
+        ] {
+            assert!(why.contains(key), "{why}");
+        }
+    }
+}

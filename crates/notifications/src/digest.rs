@@ -1,0 +1,234 @@
+//! Notifications of what is new: JSON for programs, and with it a subject and a text for people. Both are bounded,
+//! and say how much was left out.
+
+use serde_json::{Value, json};
+use webfill_api::{About, NotificationTime, Watch};
+
+use crate::told::Event;
+
+/// So many things a notification holds at most.
+const MOST_EVENTS: usize = 500;
+
+/// So many bytes of JSON the things of a notification have at most, all together.
+const MOST_BYTES: usize = 256 << 10;
+
+/// So many of them are changes: a notification has room for all that was read for it, and for the rest.
+pub(crate) const MOST_CHANGES: usize = 450;
+pub(crate) const MOST_CHANGES_BYTES: usize = 200 << 10;
+
+/// So many things of one kind are told to people.
+const MOST_LINES: usize = 50;
+
+/// So many characters a thing has at most, for people.
+const MOST_CHARS: usize = 2_000;
+
+/// The parts of a text, in their order.
+const PARTS: [(About, &str); 5] = [
+    (About::Delivery, "Notifications"),
+    (About::Silence, "Silence"),
+    (About::Health, "Extractions"),
+    (About::Changes, "Changes"),
+    (About::Runs, "Runs"),
+];
+
+/// Makes a notification; `None` if nothing of this is told to somebody who wants to know of `about`.
+pub fn compose(
+    watch: &Watch,
+    when: NotificationTime,
+    about: &[About],
+    events: &[Event],
+    now_ms: i64,
+) -> Option<Value> {
+    let is_wanted = |event: &&Event| event.about == About::Delivery || about.contains(&event.about);
+    let wanted: Vec<&Event> = events.iter().filter(is_wanted).collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let told = listed(&wanted);
+    Some(json!({
+        "watch": watch.name,
+        "app": watch.app,
+        "when": when,
+        "at": now_ms as f64 / 1_000.0,
+        "subject": subject(watch, &wanted),
+        "text": text(&wanted),
+        "more": wanted.len() - told.len(),
+        "events": told,
+    }))
+}
+
+/// What has room. All changes have: no more were read, and what is left out of them would never be told.
+fn listed(events: &[&Event]) -> Vec<Value> {
+    let is_change = |event: &&Event| event.about == About::Changes;
+    let changes: Vec<&Event> = events.iter().copied().filter(is_change).collect();
+    let bytes: usize = changes.iter().map(|event| event.bytes()).sum();
+    let mut room = (
+        MOST_EVENTS.saturating_sub(changes.len()),
+        MOST_BYTES - bytes.min(MOST_CHANGES_BYTES),
+    );
+    let mut fits = |event: &&Event| {
+        let (things, bytes) = room;
+        let left = things.checked_sub(1).zip(bytes.checked_sub(event.bytes()));
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let listed = events
+        .iter()
+        .filter(|event| is_change(event) || fits(event));
+    listed.map(told).collect()
+}
+
+fn told(event: &&Event) -> Value {
+    json!({
+        "about": event.about,
+        "event": event.name,
+        "line": cut(&event.line),
+        "detail": event.detail,
+    })
+}
+
+/// One line without control characters, whatever pages say of themselves.
+fn subject(watch: &Watch, events: &[&Event]) -> String {
+    let changes = events.iter().filter(|event| event.about == About::Changes);
+    let changes = changes.count();
+    let mut parts = Vec::new();
+    for (about, _) in PARTS {
+        let first = events.iter().find(|event| event.about == about);
+        let Some(first) = first else { continue };
+        match about {
+            About::Changes => parts.push(match changes {
+                1 => String::from("1 change"),
+                more => format!("{more} changes"),
+            }),
+            _ => parts.push(first.line.clone()),
+        }
+    }
+    let line = format!("{}: {}", watch.name, parts.join("; "));
+    let plain = line.chars().map(|c| if c.is_control() { ' ' } else { c });
+    plain.take(150).collect()
+}
+
+fn text(events: &[&Event]) -> String {
+    let mut text = String::new();
+    for (about, title) in PARTS {
+        let lines: Vec<&&Event> = events.iter().filter(|event| event.about == about).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("{title}\n\n"));
+        for event in lines.iter().take(MOST_LINES) {
+            text.push_str(&format!("- {}\n", cut(&event.line).replace('\n', "\n  ")));
+        }
+        let left = lines.len().saturating_sub(MOST_LINES);
+        if left > 0 {
+            text.push_str(&format!("- and {left} more\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Without what a terminal would obey: it comes from pages.
+fn cut(line: &str) -> String {
+    let is_obeyed = |c: char| c.is_control() && !['\n', '\t'].contains(&c);
+    let cut = match line.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => format!("{} ...", &line[..end]),
+        None => line.to_owned(),
+    };
+    cut.replace(is_obeyed, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch() -> Watch {
+        let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h"});
+        Watch::parse(watch).unwrap()
+    }
+
+    fn event(about: About, line: String) -> Event {
+        Event {
+            about,
+            name: "change",
+            detail: json!({"line": line}),
+            line,
+        }
+    }
+
+    #[test]
+    fn a_notification_says_how_much_it_leaves_out() {
+        let events: Vec<Event> = (0..1_162)
+            .map(|n| event(About::Health, format!("mapping m{n}")))
+            .collect();
+        let notification = compose(
+            &watch(),
+            NotificationTime::Digest,
+            &[About::Health],
+            &events,
+            0,
+        )
+        .unwrap();
+        assert_eq!(
+            notification["events"].as_array().unwrap().len(),
+            MOST_EVENTS
+        );
+        assert_eq!(notification["more"], 662);
+        let text = notification["text"].as_str().unwrap();
+        assert!(text.ends_with("m49\n- and 1112 more\n\n"), "{text}");
+    }
+
+    #[test]
+    fn changes_are_told_though_one_of_them_or_the_rest_is_large() {
+        let about = [About::Changes, About::Health];
+        let health = event(About::Health, "x".repeat(20_000));
+        let mut events = vec![health; 9];
+        events.push(event(About::Changes, "gone: http://a.org/\u{1b}[2J".into()));
+        events.push(event(About::Changes, "y".repeat(MOST_BYTES)));
+        events.push(event(About::Health, "small".into()));
+        let notification = compose(&watch(), NotificationTime::Digest, &about, &events, 0).unwrap();
+        let told = notification["events"].as_array().unwrap();
+        let changes = told.iter().filter(|event| event["about"] == "changes");
+        assert_eq!(changes.count(), 2);
+        assert_eq!(told.last().unwrap()["line"], "small");
+        assert_eq!(notification["more"], 12 - told.len());
+        let text = notification["text"].as_str().unwrap();
+        assert!(text.contains("- gone: http://a.org/ [2J\n"), "{text}");
+    }
+
+    #[test]
+    fn a_notification_is_bounded_in_bytes_and_its_subject_is_one_line() {
+        let huge = "x\r\nBcc: all@b.example ".repeat(10_000);
+        let events = vec![event(About::Health, huge); 9];
+        let notification = compose(
+            &watch(),
+            NotificationTime::AtOnce,
+            &[About::Health],
+            &events,
+            0,
+        )
+        .unwrap();
+        assert!(notification.to_string().len() < 2 * MOST_BYTES);
+        let subject = notification["subject"].as_str().unwrap();
+        assert!(!subject.contains(['\r', '\n']) && subject.chars().count() <= 150);
+    }
+
+    #[test]
+    fn who_does_not_want_to_know_is_not_told() {
+        let events = [event(About::Health, "a".into())];
+        let told = |about: &[About]| compose(&watch(), NotificationTime::Digest, about, &events, 0);
+        assert_eq!(told(&[About::Changes, About::Runs]), None);
+        assert!(told(&[About::Health]).is_some());
+        let failed = [event(About::Delivery, "a".into())];
+        assert!(
+            compose(
+                &watch(),
+                NotificationTime::Digest,
+                &[About::Runs],
+                &failed,
+                0
+            )
+            .is_some()
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! What is told of watches, to whom, and how it gets there.
+//!
+//! [`Told::news`] says what is new of a watch ([`silence`] among it), [`compose`] makes a notification of it, and a
+//! [`Courier`] delivers notifications to webhooks, mail, commands and files. Nothing here is durable: the caller
+//! keeps what has been told and the notifications that wait in one transaction (the outbox), and repeats a delivery
+//! under the same key until it is told that it has succeeded. So a notification comes at least once, and its key
+//! says when it comes again.
+
+mod command;
+mod config;
+mod courier;
+mod digest;
+mod file;
+mod folder;
+mod mail;
+mod permissions;
+mod signature;
+pub mod silence;
+mod smtp_address;
+mod tls;
+mod told;
+mod webhook;
+
+pub use config::{AllowedCommand, NotificationsConfig};
+pub use courier::{Courier, Delivery, Ended, Publish, Verdict};
+pub use digest::compose;
+pub use permissions::Permissions;
+pub use signature::sign;
+pub use silence::SiteTrouble;
+pub use told::{Event, Facts, ReadChanges, Standing, Told, ToldAlert, ToldSilence};
+
+/// A time for people, such as `2026-01-31T02:00:00Z`.
+fn iso_time(ms: i64) -> String {
+    match jiff::Timestamp::from_millisecond(ms) {
+        Ok(time) => format!("{time:.0}"),
+        Err(_) => format!("{ms} ms"),
+    }
+}
+
+/// When a delivery that has failed so often in a row is tried again: after a second, twice as long each
+/// time, a quarter of an hour at most.
+pub fn wait_ms(tries: u32) -> i64 {
+    const LONGEST_MS: i64 = 900_000;
+    let doubled = 1_000_i64 << tries.saturating_sub(1).min(20);
+    doubled.min(LONGEST_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_quarter_of_an_hour() {
+        let waits: Vec<i64> = [1, 2, 3, 10, 11, 1_000].map(wait_ms).into();
+        assert_eq!(waits, [1_000, 2_000, 4_000, 512_000, 900_000, 900_000]);
+    }
+
+    #[test]
+    fn times_are_for_people() {
+        assert_eq!(iso_time(1_700_000_000_999), "2023-11-14T22:13:20Z");
+    }
+}

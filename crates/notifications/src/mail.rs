@@ -1,0 +1,167 @@
+//! Mail: the text of a notification, handed to one SMTP server.
+
+use std::time::Duration;
+
+use lettre::message::header::ContentType;
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
+use lettre::{Address, Message, SmtpTransport, Transport};
+use serde_json::Value;
+
+use crate::config::NotificationsConfig;
+use crate::courier::Verdict;
+use crate::smtp_address::{Secrecy, SmtpAddress};
+
+/// How long the server may take for each answer.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Answers about user, password and secrecy: they say nothing about the mail.
+const OF_LOGIN: std::ops::RangeInclusive<u16> = 530..=538;
+
+/// Sends it; the thread waits for the server.
+pub(crate) fn send(
+    config: &NotificationsConfig,
+    to: &str,
+    key: &str,
+    notification: &Value,
+) -> Verdict {
+    let message = match message(config, to, key, notification) {
+        Ok(message) => message,
+        Err(why) => return Verdict::Unreachable(why),
+    };
+    let transport = match transport(config) {
+        Ok(transport) => transport,
+        Err(why) => return Verdict::Failed(why),
+    };
+    match transport.send(&message) {
+        Ok(_) => Verdict::Delivered,
+        Err(error) => {
+            let code = error.status().map(u16::from);
+            let is_final =
+                error.is_permanent() && code.is_some_and(|code| !OF_LOGIN.contains(&code));
+            match is_final {
+                true => Verdict::Unreachable(format!("the server refuses it: {error}")),
+                false => Verdict::Failed(error.to_string()),
+            }
+        }
+    }
+}
+
+/// The library writes headers: what a page says of itself, such as an end of a line, stays within them.
+fn message(
+    config: &NotificationsConfig,
+    to: &str,
+    key: &str,
+    notification: &Value,
+) -> Result<Message, String> {
+    let address = |text: &str| {
+        let address: Result<Address, _> = text.parse();
+        address.map_err(|error| format!("`{text}` is no address: {error}"))
+    };
+    let from = address(config.mail_from.as_deref().unwrap_or_default())?;
+    let domain = from.domain().to_owned();
+    let text = |name: &str| notification[name].as_str().unwrap_or_default();
+    let one_line = |text: &str| text.replace(|c: char| c.is_control(), " ");
+    Message::builder()
+        .from(from.into())
+        .to(address(to)?.into())
+        .subject(one_line(text("subject")))
+        .message_id(Some(format!("<{key}@{domain}>")))
+        .header(ContentType::TEXT_PLAIN)
+        .body(text("text").to_owned())
+        .map_err(|error| format!("the mail cannot be written: {error}"))
+}
+
+fn transport(config: &NotificationsConfig) -> Result<SmtpTransport, String> {
+    let smtp = config
+        .smtp
+        .as_deref()
+        .ok_or("there is no `notifications.smtp`")?;
+    let server = SmtpAddress::parse(smtp)?;
+    let tls = match server.secrecy {
+        Secrecy::Plain => Tls::None,
+        Secrecy::StartTls => Tls::Required(parameters(config, &server.host)?),
+        Secrecy::Tls => Tls::Wrapper(parameters(config, &server.host)?),
+    };
+    let mut builder = SmtpTransport::builder_dangerous(&server.host)
+        .port(server.port)
+        .tls(tls)
+        .timeout(Some(TIMEOUT));
+    if let (Some(user), Some(file)) = (&config.smtp_user, &config.smtp_password_file) {
+        let password = std::fs::read_to_string(file).map_err(|error| {
+            format!(
+                "notifications.smtp_password_file = \"{}\": {error}",
+                file.display()
+            )
+        })?;
+        let password = password.trim_end_matches(['\r', '\n']).to_owned();
+        builder = builder.credentials(Credentials::new(user.clone(), password));
+    }
+    Ok(builder.build())
+}
+
+fn parameters(config: &NotificationsConfig, host: &str) -> Result<TlsParameters, String> {
+    let mut builder = TlsParameters::builder(host.to_owned());
+    if let Some(file) = &config.ca_file {
+        let unreadable = |error: &dyn std::fmt::Display| {
+            format!("notifications.ca_file = \"{}\": {error}", file.display())
+        };
+        let pem = std::fs::read(file).map_err(|error| unreadable(&error))?;
+        let certificate = Certificate::from_pem(&pem).map_err(|error| unreadable(&error))?;
+        builder = builder.add_root_certificate(certificate);
+    }
+    builder
+        .build()
+        .map_err(|error| format!("cannot set up TLS: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(notification: &Value) -> String {
+        let config = NotificationsConfig {
+            mail_from: Some("webfill@b.example".into()),
+            ..NotificationsConfig::default()
+        };
+        let message = message(&config, "a@b.example", "the-key", notification).unwrap();
+        String::from_utf8(message.formatted()).unwrap()
+    }
+
+    #[test]
+    fn no_page_can_add_a_header() {
+        let evil = "Sale\r\nBcc: all@b.example\r\n\r\nHello \u{2028} \0 ü";
+        let mail = written(&json!({"subject": evil, "text": "text"}));
+        let (head, body) = mail.split_once("\r\n\r\n").unwrap();
+        let names: Vec<&str> = head
+            .lines()
+            .filter(|line| !line.starts_with([' ', '\t']))
+            .filter_map(|line| line.split(':').next())
+            .collect();
+        for name in &names {
+            let known = [
+                "From",
+                "To",
+                "Subject",
+                "Message-ID",
+                "Content-Type",
+                "Date",
+                "Content-Transfer-Encoding",
+                "MIME-Version",
+            ];
+            assert!(known.contains(name), "{head}");
+        }
+        assert_eq!(names.iter().filter(|name| **name == "Subject").count(), 1);
+        assert!(head.contains("Message-ID: <the-key@b.example>"), "{head}");
+        assert_eq!(body.trim_end(), "text");
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_given_up() {
+        let config = NotificationsConfig::default();
+        let verdict = send(&config, "a@b.example\r\nDATA", "k", &json!({}));
+        assert!(matches!(verdict, Verdict::Unreachable(_)), "{verdict:?}");
+    }
+}

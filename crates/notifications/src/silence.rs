@@ -1,0 +1,296 @@
+//! Whether a watch has become silent: it does not find what it usually finds, does not come to its end, or
+//! its sites answer no more. Pure: it is judged by the records of runs and by what is known of sites.
+//!
+//! A watch *usually* finds something if at least [`USUAL_RUNS`] of the [`RUNS_BEFORE`] runs before have.
+//! It is silent if as many runs in a row as the watch says (`silent_after`) have found none. If some of the runs before
+//! have found none either, they must be so many that chance alone would do that less than once in fifty times.
+//! For pages one run is enough.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use webfill_api::{RunEnd, WatchRun};
+
+/// In so many runs something must have been found that a watch usually finds.
+const USUAL_RUNS: usize = 3;
+
+/// So many runs before the empty ones are looked at.
+const RUNS_BEFORE: usize = 20;
+
+/// The runs that must be known to judge.
+pub const RUNS_JUDGED: u64 = 60;
+
+/// How likely chance alone may be.
+const CHANCE: f64 = 0.02;
+
+/// A run begins late if it begins so long after its due time.
+pub const LATE_MS: i64 = 600_000;
+
+/// So many sites are named in a sentence.
+const NAMED_SITES: usize = 3;
+
+/// A site of the watch that rests or is given up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SiteTrouble {
+    pub site: String,
+    /// Why, one word of the closed list.
+    pub reason: String,
+    pub since_ms: i64,
+    pub unreachable: bool,
+    /// What was seen, and where.
+    pub sign: String,
+    pub url: String,
+}
+
+/// What is known when a run has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// The latest first.
+    pub runs: &'a [WatchRun],
+    pub silent_after: u64,
+    pub sites: &'a [SiteTrouble],
+    /// Standing alerts of the watch's mappings.
+    pub alerts: &'a [Value],
+    /// Blindness that stands, with its sentences.
+    pub standing: &'a BTreeMap<String, String>,
+}
+
+/// What a watch finds, by its name among the counts of a run, and the name of its silence.
+const FINDS: [(&str, &str); 4] = [
+    ("pages", "no_pages"),
+    ("documents", "no_documents"),
+    ("changes", "no_changes"),
+    ("fields", "no_fields"),
+];
+
+/// All that stands, by name: a sentence each, with the likely reason. What stands ends only by a run that has
+/// found some, however long ago the last one is.
+pub fn judge(known: &Known<'_>) -> BTreeMap<String, String> {
+    let mut silent = BTreeMap::new();
+    let stands = |name: &str| known.standing.get(name).cloned();
+    for (what, name) in FINDS {
+        let sentence = match stands(name) {
+            Some(sentence) => (!sees(known, what)).then_some(sentence),
+            // Without pages there is nothing else, for the same reason.
+            None if silent.contains_key("no_pages") => None,
+            None => finds_none(known, what),
+        };
+        silent.extend(sentence.map(|sentence| (name.to_owned(), sentence)));
+    }
+    let last = known.runs.iter().find(|run| run.ended_ms.is_some());
+    let not_finished = match last {
+        Some(run) if tells(run) => not_finished(run),
+        // A run that was broken off does not tell.
+        _ => stands("not_finished"),
+    };
+    silent.extend(not_finished.map(|sentence| ("not_finished".to_owned(), sentence)));
+    silent.extend(backing_off(known.sites));
+    silent
+}
+
+/// What the runs have found of it, the latest first.
+fn found_by_runs(known: &Known<'_>, what: &str) -> Vec<u64> {
+    let runs = known.runs.iter();
+    let telling = runs.filter(|run| tells(run) && tells_of(run, what));
+    telling.map(|run| found(&run.counts, what)).collect()
+}
+
+/// Whether the last run has found some.
+fn sees(known: &Known<'_>, what: &str) -> bool {
+    found_by_runs(known, what).first().is_some_and(|n| *n > 0)
+}
+
+/// Whether none of it was found where it usually is.
+fn finds_none(known: &Known<'_>, what: &str) -> Option<String> {
+    let judged = found_by_runs(known, what);
+    let empty = judged.iter().take_while(|found| **found == 0).count();
+    let before: Vec<u64> = judged
+        .iter()
+        .skip(empty)
+        .take(RUNS_BEFORE)
+        .copied()
+        .collect();
+    let with = before.iter().filter(|found| **found > 0).count();
+    if empty == 0 || with < USUAL_RUNS {
+        return None;
+    }
+    let none_by_chance = 1.0 - with as f64 / (before.len() + 1) as f64;
+    let is_silent = match what {
+        "pages" => none_by_chance <= 0.25,
+        _ => {
+            let is_no_chance = with == before.len() || none_by_chance.powi(empty as i32) < CHANCE;
+            empty as u64 >= known.silent_after && is_no_chance
+        }
+    };
+    let runs = match empty {
+        1 => "the last run has".to_owned(),
+        more => format!("the last {more} runs have"),
+    };
+    let reason = likely_reason(known, what);
+    is_silent.then(|| {
+        format!(
+            "{runs} found no {what}, {with} of the {} before have; likely because {reason}",
+            before.len()
+        )
+    })
+}
+
+/// A run that was broken off says nothing about what there is to find.
+fn tells(run: &WatchRun) -> bool {
+    run.ended_ms.is_some() && !matches!(run.how, Some(RunEnd::Interrupted | RunEnd::Stopped) | None)
+}
+
+/// Pages that are as they were are not read again: a run without fields says nothing then. What was not counted,
+/// because the store was away or nobody looks for it, was not looked for.
+fn tells_of(run: &WatchRun, what: &str) -> bool {
+    if ["documents", "changes"].contains(&what) {
+        return run.counts.get(what).is_some_and(|count| !count.is_null());
+    }
+    let outcomes = run.counts.get("outcomes").and_then(Value::as_object);
+    let is_unchanged = outcomes.is_some_and(|outcomes| found(outcomes, "not_modified") > 0);
+    !(is_unchanged && what == "fields" && found(&run.counts, what) == 0)
+}
+
+/// How much of it a run has found.
+fn found(counts: &Map<String, Value>, what: &str) -> u64 {
+    match counts.get(what) {
+        Some(Value::Object(kinds)) => kinds.values().filter_map(Value::as_u64).sum(),
+        Some(number) => number.as_u64().unwrap_or(0),
+        None => 0,
+    }
+}
+
+/// The last run has failed, or was over before it had looked at everything.
+fn not_finished(run: &WatchRun) -> Option<String> {
+    let queued = found(&run.counts, "queued");
+    match run.how? {
+        RunEnd::Failed => {
+            let why = run.why.as_deref().unwrap_or("its log says why");
+            Some(format!("run {} has failed: {why}", run.number))
+        }
+        RunEnd::Window => Some(format!(
+            "run {} was ended by its window with {queued} pages left: it is too short for what there is, or the sites answer slowly",
+            run.number
+        )),
+        RunEnd::CutOff => Some(format!(
+            "run {} has ended because its machine does not reach the web",
+            run.number
+        )),
+        _ => None,
+    }
+}
+
+/// Sites that rest or are given up: one sentence for each reason.
+fn backing_off(sites: &[SiteTrouble]) -> BTreeMap<String, String> {
+    let mut by_reason: BTreeMap<&str, Vec<&SiteTrouble>> = BTreeMap::new();
+    for site in sites {
+        by_reason.entry(&site.reason).or_default().push(site);
+    }
+    let told = by_reason.into_iter().map(|(reason, sites)| {
+        let named = sites.iter().take(NAMED_SITES).map(|site| trouble(site));
+        let mut sentence = named.collect::<Vec<_>>().join("; ");
+        if sites.len() > NAMED_SITES {
+            let more = sites.len() - NAMED_SITES;
+            sentence.push_str(&format!("; and {more} more"));
+        }
+        (format!("site_{reason}"), sentence)
+    });
+    told.collect()
+}
+
+fn trouble(site: &SiteTrouble) -> String {
+    let does = match site.unreachable {
+        true => "is given up",
+        false => "backoff",
+    };
+    let why = match site.reason.as_str() {
+        "robots" => "its robots.txt cannot be read",
+        "unreachable" => "it does not answer",
+        "tls" => "its certificate is not valid for it",
+        "dns" => "its name is not found (DNS)",
+        "busy" => "it says that it is too busy",
+        "blocked" => "it blocks",
+        other => other,
+    };
+    let since = crate::iso_time(site.since_ms);
+    let sign = match site.sign.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", site.sign),
+    };
+    format!("{} {does} since {since}: {why}{sign}", site.site)
+}
+
+/// A clause.
+fn likely_reason(known: &Known<'_>, what: &str) -> String {
+    let Some(last) = known.runs.iter().find(|run| tells(run)) else {
+        return String::from("nothing is known");
+    };
+    if let (Some(RunEnd::Failed), Some(why)) = (last.how, &last.why) {
+        return format!("the run has failed: {why}");
+    }
+    if let Some(site) = known.sites.first() {
+        return trouble(site);
+    }
+    if last.how == Some(RunEnd::CutOff) {
+        return String::from("the machine does not reach the web");
+    }
+    if let Some(reason) = main_outcome(last) {
+        return reason;
+    }
+    let pages = found(&last.counts, "pages");
+    if pages == 0 {
+        return String::from("there was nothing to fetch: the seeds are empty, or out of scope");
+    }
+    if let Some(alert) = known.alerts.first() {
+        let (mapping, at) = (&alert["mapping"], &alert["layout_changed"]);
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        return format!(
+            "the layout changed for the mapping {} at {}",
+            word(mapping),
+            word(at)
+        );
+    }
+    fewer_pages(known.runs, pages).unwrap_or_else(|| {
+        format!("there is none: {pages} pages were fetched as usual, without {what}")
+    })
+}
+
+/// What has become of most pages of a run, if that is no good.
+fn main_outcome(run: &WatchRun) -> Option<String> {
+    let outcomes = run.counts.get("outcomes")?.as_object()?;
+    let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();
+    let most = |(_, n): &(&String, &Value)| n.as_u64().unwrap_or(0);
+    let (name, n) = outcomes.iter().max_by_key(most)?;
+    let n = n.as_u64().unwrap_or(0);
+    let why = match name.as_str() {
+        "ok" | "not_modified" | "redirected" => return None,
+        "http_error" => "the server answers with an error, such as 404: its pages have moved",
+        "disallowed" => "robots.txt disallows it",
+        "robots_unreachable" => "robots.txt cannot be read",
+        "dns_error" => "the name is not found (DNS)",
+        "network_error" | "timeout" => "the server does not answer",
+        "tls_error" => "the server's certificate is not accepted",
+        "blocked" => "the site blocks",
+        "unsafe_address" => "the name leads to a private address",
+        other => other,
+    };
+    (n * 2 > all).then(|| format!("{why} ({n} of {all} requests)"))
+}
+
+fn fewer_pages(runs: &[WatchRun], pages: u64) -> Option<String> {
+    let mut earlier: Vec<u64> = runs
+        .iter()
+        .filter(|run| tells(run))
+        .skip(1)
+        .take(RUNS_BEFORE)
+        .map(|run| found(&run.counts, "pages"))
+        .collect();
+    earlier.sort_unstable();
+    let usual = *earlier.get(earlier.len() / 2)?;
+    (pages * 2 < usual).then(|| {
+        format!("it fetches {pages} pages, usually {usual}: the lists or sitemaps that led to them are gone")
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+use serde_json::json;
+
+use super::*;
+
+/// Runs by what they have found, the latest last.
+fn runs(what: &str, found: &[u64]) -> Vec<WatchRun> {
+    let runs = found.iter().enumerate().map(|(index, found)| {
+        let mut run = WatchRun::begun(index as u64 + 1, 0, 0);
+        run.ended_ms = Some(1);
+        run.how = Some(RunEnd::Finished);
+        run.counts.insert("pages".into(), json!(10));
+        run.counts.insert("outcomes".into(), json!({"ok": 10}));
+        run.counts.insert(what.into(), json!(found));
+        run
+    });
+    let mut runs: Vec<WatchRun> = runs.collect();
+    runs.reverse();
+    runs
+}
+
+fn judged(runs: &[WatchRun], sites: &[SiteTrouble]) -> BTreeMap<String, String> {
+    judge(&Known {
+        runs,
+        silent_after: 3,
+        sites,
+        alerts: &[],
+        standing: &BTreeMap::new(),
+    })
+}
+
+fn still(runs: &[WatchRun], standing: &[&str]) -> Vec<String> {
+    let standing = standing.iter().map(|name| (name.to_string(), "why".into()));
+    let known = Known {
+        runs,
+        silent_after: 3,
+        sites: &[],
+        alerts: &[],
+        standing: &standing.collect(),
+    };
+    judge(&known).into_keys().collect()
+}
+
+#[test]
+fn what_stands_ends_only_by_a_run_that_has_found_some() {
+    let empty = runs("fields", &[0; RUNS_JUDGED as usize]);
+    assert_eq!(
+        still(&empty, &["no_fields"]),
+        ["no_fields"],
+        "nobody knows more"
+    );
+    let mut gone = runs("fields", &[5, 5, 5, 0, 0]);
+    gone[0].counts.insert("pages".into(), json!(0));
+    assert_eq!(still(&gone, &["no_fields"]), ["no_fields", "no_pages"]);
+    let mut stopped = runs("fields", &[0]);
+    stopped[0].how = Some(RunEnd::Stopped);
+    let standing = ["no_fields", "not_finished"];
+    assert_eq!(still(&stopped, &standing), standing, "it was broken off");
+    assert_eq!(still(&runs("fields", &[0, 1]), &standing), [""; 0]);
+}
+
+fn names(what: &str, found: &[u64]) -> Vec<String> {
+    judged(&runs(what, found), &[]).into_keys().collect()
+}
+
+#[test]
+fn it_is_silent_after_three_runs_without_what_it_always_finds() {
+    for what in ["documents", "changes", "fields"] {
+        let silent = [format!("no_{what}")];
+        assert_eq!(names(what, &[4, 2, 9, 0, 0]), [""; 0], "{what}");
+        assert_eq!(names(what, &[4, 2, 9, 0, 0, 0]), silent, "{what}");
+        assert_eq!(names(what, &[4, 2, 9, 0, 0, 0, 0]), silent, "it stands");
+        assert_eq!(
+            names(what, &[4, 2, 9, 0, 0, 0, 1]),
+            [""; 0],
+            "it sees again"
+        );
+        assert_eq!(
+            names(what, &[4, 2, 0, 0, 0, 0]),
+            [""; 0],
+            "not usual: twice only"
+        );
+    }
+}
+
+/// Runs that are all empty after runs that all have found some, and `silent_after`.
+#[test]
+fn it_is_silent_after_as_many_runs_as_the_watch_says() {
+    for before in [3, 5, 30] {
+        for silent_after in 1..=4 {
+            let told = (1..=8).find(|empty| {
+                let mut found = vec![5; before];
+                found.extend(vec![0; *empty]);
+                let runs = runs("fields", &found);
+                let known = Known {
+                    runs: &runs,
+                    silent_after,
+                    sites: &[],
+                    alerts: &[],
+                    standing: &BTreeMap::new(),
+                };
+                judge(&known).contains_key("no_fields")
+            });
+            let expected = usize::try_from(silent_after).unwrap();
+            assert_eq!(told, Some(expected), "{before} runs before");
+        }
+    }
+}
+
+#[test]
+fn pages_that_are_as_they_were_do_not_make_it_silent() {
+    let mut runs = runs("fields", &[4, 2, 9, 0, 0, 0]);
+    for run in &mut runs[..3] {
+        let outcomes = json!({"ok": 1, "not_modified": 9});
+        run.counts.insert("outcomes".into(), outcomes);
+    }
+    assert!(judged(&runs, &[]).is_empty());
+}
+
+#[test]
+fn what_is_found_now_and_then_takes_longer() {
+    let mut found = vec![1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1];
+    found.extend([0; 4]);
+    assert_eq!(names("changes", &found), [""; 0], "that happens by chance");
+    found.extend([0; 4]);
+    assert_eq!(names("changes", &found), ["no_changes"]);
+}
+
+#[test]
+fn a_run_without_pages_is_told_at_once_and_alone() {
+    let mut runs = runs("pages", &[8, 9, 7, 0]);
+    for run in &mut runs[1..] {
+        run.counts.insert("fields".into(), json!(5));
+    }
+    runs[0].counts.insert("outcomes".into(), json!({}));
+    let silent = judged(&runs, &[]);
+    assert_eq!(silent.keys().collect::<Vec<_>>(), ["no_pages"]);
+    let told = &silent["no_pages"];
+    assert!(told.contains("the last run has found no pages"), "{told}");
+    assert!(told.contains("the seeds are empty"), "{told}");
+    runs[0].how = Some(RunEnd::Interrupted);
+    assert!(judged(&runs, &[]).is_empty(), "it was broken off");
+}
+
+#[test]
+fn the_likely_reason_is_what_most_requests_tell() {
+    let mut runs = runs("pages", &[8, 9, 7, 0]);
+    for (outcomes, reason) in [
+        (json!({"dns_error": 4}), "DNS"),
+        (
+            json!({"disallowed": 4, "http_error": 1}),
+            "robots.txt disallows",
+        ),
+        (json!({"http_error": 4}), "404"),
+        (json!({"blocked": 2, "timeout": 1}), "blocks"),
+    ] {
+        runs[0].counts.insert("outcomes".into(), outcomes);
+        let told = &judged(&runs, &[])["no_pages"];
+        assert!(told.contains(reason), "{told}");
+    }
+    let blocking = SiteTrouble {
+        site: "a.example".into(),
+        reason: "blocked".into(),
+        since_ms: 1_700_000_000_000,
+        unreachable: false,
+        sign: "cf-mitigated: challenge".into(),
+        url: "https://a.example/".into(),
+    };
+    let silent = judged(&runs, std::slice::from_ref(&blocking));
+    assert!(
+        silent["no_pages"].contains("a.example backs off since 2023-11-14"),
+        "{silent:?}"
+    );
+    assert!(
+        silent["site_blocked"].contains("cf-mitigated"),
+        "{silent:?}"
+    );
+}
+
+#[test]
+fn sites_are_told_of_by_reason_and_few_are_named() {
+    let site = |n: usize, reason: &str| SiteTrouble {
+        site: format!("s{n}.example"),
+        reason: reason.into(),
+        since_ms: 0,
+        unreachable: n == 0,
+        sign: String::new(),
+        url: String::new(),
+    };
+    let mut sites: Vec<SiteTrouble> = (0..10).map(|n| site(n, "dns")).collect();
+    sites.push(site(10, "blocked"));
+    let silent = judged(&runs("pages", &[1]), &sites);
+    assert_eq!(
+        silent.keys().collect::<Vec<_>>(),
+        ["site_blocked", "site_dns"]
+    );
+    assert!(silent["site_dns"].contains("s0.example is given up"));
+    assert!(silent["site_dns"].ends_with("; and 7 more"), "{silent:?}");
+}
+
+#[test]
+fn a_run_that_did_not_come_to_its_end_is_told_of() {
+    let mut runs = runs("pages", &[5]);
+    runs[0].how = Some(RunEnd::Window);
+    runs[0].counts.insert("queued".into(), json!(77));
+    assert!(judged(&runs, &[])["not_finished"].contains("window with 77 pages left"));
+    runs[0].how = Some(RunEnd::Failed);
+    runs[0].why = Some("no such file".into());
+    assert!(judged(&runs, &[])["not_finished"].contains("has failed: no such file"));
+}
+
+#[test]
+fn an_alert_of_a_mapping_or_fewer_pages_are_likely_reasons() {
+    let mut judged_runs = runs("fields", &[4, 2, 9, 0, 0, 0]);
+    let alerts = [json!({"mapping": "shop", "layout_changed": "2026-01-01T00:00:00Z"})];
+    let known = Known {
+        runs: &judged_runs,
+        silent_after: 3,
+        sites: &[],
+        alerts: &alerts,
+        standing: &BTreeMap::new(),
+    };
+    assert!(judge(&known)["no_fields"].contains("the layout changed for the mapping shop"));
+    judged_runs[0].counts.insert("pages".into(), json!(2));
+    let told = &judged(&judged_runs, &[])["no_fields"];
+    assert!(told.contains("fetches 2 pages, usually 10"), "{told}");
+}

@@ -1,0 +1,423 @@
+//! What is to be told of a watch: the difference between what has been told and what is known now. Pure; what
+//! has been told is kept by the caller, together with the notifications that come of it, so that each thing is told
+//! once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use webfill_api::{About, RunEnd, Watch, WatchRun};
+
+use crate::digest::{MOST_CHANGES, MOST_CHANGES_BYTES};
+use crate::silence::{self, Known, LATE_MS, SiteTrouble};
+
+/// The name of the silence of a watch whose run is due and does not begin.
+const NOT_STARTED: &str = "not_started";
+
+/// Of one change people are told so many lines, and of each so much.
+const MOST_CHANGED: usize = 12;
+const MOST_CHANGED_CHARS: usize = 300;
+const MOST_VALUE_BYTES: usize = 120;
+
+/// What has been told of a watch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Told {
+    /// The last run.
+    pub run: u64,
+    /// The number of the last change of a page; `None`: nobody is told of changes, or it is to be found out
+    /// from which one on. (`changes` was 0 in the release before, which told none.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes_to: Option<u64>,
+    /// Since when somebody asks for changes, until that number is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes_since_ms: Option<i64>,
+    /// Alerts that stand, by mapping.
+    pub alerts: BTreeMap<String, ToldAlert>,
+    /// Since when an alternative serves, by mapping and field.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub served: BTreeMap<String, BTreeMap<String, String>>,
+    /// Blindness that stands, by name.
+    pub silent: BTreeMap<String, ToldSilence>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToldAlert {
+    pub raised_at: String,
+    pub fields: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToldSilence {
+    pub since_ms: i64,
+    pub why: String,
+}
+
+/// What stands of extractions, in rows as `status` tells them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Standing {
+    pub alerts: Vec<Value>,
+    /// Fields that an alternative serves, and whose first chain gives nothing any more.
+    pub warnings: Vec<Value>,
+}
+
+/// What is known of a watch now.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    pub watch: &'a Watch,
+    /// Those that have ended, the latest first.
+    pub runs: &'a [WatchRun],
+    /// What its pages show of extractions; `None`: that was not looked at.
+    pub standing: Option<&'a Standing>,
+    pub sites: &'a [SiteTrouble],
+    pub changes: Option<&'a ReadChanges>,
+    /// A run is due, since then, and does not begin: why.
+    pub held: Option<(i64, &'a str)>,
+    pub now_ms: i64,
+}
+
+/// Changes that were read after the told position: no more than one notification holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadChanges {
+    changes: Vec<Value>,
+    bytes: usize,
+    /// The position that they were read after.
+    pub after: u64,
+    /// The number of the last one; the position if there is none.
+    pub last: u64,
+    /// There are more, which further notifications tell.
+    pub is_full: bool,
+}
+
+impl ReadChanges {
+    pub fn after(position: u64) -> ReadChanges {
+        ReadChanges {
+            changes: Vec::new(),
+            bytes: 0,
+            after: position,
+            last: position,
+            is_full: false,
+        }
+    }
+
+    /// Takes the next change, if there is room for it. One always has room, or it would never be told.
+    pub fn add(&mut self, number: u64, change: Value) {
+        let bytes = self.bytes + change_event(&change).bytes();
+        let has_room = self.changes.len() < MOST_CHANGES && bytes <= MOST_CHANGES_BYTES;
+        self.is_full |= !has_room && !self.changes.is_empty();
+        if !self.is_full {
+            (self.bytes, self.last) = (bytes, number);
+            self.changes.push(change);
+        }
+    }
+
+    /// Whether something was read behind the position.
+    pub fn is_news(&self) -> bool {
+        self.last > self.after
+    }
+}
+
+/// One thing that is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub about: About,
+    /// One word of the list in `docs/how-to/notifications.md`.
+    pub name: &'static str,
+    /// For people.
+    pub line: String,
+    pub detail: Value,
+}
+
+impl Event {
+    /// Its share of a notification.
+    pub(crate) fn bytes(&self) -> usize {
+        self.detail.to_string().len() + self.line.len()
+    }
+}
+
+impl Told {
+    /// Whether a run that does not begin has been told.
+    pub fn is_held(&self) -> bool {
+        self.silent.contains_key(NOT_STARTED)
+    }
+
+    /// This is known already.
+    pub fn with_standing(mut self, standing: &Standing) -> Told {
+        self.alerts = standing.alerts.iter().map(known_alert).collect();
+        self.served = served::known(&standing.warnings);
+        self
+    }
+
+    /// Whether this, and nothing else, has been told.
+    pub fn knows(&self, standing: &Standing) -> bool {
+        let known = Told::default().with_standing(standing);
+        (&known.alerts, &known.served) == (&self.alerts, &self.served)
+    }
+
+    /// What is new, and what has been told then.
+    pub fn news(&self, facts: &Facts<'_>) -> (Vec<Event>, Told) {
+        let mut told = self.clone();
+        let mut events = told.runs(facts);
+        let has_new_run = told.run != self.run;
+        events.extend(told.health(facts));
+        events.extend(told.silence(facts, has_new_run));
+        // Last: there may be many.
+        events.extend(told.changes(facts));
+        (events, told)
+    }
+
+    fn runs(&mut self, facts: &Facts<'_>) -> Vec<Event> {
+        let new = facts.runs.iter().rev().filter(|run| run.number > self.run);
+        let events = new.map(run_event).collect();
+        let last = facts.runs.iter().map(|run| run.number).max();
+        self.run = self.run.max(last.unwrap_or(0));
+        events
+    }
+
+    fn changes(&mut self, facts: &Facts<'_>) -> Vec<Event> {
+        let Some(read) = facts.changes else {
+            return Vec::new();
+        };
+        if self.changes_to != Some(read.after) {
+            // It was read for another position, which is not the told one any more.
+            return Vec::new();
+        }
+        self.changes_to = Some(read.last);
+        read.changes.iter().map(change_event).collect()
+    }
+
+    fn health(&mut self, facts: &Facts<'_>) -> Vec<Event> {
+        let Some(now) = facts.standing else {
+            return Vec::new();
+        };
+        let mut events = Vec::new();
+        let mut standing = BTreeMap::new();
+        for alert in &now.alerts {
+            let (mapping, now) = known_alert(alert);
+            let before = self.alerts.get(&mapping);
+            let name = match before {
+                Some(before) if before.raised_at != now.raised_at => Some("layout_changed"),
+                Some(before) if before.fields != now.fields => Some("layout_alert_extended"),
+                Some(_) => None,
+                None => Some("layout_changed"),
+            };
+            events.extend(name.map(|name| alert_event(name, alert)));
+            standing.insert(mapping, now);
+        }
+        for (mapping, alert) in &self.alerts {
+            if !standing.contains_key(mapping) {
+                events.push(Event {
+                    about: About::Health,
+                    name: "layout_alert_cleared",
+                    line: format!("mapping {mapping}: its alert is cleared"),
+                    detail: json!({"mapping": mapping, "raised_at": alert.raised_at}),
+                });
+            }
+        }
+        self.alerts = standing;
+        events.extend(self.alternatives(&now.warnings));
+        events
+    }
+
+    fn silence(&mut self, facts: &Facts<'_>, has_new_run: bool) -> Vec<Event> {
+        let mut now = match has_new_run {
+            true => silence::judge(&Known {
+                runs: facts.runs,
+                silent_after: facts.watch.silent_after,
+                sites: facts.sites,
+                alerts: facts.standing.map_or(&[], |now| now.alerts.as_slice()),
+                standing: &self.standing(),
+            }),
+            // Only a further run can tell more.
+            false => self.standing(),
+        };
+        now.remove(NOT_STARTED);
+        let was_held = self.silent.contains_key(NOT_STARTED);
+        if let Some((due_ms, why)) = facts.held {
+            let due = crate::iso_time(due_ms);
+            let sentence = format!("a run is due since {due} and does not begin: {why}");
+            now.insert(NOT_STARTED.into(), sentence);
+        }
+        let mut events = Vec::new();
+        if has_new_run && !was_held {
+            events.extend(facts.runs.first().and_then(late_event));
+        }
+        for (name, why) in &now {
+            if !self.silent.contains_key(name) {
+                events.push(silent_event("silent", name, why, facts.now_ms));
+            }
+        }
+        for (name, told) in &self.silent {
+            if !now.contains_key(name) {
+                events.push(silent_event("sees_again", name, &told.why, told.since_ms));
+            }
+        }
+        let kept = now.into_iter().map(|(name, why)| {
+            let since_ms = self.silent.get(&name).map(|told| told.since_ms);
+            let since_ms = since_ms.unwrap_or(facts.now_ms);
+            (name, ToldSilence { since_ms, why })
+        });
+        self.silent = kept.collect();
+        events
+    }
+
+    fn standing(&self) -> BTreeMap<String, String> {
+        let standing = self.silent.iter();
+        standing
+            .map(|(name, told)| (name.clone(), told.why.clone()))
+            .collect()
+    }
+}
+
+fn known_alert(alert: &Value) -> (String, ToldAlert) {
+    let word = |key: &str| alert[key].as_str().unwrap_or_default().to_owned();
+    let told = ToldAlert {
+        raised_at: word("layout_changed"),
+        fields: word("fields"),
+    };
+    (word("mapping"), told)
+}
+
+fn run_event(run: &WatchRun) -> Event {
+    let how = run.how.map_or("under way", RunEnd::as_str);
+    let count = |key: &str| run.counts.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let (name, why) = match (run.how, &run.why) {
+        (Some(RunEnd::Failed), Some(why)) => ("run_failed", format!(": {why}")),
+        (Some(RunEnd::Failed), None) => ("run_failed", String::new()),
+        _ => ("run_ended", String::new()),
+    };
+    let (pages, fields) = (count("pages"), count("fields"));
+    let mut line = format!(
+        "run {}: {how}{why}; {pages} pages, {fields} fields",
+        run.number
+    );
+    if let Some(changes) = run.counts.get("changes").and_then(Value::as_object) {
+        let changes: u64 = changes.values().filter_map(Value::as_u64).sum();
+        let documents = count("documents");
+        line.push_str(&format!(", {changes} changes, {documents} new documents"));
+    }
+    Event {
+        about: About::Runs,
+        name,
+        line,
+        detail: run.told(),
+    }
+}
+
+/// A page of a mapping is told with its fields, any other with what its text has gained and lost.
+fn change_event(change: &Value) -> Event {
+    let word = |key: &str| change[key].as_str().unwrap_or_default();
+    let (kind, url) = (word("kind"), word("url"));
+    let fields = match change["mapping"].is_string() {
+        true => field_lines(&change["old"], &change["new"]),
+        false => None,
+    };
+    let difference = || word("difference").lines().map(str::to_owned).collect();
+    let lines: Vec<String> = fields.unwrap_or_else(difference);
+    let mut line = format!("{kind}: {url}");
+    for text in lines.iter().take(MOST_CHANGED) {
+        line.push_str(&format!("\n{}", shortened(text)));
+    }
+    if lines.len() > MOST_CHANGED {
+        let more = lines.len() - MOST_CHANGED;
+        line.push_str(&format!("\n... and {more} more"));
+    }
+    Event {
+        about: About::Changes,
+        name: "change",
+        line,
+        detail: change.clone(),
+    }
+}
+
+/// `field: old -> new`, of each field. `None` if a value is long: then the difference shows the words.
+fn field_lines(old: &Value, new: &Value) -> Option<Vec<String>> {
+    let (old, new) = (old.as_object(), new.as_object());
+    let names = old.into_iter().chain(new).flat_map(|fields| fields.keys());
+    let names: BTreeSet<&String> = names.collect();
+    let told = |fields: Option<&Map<String, Value>>, name: &String| {
+        let text = match fields.and_then(|fields| fields.get(name)) {
+            None | Some(Value::Null) => String::from("nothing"),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        };
+        (text.len() <= MOST_VALUE_BYTES).then_some(text)
+    };
+    let line = |name: &String| {
+        let new = told(new, name)?;
+        Some(match old {
+            Some(_) => format!("{name}: {} -> {new}", told(old, name)?),
+            None => format!("{name}: {new}"),
+        })
+    };
+    names.into_iter().map(line).collect()
+}
+
+/// In one line.
+fn shortened(text: &str) -> String {
+    let line = text.replace(['\n', '\r'], " ");
+    match line.char_indices().nth(MOST_CHANGED_CHARS) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+fn alert_event(name: &'static str, alert: &Value) -> Event {
+    let word = |key: &str| alert[key].as_str().unwrap_or_default();
+    let (mapping, fields) = (word("mapping"), word("fields"));
+    Event {
+        about: About::Health,
+        name,
+        line: format!("mapping {mapping}: the layout changed, less is found of {fields}"),
+        detail: without_crawls(alert),
+    }
+}
+
+/// They may be of other applications.
+fn without_crawls(row: &Value) -> Value {
+    let mut told = row.clone();
+    if let Value::Object(told) = &mut told {
+        told.remove("crawls");
+    }
+    told
+}
+
+/// A run that has begun long after its time, or for several times that were missed.
+fn late_event(run: &WatchRun) -> Option<Event> {
+    let late_ms = run.started_ms - run.due_ms;
+    if run.missed == 0 && late_ms <= LATE_MS {
+        return None;
+    }
+    let (due, began) = (crate::iso_time(run.due_ms), crate::iso_time(run.started_ms));
+    let more = match run.missed {
+        0 => String::new(),
+        missed => format!(", {missed} further due times were missed"),
+    };
+    let line = format!(
+        "run {} was due at {due} and began at {began}{more}; likely because the dispatcher or the machine was down, or the watch paused",
+        run.number
+    );
+    Some(Event {
+        about: About::Silence,
+        name: "began_late",
+        line,
+        detail: run.told(),
+    })
+}
+
+fn silent_event(name: &'static str, silence: &str, why: &str, since_ms: i64) -> Event {
+    let line = match name {
+        "sees_again" => format!("over ({silence}): {why}"),
+        _ => format!("silent ({silence}): {why}"),
+    };
+    Event {
+        about: About::Silence,
+        name,
+        line,
+        detail: json!({"silence": silence, "why": why, "since": since_ms as f64 / 1_000.0}),
+    }
+}
+
+mod served;
+#[cfg(test)]
+mod tests;

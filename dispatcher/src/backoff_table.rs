@@ -1,0 +1,100 @@
+//! The rest table: for each reason, how long a site backs off before it is tried again.
+
+use serde::{Deserialize, Serialize};
+use webfill_wire::BackoffReason;
+
+/// For each reason, the seconds of the first backoff, of the next one if the attempt after it fails, and
+/// so on. An empty list: sites never rest for this reason, and the failure ends the task. After the
+/// whole list the site's queued tasks end without a request; only a `blocked` site keeps backing off, until a
+/// person wakes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BackoffTable {
+    pub robots: Vec<f64>,
+    pub unreachable: Vec<f64>,
+    pub dns: Vec<f64>,
+    pub busy: Vec<f64>,
+    pub blocked: Vec<f64>,
+}
+
+impl Default for BackoffTable {
+    /// Trouble of servers mostly passes within minutes, or takes hours. A name that does not resolve
+    /// after an hour rarely comes back. A site that blocks is left alone for long.
+    fn default() -> Self {
+        BackoffTable {
+            robots: vec![60.0, 600.0, 3_600.0, 21_600.0],
+            unreachable: vec![60.0, 600.0, 3_600.0, 21_600.0],
+            dns: vec![600.0, 3_600.0],
+            busy: vec![60.0, 600.0, 3_600.0, 21_600.0],
+            blocked: vec![3_600.0, 14_400.0, 86_400.0],
+        }
+    }
+}
+
+/// The longest backoff: thirty days, in seconds.
+const LONGEST_BACKOFF: f64 = 2_592_000.0;
+
+/// The most rests that a reason may have.
+const MOST_BACKOFFS: usize = 20;
+
+impl BackoffTable {
+    /// The backoffs for a reason, in seconds.
+    pub fn backoff(&self, reason: BackoffReason) -> &[f64] {
+        match reason {
+            BackoffReason::Robots => &self.robots,
+            // Neither gets an answer.
+            BackoffReason::Unreachable | BackoffReason::Tls => &self.unreachable,
+            BackoffReason::Dns => &self.dns,
+            BackoffReason::Busy => &self.busy,
+            BackoffReason::Blocked => &self.blocked,
+        }
+    }
+
+    /// How long the rest of this index takes; `None` behind the end of the list.
+    pub fn backoff_ms(&self, reason: BackoffReason, index: usize) -> Option<i64> {
+        let seconds = self.backoff(reason).get(index)?;
+        Some((seconds * 1_000.0).ceil() as i64)
+    }
+
+    /// What is wrong with it, for people.
+    pub fn check(&self) -> Result<(), String> {
+        for reason in BackoffReason::ALL {
+            let backoff = self.backoff(*reason);
+            let fits = |rest: &f64| (0.0..=LONGEST_BACKOFF).contains(rest);
+            if backoff.len() > MOST_BACKOFFS || !backoff.iter().all(fits) {
+                return Err(format!(
+                    "backoff.{reason}: at most {MOST_BACKOFFS} rests, each from 0 to {LONGEST_BACKOFF} seconds"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_rests() {
+        let table = BackoffTable {
+            dns: vec![1.5, 20.0],
+            ..BackoffTable::default()
+        };
+        let backoff = [0, 1, 2].map(|index| table.backoff_ms(BackoffReason::Dns, index));
+        assert_eq!(backoff, [Some(1_500), Some(20_000), None]);
+        assert_eq!(table.backoff_ms(BackoffReason::Blocked, 0), Some(3_600_000));
+    }
+
+    #[test]
+    fn an_invalid_table_is_refused() {
+        assert_eq!(BackoffTable::default().check(), Ok(()));
+        for wrong in [vec![-1.0], vec![f64::NAN], vec![1e10], vec![1.0; 21]] {
+            let table = BackoffTable {
+                busy: wrong,
+                ..BackoffTable::default()
+            };
+            assert!(table.check().unwrap_err().contains("backoff.busy"));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Changes of pages are told once, whatever dies and whenever the store answers.
+
+use webfill_changes::Look;
+
+use super::*;
+
+fn watch(when: &str, about: &[&str]) -> Value {
+    let hook = json!({"webhook": "https://a.example/x", "when": when, "about": about});
+    json!({"action": "watch_add", "watch": {"name": "w", "urls": ["http://a.org/"],
+           "schedule": "0 0 29 2 *", "notify": [hook]}})
+}
+
+/// A store with two changes, and a watch of which somebody is to be told.
+fn asked_for(when: &str, about: &[&str]) -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = World::of(core_in(&folder, 0), folder);
+    world.change(2);
+    world.ask(watch(when, about), 1);
+    assert!(world.tick(500).is_empty());
+    world
+}
+
+impl World {
+    /// So many pages change.
+    fn change(&mut self, pages: usize) {
+        self.change_at(pages, 0);
+    }
+
+    fn change_at(&mut self, pages: usize, at_ms: i64) {
+        let store = self.store.get_or_insert_default();
+        for _ in 0..pages {
+            let url = format!("http://a.org/{}", store.len() + 1);
+            store.push(json!({"kind": "gone", "url": url, "at": at_ms}));
+        }
+        let look = Look {
+            app_id: "watches".into(),
+            crawl_id: "w".into(),
+            url: "http://a.org/".into(),
+            at_ms: 0,
+            verdict: webfill_changes::Verdict::Changed,
+        };
+        self.core.looked(&[look], 0).unwrap();
+    }
+
+    /// Runs once, and returns what it tells and brings to its receiver.
+    fn run_once(&mut self, number: u64, now_ms: i64) -> Vec<String> {
+        let told = self.fail_a_run(number, now_ms);
+        self.deliver(told, now_ms + 1_000)
+    }
+
+    fn deliver(&mut self, deliveries: Vec<Delivery>, now_ms: i64) -> Vec<String> {
+        let mut told = Vec::new();
+        for delivery in deliveries {
+            let events = delivery.notification["events"].as_array().cloned();
+            for event in events.unwrap_or_default() {
+                told.push(event["line"].as_str().unwrap_or_default().to_owned());
+            }
+            self.ended(delivery.id, Verdict::Delivered, now_ms);
+        }
+        told
+    }
+}
+
+fn gone(number: u64) -> String {
+    format!("gone: http://a.org/{number}")
+}
+
+#[test]
+fn a_digest_tells_what_has_changed_since_somebody_asked_and_each_once() {
+    let mut world = asked_for("digest", &["changes"]);
+    world.change(2);
+    assert!(world.tick(1_000).is_empty(), "the run has not ended");
+    assert_eq!(world.run_once(1, 2_000), [gone(3), gone(4)]);
+    assert_eq!(world.run_once(2, 10_000), [""; 0]);
+    world.change(1);
+    assert_eq!(world.run_once(3, 20_000), [gone(5)]);
+    let runs = world.show()["runs"].clone();
+    assert_eq!(runs[0]["counts"]["changes"], json!({"changed": 5}));
+    assert_eq!(runs[0]["counts"]["documents"], 0);
+}
+
+#[test]
+fn what_is_told_at_once_does_not_wait_for_the_end_of_a_run() {
+    let mut world = asked_for("at_once", &["changes"]);
+    world.change(1);
+    let told = world.tick(1_000);
+    assert_eq!(world.deliver(told, 1_500), [gone(3)]);
+    assert!(world.tick(2_000).is_empty());
+    assert_eq!(world.run_once(1, 3_000), [""; 0]);
+}
+
+#[test]
+fn a_store_that_is_away_loses_nothing_and_doubles_nothing() {
+    for when in ["digest", "at_once"] {
+        let mut world = asked_for(when, &["changes"]);
+        world.change(1);
+        let store = world.store.take();
+        assert_eq!(world.run_once(1, 1_000), [""; 0]);
+        let mut world = world.kill(5_000);
+        assert!(world.tick(6_000).is_empty(), "{when}");
+        world.store = store;
+        let told = world.tick(7_000);
+        assert_eq!(world.deliver(told, 7_500), [gone(3)], "{when}");
+        let mut world = world.kill(8_000);
+        assert!(world.tick(9_000).is_empty(), "{when}");
+    }
+}
+
+#[test]
+fn a_run_whose_looks_are_judged_late_is_told_without_and_they_are_told_when_they_are() {
+    let mut world = asked_for("digest", &["changes", "runs"]);
+    let store = world.store.take();
+    assert_eq!(world.run_once(1, 1_000), [""; 0], "it waits");
+    let asked = world.waiting.clone();
+    assert_eq!(asked.len(), 1);
+    for asked in asked {
+        let found = ChangesFound::Late;
+        let answer = ChangesAnswer { asked, found };
+        world.core.changes_answered(answer, 60_000).unwrap();
+    }
+    let told = world.tick(60_000);
+    let told = world.deliver(told, 60_500);
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with("run 1: failed"), "{told:?}");
+    world.store = store;
+    world.change(1);
+    let told = world.tick(61_000);
+    assert_eq!(world.deliver(told, 61_500), [gone(3)]);
+}
+
+#[test]
+fn a_dispatcher_that_dies_before_it_has_told_tells_after_its_start() {
+    let mut world = asked_for("digest", &["changes", "runs"]);
+    world.change(1);
+    let store = world.store.take();
+    assert_eq!(world.run_once(1, 1_000), [""; 0]);
+    world.store = store;
+    // It has counted what the run has found, and dies before the next look.
+    assert!(world.answer(3_000));
+    let mut world = world.kill(4_000);
+    let told = world.tick(5_000);
+    let told = world.deliver(told, 5_500);
+    assert!(told[0].starts_with("run 1: failed"), "{told:?}");
+    assert_eq!(told[1], gone(3), "{told:?}");
+    assert_eq!(told.len(), 2);
+}
+
+#[test]
+fn who_asks_later_is_not_told_what_was_before() {
+    let mut world = asked_for("digest", &["runs"]);
+    world.change(1);
+    assert_eq!(world.run_once(1, 1_000).len(), 1);
+    world.ask(watch("digest", &["changes"]), 5_000);
+    assert!(world.tick(6_000).is_empty());
+    assert_eq!(world.run_once(2, 10_000), [""; 0]);
+    world.change(1);
+    assert_eq!(world.run_once(3, 20_000), [gone(4)]);
+    // Who does not ask for a while has not asked meanwhile.
+    world.ask(watch("digest", &["runs"]), 30_000);
+    world.change(1);
+    world.tick(31_000);
+    world.ask(watch("digest", &["changes"]), 32_000);
+    world.tick(33_000);
+    assert_eq!(world.run_once(4, 40_000), [""; 0]);
+}
+
+#[test]
+fn more_changes_than_a_notification_holds_come_in_several() {
+    let expected: Vec<String> = (3..=1_002).map(gone).collect();
+    for when in ["digest", "at_once"] {
+        let mut world = asked_for(when, &["changes"]);
+        world.change(1_000);
+        let mut told = match when {
+            "digest" => world.run_once(1, 1_000),
+            _ => Vec::new(),
+        };
+        for second in 3..10 {
+            let notifications = world.tick(second * 1_000);
+            told.extend(world.deliver(notifications, second * 1_000 + 500));
+        }
+        assert_eq!(told, expected, "{when}");
+    }
+}
+
+#[test]
+fn a_page_that_changes_between_question_and_answer_is_told_soon() {
+    let mut world = asked_for("at_once", &["changes"]);
+    world.change(1);
+    world.look(1_000);
+    world.change(1);
+    assert!(world.answer(1_100));
+    world.change(1);
+    let mut told = Vec::new();
+    for second in 2..5 {
+        let notifications = world.tick(second * 1_000);
+        told.extend(world.deliver(notifications, second * 1_000 + 500));
+    }
+    assert_eq!(told, [gone(3), gone(4), gone(5)]);
+}
+
+#[test]
+fn what_changes_while_the_store_is_away_after_somebody_has_asked_is_told() {
+    for when in ["digest", "at_once"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut world = World::of(core_in(&folder, 0), folder);
+        world.change_at(2, 500);
+        let store = world.store.take();
+        world.ask(watch(when, &["changes"]), 1_000);
+        assert!(world.tick(2_000).is_empty());
+        // Since when it is asked for is known after a crash.
+        let mut world = world.kill(3_000);
+        assert!(world.tick(3_000).is_empty());
+        world.store = store;
+        world.change_at(1, 2_500);
+        let mut told = world.tick(4_000);
+        told.extend(world.tick(4_500));
+        let mut lines = world.deliver(told, 5_000);
+        lines.extend(world.run_once(1, 6_000));
+        assert_eq!(lines, [gone(3)], "{when}");
+    }
+}
+
+#[test]
+fn what_a_digest_has_left_is_told_after_a_crash() {
+    let mut world = asked_for("digest", &["changes"]);
+    world.change(1_000);
+    let first = world.fail_a_run(1, 1_000);
+    // Its further notifications are not made before the first one is on its way.
+    let mut told = world.deliver(first, 2_000);
+    assert!(told.len() < 1_000, "{}", told.len());
+    let mut world = world.kill(3_000);
+    for second in 4..12 {
+        let notifications = world.tick(second * 1_000);
+        told.extend(world.deliver(notifications, second * 1_000 + 500));
+    }
+    let expected: Vec<String> = (3..=1_002).map(gone).collect();
+    assert_eq!(told, expected);
+}

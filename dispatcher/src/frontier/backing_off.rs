@@ -1,0 +1,215 @@
+//! What is told of sites and their backoffs, and the end of a backoff by hand.
+
+use rusqlite::{OptionalExtension, Result, Row, params};
+use webfill_wire::{BackoffReason, CrawlKey, Evidence};
+
+use super::answers::SiteId;
+use super::site_states::{phase_of, read_reason};
+use super::{Frontier, FrontierError};
+use crate::site_state::Phase;
+
+/// A site as operators see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SiteReport {
+    pub id: SiteId,
+    pub name: String,
+    /// Tasks queued, of all crawls.
+    pub queued: u64,
+    /// No request before, by a rule set by hand; milliseconds since the epoch.
+    pub blocked_until_ms: Option<i64>,
+    pub trouble: Option<Trouble>,
+}
+
+/// Why a site backs off, was given up, or has failed lately.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trouble {
+    pub phase: Phase,
+    pub reason: BackoffReason,
+    /// When the current backoff, or run of failures, began.
+    pub since_ms: i64,
+    pub evidence: Evidence,
+}
+
+/// How many rows one call looks at.
+const MOST_LOOKED_AT: i64 = 50_000;
+
+/// How a list of sites is read.
+struct Listed {
+    /// What is walked by its ids.
+    table: &'static str,
+    join: &'static str,
+    id: &'static str,
+    wanted: &'static str,
+}
+
+const WITH_WORK: Listed = Listed {
+    table: "sites",
+    join: "LEFT JOIN site_states ON site = sites.id",
+    id: "sites.id",
+    wanted: "queued > 0 OR site NOT NULL",
+};
+
+/// A few among ten million sites, which are not walked for them.
+const IN_TROUBLE: Listed = Listed {
+    table: "site_states",
+    join: "CROSS JOIN sites ON sites.id = site",
+    id: "site",
+    wanted: "backoff_until_ms > 0 OR unreachable_to NOT NULL",
+};
+
+pub(super) const COLUMNS: &str =
+    "sites.id, name, queued, block_until_ms, backoff_until_ms, reason, unreachable_to,
+    since_ms, url, status_code, sign";
+
+impl Frontier {
+    /// What is known of a site, by its name; `None` if the site is unknown.
+    pub fn site_report(
+        &mut self,
+        name: &str,
+    ) -> std::result::Result<Option<SiteReport>, FrontierError> {
+        self.guarded("read a site's state", |frontier| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM sites LEFT JOIN site_states ON site = sites.id
+                 WHERE name = ?1"
+            );
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            select.query_row([name], read_report).optional()
+        })
+    }
+
+    /// Sites that have queued tasks or are in trouble, by their ids from `after` on; only those that
+    /// rest or were given up if `backing_off`. The id to go on from, if there may be more.
+    pub fn site_reports(
+        &mut self,
+        backing_off: bool,
+        after: i64,
+        limit: usize,
+    ) -> std::result::Result<(Vec<SiteReport>, Option<i64>), FrontierError> {
+        let Listed {
+            table,
+            join,
+            id,
+            wanted,
+        } = if backing_off { IN_TROUBLE } else { WITH_WORK };
+        self.guarded("list the sites", |frontier| {
+            let last = format!(
+                "SELECT coalesce(max(id), ?1) FROM
+                     (SELECT {id} AS id FROM {table} WHERE {id} > ?1 ORDER BY {id} LIMIT ?2)"
+            );
+            let mut select = frontier.db.prepare_cached(&last)?;
+            let last: i64 = select.query_row([after, MOST_LOOKED_AT], |row| row.get(0))?;
+            let sql = format!(
+                "SELECT {COLUMNS} FROM {table} {join}
+                 WHERE {id} > ?1 AND {id} <= ?2 AND ({wanted}) ORDER BY {id} LIMIT ?3"
+            );
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            let rows = select.query_map(params![after, last, limit as i64], read_report)?;
+            let reports: Vec<SiteReport> = rows.collect::<Result<_>>()?;
+            let looked_to = match reports.len() < limit {
+                true => last,
+                false => reports.last().map_or(last, |report| report.id.0),
+            };
+            let more = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {id} > ?1)");
+            let mut select = frontier.db.prepare_cached(&more)?;
+            let has_more = select.query_row([looked_to], |row| row.get(0))?;
+            Ok((reports, Some(looked_to).filter(|_| has_more)))
+        })
+    }
+
+    /// How many sites with queued tasks rest, and the first of them by the end of their backoffs.
+    pub fn backing_off_sites(
+        &mut self,
+        limit: usize,
+        now_ms: i64,
+    ) -> std::result::Result<(u64, Vec<SiteReport>), FrontierError> {
+        self.guarded("look for sites that back off", |frontier| {
+            let count = "SELECT count(*) FROM sites
+                         WHERE backoff_until_ms > ?1 AND backoff_until_ms > 0 AND queued > 0";
+            let mut select = frontier.db.prepare_cached(count)?;
+            let backing_off: i64 = select.query_row([now_ms], |row| row.get(0))?;
+            let sql = format!(
+                "SELECT {COLUMNS} FROM sites JOIN site_states ON site = sites.id
+                 WHERE backoff_until_ms > ?1 AND backoff_until_ms > 0 AND queued > 0 ORDER BY backoff_until_ms LIMIT ?2"
+            );
+            let mut select = frontier.db.prepare_cached(&sql)?;
+            let first = select.query_map(params![now_ms, limit as i64], read_report)?;
+            Ok((backing_off as u64, first.collect::<Result<_>>()?))
+        })
+    }
+
+    /// When the first queued task of a crawl may be handed out, if that is later than a time: all its
+    /// sites back off, or all its tasks wait to be tried again.
+    pub fn backoffs_beyond(
+        &mut self,
+        crawl: CrawlKey,
+        ms: i64,
+    ) -> std::result::Result<Option<i64>, FrontierError> {
+        const FREE_AT: &str = "max(backoff_until_ms, iif(crawl_sites.top_priority > 0, 0, coalesce(
+            (SELECT min(not_before_ms) FROM tasks WHERE tasks.site = crawl_sites.site
+             AND tasks.crawl = crawl_sites.crawl AND state = 0 AND not_before_ms > 0), 0)))";
+        const QUEUED: &str = "crawl_sites JOIN sites ON sites.id = crawl_sites.site
+            WHERE crawl = ?1 AND crawl_sites.queued > 0";
+        self.guarded("see whether a crawl is backing off", |frontier| {
+            let sooner = format!("SELECT EXISTS (SELECT 1 FROM {QUEUED} AND {FREE_AT} <= ?2)");
+            let mut select = frontier.db.prepare_cached(&sooner)?;
+            if select.query_row(params![crawl, ms], |row| row.get(0))? {
+                return Ok(None);
+            }
+            let first = format!("SELECT min({FREE_AT}) FROM {QUEUED}");
+            let mut select = frontier.db.prepare_cached(&first)?;
+            select.query_row([crawl], |row| row.get(0))
+        })
+    }
+
+    /// Ends the rest of a site now; a probe goes first.
+    pub fn wake_site(&mut self, name: &str, now_ms: i64) -> std::result::Result<(), FrontierError> {
+        self.guarded("wake a site", |frontier| {
+            let site = SiteId(frontier.sites.id_of(&frontier.db, name)?);
+            frontier.wake(site, now_ms)
+        })
+    }
+
+    /// A person wants a site's ended tasks again: if it was unreachable, it is open, or they would be
+    /// given up with it. A backoff goes on.
+    pub(super) fn wake_if_unreachable(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
+        match self.backoff.unreachable.contains_key(&site) {
+            true => self.wake(site, now_ms),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn wake(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
+        let mut stored = self.site_state(site)?;
+        stored.state.wake(now_ms);
+        self.store_phase(site, stored.state.phase)?;
+        self.update_state(site, &stored)
+    }
+}
+
+pub(super) fn read_report(row: &Row<'_>) -> Result<SiteReport> {
+    let blocked_until_ms: i64 = row.get(3)?;
+    let is_known = row.get_ref(5)? != rusqlite::types::ValueRef::Null;
+    Ok(SiteReport {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        queued: row.get::<_, i64>(2)? as u64,
+        blocked_until_ms: (blocked_until_ms > 0).then_some(blocked_until_ms),
+        trouble: is_known.then(|| read_trouble(row)).transpose()?,
+    })
+}
+
+fn read_trouble(row: &Row<'_>) -> Result<Trouble> {
+    let until_ms: i64 = row.get(4)?;
+    let unreachable_to: Option<i64> = row.get(6)?;
+    Ok(Trouble {
+        phase: phase_of(unreachable_to, until_ms),
+        reason: read_reason(row, 5)?,
+        since_ms: row.get(7)?,
+        evidence: Evidence {
+            url: row.get(8)?,
+            status_code: row.get(9)?,
+            sign: row.get(10)?,
+            no_route: false,
+        },
+    })
+}

@@ -1,0 +1,371 @@
+use super::*;
+use webfill_wire::Evidence;
+
+use crate::backoff_table::BackoffTable;
+use crate::frontier::{Asked, HeldBy};
+use crate::site_state::Phase;
+
+pub(super) fn fixture_with_backoffs(backoff: BackoffTable) -> Fixture {
+    let config = FrontierConfig {
+        backoff,
+        ..FrontierConfig::default()
+    };
+    fixture_of(config, |_| ())
+}
+
+fn table() -> BackoffTable {
+    BackoffTable {
+        robots: vec![1.0, 10.0],
+        ..BackoffTable::default()
+    }
+}
+
+pub(super) fn unreachable(task: &Leased) -> TaskDone {
+    TaskDone {
+        outcome: Outcome::RobotsUnreachable,
+        status_code: None,
+        evidence: Some(Evidence {
+            url: "http://a.org/robots.txt".into(),
+            status_code: Some(503),
+            sign: "robots.txt answered 503".into(),
+            no_route: false,
+        }),
+        ..report(task)
+    }
+}
+
+pub(super) fn backoff(fixture: &mut Fixture, done: &TaskDone, now_ms: i64) -> bool {
+    let completion = fixture.frontier.complete(done, now_ms).unwrap();
+    matches!(completion, Completion::SiteBackoffs(_))
+}
+
+fn backoff_until(fixture: &mut Fixture) -> Option<i64> {
+    let report = fixture.frontier.site_report("a.org").unwrap().unwrap();
+    match report.trouble?.phase {
+        Phase::BackingOff { until_ms } => Some(until_ms),
+        Phase::Open | Phase::Unreachable => None,
+    }
+}
+
+#[test]
+fn a_backing_off_site_keeps_its_tasks_over_a_restart() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let task = fixture.lease_all_at(0).remove(0);
+    assert!(backoff(&mut fixture, &unreachable(&task), 500));
+    fixture.assert_conserved();
+    let begun = fixture.frontier.take_begun_backoffs();
+    assert_eq!(begun.len(), 1);
+    assert_eq!(
+        (begun[0].name.as_str(), begun[0].until_ms),
+        ("a.org", Some(1_500))
+    );
+    assert_eq!(begun[0].evidence.status_code, Some(503));
+    fixture.frontier.note_time(600).unwrap();
+    fixture.frontier.commit().unwrap();
+
+    let mut fixture = fixture.reopen(600);
+    assert_eq!(backoff_until(&mut fixture), Some(1_500));
+    let asked = Asked::Crawl(fixture.crawl);
+    let held = fixture.frontier.held_sites(asked, 10_000, 600).unwrap();
+    assert_eq!(
+        (held[0].by, held[0].example.as_str()),
+        (HeldBy::Rest, "a.org")
+    );
+    assert!(fixture.frontier.next_sites(1_499, 9).unwrap().is_empty());
+    let due = fixture.frontier.next_sites(1_500, 9).unwrap();
+    assert_eq!(due[0].backoff_until_ms, Some(1_500));
+    let status = fixture.status();
+    assert_eq!((status.done, status.queued + status.leased), (0, 2));
+}
+
+#[test]
+fn a_site_that_rests_is_found_among_more_sites_than_one_call_looks_at() {
+    let mut fixture = fixture_with_backoffs(table());
+    let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 60_000)
+                INSERT INTO sites (name) SELECT n || '.example' FROM n";
+    let made = fixture.frontier.beside(|db| db.execute(many, []));
+    assert_eq!(made.unwrap(), 60_000);
+    fixture.feed(&["http://a.org/1", "http://b.org/1"]);
+    for task in fixture.lease_all_at(0) {
+        if task.url == "http://a.org/1" {
+            assert!(backoff(&mut fixture, &unreachable(&task), 500));
+        }
+    }
+    let (found, next) = fixture.frontier.site_reports(true, 0, 10).unwrap();
+    let names: Vec<_> = found.iter().map(|site| site.name.as_str()).collect();
+    assert_eq!((names, next), (vec!["a.org"], None));
+    // All of them are listed in steps, each of which looks at so many.
+    let (mut names, mut after, mut steps) = (Vec::new(), Some(0), 0);
+    while let Some(from) = after {
+        let (found, next) = fixture.frontier.site_reports(false, from, 10).unwrap();
+        names.extend(found.into_iter().map(|site| site.name));
+        (after, steps) = (next, steps + 1);
+    }
+    assert_eq!((names.join(" ").as_str(), steps), ("a.org", 2));
+}
+
+#[test]
+fn a_rest_that_is_over_stays_so_if_the_clock_is_set_back() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/1"]);
+    let task = fixture.lease_all_at(0).remove(0);
+    assert!(backoff(&mut fixture, &unreachable(&task), 500));
+    fixture.frontier.note_time(2_000).unwrap();
+    fixture.frontier.commit().unwrap();
+
+    let mut fixture = fixture.reopen(600);
+    assert_eq!(
+        backoff_until(&mut fixture),
+        Some(600),
+        "and the probe is next"
+    );
+}
+
+#[test]
+fn after_the_last_rest_the_tasks_there_were_are_unreachable_and_later_ones_wait() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let mut now_ms = 0;
+    for until_ms in [1_000, 11_000] {
+        let task = fixture.lease_all_at(now_ms).remove(0);
+        assert!(backoff(&mut fixture, &unreachable(&task), now_ms));
+        assert_eq!(backoff_until(&mut fixture), Some(until_ms));
+        for left in fixture.frontier.leases().unwrap() {
+            let back = fixture
+                .frontier
+                .give_back(left.task, left.delivery, false, now_ms);
+            assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+        }
+        now_ms = until_ms;
+    }
+    let mut last = fixture.lease_all_at(now_ms);
+    let probe = last.remove(0);
+    for left in last {
+        fixture
+            .frontier
+            .give_back(left.task, left.delivery, false, now_ms)
+            .unwrap();
+    }
+    assert!(probe.unreachable.is_none());
+    assert!(
+        !backoff(&mut fixture, &unreachable(&probe), now_ms),
+        "given up"
+    );
+    fixture.feed(&["http://a.org/3"]);
+    let ended = fixture.lease_all_at(now_ms);
+    assert_eq!(ended.len(), 1, "{ended:?}");
+    assert_eq!(ended[0].unreachable, Some(Outcome::RobotsUnreachable));
+    let done = TaskDone {
+        evidence: None,
+        ..unreachable(&ended[0])
+    };
+    fixture.report_at(&done, now_ms);
+    assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 2)]);
+    assert!(
+        fixture.lease_all_at(now_ms).is_empty(),
+        "it backs off for the new"
+    );
+    assert_eq!(backoff_until(&mut fixture), Some(now_ms + 10_000));
+    fixture.assert_conserved();
+}
+
+#[test]
+fn an_answer_after_a_rest_opens_the_site() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/1", "http://a.org/2"]);
+    let mut tasks = fixture.lease_all_at(0);
+    let other = tasks.pop().unwrap();
+    let task = tasks.pop().unwrap_or_else(|| other.clone());
+    assert!(backoff(&mut fixture, &unreachable(&task), 0));
+    let probe = fixture.lease_all_at(1_000).remove(0);
+    fixture.report_at(&report(&probe), 1_000);
+    assert_eq!(backoff_until(&mut fixture), None);
+    let site = fixture.frontier.site_report("a.org").unwrap().unwrap();
+    assert_eq!(site.trouble, None);
+}
+
+/// A page that is handed out and called back was not tried.
+#[test]
+fn the_page_that_was_requested_least_goes_first_after_a_rest() {
+    let mut fixture = fixture_with_backoffs(table());
+    let give_back = |fixture: &mut Fixture, task: &Leased| {
+        let back = fixture
+            .frontier
+            .give_back(task.task, task.delivery, false, 0);
+        assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+    };
+    fixture.feed(&["http://a.org/called-back"]);
+    for _ in 0..5 {
+        let task = fixture.lease_one();
+        give_back(&mut fixture, &task);
+    }
+    fixture.feed(&["http://a.org/fails"]);
+    let tasks = fixture.lease_all_at(0);
+    give_back(&mut fixture, &tasks[0]);
+    assert!(backoff(&mut fixture, &unreachable(&tasks[1]), 0));
+    let probes = fixture.lease_all_at(1_000);
+    assert_eq!(urls(&probes), ["http://a.org/called-back"]);
+}
+
+#[test]
+fn a_crawl_rests_if_nothing_of_it_can_go_sooner() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/1", "http://b.org/1"]);
+    let tasks = fixture.lease_all_at(0);
+    for task in &tasks {
+        assert!(backoff(&mut fixture, &unreachable(task), 0));
+    }
+    let crawl = fixture.crawl;
+    assert_eq!(
+        fixture.frontier.backoffs_beyond(crawl, 999).unwrap(),
+        Some(1_000)
+    );
+    assert_eq!(
+        fixture.frontier.backoffs_beyond(crawl, 1_000).unwrap(),
+        None
+    );
+    let (count, first) = fixture.frontier.backing_off_sites(1, 999).unwrap();
+    assert_eq!((count, first.len()), (2, 1));
+    fixture.frontier.wake_site("a.org", 5).unwrap();
+    assert_eq!(fixture.frontier.backoffs_beyond(crawl, 999).unwrap(), None);
+    let due = fixture.frontier.next_sites(5, 9).unwrap();
+    assert!(due.iter().any(|site| site.name == "a.org"));
+}
+
+#[test]
+fn tasks_of_a_site_that_was_unreachable_are_requested_again_when_a_person_wants_them() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/1"]);
+    for (now_ms, is_last) in [(0, false), (1_000, false), (11_000, true)] {
+        let task = fixture.lease_all_at(now_ms).remove(0);
+        assert_eq!(backoff(&mut fixture, &unreachable(&task), now_ms), !is_last);
+    }
+    assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 1)]);
+    let wanted = EndedTasks {
+        crawl: fixture.crawl,
+        outcomes: vec![Outcome::RobotsUnreachable],
+        status_codes: None,
+        site: Some("a.org".into()),
+    };
+    let mut walk = fixture.frontier.begin_reopening(wanted).unwrap();
+    let tally = fixture.frontier.reopen_slice(&mut walk, 12_000).unwrap();
+    assert_eq!((tally.requeued, walk.is_over()), (1, true));
+    let task = fixture.lease_all_at(12_000).remove(0);
+    assert_eq!(task.unreachable, None);
+    assert!(
+        backoff(&mut fixture, &unreachable(&task), 12_000),
+        "from the first backoff on"
+    );
+    fixture.assert_conserved();
+}
+
+/// The sites whose states are to be saved, each with its phase.
+fn unsaved(fixture: &mut Fixture) -> Vec<(i64, Phase)> {
+    let unsaved = fixture.frontier.unsaved_states(0, 9).unwrap();
+    let phase = |one: UnsavedState| {
+        assert_eq!(one.report.name, "a.org");
+        let trouble = one.report.trouble;
+        (
+            one.number,
+            trouble.map_or(Phase::Open, |trouble| trouble.phase),
+        )
+    };
+    unsaved.into_iter().map(phase).collect()
+}
+
+#[test]
+fn a_changed_state_is_unsaved_until_the_store_has_it() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/1"]);
+    assert_eq!(unsaved(&mut fixture), []);
+    let task = fixture.lease_all_at(0).remove(0);
+    assert!(backoff(&mut fixture, &unreachable(&task), 0));
+    let backing_off = |until_ms| Phase::BackingOff { until_ms };
+    assert_eq!(unsaved(&mut fixture), [(1, backing_off(1_000))]);
+
+    // It changes again while the store writes.
+    fixture.frontier.wake_site("a.org", 500).unwrap();
+    fixture.frontier.states_saved(1).unwrap();
+    assert_eq!(unsaved(&mut fixture), [(2, backing_off(500))]);
+    fixture.frontier.states_saved(2).unwrap();
+    assert_eq!(unsaved(&mut fixture), []);
+
+    let task = fixture.lease_all_at(500).remove(0);
+    fixture.frontier.complete(&report(&task), 600).unwrap();
+    assert_eq!(unsaved(&mut fixture), [(3, Phase::Open)]);
+    fixture.frontier.note_time(700).unwrap();
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(700);
+    assert_eq!(unsaved(&mut fixture), [(3, Phase::Open)], "over a restart");
+}
+
+#[test]
+fn all_states_are_saved_again_after_a_start() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/1"]);
+    let task = fixture.lease_all_at(0).remove(0);
+    assert!(backoff(&mut fixture, &unreachable(&task), 0));
+    fixture.frontier.states_saved(1).unwrap();
+    fixture.frontier.note_time(100).unwrap();
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(100);
+    let until_ms = 1_000;
+    assert_eq!(unsaved(&mut fixture), [(2, Phase::BackingOff { until_ms })]);
+}
+
+/// What a site served before it blocked is queued again, and a restart in between forgets none of it.
+#[test]
+fn doubtful_pages_are_remembered_across_a_restart() {
+    let mut fixture = fixture();
+    let urls = ["/1", "/2", "/3", "/4"].map(|path| format!("http://soft.example{path}"));
+    fixture.feed(&urls.each_ref().map(String::as_str));
+    let tasks = fixture.lease_all();
+    let nothing = |task: &Leased| TaskDone {
+        fields: 0,
+        ..report(task)
+    };
+    fixture.report(&nothing(&tasks[0]));
+    // What came before a good page is beyond doubt.
+    fixture.report(&report(&tasks[1]));
+    fixture.report(&nothing(&tasks[2]));
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    let blocked = TaskDone {
+        outcome: Outcome::Blocked,
+        status_code: Some(403),
+        ..nothing(&tasks[3])
+    };
+    let blocked = TaskDone {
+        evidence: Some(Evidence {
+            url: tasks[3].url.clone(),
+            status_code: Some(403),
+            sign: "a challenge".into(),
+            no_route: false,
+        }),
+        ..blocked
+    };
+    let ended = fixture.frontier.complete(&blocked, 0).unwrap();
+    assert!(matches!(ended, Completion::SiteBackoffs(_)), "{ended:?}");
+    assert_eq!(fixture.frontier.take_suspects(), [tasks[2].task]);
+    fixture.frontier.reopen(&[tasks[2].task], 0).unwrap();
+    assert_eq!(fixture.outcomes(), [(Outcome::Ok, 2)]);
+    fixture.assert_conserved();
+}
+
+/// A page is fetched again before the store was asked to take it back: what it brings then is not taken.
+#[test]
+fn a_page_that_is_fetched_again_is_not_taken_back_later() {
+    let mut fixture = fixture();
+    fixture.feed(&["http://soft.example/1"]);
+    let task = fixture.lease_all().remove(0);
+    fixture.report(&report(&task));
+    fixture.frontier.note_to_take_back(task.task).unwrap();
+    fixture.frontier.reopen(&[task.task], 0).unwrap();
+    assert_eq!(fixture.frontier.take_false_pages().unwrap(), []);
+    let again = fixture.lease_all().remove(0);
+    fixture.report(&report(&again));
+    fixture.frontier.commit().unwrap();
+    let mut fixture = fixture.reopen(0);
+    assert_eq!(fixture.frontier.false_pages().unwrap(), []);
+}

@@ -1,0 +1,242 @@
+use super::*;
+
+const DAY_MS: i64 = 86_400_000;
+const LIST: &str = "http://a.org/list";
+const AT_ONCE: usize = 100;
+
+fn watched() -> Fixture {
+    fixture_with(|spec| {
+        spec.run_began_ms = Some(DAY_MS);
+        spec.changes = true;
+        spec.run_period_ms = Some(DAY_MS);
+    })
+}
+
+/// What a night finds, and how pages answer that it looks at.
+struct Night<'n> {
+    links: &'n [&'n str],
+    missing: &'n [&'n str],
+}
+
+/// Pages that are linked, and all of which are there.
+fn all_there<'n>(links: &'n [&'n str]) -> Night<'n> {
+    Night {
+        links,
+        missing: &[],
+    }
+}
+
+impl Night<'_> {
+    fn answer(&self, task: &Leased) -> TaskDone {
+        let path = task.url.trim_start_matches("http://a.org");
+        let found = report(task);
+        match (task.url == LIST, self.missing.contains(&path)) {
+            (true, _) => TaskDone {
+                links: owned(self.links),
+                ..found
+            },
+            (false, true) => TaskDone {
+                outcome: Outcome::HttpError,
+                status_code: Some(404),
+                ..found
+            },
+            (false, false) => found,
+        }
+    }
+}
+
+/// Looks at all that is queued.
+fn look_at_queued(fixture: &mut Fixture, night: &Night<'_>, now_ms: i64) -> Vec<String> {
+    let mut looked_at = Vec::new();
+    loop {
+        let tasks = fixture.lease_all_at(now_ms);
+        if tasks.is_empty() {
+            return looked_at;
+        }
+        for task in tasks {
+            fixture.report_at(&night.answer(&task), now_ms);
+            looked_at.push(task.url.trim_start_matches("http://a.org").to_owned());
+        }
+    }
+}
+
+/// Queues unlinked pages until there are none, and returns how many that were.
+fn queue_unlinked(fixture: &mut Fixture, most: usize, now_ms: i64) -> u64 {
+    let mut queued = 0;
+    loop {
+        let (has_more, tally) = fixture
+            .frontier
+            .queue_unlinked(fixture.crawl, most, now_ms)
+            .unwrap();
+        queued += tally.accepted;
+        if !has_more {
+            return queued;
+        }
+    }
+}
+
+/// A whole run; the unlinked pages that it looks at.
+fn run(fixture: &mut Fixture, day: i64, night: &Night<'_>) -> Vec<String> {
+    fixture.spec.run_began_ms = Some(day * DAY_MS);
+    fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    let now_ms = day * DAY_MS + 1_000;
+    fixture.feed_for(&[LIST], &[], now_ms);
+    look_at_queued(fixture, night, now_ms);
+    queue_unlinked(fixture, AT_ONCE, now_ms);
+    let unlinked = look_at_queued(fixture, night, now_ms);
+    assert_eq!(queue_unlinked(fixture, AT_ONCE, now_ms), 0, "each once");
+    // What a run has not looked at it has not counted.
+    let status = fixture.status();
+    let skipped: u64 = status.skipped.values().sum();
+    let all = status.queued + status.leased + status.done + skipped;
+    assert_eq!(status.discovered, all, "day {day}");
+    unlinked
+}
+
+/// The days on which one page is looked at as an unlinked page.
+fn days_of_unlinked(fixture: &mut Fixture, days: std::ops::RangeInclusive<i64>) -> Vec<i64> {
+    let looked_at = |day: &i64| !run(fixture, *day, &all_there(&["/there"])).is_empty();
+    days.filter(looked_at).collect()
+}
+
+#[test]
+fn a_page_that_nothing_leads_to_is_looked_at_ever_more_rarely_and_once_in_ninety_days() {
+    let mut fixture = watched();
+    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    let days = days_of_unlinked(&mut fixture, 2..=400);
+    assert_eq!(days, [2, 3, 5, 9, 17, 33, 65, 129, 219, 309, 399]);
+}
+
+#[test]
+fn runs_that_begin_a_little_early_or_late_keep_the_rhythm() {
+    let mut fixture = watched();
+    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    let mut days = Vec::new();
+    for day in 2..=20_i64 {
+        fixture.spec.run_began_ms = Some(day * DAY_MS - (day % 3) * 3_600_000);
+        fixture.frontier.open_crawl(&fixture.spec).unwrap();
+        let now_ms = day * DAY_MS;
+        fixture.feed_for(&[LIST], &[], now_ms);
+        let night = all_there(&["/there"]);
+        look_at_queued(&mut fixture, &night, now_ms);
+        if queue_unlinked(&mut fixture, AT_ONCE, now_ms) > 0 {
+            days.push(day);
+        }
+        look_at_queued(&mut fixture, &night, now_ms);
+    }
+    assert_eq!(days, [2, 3, 5, 9, 17]);
+}
+
+#[test]
+fn one_that_is_missing_is_looked_at_on_the_next_nights_until_it_is_known_to_be_gone() {
+    let mut fixture = watched();
+    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    let gone = Night {
+        links: &["/there"],
+        missing: &["/lost"],
+    };
+    let looked_at: Vec<bool> = (2..=10)
+        .map(|day| !run(&mut fixture, day, &gone).is_empty())
+        .collect();
+    assert_eq!(looked_at[..3], [true; 3]);
+    assert_eq!(looked_at[3..], [false; 6]);
+    // Found again, it is a page as any other.
+    run(&mut fixture, 11, &all_there(&["/there", "/lost"]));
+    assert_eq!(run(&mut fixture, 12, &gone), ["/lost"]);
+}
+
+#[test]
+fn one_that_was_served_for_long_is_looked_at_again_on_the_night_after_it_is_missing() {
+    let mut fixture = watched();
+    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    days_of_unlinked(&mut fixture, 2..=16);
+    let gone = Night {
+        links: &["/there"],
+        missing: &["/lost"],
+    };
+    let days: Vec<i64> = (17..=30)
+        .filter(|day| !run(&mut fixture, *day, &gone).is_empty())
+        .collect();
+    assert_eq!(days, [17, 18, 19]);
+}
+
+#[test]
+fn one_that_is_found_again_is_looked_at_at_once_when_it_is_lost_again() {
+    let mut fixture = watched();
+    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    assert_eq!(days_of_unlinked(&mut fixture, 2..=8), [2, 3, 5]);
+    let found = run(&mut fixture, 9, &all_there(&["/there", "/lost"]));
+    assert_eq!(found, [""; 0]);
+    assert_eq!(days_of_unlinked(&mut fixture, 10..=13), [10, 11, 13]);
+}
+
+#[test]
+fn pages_of_sites_and_scopes_that_are_given_up_are_left_alone() {
+    let mut fixture = watched();
+    let elsewhere = "http://b.org/page";
+    run(&mut fixture, 1, &all_there(&["/there", "/lost", elsewhere]));
+    fixture.spec.deny_regex = vec!["/lost".into()];
+    for day in 2..=9 {
+        let unlinked = run(&mut fixture, day, &all_there(&["/there"]));
+        assert_eq!(unlinked, [""; 0], "day {day}");
+    }
+}
+
+#[test]
+fn without_changes_to_be_told_nothing_is_looked_at() {
+    let mut fixture = watched();
+    fixture.spec.changes = false;
+    run(&mut fixture, 1, &all_there(&["/there", "/lost"]));
+    assert_eq!(days_of_unlinked(&mut fixture, 2..=5), [0; 0]);
+}
+
+#[test]
+fn what_has_waited_longest_goes_first_and_a_turn_takes_so_many() {
+    let mut fixture = watched();
+    let names: Vec<String> = (0..10).map(|nth| format!("/lost{nth}")).collect();
+    let mut links: Vec<&str> = names.iter().map(String::as_str).collect();
+    for day in 1..=2 {
+        run(&mut fixture, day, &all_there(&links));
+    }
+    links.truncate(5);
+    run(&mut fixture, 3, &all_there(&links));
+    fixture.spec.run_began_ms = Some(5 * DAY_MS);
+    fixture.frontier.open_crawl(&fixture.spec).unwrap();
+    let now_ms = 5 * DAY_MS + 1_000;
+    fixture.feed_for(&[LIST], &[], now_ms);
+    look_at_queued(&mut fixture, &all_there(&[]), now_ms);
+    let (has_more, tally) = fixture
+        .frontier
+        .queue_unlinked(fixture.crawl, 5, now_ms)
+        .unwrap();
+    assert_eq!((has_more, tally.accepted), (true, 5));
+    let mut first = look_at_queued(&mut fixture, &all_there(&[]), now_ms);
+    first.sort_unstable();
+    assert_eq!(
+        first,
+        names[..5],
+        "those of day 3; the others were looked at then and wait since"
+    );
+}
+
+#[test]
+fn what_is_known_of_a_page_goes_with_its_crawl() {
+    let mut fixture = watched();
+    run(&mut fixture, 1, &all_there(&["/there"]));
+    let known = |fixture: &mut Fixture| -> i64 {
+        fixture.frontier.commit().unwrap();
+        let db = Connection::open(fixture.dir.path().join(FILE_NAME)).unwrap();
+        db.query_row("SELECT count(*) FROM known_pages", [], |row| row.get(0))
+            .unwrap()
+    };
+    assert_eq!(known(&mut fixture), 2);
+    fixture
+        .frontier
+        .detach_crawls("app", Some("crawl"), i64::MAX, &BTreeSet::new())
+        .unwrap();
+    let mut walk = fixture.frontier.begin_pruning().unwrap().unwrap();
+    while !walk.is_over() {
+        fixture.frontier.prune_slice(&mut walk).unwrap();
+    }
+    assert_eq!(known(&mut fixture), 0);
+}

@@ -1,0 +1,325 @@
+//! Which tasks of a site that was unreachable are handed out, whatever else is queued there.
+
+use super::backing_off::{backoff, fixture_with_backoffs, unreachable};
+use super::*;
+use crate::backoff_table::BackoffTable;
+
+/// One rest of a second, and then a site is unreachable; this is the last backoff as well.
+fn table() -> BackoffTable {
+    BackoffTable {
+        robots: vec![1.0],
+        ..BackoffTable::default()
+    }
+}
+
+/// When `a.org` is given up.
+const UNREACHABLE_MS: i64 = 1_000;
+
+/// The site `a.org` is given up by two failures, of its first page and of one that was not requested before; the others are
+/// handed out and called back.
+fn give_up(fixture: &mut Fixture) {
+    for (now_ms, backoffs_after) in [(0, true), (UNREACHABLE_MS, false)] {
+        let mut tasks = lease(fixture, now_ms).tasks;
+        let task = tasks.remove(0);
+        assert_eq!(
+            backoff(fixture, &unreachable(&task), now_ms),
+            backoffs_after
+        );
+        for left in tasks {
+            let back = (left.task, left.delivery);
+            let given_back = fixture.frontier.give_back(back.0, back.1, false, now_ms);
+            assert!(matches!(given_back.unwrap(), GivenBack::Requeued(_)));
+        }
+    }
+}
+
+fn site_id(fixture: &mut Fixture) -> SiteId {
+    let report = fixture.frontier.site_report("a.org").unwrap();
+    report.expect("it is known").id
+}
+
+/// What the site hands out to a supervisor that takes all.
+fn lease(fixture: &mut Fixture, now_ms: i64) -> LeaseBatch {
+    lease_up_to(fixture, 1_000, now_ms)
+}
+
+fn lease_up_to(fixture: &mut Fixture, limit: usize, now_ms: i64) -> LeaseBatch {
+    let site = site_id(fixture);
+    let batch = fixture.frontier.lease(site, limit, Lane::Http, now_ms);
+    batch.unwrap()
+}
+
+/// Opens a crawl, if it is not there yet, and feeds it.
+fn feed_as(
+    fixture: &mut Fixture,
+    name: &str,
+    change: impl FnOnce(&mut CrawlSpec),
+    pages: &[&str],
+) -> CrawlKey {
+    let mut spec = CrawlSpec::new("app", name);
+    change(&mut spec);
+    let crawl = fixture.frontier.open_crawl(&spec).unwrap();
+    let before = std::mem::replace(&mut fixture.crawl, crawl);
+    let urls: Vec<String> = pages
+        .iter()
+        .map(|page| format!("http://a.org/{page}"))
+        .collect();
+    fixture.feed(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    fixture.crawl = before;
+    crawl
+}
+
+fn with_priority(priority: u8) -> impl FnOnce(&mut CrawlSpec) {
+    move |spec| spec.priority = priority
+}
+
+fn paths(batch: &LeaseBatch) -> Vec<&str> {
+    let paths = batch.tasks.iter().map(|task| &task.url[13..]);
+    paths.collect()
+}
+
+fn assert_all_end(batch: &LeaseBatch) {
+    let outcomes = batch.tasks.iter().map(|task| task.unreachable);
+    assert!(
+        outcomes
+            .into_iter()
+            .all(|outcome| outcome == Some(Outcome::RobotsUnreachable))
+    );
+}
+
+/// Calls until nothing more is handed out for now; the site is never ready in vain.
+fn lease_to_the_end(fixture: &mut Fixture, now_ms: i64) -> Vec<String> {
+    let mut ended = Vec::new();
+    for _ in 0..100 {
+        let batch = lease_up_to(fixture, 7, now_ms);
+        assert_all_end(&batch);
+        ended.extend(batch.tasks.iter().map(|task| task.url[13..].to_owned()));
+        match batch.nothing {
+            Some(NothingHandedOut::BackoffBegins | NothingHandedOut::BackingOff) => return ended,
+            None if batch.next.is_none() => return ended,
+            Some(why) => assert!(why.is_progress(), "{why:?}"),
+            None => {}
+        }
+    }
+    panic!("it goes on for ever: {ended:?}");
+}
+
+#[test]
+fn older_tasks_end_behind_newer_ones_of_any_priority() {
+    for newer in [10, 50, 90] {
+        let mut fixture = fixture_with_backoffs(table());
+        fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
+        fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+        give_up(&mut fixture);
+        feed_as(&mut fixture, "newer", with_priority(newer), &["x", "y"]);
+        let batch = lease(&mut fixture, UNREACHABLE_MS);
+        assert_eq!(paths(&batch), ["a", "c"], "newer ones of {newer}");
+        assert_all_end(&batch);
+        for task in &batch.tasks {
+            // They say nothing of the site, which backs off by now.
+            let done = TaskDone {
+                evidence: None,
+                ..unreachable(task)
+            };
+            fixture.report_at(&done, UNREACHABLE_MS);
+        }
+        assert_eq!(fixture.outcomes(), [(Outcome::RobotsUnreachable, 3)]);
+        let batch = lease(&mut fixture, UNREACHABLE_MS);
+        assert_eq!(batch.nothing, Some(NothingHandedOut::BackingOff));
+        assert_eq!(lease(&mut fixture, 2_000).tasks.len(), 1, "the probe");
+        fixture.assert_conserved();
+    }
+}
+
+#[test]
+fn older_tasks_of_one_crawl_end_behind_its_own_newer_ones() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
+    fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+    give_up(&mut fixture);
+    let none: [String; 0] = [];
+    let urls = ["http://a.org/x", "http://a.org/y"];
+    let candidates = [60, 70]
+        .into_iter()
+        .zip(urls)
+        .map(|(priority, url)| Candidate {
+            url,
+            depth: 0,
+            priority: Some(priority),
+            parent: None,
+            records: &none,
+            attrs: None,
+        });
+    let candidates: Vec<_> = candidates.collect();
+    fixture
+        .frontier
+        .feed(fixture.crawl, &candidates, 0)
+        .unwrap();
+    assert_eq!(paths(&lease_up_to(&mut fixture, 1, UNREACHABLE_MS)), ["a"]);
+    assert_eq!(lease_to_the_end(&mut fixture, UNREACHABLE_MS), ["c"]);
+    fixture.assert_conserved();
+}
+
+/// How a crawl with older tasks at the site may be held back.
+#[test]
+fn older_tasks_that_are_held_back_leave_the_site_to_newer_ones() {
+    for kind in ["paused", "at its limit", "without a browser", "stopped"] {
+        let mut fixture = fixture_with_backoffs(table());
+        let spec = |spec: &mut CrawlSpec| {
+            spec.priority = 30;
+            match kind {
+                "at its limit" => spec.max_pages = Some(0),
+                "without a browser" => spec.lane = Lane::Browser,
+                _ => {}
+            }
+        };
+        fixture.feed(&["http://a.org/a", "http://a.org/b"]);
+        let held = feed_as(&mut fixture, "held", spec, &["held"]);
+        fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+        match kind {
+            "paused" => fixture.frontier.pause_crawl(held).unwrap(),
+            "stopped" => fixture.frontier.stop_crawl(held).unwrap(),
+            _ => {}
+        }
+        give_up(&mut fixture);
+        feed_as(&mut fixture, "newer", with_priority(90), &["x"]);
+        assert_eq!(
+            lease_to_the_end(&mut fixture, UNREACHABLE_MS),
+            ["a"],
+            "{kind}"
+        );
+        let batch = lease(&mut fixture, UNREACHABLE_MS);
+        assert_eq!(batch.nothing, Some(NothingHandedOut::BackingOff), "{kind}");
+        fixture.assert_conserved();
+    }
+}
+
+/// Without newer tasks it does not rest: a crawl that goes on ends at once.
+#[test]
+fn a_paused_crawl_alone_ends_when_it_is_resumed() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/a"]);
+    let held = feed_as(&mut fixture, "held", with_priority(30), &["held"]);
+    fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+    fixture.frontier.pause_crawl(held).unwrap();
+    give_up(&mut fixture);
+    let batch = lease(&mut fixture, UNREACHABLE_MS);
+    assert_eq!((batch.next, batch.nothing), (None, None));
+    fixture.frontier.resume_crawl(held).unwrap();
+    while fixture.frontier.has_crawls_to_release() {
+        fixture.frontier.release(UNREACHABLE_MS).unwrap();
+    }
+    assert_eq!(lease_to_the_end(&mut fixture, UNREACHABLE_MS), ["held"]);
+    fixture.assert_conserved();
+}
+
+/// More crawls with newer tasks of a higher priority than one call passes over.
+#[test]
+fn older_tasks_are_found_behind_many_crawls() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/a"]);
+    for number in 0..1_500 {
+        feed_as(&mut fixture, &format!("c{number}"), with_priority(60), &[]);
+    }
+    let last = feed_as(&mut fixture, "last", with_priority(30), &["last"]);
+    fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+    fixture.frontier.pause_crawl(last).unwrap();
+    give_up(&mut fixture);
+    for number in 0..1_500 {
+        let page = format!("new{number}");
+        feed_as(
+            &mut fixture,
+            &format!("c{number}"),
+            with_priority(60),
+            &[&page],
+        );
+    }
+    fixture.frontier.resume_crawl(last).unwrap();
+    let batch = lease(&mut fixture, UNREACHABLE_MS);
+    assert_eq!(batch.nothing, Some(NothingHandedOut::CrawlsHeld), "so far");
+    assert_eq!(lease_to_the_end(&mut fixture, UNREACHABLE_MS), ["last"]);
+    fixture.assert_conserved();
+}
+
+#[test]
+fn a_task_that_ends_without_a_request_ends_whatever_has_become_of_its_site() {
+    let mut fixture = fixture_with_backoffs(table());
+    fixture.feed(&["http://a.org/a", "http://a.org/b", "http://a.org/c"]);
+    fixture.frontier.next_sites(i64::MAX, 9).unwrap();
+    give_up(&mut fixture);
+    let batch = lease(&mut fixture, UNREACHABLE_MS);
+    assert_eq!(paths(&batch), ["a", "c"]);
+    fixture.frontier.wake_site("a.org", UNREACHABLE_MS).unwrap();
+    let done = TaskDone {
+        evidence: None,
+        ..unreachable(&batch.tasks[0])
+    };
+    fixture.report_at(&done, UNREACHABLE_MS);
+    // One that came back unended is queued, and is requested now.
+    let left = &batch.tasks[1];
+    let back = fixture
+        .frontier
+        .give_back(left.task, left.delivery, false, UNREACHABLE_MS);
+    assert!(matches!(back.unwrap(), GivenBack::Requeued(_)));
+    let batch = lease(&mut fixture, UNREACHABLE_MS);
+    assert_eq!(
+        (paths(&batch), batch.tasks[0].unreachable),
+        (vec!["c"], None)
+    );
+    assert!(backoff(
+        &mut fixture,
+        &unreachable(&batch.tasks[0]),
+        UNREACHABLE_MS
+    ));
+    fixture.assert_conserved();
+}
+
+/// Lets four probes in a row fail; returns the crawls whose pages they were.
+fn probed(fixture: &mut Fixture) -> Vec<CrawlKey> {
+    let mut crawls = Vec::new();
+    let mut now_ms = 0;
+    for _ in 0..4 {
+        let site = site_id(fixture);
+        let mut lease = |lane| fixture.frontier.lease(site, 1, lane, now_ms).unwrap();
+        let batch = lease(Lane::Http);
+        let batch = match batch.tasks.is_empty() {
+            true => lease(batch.next.expect("a probe").lane),
+            false => batch,
+        };
+        let probe = batch.tasks.first().expect("a probe");
+        crawls.push(probe.crawl);
+        assert!(backoff(fixture, &unreachable(probe), now_ms));
+        now_ms += 1_000;
+    }
+    crawls
+}
+
+#[test]
+fn the_crawls_of_a_site_take_turns_in_probing_it_whatever_their_priorities_and_lanes() {
+    let pages = ["1", "2", "3", "4"];
+    let browser = |spec: &mut CrawlSpec| spec.lane = Lane::Browser;
+    let urgent = |spec: &mut CrawlSpec| spec.priority = 90;
+    for (change, name) in [
+        (
+            Box::new(|_: &mut CrawlSpec| ()) as Box<dyn FnOnce(&mut CrawlSpec)>,
+            "equal",
+        ),
+        (Box::new(urgent), "urgent"),
+        (Box::new(browser), "browser"),
+    ] {
+        let backoff = BackoffTable {
+            robots: vec![1.0; 5],
+            ..BackoffTable::default()
+        };
+        let mut fixture = fixture_with_backoffs(backoff);
+        fixture.frontier.set_browsers(true);
+        let one = feed_as(&mut fixture, "one", with_priority(50), &pages);
+        let other = feed_as(&mut fixture, "other", change, &pages);
+        let crawls = probed(&mut fixture);
+        for crawl in [one, other] {
+            let count = crawls.iter().filter(|probed| **probed == crawl).count();
+            assert_eq!(count, 2, "{name}: {crawls:?}");
+        }
+        fixture.assert_conserved();
+    }
+}

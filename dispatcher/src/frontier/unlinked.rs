@@ -1,0 +1,271 @@
+//! Orphans: pages of a watch that a run does not find any more, neither as a seed nor by a link or in a
+//! sitemap. Most pages that are taken away become unlinked, and nobody would learn that they are gone. So a run
+//! that has looked at all that it has found looks at its unlinked pages too: at once, and as long as a page is
+//! served still, after 1, 2, 4, ... further runs, at least each 90 days ([`LONGEST_GAP_MS`]).
+//!
+//! Each page of a watch whose changes are looked for has a row in `known_pages`: when its turn comes, should no
+//! run find it. Each look moves it on. The row goes when the page was missing so often that this is told, and
+//! when it would not be looked at if it were found: it is out of scope now, or nothing of its site is
+//! crawled any more. It comes back with the next look at the page.
+
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use webfill_wire::{CrawlKey, LinkKind, Outcome, TaskDone};
+
+use super::answers::{FeedTally, SiteId, TaskId};
+use super::completion::HeldPage;
+use super::feed::{FeedBatch, LinkContext};
+use super::looks::USUAL_PERIOD_MS;
+use super::schema::{DONE, QUEUED};
+use super::{Frontier, FrontierError};
+use crate::revisit::LONGEST_GAP_MS;
+
+/// After so many looks in a row it was told that a page is gone, or the judge of looks was away for long: two
+/// between which it did not run are judged as one.
+const MISSED: u32 = 3;
+
+/// What is known of a page.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// Looks at it since a run has found it.
+    lost: u32,
+    /// Looks in a row at which it was missing.
+    missed: u32,
+}
+
+impl Known {
+    /// After which time the page is looked at again, if no run finds it before; `None`: not at all.
+    fn wait_ms(self, period_ms: i64) -> Option<i64> {
+        match self {
+            Known { lost: 1.., missed } if missed >= MISSED => None,
+            Known { lost: 0, .. } | Known { missed: 1.., .. } => Some(0),
+            Known { lost, .. } => {
+                let gap_ms = period_ms.saturating_mul(1 << (lost - 1).min(30));
+                let gap_ms = gap_ms.min(LONGEST_GAP_MS).max(period_ms);
+                // Runs do not begin to the second.
+                Some(gap_ms - period_ms / 2)
+            }
+        }
+    }
+}
+
+/// A page whose turn has come, unless the run has found it.
+struct Due {
+    task: TaskId,
+    /// `None`: it was pruned.
+    row: Option<DueRow>,
+}
+
+struct DueRow {
+    state: i64,
+    done_at_ms: Option<i64>,
+    site: SiteId,
+    url: String,
+    depth: u16,
+    priority: u8,
+    /// The run has tasks at its site.
+    is_site_crawled: bool,
+    is_site_backing_off: bool,
+}
+
+/// What becomes of a page whose turn has come.
+enum Turn {
+    Looked(SiteId, i64, u8),
+    NextRun,
+    Forgotten,
+}
+
+impl Frontier {
+    /// Says when a page is looked at again whose task has ended, should no run find it.
+    pub(super) fn plan_unlinked(
+        &mut self,
+        page: &HeldPage<'_>,
+        report: &TaskDone,
+        now_ms: i64,
+    ) -> Result<()> {
+        let spec = &self.known_crawl(page.crawl)?.spec;
+        let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
+            return Ok(());
+        };
+        let period_ms = spec.run_period_ms.unwrap_or(USUAL_PERIOD_MS).max(1);
+        let is_page = matches!(report.outcome, Outcome::Ok | Outcome::NotModified);
+        let is_missing =
+            report.outcome == Outcome::HttpError && matches!(report.status_code, Some(404 | 410));
+        let known = known(&self.db, report.task)?;
+        let Some(mut known) = known.or(is_page.then(Known::default)) else {
+            return Ok(());
+        };
+        known.missed = match is_missing {
+            true => known.missed.saturating_add(1),
+            false if is_page => 0,
+            false => known.missed,
+        };
+        let Some(wait_ms) = known.wait_ms(period_ms) else {
+            return forget(&self.db, report.task);
+        };
+        let due_ms = now_ms.max(began_ms).saturating_add(wait_ms);
+        let sql = "INSERT INTO known_pages (task, crawl, due_ms, lost, missed)
+                   VALUES (?1, ?2, ?3, ?4, ?5)
+                   ON CONFLICT DO UPDATE SET due_ms = excluded.due_ms, missed = excluded.missed";
+        let (task, crawl) = (report.task as i64, page.crawl);
+        let values = params![task, crawl, due_ms, known.lost, known.missed];
+        self.db.prepare_cached(sql)?.execute(values).map(drop)
+    }
+
+    /// Queues the next unlinked pages of a run that has found all that it finds: at most so many, those first
+    /// that have waited longest. Returns whether there may be more.
+    pub fn queue_unlinked(
+        &mut self,
+        crawl: CrawlKey,
+        most: usize,
+        now_ms: i64,
+    ) -> std::result::Result<(bool, FeedTally), FrontierError> {
+        let spec = self.spec(crawl)?;
+        let Some(began_ms) = spec.run_began_ms.filter(|_| spec.changes) else {
+            return Ok((false, FeedTally::default()));
+        };
+        self.guarded("queue pages that a run does not find", |frontier| {
+            let due = due_pages(&frontier.db, crawl, began_ms, most)?;
+            let mut batch = frontier.begin_feed(crawl, now_ms);
+            if due.is_empty() || batch.is_unwanted(0, &[]) {
+                return Ok((false, FeedTally::default()));
+            }
+            for due in &due {
+                match batch.turn_of(due, began_ms)? {
+                    Turn::Looked(site, done_at_ms, priority) => {
+                        batch.check_unlinked((due.task, done_at_ms), site, priority, began_ms)?;
+                    }
+                    Turn::NextRun => put_off(batch.db, due.task, began_ms)?,
+                    Turn::Forgotten => forget(batch.db, due.task)?,
+                }
+            }
+            Ok((true, batch.finish()?))
+        })
+    }
+}
+
+impl FeedBatch<'_> {
+    fn turn_of(&mut self, due: &Due, began_ms: i64) -> Result<Turn> {
+        let Some(row) = &due.row else {
+            return Ok(Turn::Forgotten);
+        };
+        let done_at_ms = match row.done_at_ms.filter(|_| row.state == DONE) {
+            Some(done_at_ms) if done_at_ms < began_ms => done_at_ms,
+            // The run has looked at it, or it was left in the queue by one before.
+            _ => return Ok(Turn::NextRun),
+        };
+        let context = LinkContext {
+            kind: LinkKind::Link,
+            depth: row.depth,
+            priority: row.priority,
+            redirects: 0,
+            parent: None,
+            base: None,
+            records: &[],
+            attrs: None,
+            is_of_repetition: false,
+        };
+        let key = self.seen.key(self.key, &row.url);
+        let is_latest = self.seen.task_of(key)? == Some(due.task);
+        if !is_latest || !row.is_site_crawled || self.intake(&row.url, &context).is_err() {
+            return Ok(Turn::Forgotten);
+        }
+        if row.is_site_backing_off {
+            return Ok(Turn::NextRun);
+        }
+        Ok(Turn::Looked(row.site, done_at_ms, row.priority))
+    }
+
+    /// Queues the task again, for no record: it is only looked at.
+    fn check_unlinked(
+        &mut self,
+        (task, done_at_ms): (TaskId, i64),
+        site: SiteId,
+        priority: u8,
+        began_ms: i64,
+    ) -> Result<()> {
+        let (crawl, looked) = ((self.key, &self.crawl.spec), Some((task, done_at_ms)));
+        let rank = self.ranks.of(self.db, crawl, site, looked, priority)?;
+        let sql = "UPDATE task_rows SET state = ?2, outcome = NULL, status_code = NULL,
+                       done_at_ms = NULL, deaths = 0, not_before_ms = 0, redirects = 0, rank = ?3
+                   WHERE id = ?1";
+        let values = params![task as i64, QUEUED, rank];
+        self.db.prepare_cached(sql)?.execute(values)?;
+        for sql in [
+            "DELETE FROM tries WHERE task = ?1",
+            "DELETE FROM task_records WHERE task = ?1",
+        ] {
+            self.db.prepare_cached(sql)?.execute([task as i64])?;
+        }
+        // Should it end without a look, its turn comes in the next run.
+        let sql = "UPDATE known_pages SET lost = lost + 1, due_ms = ?2 WHERE task = ?1";
+        let values = params![task as i64, began_ms];
+        self.db.prepare_cached(sql)?.execute(values)?;
+        self.count_accepted(site, priority);
+        Ok(())
+    }
+
+    /// The run has found a page.
+    pub(super) fn note_found(&mut self, task: TaskId) -> Result<()> {
+        let sql = "UPDATE known_pages SET lost = 0 WHERE task = ?1 AND lost <> 0";
+        let mut update = self.db.prepare_cached(sql)?;
+        update.execute([task as i64]).map(drop)
+    }
+}
+
+fn known(db: &Connection, task: TaskId) -> Result<Option<Known>> {
+    let sql = "SELECT lost, missed FROM known_pages WHERE task = ?1";
+    let known = |row: &Row<'_>| {
+        Ok(Known {
+            lost: row.get(0)?,
+            missed: row.get(1)?,
+        })
+    };
+    let mut select = db.prepare_cached(sql)?;
+    select.query_row([task as i64], known).optional()
+}
+
+/// The pages whose turn has come before a run began.
+fn due_pages(db: &Connection, crawl: CrawlKey, began_ms: i64, most: usize) -> Result<Vec<Due>> {
+    let sql = "SELECT k.task, t.state, t.done_at_ms, t.site, t.url, t.depth, t.priority,
+                   coalesce(c.accepted, 0) > 0, coalesce(s.backoff_until_ms, 0) > 0
+               FROM known_pages k
+               LEFT JOIN tasks t ON t.id = k.task
+               LEFT JOIN crawl_sites c ON c.crawl = k.crawl AND c.site = t.site
+               LEFT JOIN sites s ON s.id = t.site
+               WHERE k.crawl = ?1 AND k.due_ms < ?2 ORDER BY k.due_ms LIMIT ?3";
+    let mut select = db.prepare_cached(sql)?;
+    let due = |row: &Row<'_>| {
+        let row_of_task = || -> Result<DueRow> {
+            Ok(DueRow {
+                state: row.get(1)?,
+                done_at_ms: row.get(2)?,
+                site: row.get(3)?,
+                url: row.get(4)?,
+                depth: row.get(5)?,
+                priority: row.get(6)?,
+                is_site_crawled: row.get(7)?,
+                is_site_backing_off: row.get(8)?,
+            })
+        };
+        let is_there = row.get::<_, Option<i64>>(1)?.is_some();
+        Ok(Due {
+            task: row.get::<_, i64>(0)? as u64,
+            row: is_there.then(row_of_task).transpose()?,
+        })
+    };
+    let due = select.query_map(params![crawl, began_ms, most as i64], due)?;
+    due.collect()
+}
+
+/// Its turn comes in the next run.
+fn put_off(db: &Connection, task: TaskId, began_ms: i64) -> Result<()> {
+    let sql = "UPDATE known_pages SET due_ms = ?2 WHERE task = ?1";
+    let mut update = db.prepare_cached(sql)?;
+    update.execute(params![task as i64, began_ms]).map(drop)
+}
+
+fn forget(db: &Connection, task: TaskId) -> Result<()> {
+    let sql = "DELETE FROM known_pages WHERE task = ?1";
+    let mut delete = db.prepare_cached(sql)?;
+    delete.execute([task as i64]).map(drop)
+}

@@ -1,0 +1,161 @@
+//! Sites that were given up: the tasks that were queued by then end without a request, and those that
+//! came later wait for a backoff.
+//!
+//! Because nothing is requested, these tasks end in any order and in any lane. The crawls at the site are
+//! visited one after the other, and each ends all of its older tasks, whatever the priorities of its newer
+//! ones. A crawl that is held back is passed over. Once a visit to all crawls has found nothing to end, the
+//! site begins to rest for what else can be handed out; older tasks that were held back wait with it. So
+//! the site never stays ready with nothing to hand out.
+//!
+//! How far the visits have come is in memory only: after a restart they begin again.
+
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use webfill_wire::{CrawlKey, Outcome};
+
+use super::answers::{SiteId, TaskId};
+use super::lease::LeaseRun;
+use super::queue_order::{QueuedTask, older_at};
+use super::{Frontier, sites};
+
+/// A site that was unreachable.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unreachable {
+    /// Tasks up to this one end without a request.
+    pub(super) last: TaskId,
+    pub(super) outcome: Outcome,
+    /// The last crawl that was visited.
+    visited: CrawlKey,
+    /// The visits that began with the first crawl have ended tasks.
+    has_ended_tasks: bool,
+}
+
+impl Unreachable {
+    pub(super) fn new(last: TaskId, outcome: Outcome) -> Unreachable {
+        Unreachable {
+            last,
+            outcome,
+            visited: 0,
+            has_ended_tasks: false,
+        }
+    }
+}
+
+impl Frontier {
+    /// Hands out up to `limit` tasks of a site that was unreachable, to end without a request.
+    pub(super) fn lease_unreachable(
+        &mut self,
+        site: SiteId,
+        limit: usize,
+        now_ms: i64,
+        run: &mut LeaseRun,
+    ) -> Result<()> {
+        while run.continues(limit)
+            && let Some(unreachable) = self.backoff.unreachable.get(&site).copied()
+        {
+            let Some(crawl) = next_crawl(&self.db, site, unreachable.visited)? else {
+                // Tasks that came back behind the visits are found by the next ones.
+                run.has_visited_all = !unreachable.has_ended_tasks;
+                let (last, outcome) = (unreachable.last, unreachable.outcome);
+                self.backoff
+                    .unreachable
+                    .insert(site, Unreachable::new(last, outcome));
+                if run.has_visited_all {
+                    return Ok(());
+                }
+                continue;
+            };
+            let before = run.progress();
+            let has_more = self.visit(site, crawl, unreachable, limit, now_ms, run)?;
+            if let Some(unreachable) = self.backoff.unreachable.get_mut(&site) {
+                unreachable.has_ended_tasks |= run.progress() > before;
+                if !has_more {
+                    unreachable.visited = crawl;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends older tasks of one crawl. Returns whether it may have more of them.
+    fn visit(
+        &mut self,
+        site: SiteId,
+        crawl: CrawlKey,
+        unreachable: Unreachable,
+        limit: usize,
+        now_ms: i64,
+        run: &mut LeaseRun,
+    ) -> Result<bool> {
+        let wall_ms = self.wall_ms(now_ms);
+        if let Some(outcome) = self.known_crawl(crawl)?.ending(wall_ms) {
+            let most = run.left_to_close();
+            let closed = self.close_tasks_at(site, crawl, outcome, most, now_ms)?;
+            run.closed += closed;
+            return Ok(closed == most);
+        }
+        let room = self.room_at(site, crawl, now_ms)?;
+        if room == 0 {
+            run.held += 1;
+            sites::hold(&self.db, site, crawl)?;
+            return Ok(false);
+        }
+        let most = room.min(limit - run.handed_out.len());
+        let mut older = older_at(&self.db, site, crawl, unreachable.last, most)?;
+        let has_more = older.len() == most;
+        if older.is_empty() {
+            run.passed += 1;
+            return Ok(false);
+        }
+        run.closed += self.close_excluded(site, crawl, &mut older, now_ms)?;
+        self.hand_out_to_end(site, crawl, older, unreachable.outcome, run)?;
+        Ok(has_more)
+    }
+
+    pub(super) fn hand_out_to_end(
+        &mut self,
+        site: SiteId,
+        crawl: CrawlKey,
+        older: Vec<QueuedTask>,
+        outcome: Outcome,
+        run: &mut LeaseRun,
+    ) -> Result<()> {
+        let taken = older.len() as u64;
+        for task in older {
+            self.backoff.ending.insert(task.id);
+            let leased = self.lease_task(task, site, crawl, Some(outcome))?;
+            run.handed_out.push(leased);
+        }
+        self.last_turn += 1;
+        sites::count_taken_of(&self.db, site, crawl, taken, Some(self.last_turn))
+    }
+
+    /// Only tasks that came later are left of a site that was unreachable: it begins to rest for them.
+    /// With a patience there is no backoff for them: they end as well.
+    pub(super) fn back_off_for_new_tasks(&mut self, site: SiteId, now_ms: i64) -> Result<()> {
+        if self.backoff.patience.is_some() {
+            return Ok(());
+        }
+        let mut stored = self.site_state(site)?;
+        stored
+            .state
+            .back_off_for_new_tasks(&self.backoff.table, now_ms);
+        self.store_phase(site, stored.state.phase)?;
+        self.update_state(site, &stored)?;
+        let sql = "UPDATE site_states SET since_ms = ?2 WHERE site = ?1";
+        self.db
+            .prepare_cached(sql)?
+            .execute(params![site, now_ms])?;
+        Ok(())
+    }
+}
+
+/// The first crawl after this one that has tasks at a site that could be handed out.
+fn next_crawl(db: &Connection, site: SiteId, after: CrawlKey) -> Result<Option<CrawlKey>> {
+    let sql = "SELECT crawl FROM task_rows
+               WHERE site = ?1 AND crawl > ?2 AND state = 0 AND not_before_ms = 0
+               ORDER BY crawl LIMIT 1";
+    let mut select = db.prepare_cached(sql)?;
+    select
+        .query_row(params![site, after], |row| row.get(0))
+        .optional()
+}

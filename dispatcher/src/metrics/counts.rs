@@ -1,0 +1,446 @@
+//! Counts what is in the frontier's file, beside the loop: on a thread and a connection of its own that
+//! only reads. It goes through the tables in slices, each a short transaction, so that the write-ahead log
+//! can be checkpointed in between, and works at most a tenth of the time. So its cost is bounded however
+//! large the frontier is; only, the counts of a large one are older.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, Result, Row, params};
+use webfill_service::Fault;
+
+use super::waiting::{Conditions, Counter, Since, WaitTotals};
+use crate::clock::SteadyClock;
+use crate::frontier::FILE_NAME;
+
+/// Rows that are counted in one transaction.
+const SLICE: i64 = 20_000;
+
+/// How long it works at a time, and how often.
+const WORK: Duration = Duration::from_millis(200);
+const EVERY: Duration = Duration::from_secs(2);
+
+/// How long it waits for a lock, which it needs only while the file is being opened or closed.
+const BUSY_WAIT: Duration = Duration::from_secs(1);
+
+/// What was counted. Each part was true at some moment since the last time that it was told.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Counts {
+    /// `None`: not counted yet.
+    pub(super) crawls: Option<CrawlTotals>,
+    pub(super) sites: Option<SiteTotals>,
+    pub(super) records: Option<RecordTotals>,
+    pub(super) notifications: Option<NotificationTotals>,
+    pub(super) waits: Option<WaitTotals>,
+    /// When the part was counted last that is the oldest.
+    pub(super) counted: Option<Instant>,
+}
+
+/// Crawls, and the tasks of all of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct CrawlTotals {
+    pub(super) crawls: u64,
+    /// With queued or leased tasks.
+    pub(super) unfinished: u64,
+    pub(super) paused: u64,
+    pub(super) queued: u64,
+    pub(super) leased: u64,
+    pub(super) done: u64,
+}
+
+/// Sites by state, and those that backoff by reason. The names are those of series.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SiteTotals {
+    pub(super) by_state: BTreeMap<String, u64>,
+    pub(super) backing_off: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct RecordTotals {
+    pub(super) records: u64,
+    pub(super) resolved: u64,
+}
+
+/// Notices that wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct NotificationTotals {
+    pub(super) waiting: u64,
+    pub(super) oldest_made_ms: Option<i64>,
+}
+
+/// The thread. It ends when this is dropped: before the frontier is closed, which checkpoints the write-ahead
+/// log only if nobody else has the file open.
+pub(super) struct CountsThread {
+    /// Nothing is sent: its end stops the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for CountsThread {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Starts the thread.
+pub(super) fn start(
+    state: &Path,
+    clock: SteadyClock,
+    conditions: impl Fn() -> Option<Conditions> + Send + 'static,
+    tell: impl Fn(&Counts) + Send + 'static,
+) -> std::result::Result<CountsThread, Fault> {
+    let (stop, stopped) = mpsc::channel();
+    let file = state.join(FILE_NAME);
+    std::thread::Builder::new()
+        .name("counts".into())
+        .spawn(move || count_until(&stopped, &file, clock, conditions, tell))
+        .map(|thread| CountsThread {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+        .map_err(|error| {
+            Fault::error(format!(
+                "cannot start the thread that counts tasks: {error}"
+            ))
+        })
+}
+
+fn count_until(
+    stopped: &Receiver<()>,
+    file: &Path,
+    clock: SteadyClock,
+    conditions: impl Fn() -> Option<Conditions>,
+    tell: impl Fn(&Counts),
+) {
+    let mut counting = Counting::default();
+    let mut has_failed = false;
+    loop {
+        let counted = open(file).and_then(|db| {
+            // Opened anew each time, so that nothing is held while the thread sleeps.
+            counting.count(&db, conditions().as_ref(), clock.now_ms(), WORK)
+        });
+        match counted {
+            Ok(()) => has_failed = false,
+            Err(error) => {
+                // What the walks have found stays; only the one that has failed begins anew.
+                if !std::mem::replace(&mut has_failed, true) {
+                    tracing::warn!(event = "counts_failed", %error, "figures of tasks, sites and records are not counted for now");
+                }
+            }
+        }
+        tell(&counting.counts());
+        if stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+fn open(file: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags)?;
+    db.busy_timeout(BUSY_WAIT)?;
+    // What is counted is read once.
+    db.pragma_update(None, "cache_size", -1_024)?;
+    Ok(db)
+}
+
+/// The walks through the tables, and what they have found.
+#[derive(Debug, Default)]
+struct Counting {
+    crawls: Walk<CrawlTotals>,
+    sites: Walk<SiteTotals>,
+    records: Walk<RecordTotals>,
+    notifications: Option<NotificationTotals>,
+    waits: Walk<WaitTotals, (i64, i64)>,
+    /// Since when crawls wait, as the last walk has found it.
+    since: Since,
+}
+
+impl Counting {
+    /// Goes on for about so long. `conditions`: what the file does not say; `None`: not known yet.
+    fn count(
+        &mut self,
+        db: &Connection,
+        conditions: Option<&Conditions>,
+        now_ms: i64,
+        work: Duration,
+    ) -> Result<()> {
+        self.notifications = Some(waiting_notifications(db)?);
+        // Each has its share, so that none waits for a longer one.
+        let share = work / 4;
+        if let Some(conditions) = conditions {
+            self.count_waits(db, conditions, now_ms, share)?;
+        }
+        self.crawls
+            .advance(share, |after, sum| count_crawls(db, after, sum))?;
+        self.sites
+            .advance(share, |after, sum| count_sites(db, after, now_ms, sum))?;
+        self.records
+            .advance(share, |after, sum| count_records(db, after, sum))
+            .map(drop)
+    }
+
+    fn count_waits(
+        &mut self,
+        db: &Connection,
+        conditions: &Conditions,
+        now_ms: i64,
+        share: Duration,
+    ) -> Result<()> {
+        let counter = Counter {
+            db,
+            conditions,
+            before: &self.since,
+            now_ms,
+        };
+        let is_ended = self
+            .waits
+            .advance(share, |after, sum| counter.count(after, sum))?;
+        if is_ended && let Some(found) = &mut self.waits.found {
+            self.since = found.take_since();
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> Counts {
+        let walks = [
+            self.crawls.ended,
+            self.sites.ended,
+            self.records.ended,
+            self.waits.ended,
+        ];
+        let counted: Option<Vec<Instant>> = walks.into_iter().collect();
+        Counts {
+            crawls: self.crawls.found,
+            sites: self.sites.found.clone(),
+            records: self.records.found,
+            notifications: self.notifications,
+            waits: self.waits.found.clone(),
+            counted: counted.and_then(|ends| ends.into_iter().min()),
+        }
+    }
+}
+
+/// One table, which is gone through again and again.
+#[derive(Debug, Default)]
+struct Walk<T, P = i64> {
+    /// The last row that was counted.
+    after: P,
+    sum: T,
+    /// The sum of the last walk that came to the end.
+    found: Option<T>,
+    ended: Option<Instant>,
+}
+
+impl<T: Default, P: Copy + Default> Walk<T, P> {
+    /// Counts slices until the end of the table, or of the time. `slice` adds the rows after one; it
+    /// returns the last of them, or `None` at the end. Whether it has come to the end.
+    fn advance(
+        &mut self,
+        time: Duration,
+        slice: impl Fn(P, &mut T) -> Result<Option<P>>,
+    ) -> Result<bool> {
+        let began = Instant::now();
+        loop {
+            match slice(self.after, &mut self.sum) {
+                Err(error) => {
+                    // A part of the slice may have been added.
+                    self.sum = T::default();
+                    self.after = P::default();
+                    return Err(error);
+                }
+                Ok(Some(last)) => self.after = last,
+                Ok(None) => {
+                    self.found = Some(std::mem::take(&mut self.sum));
+                    self.ended = Some(Instant::now());
+                    self.after = P::default();
+                    return Ok(true);
+                }
+            }
+            if began.elapsed() >= time {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+fn count_crawls(db: &Connection, after: i64, sum: &mut CrawlTotals) -> Result<Option<i64>> {
+    let sql =
+        "SELECT max(id), count(*), total(queued + leased > 0), total(paused AND ended IS NULL),
+                   total(queued), total(leased), total(done)
+               FROM (SELECT id, queued, leased, done, paused, ended FROM crawls
+                     WHERE id > ?1 ORDER BY id LIMIT ?2)";
+    db.prepare_cached(sql)?
+        .query_row(params![after, SLICE], |row| {
+            sum.crawls += number(row, 1)?;
+            sum.unfinished += number(row, 2)?;
+            sum.paused += number(row, 3)?;
+            sum.queued += number(row, 4)?;
+            sum.leased += number(row, 5)?;
+            sum.done += number(row, 6)?;
+            row.get(0)
+        })
+}
+
+fn count_sites(
+    db: &Connection,
+    after: i64,
+    now_ms: i64,
+    sum: &mut SiteTotals,
+) -> Result<Option<i64>> {
+    let sql = "SELECT max(id), count(*), CASE
+                   WHEN unreachable_to NOT NULL THEN 'unreachable'
+                   WHEN backoff_until_ms > ?3 THEN 'backing_off'
+                   WHEN in_window = 1 THEN 'in_window'
+                   WHEN in_window = 2 THEN 'parked'
+                   WHEN top_priority > 0 THEN 'waiting'
+                   ELSE 'idle' END AS state,
+                   iif(unreachable_to IS NULL AND backoff_until_ms > ?3, reason, NULL) AS why
+               FROM (SELECT id, in_window, top_priority, backoff_until_ms FROM sites
+                     WHERE id > ?1 ORDER BY id LIMIT ?2)
+               LEFT JOIN site_states ON site = id GROUP BY state, why";
+    let mut select = db.prepare_cached(sql)?;
+    let mut rows = select.query(params![after, SLICE, now_ms])?;
+    let mut last: Option<i64> = None;
+    while let Some(row) = rows.next()? {
+        last = last.max(row.get(0)?);
+        let sites = number(row, 1)?;
+        *sum.by_state.entry(row.get(2)?).or_default() += sites;
+        if let Some(why) = row.get::<_, Option<String>>(3)? {
+            *sum.backing_off.entry(why).or_default() += sites;
+        }
+    }
+    Ok(last)
+}
+
+fn count_records(db: &Connection, after: i64, sum: &mut RecordTotals) -> Result<Option<i64>> {
+    let sql = "SELECT max(id), count(*), total(resolved)
+               FROM (SELECT id, resolved FROM records WHERE id > ?1 ORDER BY id LIMIT ?2)";
+    db.prepare_cached(sql)?
+        .query_row(params![after, SLICE], |row| {
+            sum.records += number(row, 1)?;
+            sum.resolved += number(row, 2)?;
+            row.get(0)
+        })
+}
+
+/// They are bounded by the outbox, and have an index of their own.
+fn waiting_notifications(db: &Connection) -> Result<NotificationTotals> {
+    let sql = "SELECT count(*), min(made_ms) FROM notifications WHERE due_ms IS NOT NULL";
+    db.prepare_cached(sql)?.query_row([], |row| {
+        Ok(NotificationTotals {
+            waiting: number(row, 0)?,
+            oldest_made_ms: row.get(1)?,
+        })
+    })
+}
+
+/// A count, or a `total`, which is a float.
+fn number(row: &Row<'_>, column: usize) -> Result<u64> {
+    row.get::<_, f64>(column).map(|number| number as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frontier() -> (tempfile::TempDir, Connection) {
+        let folder = tempfile::tempdir().unwrap();
+        let config = crate::frontier::FrontierConfig::default();
+        crate::frontier::Frontier::open(folder.path(), config, 0).unwrap();
+        let db = Connection::open(folder.path().join(FILE_NAME)).unwrap();
+        (folder, db)
+    }
+
+    fn counted(folder: &tempfile::TempDir, rounds: usize, work: Duration) -> Counts {
+        let mut counting = Counting::default();
+        for _ in 0..rounds {
+            let db = open(&folder.path().join(FILE_NAME)).unwrap();
+            let conditions = Conditions::default();
+            counting.count(&db, Some(&conditions), 1_000, work).unwrap();
+        }
+        counting.counts()
+    }
+
+    #[test]
+    fn a_new_frontier_has_nothing() {
+        let (folder, _) = frontier();
+        let counts = counted(&folder, 1, WORK);
+        assert_eq!(counts.crawls, Some(CrawlTotals::default()));
+        assert_eq!(counts.sites, Some(SiteTotals::default()));
+        assert_eq!(counts.records, Some(RecordTotals::default()));
+        assert_eq!(counts.notifications, Some(NotificationTotals::default()));
+        assert!(counts.counted.is_some());
+    }
+
+    #[test]
+    fn sites_records_crawls_and_notifications_are_counted_by_their_states() {
+        let (folder, db) = frontier();
+        db.execute_batch(
+            "INSERT INTO crawls (app_id, crawl_id, spec, queued, leased, done, paused) VALUES
+                 ('a', '1', '{}', 5, 1, 7, 0), ('a', '2', '{}', 0, 0, 3, 1);
+             INSERT INTO sites (id, name, in_window, top_priority, backoff_until_ms) VALUES
+                 (1, 'a', 1, 50, 0), (2, 'b', 0, 50, 0), (3, 'c', 2, 0, 0), (4, 'd', 0, 0, 0),
+                 (5, 'e', 0, 50, 1001), (6, 'f', 0, 50, 1000), (70000, 'g', 0, 0, 0);
+             INSERT INTO site_states (site, unreachable_to, reason, failures, backoff_index, since_ms, url, sign)
+                 VALUES (5, NULL, 'blocked', 0, 0, 0, '', ''), (6, NULL, 'dns', 0, 0, 0, '', ''),
+                        (70000, 9, 'dns', 0, 0, 0, '', '');
+             INSERT INTO records (name, resolved) VALUES ('a', 1), ('b', 0), ('c', 0);
+             INSERT INTO notifications (key, watch, target, subject, bytes, made_ms, due_ms) VALUES
+                 ('k', 'w', '{}', '', 1, 30, 40), ('l', 'w', '{}', '', 1, 20, 40),
+                 ('m', 'w', '{}', '', 1, 10, NULL);",
+        )
+        .unwrap();
+        let counts = counted(&folder, 1, WORK);
+        let crawls = CrawlTotals {
+            crawls: 2,
+            unfinished: 1,
+            paused: 1,
+            queued: 5,
+            leased: 1,
+            done: 10,
+        };
+        assert_eq!(counts.crawls, Some(crawls));
+        let sites = counts.sites.unwrap();
+        let states: Vec<(&str, u64)> = sites
+            .by_state
+            .iter()
+            .map(|(state, n)| (&**state, *n))
+            .collect();
+        let expected = [
+            ("unreachable", 1),
+            ("idle", 1),
+            ("in_window", 1),
+            ("parked", 1),
+            ("backing_off", 1),
+            ("waiting", 2),
+        ];
+        assert_eq!(states, expected);
+        assert_eq!(sites.backing_off, BTreeMap::from([("blocked".into(), 1)]));
+        let records = counts.records.unwrap();
+        assert_eq!((records.records, records.resolved), (3, 1));
+        let notifications = counts.notifications.unwrap();
+        assert_eq!(
+            (notifications.waiting, notifications.oldest_made_ms),
+            (2, Some(20))
+        );
+    }
+
+    #[test]
+    fn a_large_table_is_counted_in_slices() {
+        let (folder, db) = frontier();
+        db.execute_batch(
+            "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 45000)
+             INSERT INTO records (id, name, resolved) SELECT n * 3, n, n % 2 FROM n;",
+        )
+        .unwrap();
+        // No time at all is one slice a round.
+        assert_eq!(counted(&folder, 3, Duration::ZERO).records, None);
+        let records = counted(&folder, 4, Duration::ZERO).records.unwrap();
+        assert_eq!((records.records, records.resolved), (45_000, 22_500));
+    }
+}

@@ -1,0 +1,76 @@
+//! The dashboard of the fleet over the same state: how long a person waits for each of its places.
+
+use std::time::Duration;
+
+use webfill_bench::visit::visit;
+
+use crate::state::{CRAWLS, Made, URLS_OF_SITE, crawl_id, name_of, url};
+use crate::{Failure, Plan};
+
+/// So often each place is looked at, at other sites, crawls and URLs each time.
+const LOOKS: u64 = 10;
+
+/// The longest wait for a place, with its name.
+pub type Waited = (&'static str, Duration);
+
+struct Place {
+    name: &'static str,
+    path: String,
+    /// What it shows.
+    shows: String,
+}
+
+pub fn look_through(address: &str, plan: &Plan, made: &Made) -> Result<Vec<Waited>, Failure> {
+    // The first visitor waits for what all others get.
+    let mut waits = vec![("the overview, at first", visit(address, "/dashboard/")?.0)];
+    for look in 0..LOOKS {
+        for place in places(look, plan, made) {
+            let (waited, page) = visit(address, &place.path)?;
+            if !page.contains(&place.shows) {
+                return Err(format!("{} does not show {}", place.path, place.shows).into());
+            }
+            match waits.iter_mut().find(|(name, _)| *name == place.name) {
+                Some((_, longest)) => *longest = waited.max(*longest),
+                None => waits.push((place.name, waited)),
+            }
+        }
+    }
+    Ok(waits)
+}
+
+fn places(look: u64, plan: &Plan, made: &Made) -> [Place; 7] {
+    // From the first URL on, in equal steps.
+    let nth = plan.urls / LOOKS * look;
+    let site = nth / URLS_OF_SITE;
+    let crawl = crawl_id(CRAWLS / LOOKS * look);
+    let place = |name, path: String, shows: String| Place { name, path, shows };
+    [
+        place("the overview", "/dashboard/".into(), crawl_id(CRAWLS - 1)),
+        place(
+            "a list of sites in trouble",
+            "/dashboard/sites".into(),
+            "shop-0.com".into(),
+        ),
+        place(
+            "a list of all sites",
+            format!("/dashboard/sites?state=all&after={site}"),
+            format!("shop-{}.com", site + 7),
+        ),
+        place(
+            "a site",
+            format!("/dashboard/site/shop-{site}.com"),
+            format!("shop-{site}.com"),
+        ),
+        place("a crawl", format!("/dashboard/crawl/bench/{crawl}"), crawl),
+        place(
+            "a URL",
+            format!("/dashboard/find?url={}", url(nth)),
+            url(nth),
+        ),
+        place(
+            "machines",
+            "/dashboard/machines".into(),
+            name_of(made.held.len() - 1),
+        ),
+    ]
+}

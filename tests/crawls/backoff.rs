@@ -1,0 +1,369 @@
+//! A site in trouble rests: its tasks stay queued, and none is lost to a failure of the site.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use webfill_tests::run::Run;
+use webfill_tests::site::{Site, Web, page, redirect, script, status};
+use webfill_tests::workplace::Workplace;
+
+fn urls(site: &Site, pages: usize) -> Vec<String> {
+    (0..pages).map(|n| site.url(&format!("/{n}"))).collect()
+}
+
+fn crawl(work: &Workplace, web: &Web) -> Run {
+    work.crawl_without_delay(web).args(["--delay", "0.1"])
+}
+
+/// Every page ended in `ok`, and was answered well exactly once.
+fn assert_all_ok(work: &Workplace, pages: usize) {
+    let stored = work.stored().pages();
+    assert_eq!(stored.len(), pages);
+    for (url, page) in stored {
+        assert_eq!(page.outcome, "ok", "{url}");
+    }
+}
+
+#[test]
+fn a_robots_txt_that_fails_for_a_while_costs_no_url() {
+    let web = Web::start();
+    let site = web.site("flaps.example");
+    let start = Instant::now();
+    let down_for = Duration::from_secs(4);
+    site.serve_with("/robots.txt", move |_| match start.elapsed() < down_for {
+        true => status(503).into(),
+        false => status(404).into(),
+    });
+    site.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_BACKOFF_ROBOTS", "1,2,2,2,2")
+        .args(urls(&site, 40))
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 40);
+    assert_all_ok(&work, 40);
+    let visits = site.visits();
+    assert_eq!(visits.pages().len(), 40, "each page once");
+    assert!(visits.pages().0[0].started_at >= start + down_for);
+    let refused = visits.robots().len();
+    assert!((2..=5).contains(&refused), "robots.txt: {refused} requests");
+}
+
+#[test]
+fn a_robots_txt_that_hangs_at_the_first_contact_costs_no_url() {
+    let web = Web::start();
+    let site = web.site("hangs.example");
+    let first = Arc::new(AtomicBool::new(true));
+    site.serve_with("/robots.txt", move |_| {
+        match first.swap(false, Ordering::SeqCst) {
+            true => script().hold_open().into(),
+            false => status(404).into(),
+        }
+    });
+    site.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .arg("--config")
+        .arg(work.short_timeouts())
+        .env("WEBFILL_BACKOFF_ROBOTS", "1,1,1")
+        .args(urls(&site, 20))
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 20);
+    assert_all_ok(&work, 20);
+    assert_eq!(site.visits().robots().len(), 2, "one in vain, one probe");
+    assert_eq!(site.visits().pages().len(), 20, "each page once");
+}
+
+/// Of every two requests for a robots.txt the first fails, whichever of the site's hosts it is for.
+#[test]
+fn a_robots_txt_that_flaps_costs_no_url() {
+    let (hosts, pages) = (6, 5);
+    let web = Web::start();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let sites: Vec<Site> = (0..hosts)
+        .map(|n| web.site(&format!("h{n}.flaps.example")))
+        .collect();
+    for site in &sites {
+        let asked = Arc::clone(&asked);
+        site.serve_with("/robots.txt", move |_| {
+            match asked.fetch_add(1, Ordering::SeqCst) % 2 {
+                0 => status(503).into(),
+                _ => status(404).into(),
+            }
+        });
+        site.otherwise(|_| page("T").into());
+    }
+    let work = Workplace::new();
+    let all: Vec<String> = sites.iter().flat_map(|site| urls(site, pages)).collect();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_BACKOFF_ROBOTS", vec!["0.3"; 20].join(","))
+        .args(&all)
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), all.len() as u64);
+    assert_all_ok(&work, all.len());
+    for site in &sites {
+        let (robots, fetched) = (site.visits().robots(), site.visits().pages());
+        assert_eq!(fetched.len(), pages, "{}: each page once", site.host());
+        let good = robots.0.last().expect("it was asked for");
+        assert_eq!(good.status, Some(404), "{}", site.host());
+        assert!(fetched.0[0].started_at > good.started_at, "{}", site.host());
+    }
+    let robots = web.visits().robots().len();
+    assert!((12..=40).contains(&robots), "robots.txt: {robots} requests");
+}
+
+#[test]
+fn a_site_that_stays_away_is_unreachable_after_its_last_rest() {
+    let web = Web::start();
+    let site = web.site("gone.example");
+    site.serve("/robots.txt", status(500));
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_BACKOFF_ROBOTS", "0.5,1")
+        .args(urls(&site, 20))
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("robots_unreachable"), 20);
+    assert!(site.visits().pages().is_empty());
+    assert_eq!(
+        site.visits().robots().len(),
+        3,
+        "one request before each backoff and one after"
+    );
+    let stored = work.stored();
+    assert_eq!(stored.pages().len(), 20, "also those that were never tried");
+}
+
+/// Links to a dead host at depth 2, and one at depth 1, of a higher priority, that is found after the host
+/// was given up.
+#[test]
+fn a_link_that_is_found_late_leaves_no_older_one_behind() {
+    let web = Web::start();
+    let (gone, well) = (web.site("gone.example"), web.site("well.example"));
+    gone.serve("/robots.txt", status(503));
+    let mut list = page("list");
+    for number in 0..1_500 {
+        list = list.link(&gone.url(&format!("/{number}")));
+    }
+    well.serve("/list", list);
+    well.serve("/", page("start").link(&well.url("/list")));
+    let late = web.site("late.example");
+    let found_late = page("late").link(&gone.url("/late"));
+    late.serve("/", found_late.latency(Duration::from_secs(5)));
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_BACKOFF_ROBOTS", "0.2,0.2")
+        .args(["--depth", "3", "--follow", "all"])
+        .args([well.url("/"), late.url("/")])
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.outcome("robots_unreachable"), 1_501);
+    assert!(gone.visits().pages().is_empty());
+}
+
+#[test]
+fn a_site_that_turns_to_403_for_a_while_loses_nothing() {
+    let web = Web::start();
+    let site = web.site("turns.example");
+    site.robots("");
+    let asked = Arc::new(AtomicUsize::new(0));
+    site.otherwise(move |_| {
+        // Twenty pages, then ten refusals, then pages again.
+        match asked.fetch_add(1, Ordering::SeqCst) {
+            20..30 => status(403).into(),
+            _ => page("T").into(),
+        }
+    });
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_BACKOFF_BLOCKED", "0.3,0.3,0.3,0.3,0.3,0.3,0.3")
+        .args(urls(&site, 60))
+        .finish()
+        .expect(0);
+    assert_eq!(run.summary().outcome("ok"), 60);
+    assert_all_ok(&work, 60);
+    assert_eq!(site.visits().pages().len(), 70);
+    let visits = site.visits().pages();
+    let rest = visits.0[25].started_at - visits.0[24].started_at;
+    assert!(rest >= Duration::from_millis(300), "it rested for {rest:?}");
+}
+
+/// As a large search engine does: every page redirects to a captcha, which answers well.
+#[test]
+fn a_site_that_redirects_everything_to_a_captcha_rests_and_its_pages_end_as_blocked() {
+    let web = Web::start();
+    let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
+    blocks.robots("");
+    well.robots("");
+    blocks.otherwise(|request| match request.path.starts_with("/sorry") {
+        true => page("captcha").into(),
+        false => {
+            let back = format!("http://blocks.example{}", request.path);
+            redirect(&format!("/sorry/index?continue={back}&q=abc")).into()
+        }
+    });
+    well.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let run = crawl(&work, &web)
+        .env("WEBFILL_BACKOFF_BLOCKED", "0.5,3600")
+        .args(urls(&blocks, 30))
+        .args(urls(&well, 30))
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    // The second rest would last longer than the patience.
+    let counts = ["ok", "blocked", "redirected"].map(|code| summary.outcome(code));
+    assert_eq!(counts, [30, 30, 0], "{}", summary.json);
+    assert_eq!(summary.json["queued"], 0);
+    assert_eq!(well.visits().pages().len(), 30);
+    let asked = blocks.visits().pages();
+    assert_eq!(asked.len(), 2, "one and the probe: {:?}", asked.paths());
+    let sorry = |path: &String| path.contains("/sorry");
+    assert!(!asked.paths().iter().any(sorry), "{:?}", asked.paths());
+}
+
+#[test]
+fn a_site_that_answers_429_is_asked_less_and_less_and_its_pages_can_be_retried() {
+    let web = Web::start();
+    let site = web.site("busy.example");
+    site.robots("");
+    let busy = Arc::new(AtomicBool::new(true));
+    let still = Arc::clone(&busy);
+    site.otherwise(move |_| match still.load(Ordering::SeqCst) {
+        true => status(429).header("retry-after", "1").into(),
+        false => page("T").into(),
+    });
+    let work = Workplace::new();
+    let crawl = || crawl(&work, &web).env("WEBFILL_BACKOFF_BUSY", "1,12");
+    let run = crawl()
+        .args(["--patience", "8s"])
+        .args(urls(&site, 20))
+        .finish()
+        .expect(0);
+    let summary = run.summary();
+    assert_eq!(summary.outcome("http_error"), 20, "{}", summary.json);
+    assert_eq!(summary.json["queued"], 0, "{}", summary.json);
+    let gaps = site.visits().pages().gaps();
+    let least = [1, 2, 4].map(Duration::from_secs);
+    assert!(
+        gaps.len() == 3 && gaps.iter().zip(least).all(|(gap, least)| *gap >= least),
+        "three refusals and the probe after the rest: {gaps:?}"
+    );
+
+    busy.store(false, Ordering::SeqCst);
+    let run = crawl().args(["--retry", "http_error"]).finish().expect(0);
+    assert_eq!(run.summary().outcome("ok"), 20);
+    assert_all_ok(&work, 20);
+    assert_eq!(site.visits().pages().len(), 4 + 20, "each page once");
+}
+
+#[test]
+fn a_crawl_ends_although_a_site_blocks_and_names_the_command_that_tries_it_again() {
+    let web = Web::start();
+    let (blocks, well) = (web.site("blocks.example"), web.site("well.example"));
+    let refuses = Arc::new(AtomicBool::new(true));
+    blocks.robots("");
+    well.robots("");
+    let still = Arc::clone(&refuses);
+    blocks.otherwise(move |_| match still.load(Ordering::SeqCst) {
+        true => status(403).into(),
+        false => page("T").into(),
+    });
+    well.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let all = [urls(&blocks, 12), urls(&well, 30)].concat();
+    let run = crawl(&work, &web)
+        .instead("--summary", "human")
+        .env("WEBFILL_BACKOFF_BLOCKED", "3600")
+        .args(["--patience", "30m"])
+        .args(&all)
+        .finish()
+        .expect(0);
+    assert_eq!(well.visits().pages().len(), 30);
+    assert_eq!(
+        blocks.visits().pages().len(),
+        5,
+        "the fifth refusal is the last"
+    );
+    let text = &run.stdout;
+    for words in ["7 blocked", "5 http_error"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+
+    refuses.store(false, Ordering::SeqCst);
+    let again = || crawl(&work, &web).env("WEBFILL_BACKOFF_BLOCKED", "3600");
+    again().finish().expect(0);
+    assert_eq!(blocks.visits().pages().len(), 5, "nothing is tried unasked");
+    let retried = again().args(["--retry", "blocked,http_error"]);
+    assert_eq!(retried.finish().expect(0).summary().outcome("ok"), 42);
+}
+
+#[test]
+fn a_rest_outlives_a_killed_dispatcher() {
+    let web = Web::start();
+    let site = web.site("backoff.example");
+    let first = Arc::new(AtomicBool::new(true));
+    site.serve_with("/robots.txt", move |_| {
+        match first.swap(false, Ordering::SeqCst) {
+            true => status(500).into(),
+            false => status(404).into(),
+        }
+    });
+    site.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let mut running = crawl(&work, &web)
+        .env("WEBFILL_BACKOFF_ROBOTS", "3,3")
+        .args(urls(&site, 10))
+        .start();
+    let refused = web
+        .log()
+        .wait_until("robots.txt was asked for", |visits| visits.len() == 1);
+    running.wait_until("the site backs off", |_| work.has_logged("site_backs_off"));
+    running.kill_role("dispatcher");
+    running.finish().expect(0);
+    let visits = site.visits();
+    let rest = visits.0[1].started_at - refused.0[0].started_at;
+    assert!(rest >= Duration::from_secs(3), "asked again after {rest:?}");
+    assert_all_ok(&work, 10);
+}
+
+/// What the embedded store tells of sites in trouble.
+fn told(work: &Workplace) -> Vec<String> {
+    let sql = "SELECT concat_ws(' ', _id, state, reason, status_code, url) FROM site_states
+               WHERE since < until AND updated_at >= since AND sign <> '' ORDER BY _id";
+    work.stored().texts(sql)
+}
+
+#[test]
+fn the_store_tells_which_sites_back_off_until_they_are_well_again() {
+    let web = Web::start();
+    let site = web.site("ill.example");
+    let is_well = Arc::new(AtomicBool::new(false));
+    let answers = Arc::clone(&is_well);
+    site.serve_with("/robots.txt", move |_| {
+        match answers.load(Ordering::SeqCst) {
+            true => status(404).into(),
+            false => status(503).into(),
+        }
+    });
+    site.otherwise(|_| page("T").into());
+    let work = Workplace::new();
+    let mut running = crawl(&work, &web)
+        .env("WEBFILL_BACKOFF_ROBOTS", "2,2,2,2,2,2,2,2,2")
+        .args(urls(&site, 3))
+        .start();
+    web.log()
+        .wait_until("robots.txt was asked for", |visits| visits.len() == 1);
+    let expected = "ill.example backing_off robots 503 http://ill.example/robots.txt";
+    running.wait_until("the store tells of the rest", |_| told(&work) == [expected]);
+    running.kill_role("dispatcher");
+    is_well.store(true, Ordering::SeqCst);
+    running.finish().expect(0);
+    assert_all_ok(&work, 3);
+    assert_eq!(work.stored().number("SELECT count(*) FROM site_states"), 0);
+}

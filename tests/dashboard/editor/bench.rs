@@ -1,0 +1,145 @@
+//! A mapping editor: `webfill dashboard` over a folder of mappings, or that of a fleet.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use crate::http::{Answer, Visitor};
+
+pub(super) struct Bench {
+    /// Its process, if it is not a fleet's.
+    dashboard: Option<Running>,
+    pub(super) visitor: Visitor,
+    pub(super) token: String,
+}
+
+impl Bench {
+    /// Over the mappings of a workplace; `more` are further arguments, such as its store.
+    pub(super) fn start(work: &Workplace, web: &Web, more: &[&str]) -> Bench {
+        static DASHBOARDS: AtomicU32 = AtomicU32::new(0);
+        let number = DASHBOARDS.fetch_add(1, Ordering::Relaxed);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        let place = format!("127.{}.{high}.{low}:8081", 150 + number % 50);
+        let resolve = web.resolve_args();
+        let resolve: Vec<&str> = resolve
+            .iter()
+            .skip(1)
+            .step_by(2)
+            .map(String::as_str)
+            .collect();
+        let mut dashboard = Run::new(["dashboard", "--listen", &place, "--mappings"])
+            .arg(work.path("mappings"))
+            .args(more)
+            .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
+            .env("WEBFILL_POLITENESS_DELAY", "0.2")
+            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+            .in_folder(work.path("."))
+            .time_limit(Duration::from_secs(600))
+            .start();
+        dashboard.wait_for_stderr("ready");
+        let mut bench = Bench::of(Visitor::of(&place));
+        bench.dashboard = Some(dashboard);
+        bench
+    }
+
+    /// That of a dashboard that is open, for a visitor who is let in.
+    pub(super) fn of(visitor: Visitor) -> Bench {
+        let start = visitor.get("/dashboard/editor");
+        assert_eq!(start.status, 200, "{}", start.body);
+        Bench {
+            dashboard: None,
+            token: start.form_token(),
+            visitor,
+        }
+    }
+
+    pub(super) fn dashboard(&mut self) -> &mut Running {
+        self.dashboard
+            .as_mut()
+            .expect("it has a process of its own")
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.visitor.place)
+    }
+
+    /// Posts a form; the answer leads somewhere.
+    fn go(&self, path: &str, fields: &[(&str, &str)]) -> String {
+        let token = [("token", self.token.as_str())];
+        let answer = self.visitor.post(path, &[&token, fields].concat());
+        assert_eq!(answer.status, 303, "{}", answer.body);
+        answer.header("location").expect("it leads on").to_owned()
+    }
+
+    /// The path of a new draft: of a mapping that exists, or of a new one.
+    pub(super) fn begin(&self, mapping: &str, name: &str) -> String {
+        self.go(
+            "/dashboard/editor/new",
+            &[("mapping", mapping), ("name", name)],
+        )
+    }
+
+    pub(super) fn begin_repair(&self, mapping: &str) -> String {
+        self.go("/dashboard/editor/repair", &[("mapping", mapping)])
+    }
+
+    /// What the script of the page would ask; the draft's path, an action, its JSON.
+    pub(super) fn ask(&self, draft: &str, action: &str, body: &Value) -> Answer {
+        let origin = format!("http://{}", self.visitor.place);
+        let headers = [
+            ("Origin", origin.as_str()),
+            ("x-webfill-token", &self.token),
+            ("Content-Type", "application/json"),
+        ];
+        let path = format!("{draft}/{action}");
+        self.visitor.ask("POST", &path, &headers, &body.to_string())
+    }
+
+    /// As [`Bench::ask`]; it must be done.
+    pub(super) fn done(&self, draft: &str, action: &str, body: &Value) -> Value {
+        let answer = self.ask(draft, action, body);
+        assert_eq!(answer.status, 200, "{action}: {}", answer.body);
+        serde_json::from_str(&answer.body).expect("JSON")
+    }
+
+    /// Why something is refused.
+    pub(super) fn refused(&self, draft: &str, action: &str, body: &Value) -> String {
+        let answer = self.ask(draft, action, body);
+        assert_ne!(answer.status, 200, "{action}: {}", answer.body);
+        let told: Value = serde_json::from_str(&answer.body).expect("JSON");
+        told["error"].as_str().expect("words").to_owned()
+    }
+
+    pub(super) fn state(&self, draft: &str) -> Value {
+        let answer = self.visitor.get(&format!("{draft}/state"));
+        serde_json::from_str(&answer.body).expect("JSON")
+    }
+
+    /// Uploads a page.
+    pub(super) fn upload(&self, draft: &str, name: &str, body: &str) -> Answer {
+        self.ask_raw(&format!("{draft}/upload/{name}"), body)
+    }
+
+    fn ask_raw(&self, path: &str, body: &str) -> Answer {
+        let origin = format!("http://{}", self.visitor.place);
+        let headers = [
+            ("Origin", origin.as_str()),
+            ("x-webfill-token", &self.token),
+            ("Content-Type", "application/octet-stream"),
+        ];
+        self.visitor.ask("POST", path, &headers, body)
+    }
+}
+
+/// A mapping of one field, the first heading.
+pub(super) fn heading_mapping(name: &str, host: &str) -> Value {
+    json!({
+        "name": name,
+        "url_patterns": [{"type": "host", "pattern": host}],
+        "fields": [{"name": "title", "processors": [{"type": "css", "parameters": {"selector": "h1"}}]}],
+    })
+}

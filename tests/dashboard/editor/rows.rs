@@ -1,0 +1,187 @@
+//! From pointing at two rows of a listing in a real browser to a saved rule that reads all of them.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use webfill_test_browser::Browser;
+use webfill_test_needs::needs;
+use webfill_tests::run::Run;
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::bench::Bench;
+
+const BOOKS: [(&str, Option<u8>); 6] = [
+    ("Silent Orchard", Some(4)),
+    ("Copper Lantern", None),
+    ("Winter Ferry", Some(2)),
+    ("Glass Harbour", Some(5)),
+    ("Paper Bridge", None),
+    ("Hollow Crown", Some(1)),
+];
+
+fn listing() -> String {
+    let mut html = String::from(
+        "<title>Books</title><h1>Books</h1><nav><ul><li><a href=/>Home</a></ul></nav><ul class=books>",
+    );
+    for (number, (title, stars)) in BOOKS.iter().enumerate() {
+        if number == 3 {
+            html += "<li class='book ad'><a href=/buy>Buy lamps</a></li>";
+        }
+        let stars = stars
+            .map(|stars| format!("<b class=stars>{stars}</b>"))
+            .unwrap_or_default();
+        let _ = write!(
+            html,
+            "<li class=book><a href=/book/{number}>{title}</a> {stars}</li>"
+        );
+    }
+    html + "</ul>"
+}
+
+fn none() -> Value {
+    Value::from(Vec::<Value>::new())
+}
+
+/// What a person does here.
+struct Rows<'b>(&'b Browser);
+
+impl Rows<'_> {
+    fn choose(&self, what: &str) {
+        let script = "const [what] = arguments; const choice = document.getElementById('field-choice');
+            choice.value = what; choice.dispatchEvent(new Event('change', {bubbles: true})); return choice.value;";
+        let is_there =
+            || (self.0.run(script, Value::from(vec![json!(what)])) == what).then_some(());
+        self.0.wait_until(what, is_there);
+    }
+
+    /// Clicks on the innermost element within an entry that has this text.
+    fn point(&self, text: &str) {
+        let script = "const [text] = arguments;
+            const all = [...document.querySelectorAll('li, li *')].filter((one) => one.textContent.includes(text));
+            if (all.length) all[all.length - 1].click();
+            return all.length;";
+        self.0.enter_frame(&self.0.wait_for("#frame"));
+        self.0.wait_until(text, || {
+            let found = self.0.run(script, json!([text]));
+            found.as_u64().filter(|count| *count > 0).map(drop)
+        });
+        self.0.leave_frames();
+    }
+
+    fn wait_for_status(&self, told: &str) {
+        self.0.wait_until(told, || {
+            self.0
+                .text_at("#status")
+                .filter(|text| text.contains(told))
+                .map(drop)
+        });
+    }
+
+    /// The texts of the elements that are marked in the page.
+    fn marked(&self) -> Vec<String> {
+        self.0.enter_frame(&self.0.wait_for("#frame"));
+        let script = "return [...document.querySelectorAll('li.found, li.right')].map((one) => one.textContent.trim())";
+        let marked = self.0.run(script, none());
+        self.0.leave_frames();
+        serde_json::from_value(marked).unwrap()
+    }
+
+    /// Renames a field of the rule, once it is there.
+    fn rename(&self, before: &str, now: &str) {
+        let script = "const [before, now] = arguments;
+            const boxes = [...document.querySelectorAll('#editor [data-path^=\"rows.fields\"][data-path$=\".name\"]')];
+            const box = boxes.find((one) => one.value === before);
+            if (!box) return false;
+            box.value = now;
+            box.dispatchEvent(new Event('input', {bubbles: true}));
+            box.dispatchEvent(new Event('change', {bubbles: true}));
+            return true;";
+        let is_renamed = || (self.0.run(script, json!([before, now])) == true).then_some(());
+        self.0.wait_until(before, is_renamed);
+    }
+}
+
+#[needs(chromedriver)]
+#[test]
+fn two_rows_are_pointed_at_and_all_are_read() {
+    let (work, web) = (Workplace::new(), Web::start());
+    std::fs::remove_file(work.path("mappings/profile.json")).unwrap();
+    let bench = Bench::start(&work, &web, &[]);
+    let draft = bench.begin("", "books");
+    let uploaded = bench.upload(
+        &draft,
+        "books.html/https%3A%2F%2Fshelf.example%2Fbooks",
+        &listing(),
+    );
+    assert_eq!(uploaded.status, 200, "{}", uploaded.body);
+    let browser = Browser::start();
+    let at = Rows(&browser);
+    browser.open(&bench.url(&draft));
+    at.choose("#rows");
+    at.point("Orchard");
+    at.wait_for_status("point at two rows");
+    at.point("Ferry");
+    at.wait_for_status("6 rows");
+    let marked = at.marked();
+    for (title, _) in BOOKS {
+        assert!(
+            marked.iter().any(|text| text.starts_with(title)),
+            "{title}: {marked:?}"
+        );
+    }
+    assert!(
+        !marked
+            .iter()
+            .any(|text| text.contains("lamps") || text.contains("Home")),
+        "{marked:?}"
+    );
+
+    at.choose("#rows.field_1");
+    at.point("Ferry");
+    at.wait_for_status("6 rows");
+    at.wait_for_status("found by");
+    browser.wait_for("#results table");
+    at.rename("field_1", "title");
+    at.choose("#rows.field_2");
+    at.point("2");
+    browser.wait_until("two fields in the table", || {
+        browser
+            .text_at("#results table")
+            .filter(|text| text.contains("field_2"))
+            .map(drop)
+    });
+    at.rename("field_2", "stars");
+    at.choose("#rows.stars");
+    browser.screenshot("editor-rows");
+    browser.click_at("#save");
+    at.wait_for_status("Saved");
+    at.wait_for_status("1 golden cases kept");
+    assert_eq!(browser.console(), Vec::<String>::new());
+    drop(browser);
+
+    let case = std::fs::read_dir(work.path("mappings/golden/books")).unwrap();
+    let case = case
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|it| it == "json"));
+    let case: Value = serde_json::from_slice(&std::fs::read(case.unwrap()).unwrap()).unwrap();
+    let rows: Vec<Value> = BOOKS
+        .iter()
+        .map(
+            |(title, stars)| json!({"title": title, "stars": stars.map(|stars| stars.to_string())}),
+        )
+        .collect();
+    assert_eq!(
+        case["rows"],
+        json!([{"dataset": "books", "rows": rows}]),
+        "{case:#}"
+    );
+    Run::new(["mapping", "check"])
+        .arg(work.path("mappings"))
+        .finish()
+        .expect(0);
+    Run::new(["mapping", "test", "--all"])
+        .arg(work.path("mappings"))
+        .finish()
+        .expect(0);
+}

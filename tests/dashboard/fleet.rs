@@ -1,0 +1,294 @@
+//! A fleet with a dashboard: a dispatcher, a supervisor, and the web that they crawl, on a loopback address of their own.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use webfill_tests::run::{Run, Running};
+use webfill_tests::site::{Certificates, Web};
+pub(crate) use webfill_tests::waiting::wait_for;
+use webfill_tests::workplace::Workplace;
+
+use crate::http::Visitor;
+
+const WAIT: Duration = Duration::from_secs(60);
+
+const HTTP: u16 = 8080;
+
+/// The application of the tests.
+pub(crate) const APP: &str = "testapp";
+
+/// The delay between two requests to a site.
+pub(crate) const DELAY: Duration = Duration::from_millis(100);
+
+pub(crate) struct Fleet {
+    pub(crate) web: Web,
+    pub(crate) work: Workplace,
+    host: String,
+    /// Another store than a file.
+    store: Option<String>,
+    tokens: Option<PathBuf>,
+    settings: Vec<(String, String)>,
+    /// The certificate and its key.
+    tls: Option<[PathBuf; 2]>,
+    dispatcher: Option<Running>,
+    supervisor: Option<Running>,
+}
+
+impl Fleet {
+    /// A fleet whose dashboard is open to this machine.
+    pub(crate) fn start() -> Fleet {
+        let mut fleet = Fleet::unstarted();
+        fleet.start_dispatcher();
+        fleet.start_supervisor();
+        fleet
+    }
+
+    /// A fleet whose dashboard asks for tokens: lines of `NAME TOKEN RIGHTS`.
+    pub(crate) fn with_tokens(lines: &str) -> Fleet {
+        let mut fleet = Fleet::unstarted();
+        fleet.tokens = Some(fleet.work.path("tokens"));
+        fleet.list(lines);
+        fleet.start_dispatcher();
+        fleet.start_supervisor();
+        fleet
+    }
+
+    /// The same by TLS.
+    pub(crate) fn with_tls(lines: &str) -> Fleet {
+        let mut fleet = Fleet::unstarted();
+        let certificates = Certificates::make(&[&fleet.host]);
+        let put = |name: &str, of: PathBuf| {
+            let path = fleet.work.path(name);
+            fs::copy(of, &path).expect("our own");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).expect("our own");
+            path
+        };
+        let tls = [
+            put("http.pem", certificates.certificate()),
+            put("http.key", certificates.key()),
+        ];
+        fleet.tls = Some(tls);
+        fleet.tokens = Some(fleet.work.path("tokens"));
+        fleet.list(lines);
+        fleet.start_dispatcher();
+        fleet.start_supervisor();
+        fleet
+    }
+
+    pub(crate) fn unstarted() -> Fleet {
+        static FLEETS: AtomicU32 = AtomicU32::new(0);
+        let number = FLEETS.fetch_add(1, Ordering::Relaxed);
+        let [.., high, low] = std::process::id().to_be_bytes();
+        Fleet {
+            web: Web::start(),
+            work: Workplace::new(),
+            host: format!("127.{}.{high}.{low}", 200 + number % 50),
+            store: None,
+            tokens: None,
+            settings: Vec::new(),
+            tls: None,
+            dispatcher: None,
+            supervisor: None,
+        }
+    }
+
+    /// A setting of what is started from now on, as a variable without its prefix.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.settings
+            .push((format!("WEBFILL_{name}"), value.to_owned()));
+    }
+
+    /// What is started from now on has its store there.
+    pub(crate) fn store_in(&mut self, uri: &str) {
+        self.store = Some(uri.to_owned());
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What the control socket answers.
+    pub(crate) fn ask(&self, action: &Value) -> Value {
+        let socket = zmq::Context::new().socket(zmq::REQ).expect("a socket");
+        socket.set_linger(0).expect("an option");
+        socket
+            .set_rcvtimeo(WAIT.as_millis() as i32)
+            .expect("an option");
+        let endpoint = format!("tcp://{}:5557", self.host);
+        socket.connect(&endpoint).expect("an endpoint");
+        socket
+            .send(action.to_string().as_bytes(), 0)
+            .expect("it waits");
+        let answer = socket.recv_bytes(0).expect("an answer in time");
+        serde_json::from_slice(&answer).expect("JSON")
+    }
+
+    /// The tokens in force from the next start or reload on.
+    pub(crate) fn list(&self, lines: &str) {
+        let path = self.tokens.as_ref().expect("it asks for tokens");
+        let _ = fs::remove_file(path);
+        let heading = "# webfill: tokens for HTTP, one `NAME TOKEN` per line";
+        fs::write(path, format!("{heading}\n{lines}")).expect("our own");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o400)).expect("our own");
+    }
+
+    pub(crate) fn start_dispatcher(&mut self) {
+        let mut run = self
+            .role("dispatcher")
+            .args(["--listen", &self.host, "--mappings"])
+            .arg(self.work.path("mappings"))
+            .args(["--http", &self.place()]);
+        if let Some(tokens) = &self.tokens {
+            run = run.env("WEBFILL_DISPATCHER_HTTP_TOKENS", tokens);
+        }
+        if let Some([certificate, key]) = &self.tls {
+            run = run
+                .env("WEBFILL_DISPATCHER_HTTP_CERTIFICATE", certificate)
+                .env("WEBFILL_DISPATCHER_HTTP_KEY", key);
+        }
+        let mut running = run.start();
+        running.wait_for_stderr("ready");
+        self.dispatcher = Some(running);
+    }
+
+    pub(crate) fn start_supervisor(&mut self) {
+        let resolve = self.web.resolve_args();
+        let resolve: Vec<&str> = resolve
+            .iter()
+            .skip(1)
+            .step_by(2)
+            .map(String::as_str)
+            .collect();
+        let endpoint = format!("tcp://{}:5555", self.host);
+        let mut running = self
+            .role("supervisor")
+            .args(["--dispatcher", &endpoint, "--id", "one", "--workers", "1"])
+            .env("WEBFILL_FETCH_RESOLVE", resolve.join(","))
+            .start();
+        running.wait_for_stderr("ready");
+        self.supervisor = Some(running);
+    }
+
+    fn role(&self, role: &str) -> Run {
+        let run = Run::new([role, "--store", &self.store_uri(), "--state"])
+            .arg(self.work.path(&format!("state/{role}")))
+            .env("WEBFILL_POLITENESS_DELAY", DELAY.as_secs_f64().to_string())
+            .env("WEBFILL_POLITENESS_ALLOW_PRIVATE_NETWORKS", "true")
+            .time_limit(Duration::from_secs(600));
+        let with = |run: Run, (name, value): &(String, String)| run.env(name, value);
+        self.settings.iter().fold(run, with)
+    }
+
+    pub(crate) fn dispatcher(&mut self) -> &mut Running {
+        self.dispatcher.as_mut().expect("it runs")
+    }
+
+    /// Kills the dispatcher.
+    pub(crate) fn kill_dispatcher(&mut self) {
+        let mut dispatcher = self.dispatcher.take().expect("it runs");
+        dispatcher.kill_role("dispatcher");
+    }
+
+    pub(crate) fn store_uri(&self) -> String {
+        match &self.store {
+            Some(uri) => uri.clone(),
+            None => format!("sqlite:{}", self.work.path("store.db").display()),
+        }
+    }
+
+    /// `HOST:PORT` of the dashboard.
+    pub(crate) fn place(&self) -> String {
+        format!("{}:{HTTP}", self.host)
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.place())
+    }
+
+    pub(crate) fn visitor(&self) -> Visitor {
+        Visitor::of(&self.place())
+    }
+
+    /// A visitor that has logged in.
+    pub(crate) fn logged_in(&self, token: &str) -> Visitor {
+        let mut visitor = self.visitor();
+        let answer = visitor.post("/dashboard/login", &[("token", token)]);
+        assert_eq!(answer.status, 303, "{}", answer.body);
+        visitor.cookie = answer.cookie();
+        visitor
+    }
+
+    /// A crawl of another process into the same store, for these records; its mappings are those of the fleet.
+    pub(crate) fn crawl_records(&self, crawl_id: &str, dataset: &str, records: &[Value]) {
+        let work = &self.work;
+        let seeds = work.write_lines("seeds.jsonl", records);
+        Run::new(["crawl", "--store", &self.store_uri()])
+            .args(["--crawl", crawl_id, "--app", APP, "--dataset", dataset])
+            .args(["--keep-bodies", "--allow-private-networks"])
+            .args(["--workers", "1", "--delay", "0.05"])
+            .args(["--progress", "none", "--fail-on", "never"])
+            .args(self.web.resolve_args())
+            .arg("--mappings")
+            .arg(work.path("mappings"))
+            .arg("--state")
+            .arg(work.path("state/records"))
+            .arg("--seeds")
+            .arg(seeds)
+            .finish()
+            .expect(0);
+    }
+
+    /// Feeds requests by the control socket.
+    pub(crate) fn feed(&self, requests: &[Value]) {
+        let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
+        let endpoint = format!("tcp://{}:5555", self.host);
+        Run::new(["feed", "-", "--dispatcher", &endpoint])
+            .input(lines.join("\n"))
+            .finish()
+            .expect(0);
+    }
+
+    /// So many pages of a site are queued.
+    pub(crate) fn feed_pages(&self, host: &str, crawl_id: &str, count: usize) {
+        let site = self.web.site(host);
+        site.otherwise(|_| webfill_tests::site::page("a page").into());
+        let requests: Vec<Value> = (0..count)
+            .map(|n| json!({"url": site.url(&format!("/{n}")), "appid": APP, "crawlid": crawl_id}))
+            .collect();
+        self.feed(&requests);
+    }
+
+    /// Waits until the list of crawls has one; the dispatcher stores crawls a moment after they are accepted.
+    pub(crate) fn wait_until_listed(&self, visitor: &Visitor, crawl_id: &str) {
+        let name = format!("{APP} / {crawl_id}");
+        wait_for("the crawl is listed", || {
+            visitor
+                .get("/dashboard/crawls")
+                .body
+                .contains(&name)
+                .then_some(())
+        });
+    }
+
+    /// The audit log so far.
+    pub(crate) fn audit(&self) -> Vec<Value> {
+        let log = self.work.path("state/dispatcher/logs/audit.log");
+        let text = fs::read_to_string(log).unwrap_or_default();
+        let lines = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        lines.collect()
+    }
+}
+
+pub(crate) fn sha256(text: &str) -> String {
+    let script = format!("printf %s {text} | sha256sum");
+    let output = Command::new("sh").args(["-c", &script]).output();
+    String::from_utf8_lossy(&output.expect("sha256sum").stdout)[..64].to_owned()
+}

@@ -1,0 +1,211 @@
+//! Every place, in a real Chromium: it is shown without a fault, asks nobody but the dashboard, and can be used by everybody, in
+//! light and dark and on a narrow screen. The pictures are kept for people (`target/dashboard-screenshots/`).
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use webfill_test_browser::Browser;
+use webfill_test_needs::needs;
+
+use crate::fleet::{APP, Fleet};
+use crate::scene::{BLOCKS, CRAWL, DATASET, LONG, LONG_CRAWL, RECORDS_CRAWL, Scene, WATCH};
+
+const WIDE: (u32, u32) = (1280, 900);
+const NARROW: (u32, u32) = (360, 740);
+
+/// The rules of WCAG 2.2 at level AA, and what is best beside them.
+const RULES: &str = r#"{"resultTypes": ["violations"]}"#;
+
+#[needs(chromedriver, axe)]
+#[test]
+fn every_place_is_shown_whole_to_everybody() {
+    let scene = Scene::new();
+    let browser = Browser::start();
+    browser.set_zone("Europe/Berlin");
+    let own = scene.fleet.url("/");
+    for (name, path) in places(&scene) {
+        browser.set_size(WIDE.0, WIDE.1);
+        browser.prefer_dark(false);
+        browser.open(&scene.fleet.url(&path));
+        judge_page(&browser, &path);
+        browser.screenshot(&format!("place-{name}"));
+        judge_whatever_the_screen(&browser, &format!("place-{name}"));
+    }
+    for url in browser.requested() {
+        assert!(
+            url.starts_with(&own) || url.starts_with("data:"),
+            "{url} was asked"
+        );
+    }
+}
+
+/// Whether everybody can use the page that is open, in light and dark and on a narrow screen. Pictures of the last two
+/// are kept.
+pub(crate) fn judge_whatever_the_screen(browser: &Browser, name: &str) {
+    let axe = fs::read_to_string(axe()).expect("tests/dashboard/install.sh");
+    browser.set_size(WIDE.0, WIDE.1);
+    browser.prefer_dark(false);
+    browser.run(&axe, json!([]));
+    judge_access(browser, &format!("{name}, light"));
+    browser.prefer_dark(true);
+    judge_access(browser, &format!("{name}, dark"));
+    browser.screenshot(&format!("{name}-dark"));
+    browser.set_size(NARROW.0, NARROW.1);
+    browser.prefer_dark(false);
+    judge_access(browser, &format!("{name}, narrow"));
+    judge_width(browser, name);
+    browser.screenshot(&format!("{name}-narrow"));
+    browser.set_size(WIDE.0, WIDE.1);
+}
+
+/// Every place, with a name for its picture.
+fn places(scene: &Scene) -> Vec<(&'static str, String)> {
+    let part = |text: &str| crate::http::encoded(text);
+    let crawl = |id: &str| format!("/dashboard/crawl/{APP}/{}", part(id));
+    let record = |id: &str| format!("/dashboard/record/{DATASET}/{}", part(id));
+    let page = |site: &str, sql: &str| page_path(&scene.fleet, site, sql);
+    let vereine = page("vereine.example", "outcome = 'ok' AND url LIKE '%name=%'");
+    let feindlich = page("mitglieder.example", "url LIKE '%feindlich'");
+    vec![
+        ("first-snapshot", "/dashboard/".into()),
+        ("crawl", crawl(CRAWL)),
+        ("crawl-running", crawl(LONG_CRAWL)),
+        ("crawl-records", crawl(RECORDS_CRAWL)),
+        ("crawl-pages", format!("{}/pages", crawl(CRAWL))),
+        (
+            "crawl-pages-failed",
+            format!(
+                "{}/pages?outcome=http_error&site=vereine.example",
+                crawl(CRAWL)
+            ),
+        ),
+        (
+            "crawl-changes",
+            format!("/dashboard/crawl/{APP}/{WATCH}/changes"),
+        ),
+        ("pages-of-all", "/dashboard/pages".into()),
+        ("pages-none", "/dashboard/pages?site=niemand.example".into()),
+        ("page", vereine.clone()),
+        ("page-hostile", feindlich.clone()),
+        ("page-body", format!("{feindlich}/body")),
+        (
+            "find",
+            format!("/dashboard/find?url={}", part("http://vereine.example/1")),
+        ),
+        ("find-empty", "/dashboard/find".into()),
+        ("find-no-url", "/dashboard/find?url=http%3A%2F%2F".into()),
+        ("sites", "/dashboard/sites".into()),
+        ("sites-all", "/dashboard/sites?state=all".into()),
+        ("site", format!("/dashboard/site/{BLOCKS}")),
+        ("site-pages", "/dashboard/site/vereine.example/pages".into()),
+        ("records", "/dashboard/records".into()),
+        (
+            "records-open",
+            format!("/dashboard/records?dataset={DATASET}&state=open"),
+        ),
+        (
+            "records-none",
+            format!("/dashboard/records?dataset={DATASET}&id=niemand"),
+        ),
+        ("record", record("1815")),
+        ("record-open", record(&format!("{LONG}/{LONG} & Söhne?"))),
+        ("record-hostile", record("feindlich")),
+        ("watches", "/dashboard/watches".into()),
+        ("watch", format!("/dashboard/watch/{WATCH}")),
+        ("mappings", "/dashboard/mappings".into()),
+        ("mapping", "/dashboard/mapping/profile".into()),
+        ("mapping-pages", "/dashboard/mapping/profile/pages".into()),
+        ("crawls", "/dashboard/crawls".into()),
+        ("machines", "/dashboard/machines".into()),
+        ("audit", "/dashboard/audit".into()),
+        ("editor", "/dashboard/editor".into()),
+        ("nowhere", "/dashboard/record/niemand/1".into()),
+    ]
+}
+
+/// Where a stored page is shown.
+pub(crate) fn page_path(fleet: &Fleet, site: &str, sql: &str) -> String {
+    let stored = webfill_tests::stored::Stored::open(&fleet.work.path("store.db"));
+    let ids = stored.texts(&format!(
+        "SELECT _id FROM pages WHERE site = '{site}' AND {sql} LIMIT 1"
+    ));
+    let id = ids
+        .first()
+        .unwrap_or_else(|| panic!("no page of {site} where {sql}"));
+    let parts: Vec<String> = id.split('/').map(crate::http::encoded).collect();
+    format!("/dashboard/page/{}", parts.join("/"))
+}
+
+fn axe() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../.cache/dashboard-tools/axe.min.js")
+}
+
+/// What holds for a page at any size.
+fn judge_page(browser: &Browser, path: &str) {
+    assert_eq!(
+        browser.find_all("h1").len(),
+        1,
+        "{path}: {}",
+        browser.page_text()
+    );
+    assert!(browser.find("main#content, main").is_some(), "{path}");
+    let faults = browser.console();
+    // A page that tells of nothing is answered with 404, which browsers note.
+    let faults: Vec<&String> = faults
+        .iter()
+        .filter(|line| !line.contains("status of 404"))
+        .collect();
+    assert!(faults.is_empty(), "{path}: {faults:?}");
+    let was_run = browser.run("return window.wasRun === undefined", json!([]));
+    assert_eq!(
+        was_run, true,
+        "{path}: what a page says was taken for markup"
+    );
+    let text = browser.page_text();
+    for wrong in [
+        "undefined",
+        "none of the",
+        "[object",
+        "{{",
+        "cannot be shown",
+    ] {
+        assert!(!text.contains(wrong), "{path} says `{wrong}`: {text}");
+    }
+    assert!(
+        !text.contains(" UTC"),
+        "{path}: times are the reader's: {text}"
+    );
+    let unzoned = "return [...document.querySelectorAll('time')].filter(time => time.textContent.includes('UTC')).length";
+    assert_eq!(
+        browser.run(unzoned, json!([])),
+        0,
+        "{path}: times are the reader's"
+    );
+}
+
+/// Judged by axe-core, whose script the page has.
+fn judge_access(browser: &Browser, what: &str) {
+    let script = format!(
+        "const done = arguments[arguments.length - 1]; axe.run(document, {RULES}).then(done, error => done({{fault: String(error)}}))"
+    );
+    let judged = browser.run_and_wait(&script, json!([]));
+    let violations = judged["violations"].as_array();
+    let violations = violations.unwrap_or_else(|| panic!("{what}: {judged}"));
+    let told: Vec<Value> = violations
+        .iter()
+        .map(|one| json!({"rule": one["id"], "help": one["help"], "at": one["nodes"][0]["html"], "why": one["nodes"][0]["failureSummary"]}))
+        .collect();
+    assert!(
+        told.is_empty(),
+        "{what}: {}",
+        serde_json::to_string_pretty(&told).unwrap()
+    );
+}
+
+/// A narrow page is read by scrolling down, not to the side; what is wide scrolls within itself.
+fn judge_width(browser: &Browser, path: &str) {
+    let width = browser.run("return document.documentElement.scrollWidth", json!([]));
+    let width = width.as_u64().expect("a number");
+    assert!(width <= u64::from(NARROW.0), "{path} is {width} wide");
+}

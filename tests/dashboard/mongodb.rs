@@ -1,0 +1,105 @@
+//! The dashboard over a MongoDB server: the overview, lists and single things, out of a crawl that a fleet and a process of its own
+//! have stored there.
+
+use serde_json::json;
+use webfill_test_mongod::fresh_database;
+use webfill_test_needs::needs;
+use webfill_tests::site::{page, status};
+
+use crate::fleet::{APP, Fleet, wait_for};
+use crate::http::Visitor;
+
+fn shown(visitor: &Visitor, path: &str) -> String {
+    let answer = visitor.get(path);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    // As a browser reads it.
+    answer.body.replace("&#x2f;", "/")
+}
+
+/// Whether a page says all of it.
+fn assert_says(visitor: &Visitor, path: &str, texts: &[&str]) {
+    let body = shown(visitor, path);
+    for text in texts {
+        assert!(body.contains(text), "{path} does not say {text}: {body}");
+    }
+}
+
+/// The first path on a page that begins so.
+fn path_on(body: &str, begin: &str) -> String {
+    let (_, rest) = body
+        .split_once(&format!("href=\"{begin}"))
+        .unwrap_or_else(|| panic!("no link to {begin}: {body}"));
+    format!("{begin}{}", rest.split('"').next().expect("an end"))
+}
+
+#[needs(mongod)]
+#[test]
+fn what_mongodb_holds_is_shown_from_overview_to_a_record() {
+    let database = fresh_database();
+    let mut fleet = Fleet::unstarted();
+    fleet.store_in(database.uri());
+    let members = fleet.web.site("members.example");
+    members.serve(
+        "/ada",
+        page("Ada")
+            .field("name", "Ada Lovelace")
+            .field("location", "London"),
+    );
+    members.serve("/gone", status(404));
+    fleet.start_dispatcher();
+    fleet.start_supervisor();
+    fleet.feed_pages("a.example", "monday", 60);
+    let record = |id: &str, path: &str| json!({"id": id, "urls": [members.url(path)], "fields": {"name": null, "location": null}});
+    let records = [record("1815", "/ada"), record("none", "/gone")];
+    fleet.crawl_records("members", "people", &records);
+    let visitor = fleet.visitor();
+    wait_for("all pages are stored", || {
+        let crawl = shown(&visitor, &format!("/dashboard/crawl/{APP}/monday"));
+        (crawl.contains("finished") && crawl.contains(">60</a>")).then_some(())
+    });
+    wait_for("the overview counts the records", || {
+        let snapshot = shown(&visitor, "/dashboard/");
+        let resolved = "<dd id=\"resolved\">1</dd>";
+        (snapshot.contains(resolved) && snapshot.contains("Exhausted</dt><dd>1</dd>")).then_some(())
+    });
+    assert_says(
+        &visitor,
+        "/dashboard/crawls",
+        &["testapp / monday", "testapp / members"],
+    );
+
+    let failed = format!("/dashboard/crawl/{APP}/members/pages?outcome=http_error");
+    assert_says(&visitor, &failed, &["members.example/gone"]);
+    assert_says(&visitor, "/dashboard/site/a.example/pages", &["a.example/"]);
+    let pages = shown(&visitor, &format!("/dashboard/crawl/{APP}/monday/pages"));
+    assert!(
+        pages.contains("Next page"),
+        "50 of 60 are on the first page"
+    );
+    assert_says(
+        &visitor,
+        &path_on(&pages, "/dashboard/page/"),
+        &["a.example", "ok"],
+    );
+    let page_of_ada = shown(&visitor, "/dashboard/site/members.example/pages?outcome=ok");
+    let page_of_ada = path_on(&page_of_ada, "/dashboard/page/");
+    assert_says(&visitor, &page_of_ada, &["Ada Lovelace"]);
+    assert_says(&visitor, &format!("{page_of_ada}/body"), &["Ada Lovelace"]);
+
+    assert_says(&visitor, "/dashboard/records", &["people"]);
+    assert_says(
+        &visitor,
+        "/dashboard/records?dataset=people&state=open",
+        &["none"],
+    );
+    let complete = ["Ada Lovelace", "London", "members.example/ada"];
+    assert_says(&visitor, "/dashboard/record/people/1815", &complete);
+    let open = ["a page of it ended in http_error"];
+    assert_says(&visitor, "/dashboard/record/people/none", &open);
+    let found = format!(
+        "/dashboard/find?url={}",
+        crate::http::encoded(&members.url("/ada"))
+    );
+    assert_says(&visitor, &found, &["members"]);
+    assert_says(&visitor, "/dashboard/mappings", &["profile"]);
+}

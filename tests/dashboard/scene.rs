@@ -1,0 +1,182 @@
+//! A fleet with something to show at every place: crawls that run and that are over, sites in trouble, records that are
+//! complete and that are not, changes, alerts; with German and very long names, and with texts that would like to be markup.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use webfill_tests::site::{page, status};
+
+use crate::fleet::{APP, Fleet, wait_for};
+
+pub(crate) const LONG: &str =
+    "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft";
+/// A crawl of the fleet that ends.
+pub(crate) const CRAWL: &str = "Übersicht-über-außergewöhnlich-lange-Wörter";
+/// A crawl of the fleet that goes on for longer than any test.
+pub(crate) const LONG_CRAWL: &str = "läuft";
+/// The crawl of the records.
+pub(crate) const RECORDS_CRAWL: &str = "Vereinsregister-2026";
+pub(crate) const DATASET: &str = "Vereinsmitglieder";
+pub(crate) const WATCH: &str = "Preisbeobachtung-der-Donaudampfschifffahrtsgesellschaft";
+/// The site of the crawl that goes on: läuft.example.
+pub(crate) const LONG_SITE: &str = "xn--luft-loa.example";
+pub(crate) const BLOCKS: &str = "blocks.example";
+/// What would be run if it was taken for markup, turn a line around, or hide.
+pub(crate) const HOSTILE: &str =
+    "<script>window.wasRun = 1</script><img src=x onerror='window.wasRun = 1'>\u{202e}txt.exe\u{0}";
+
+pub(crate) struct Scene {
+    pub(crate) fleet: Fleet,
+    /// What `blocks.example` does.
+    pub(crate) refuses: Arc<AtomicBool>,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Scene {
+        let mut fleet = Fleet::unstarted();
+        fleet.set("BACKOFF_BLOCKED", "3600");
+        let refuses = serve(&fleet);
+        fleet.start_dispatcher();
+        fleet.start_supervisor();
+        let scene = Scene { fleet, refuses };
+        scene.begin_watch();
+        scene.crawl_records();
+        scene.feed();
+        scene.change_and_watch_again();
+        scene
+    }
+
+    /// What the fleet answers to an action.
+    pub(crate) fn ask(&self, action: Value) -> Value {
+        self.fleet.ask(&action)
+    }
+
+    fn feed(&self) {
+        let site = self.fleet.web.site("vereine.example");
+        let request = |url: String, crawl: &str| json!({"url": url, "appid": APP, "crawlid": crawl, "maxdepth": 1, "allowed_domains": ["vereine.example", "blocks.example", "nowhere.example"]});
+        let mut requests: Vec<Value> = (0..12)
+            .map(|n| request(site.url(&format!("/{n}")), CRAWL))
+            .collect();
+        requests.push(request(
+            site.url(&format!("/{}?name={LONG}", "Straße/".repeat(40))),
+            CRAWL,
+        ));
+        let blocks = self.fleet.web.site(BLOCKS);
+        requests.extend((0..6).map(|n| request(blocks.url(&format!("/{n}")), "blockiert")));
+        self.fleet.feed(&requests);
+        self.fleet.feed_pages(LONG_SITE, LONG_CRAWL, 2_000);
+        wait_for("the first crawl waits for nothing", || {
+            let info = self.ask(json!({"action": "info", "appid": APP, "crawlid": CRAWL}));
+            (info["state"] == "finished").then_some(())
+        });
+        wait_for("a site rests", || {
+            let sites = self.ask(json!({"action": "sites", "backing_off": true}));
+            (sites["sites"][0]["site"] == BLOCKS).then_some(())
+        });
+    }
+
+    fn begin_watch(&self) {
+        let site = self.fleet.web.site("preise.example");
+        let urls: Vec<String> = (0..3).map(|n| site.url(&format!("/{n}"))).collect();
+        let watch = json!({"name": WATCH, "app": APP, "urls": urls, "schedule": "0 3 1 1 *",
+            "time_zone": "Europe/Berlin", "notify": [{"firehose": true, "about": ["changes", "runs"]}]});
+        let added = self.ask(json!({"action": "watch_add", "watch": watch}));
+        assert_eq!(added["name"], WATCH, "{added}");
+        self.run_watch(1);
+    }
+
+    fn change_and_watch_again(&self) {
+        let site = self.fleet.web.site("preise.example");
+        let price = format!("{LONG} <b>kostet</b> {HOSTILE}");
+        site.serve("/0", page("Dampfer").field("name", &escaped(&price)));
+        self.run_watch(2);
+        let store = self.fleet.work.path("store.db");
+        wait_for("a change is stored", || {
+            let changes = "SELECT count(*) FROM page_changes WHERE kind = 'changed'";
+            (webfill_tests::stored::Stored::open(&store).number(changes) > 0).then_some(())
+        });
+    }
+
+    fn run_watch(&self, number: u64) {
+        self.ask(json!({"action": "watch_run", "name": WATCH}));
+        wait_for("the watch has run", || {
+            let told = self.ask(json!({"action": "watch_show", "name": WATCH}));
+            let run = &told["runs"][0];
+            (run["run"] == number && !run["ended"].is_null()).then_some(())
+        });
+    }
+
+    /// A crawl of another process into the same store, with records.
+    fn crawl_records(&self) {
+        let record = |id: &str, path: &str, fields: Value| json!({"id": id, "urls": [format!("http://mitglieder.example/{path}")], "fields": fields});
+        let mut records = vec![
+            record("1815", "ada", json!({"name": null, "location": null})),
+            record("nirgends", "fort", json!({"name": LONG, "email": null})),
+            record(
+                &format!("{LONG}/{LONG} & Söhne?"),
+                "leer",
+                json!({"name": null, "schuhgröße": null}),
+            ),
+            record(
+                "feindlich",
+                "feindlich",
+                json!({"name": null, "bemerkung": HOSTILE}),
+            ),
+        ];
+        records.extend((0..60).map(|n| record(&format!("m{n:04}"), "ada", json!({"name": null}))));
+        self.fleet.crawl_records(RECORDS_CRAWL, DATASET, &records);
+    }
+}
+
+/// The web that is crawled.
+fn serve(fleet: &Fleet) -> Arc<AtomicBool> {
+    let site = fleet.web.site("vereine.example");
+    site.otherwise(|request| match request.path.as_str() {
+        "/1" | "/2" => status(404).into(),
+        "/3" => status(410).into(),
+        path => page(&format!("Verein {path}"))
+            .field("name", LONG)
+            .field("location", "Köln-Müngersdorf")
+            .field("email", &escaped(HOSTILE))
+            .mapped_link("/weiter")
+            .mapped_link("http://fremd.example/")
+            .mapped_link("/bild.jpg")
+            .into(),
+    });
+    let refuses = Arc::new(AtomicBool::new(true));
+    let still = Arc::clone(&refuses);
+    fleet
+        .web
+        .site(BLOCKS)
+        .otherwise(move |_| match still.load(Ordering::SeqCst) {
+            true => status(403).into(),
+            false => page("frei").into(),
+        });
+    let members = fleet.web.site("mitglieder.example");
+    members.serve(
+        "/ada",
+        page("Ada")
+            .field("name", "Ada Lovelace")
+            .field("location", "London"),
+    );
+    members.serve("/leer", page("Leer"));
+    members.serve("/feindlich", page("F").field("name", &escaped(HOSTILE)));
+    members.serve("/fort", status(404));
+    let prices = fleet.web.site("preise.example");
+    for n in 0..3 {
+        prices.serve(
+            &format!("/{n}"),
+            page("Dampfer").field("name", "Dampfer für 10 €"),
+        );
+    }
+    refuses
+}
+
+/// As text of an HTML page.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('\0', "")
+}

@@ -1,0 +1,174 @@
+//! The views by plain requests: what is shown to whom, page by page, with and without a fleet.
+
+use serde_json::json;
+use webfill_tests::run::Run;
+
+use crate::fleet::{APP, Fleet, wait_for};
+use crate::http::Visitor;
+use crate::scene::{CRAWL, DATASET, RECORDS_CRAWL, Scene};
+
+const SHOP: &str = "shop-0123456789abcdef0123456789abcdef";
+
+/// The href of the first link that says so.
+fn link(body: &str, label: &str) -> Option<String> {
+    let (before, _) = body.split_once(&format!(">{label}</a>"))?;
+    let (_, tag) = before.rsplit_once("<a ")?;
+    let (_, href) = tag.split_once("href=\"")?;
+    let href = href.split('"').next()?;
+    Some(href.replace("&amp;", "&").replace("&#x2f;", "/"))
+}
+
+/// All rows of a list, page by page.
+fn rows(visitor: &Visitor, path: &str) -> Vec<String> {
+    let (mut all, mut path) = (Vec::new(), path.to_owned());
+    for _ in 0..50 {
+        let answer = visitor.get(&path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        let heads = answer.body.split("<th scope=\"row\">").skip(1);
+        all.extend(heads.map(|row| row.split("</th>").next().unwrap_or_default().to_owned()));
+        match link(&answer.body, "Next page") {
+            Some(next) => path = next,
+            None => return all,
+        }
+    }
+    panic!("{path} goes on for ever");
+}
+
+#[test]
+fn lists_are_read_page_by_page_and_each_figure_leads_to_its_list() {
+    let scene = Scene::new();
+    let visitor = scene.fleet.visitor();
+    let records = rows(&visitor, &format!("/dashboard/records?dataset={DATASET}"));
+    assert_eq!(records.len(), 64);
+    let open = rows(
+        &visitor,
+        &format!("/dashboard/records?dataset={DATASET}&state=open"),
+    );
+    assert_eq!(open.len(), 2, "{open:?}");
+    let datasets = visitor.get("/dashboard/records").body;
+    let resolved = link(&datasets, "62").expect("a figure with a link");
+    assert_eq!(rows(&visitor, &resolved).len(), 62);
+    let by_id = rows(
+        &visitor,
+        &format!("/dashboard/records?dataset={DATASET}&id=m000"),
+    );
+    assert_eq!(by_id.len(), 10);
+
+    let crawl = visitor
+        .get(&format!(
+            "/dashboard/crawl/{APP}/{}",
+            crate::http::encoded(CRAWL)
+        ))
+        .body;
+    let failed = link(&crawl, "http_error").expect("a figure with a link");
+    assert_eq!(rows(&visitor, &failed).len(), 3);
+    assert!(
+        crawl.contains("out_of_domain") && crawl.contains("denied_extension"),
+        "{crawl}"
+    );
+
+    let record = visitor
+        .get(&format!("/dashboard/record/{DATASET}/nirgends"))
+        .body;
+    assert!(
+        record.contains("a page of it ended in http_error"),
+        "{record}"
+    );
+    let record = visitor
+        .get(&format!("/dashboard/records?dataset={DATASET}&state=open"))
+        .body;
+    let (_, long) = record.split_once("/dashboard/record/").expect("a link");
+    let path = format!("/dashboard/record/{}", long.split('"').next().unwrap());
+    let record = visitor.get(&path).body;
+    assert!(
+        record.contains("no mapping reads a field of this name"),
+        "{record}"
+    );
+}
+
+#[test]
+fn who_is_bound_to_applications_sees_nothing_of_others() {
+    let fleet = Fleet::with_tokens(&format!("shop {SHOP} apps=shop\n"));
+    fleet.feed_pages("geheim.example", "verborgen", 5);
+    wait_for("pages are stored", || {
+        let stored = webfill_tests::stored::Stored::open(&fleet.work.path("store.db"));
+        (stored.number("SELECT count(*) FROM pages") == 5).then_some(())
+    });
+    let page = crate::looks::page_path(&fleet, "geheim.example", "outcome = 'ok'");
+    let shop = fleet.logged_in(SHOP);
+    for (path, status) in [
+        (format!("/dashboard/crawl/{APP}/verborgen"), 403),
+        (format!("/dashboard/crawl/{APP}/verborgen/pages"), 403),
+        (format!("/dashboard/crawl/{APP}/verborgen/changes"), 403),
+        (page.clone(), 403),
+        (format!("{page}/body"), 403),
+        ("/dashboard/pages".into(), 200),
+        ("/dashboard/site/geheim.example".into(), 200),
+        ("/dashboard/site/geheim.example/pages".into(), 200),
+        (
+            "/dashboard/find?url=http%3A%2F%2Fgeheim.example%2F1".into(),
+            200,
+        ),
+        ("/dashboard/sites".into(), 403),
+        ("/dashboard/records".into(), 403),
+        ("/dashboard/mappings".into(), 403),
+        ("/dashboard/mapping/profile".into(), 403),
+        ("/dashboard/mapping/profile/pages".into(), 200),
+        ("/dashboard/watches".into(), 200),
+    ] {
+        let answer = shop.get(&path);
+        assert_eq!(answer.status, status, "{path}: {}", answer.body);
+        assert!(
+            !answer.body.contains("verborgen"),
+            "{path}: {}",
+            answer.body
+        );
+    }
+}
+
+#[test]
+fn a_store_alone_is_shown_without_what_needs_a_fleet() {
+    let scene = Scene::new();
+    let place = format!("{}:8099", scene.fleet.host());
+    let mut dashboard = Run::new([
+        "dashboard",
+        "--store",
+        &scene.fleet.store_uri(),
+        "--listen",
+        &place,
+    ])
+    .start();
+    dashboard.wait_for_stderr("ready");
+    let visitor = Visitor::of(&place);
+    let crawl = visitor.get(&format!("/dashboard/crawl/{APP}/{RECORDS_CRAWL}"));
+    assert_eq!(crawl.status, 200, "{}", crawl.body);
+    assert!(
+        crawl.body.contains("No dispatcher connected"),
+        "{}",
+        crawl.body
+    );
+    for path in [
+        "/dashboard/sites",
+        "/dashboard/site/blocks.example",
+        "/dashboard/records",
+        "/dashboard/pages",
+        "/dashboard/mappings",
+        "/dashboard/mapping/profile",
+    ] {
+        let answer = visitor.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        assert!(
+            !answer.body.contains("/dashboard/do/"),
+            "{path} offers what nobody does"
+        );
+    }
+    assert!(
+        visitor
+            .get("/dashboard/sites")
+            .body
+            .contains("blocks.example")
+    );
+    assert_eq!(visitor.get("/dashboard/watches").status, 404);
+    let told = scene.ask(json!({"action": "status"}));
+    assert_eq!(told["action"], "status", "the fleet is as it was");
+}

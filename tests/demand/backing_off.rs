@@ -1,0 +1,71 @@
+//! Sites that backoff in a fleet: shown with their evidence, told to the application, woken by hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use webfill_tests::site::{page, status};
+
+use crate::fleet::{APP, Fleet, request};
+
+/// Sites as `webfill sites --json` lists them.
+fn listed(fleet: &Fleet, flags: &[&str]) -> Vec<Value> {
+    let args = [&["sites", "--json"], flags].concat();
+    let run = fleet.run(&args).expect(0);
+    let lines = run.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect()
+}
+
+#[test]
+fn a_site_that_blocks_is_shown_told_and_woken() {
+    let mut fleet = Fleet::with(&[("BACKOFF_BLOCKED", "3600")]);
+    let blocks = fleet.web.site("blocks.example");
+    let refuses = Arc::new(AtomicBool::new(true));
+    let still = Arc::clone(&refuses);
+    blocks.otherwise(move |_| match still.load(Ordering::SeqCst) {
+        true => status(403).into(),
+        false => page("T").into(),
+    });
+    let firehose = fleet.firehose(&format!("outbound.{APP}"));
+    let requests: Vec<Value> = (0..9)
+        .map(|page| request(&blocks.url(&format!("/{page}")), "c"))
+        .collect();
+    fleet.feed(&requests);
+    let notification = firehose.wait_for(|message| message["action"] == "site_backs_off");
+    assert_eq!(notification["site"], "blocks.example");
+    assert_eq!(notification["reason"], "blocked");
+    assert_eq!(notification["evidence"]["status_code"], 403);
+
+    let backing_off = listed(&fleet, &["--backing_off"]);
+    assert_eq!(backing_off.len(), 1, "{backing_off:?}");
+    let site = &backing_off[0];
+    assert_eq!(
+        (&site["site"], &site["state"], &site["queued"]),
+        (&json!("blocks.example"), &json!("backing_off"), &json!(9))
+    );
+    let rest_s = site["until"].as_f64().unwrap() - site["since"].as_f64().unwrap();
+    assert!((3_599.0..3_601.0).contains(&rest_s), "{site}");
+    let table = fleet.run(&["sites"]).expect(0);
+    assert!(
+        table
+            .stdout
+            .contains("blocks.example  backing_off  blocked")
+    );
+
+    refuses.store(false, Ordering::SeqCst);
+    fleet.restart();
+    let so_far = blocks.visits().pages().len();
+    let answer = fleet.json(&["site", "blocks.example"]);
+    assert_eq!(answer["state"], "backing_off", "over a restart: {answer}");
+    fleet.run(&["site", "blocks.example", "--wake"]).expect(0);
+    fleet.wait_until_done("c");
+    assert_eq!(blocks.visits().pages().len(), so_far + 9);
+    let answer = fleet.json(&["site", "blocks.example"]);
+    assert_eq!(
+        (&answer["state"], &answer["queued"]),
+        (&json!("open"), &json!(0))
+    );
+    assert!(listed(&fleet, &["--backing_off"]).is_empty());
+}

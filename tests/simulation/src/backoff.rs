@@ -1,0 +1,112 @@
+//! The backoffs of sites, as the witness has seen them begin in the dispatcher's database. While a site
+//! rests nothing of it is requested, whatever becomes of the dispatcher, except for tasks that were
+//! handed out before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::web::Request;
+use crate::worker::site_number;
+use crate::world::World;
+
+/// A task and its delivery.
+pub(crate) type Lease = (i64, u32);
+
+#[derive(Debug, Default)]
+pub(crate) struct SeenBackoffs {
+    /// By the number of the site.
+    of_sites: BTreeMap<usize, SeenBackoff>,
+    /// Some turned out to be a machine's fault, and are forgotten.
+    pub(crate) may_be_over: bool,
+    /// When the dispatcher last committed a turn.
+    committed_ms: u64,
+}
+
+impl SeenBackoffs {
+    pub(crate) fn note_commit(&mut self, now_ms: u64) {
+        self.committed_ms = now_ms;
+    }
+}
+
+#[derive(Debug)]
+struct SeenBackoff {
+    /// As the database names it.
+    site: i64,
+    until_ms: u64,
+    handed_out_before: BTreeSet<Lease>,
+}
+
+impl World {
+    /// Looks at the backoffs that are committed now; outcomes make them begin.
+    pub(crate) fn note_backoffs(&mut self) {
+        if !self.plan.backoff {
+            return;
+        }
+        let ahead_ms = self.coordinator.ahead_ms();
+        let witness = self.coordinator.witness();
+        let backoff = witness.backoff(ahead_ms + self.now_ms as i64);
+        if std::mem::take(&mut self.backoff.may_be_over) {
+            let in_force = |site: i64| backoff.iter().any(|(backing_off, ..)| *backing_off == site);
+            self.backoff.of_sites.retain(|_, rest| in_force(rest.site));
+        }
+        for (site, name, until_ms) in backoff {
+            let until_ms = (until_ms - ahead_ms) as u64;
+            match self.backoff.of_sites.get_mut(&site_number(&name)) {
+                Some(rest) if rest.until_ms > self.now_ms => {
+                    rest.until_ms = rest.until_ms.max(until_ms);
+                }
+                _ => {
+                    let handed_out_before = witness.leases(site);
+                    let rest = SeenBackoff {
+                        site,
+                        until_ms,
+                        handed_out_before,
+                    };
+                    self.backoff.of_sites.insert(site_number(&name), rest);
+                }
+            }
+        }
+    }
+
+    /// The dispatcher starts anew: while it was down, no backoff has passed. A probe that was handed out
+    /// shortly before the end of a backoff goes at its time all the same.
+    pub(crate) fn prolong_backoffs(&mut self) {
+        let committed_ms = self.backoff.committed_ms;
+        let down_ms = self.now_ms - committed_ms;
+        for rest in self.backoff.of_sites.values_mut() {
+            if rest.until_ms > committed_ms {
+                rest.until_ms += down_ms;
+                let handed_out = self.coordinator.witness().leases(rest.site);
+                rest.handed_out_before.extend(handed_out);
+            }
+        }
+    }
+
+    /// A request of a task that was handed out while its site rested. Not judged if the clock that
+    /// backoffs are told by is set, or an operator ends the rest.
+    pub(crate) fn judge_by_backoffs(
+        &mut self,
+        machine: usize,
+        slot: u16,
+        site: usize,
+        request: Request,
+        who: &str,
+    ) {
+        let Some(rest) = self.backoff.of_sites.get(&site) else {
+            return;
+        };
+        let lease = self.machines[machine].workers[usize::from(slot)].lease(site);
+        let was_before = lease.is_none_or(|lease| rest.handed_out_before.contains(&lease));
+        if self.now_ms >= rest.until_ms
+            || was_before
+            || self.plan.sets_clocks()
+            || self.plan.forgets(site)
+        {
+            return;
+        }
+        let (now_ms, until_ms) = (self.now_ms, rest.until_ms);
+        let fault = format!(
+            "during its backoff until {until_ms}: site {site}, {request:?} by {who} at {now_ms}"
+        );
+        self.faults.push(fault);
+    }
+}

@@ -1,0 +1,137 @@
+//! `webfill dashboard`: the dashboard without a fleet, over a store and a folder of mappings.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use hyper::Request;
+use hyper::body::Incoming;
+use webfill_dashboard::{Dashboard, DashboardSetup, entrance};
+use webfill_service::http::{Answer, Answering, HttpFiles, InForce, Peer};
+use webfill_service::signals::{self, Asked};
+use webfill_service::{ExitStatus, Fault};
+use webfill_store::{StoreUri, open_existing};
+
+use crate::keys::KeyFolder;
+use crate::mapping_command::DashboardHost;
+use crate::settings::Settings;
+
+#[derive(Debug, Args)]
+pub struct DashboardOptions {
+    /// Store to show; none if only --mappings is given [default: sqlite:webfill.db]
+    #[arg(long, value_name = "URI")]
+    pub store: Option<String>,
+    /// Folder of mapping files; without a store, only the mapping editor is shown [default: etl-mappings]
+    #[arg(long, value_name = "DIR")]
+    pub mappings: Option<PathBuf>,
+    /// Address to listen on; beyond loopback only with TLS and tokens, as set for the dispatcher
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8081")]
+    pub listen: SocketAddr,
+    /// State folder of a dispatcher, whose audit log is shown [default: .webfill]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Settings file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// How often signals are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Runs the command.
+pub fn run(options: &DashboardOptions) -> Result<ExitStatus, Fault> {
+    let mut settings = Settings::load(options.config.as_deref())?;
+    settings.state = options.state.clone().unwrap_or(settings.state);
+    let setup = setup(options, &settings)?;
+    if let Some(store) = &setup.store {
+        check(store)?;
+    }
+    let files = settings.dispatcher.http_files().map_err(Fault::usage)?;
+    if !files.permit(options.listen) {
+        return Err(Fault::usage(format!(
+            "--listen {}: other machines reach it, so it needs TLS and tokens: set dispatcher.http_certificate, dispatcher.http_key and dispatcher.http_tokens, or choose an address of loopback",
+            options.listen
+        )));
+    }
+    let protection = InForce::new(files.read()?);
+    let scheme = if files.tls.is_some() { "https" } else { "http" };
+    signals::install();
+    signals::reload_on_hangup();
+    let dashboard = Dashboard::new(setup, None, protection.clone())?;
+    let advice = "choose another --listen ADDRESS:PORT";
+    let alone = Arc::new(Alone(dashboard));
+    let address = webfill_service::http::start(options.listen, advice, protection.clone(), alone)?;
+    webfill_service::say!("the dashboard is at {scheme}://{address}/dashboard/");
+    webfill_service::say!("ready");
+    while signals::asked() == Asked::Nothing {
+        std::thread::sleep(LOOK_EVERY);
+        if signals::take_reload() {
+            read_again(&files, &protection);
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSetup, Fault> {
+    let store = match (&options.store, &options.mappings) {
+        (Some(store), _) => Some(store.parse().map_err(Fault::usage)?),
+        (None, Some(_)) => None,
+        (None, None) => Some(settings.store_uri()?),
+    };
+    if let Some(named) = options.mappings.as_ref().filter(|named| !named.is_dir()) {
+        return Err(Fault::usage(format!(
+            "--mappings {}: there is no such folder",
+            named.display()
+        )));
+    }
+    let mappings = options
+        .mappings
+        .clone()
+        .unwrap_or(settings.mappings.clone());
+    let logs = settings.log_folder();
+    let keys = settings.keys.as_deref();
+    Ok(DashboardSetup {
+        store,
+        mappings: mappings.is_dir().then_some(mappings),
+        state: None,
+        logs: Some(logs),
+        keys_audit: keys.map(|keys| KeyFolder::new(keys).audit_file()),
+        host: Some(Arc::new(DashboardHost::new(options.config.as_deref()))),
+    })
+}
+
+/// Whether the store can be opened: better told here than on a page.
+fn check(store: &StoreUri) -> Result<(), Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::error(format!("cannot start: {error}")))?;
+    let opened = runtime.block_on(open_existing(store));
+    opened.map(drop).map_err(Fault::usage)
+}
+
+/// The certificate and the tokens, changed while the dashboard is open. Those with a fault change nothing.
+fn read_again(files: &HttpFiles, protection: &InForce) {
+    match files.read() {
+        Ok(read) => protection.replace(read),
+        Err(fault) => webfill_service::say!("webfill: the reload has changed nothing: {fault}"),
+    }
+}
+
+/// A listener that serves nothing but the dashboard.
+struct Alone(Arc<Dashboard>);
+
+impl Answering for Alone {
+    async fn attend(self: Arc<Self>) {
+        Arc::clone(&self.0).attend().await;
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Answer {
+        match Dashboard::has(request.uri().path()) {
+            true => Arc::clone(&self.0).answer(request, peer).await,
+            false => entrance(),
+        }
+    }
+}
