@@ -78,7 +78,7 @@ typed "runuser -u webfill-dispatcher -- webfill keys new client --keys /etc/webf
 typed "runuser -u webfill-dispatcher -- webfill keys add client operator /etc/webfill/operator/client.pub --keys /etc/webfill/certs"
 typed "printf '%s\n' WEBFILL_KEYS=/etc/webfill/operator WEBFILL_LOG_FOLDER=/var/log/webfill/dispatcher >/etc/webfill/operator.env"
 wait_until "status has the supervisor" has_status vm-01
-typed "webfill sites --backing_off"
+typed "webfill sites --backing-off"
 in_machine sh -c 'export $(cat /etc/webfill/operator.env)
     webfill feed "{\"url\": \"http://127.0.0.1:8000/plain\", \"appid\": \"tests\", \"crawlid\": \"plain\"}"' >/dev/null
 is_done() {
