@@ -1,0 +1,60 @@
+//! Rows and their cells, whatever the format.
+
+use serde_json::Value;
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// As the table has it; `column1` and so on where it has no header.
+    pub name: String,
+}
+
+/// A row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The line (text), row (Parquet, XLSX) or entry (JSON array), counted from 1 as a person does.
+    pub number: u64,
+    /// One for each column.
+    pub cells: Vec<Cell>,
+}
+
+/// What stands in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Nothing: an empty cell of a CSV file or a sheet, null, a member that an object lacks.
+    Missing,
+    /// A text. Text formats without types have no others.
+    Text(String),
+    /// A number, as it is written.
+    Number(String),
+    /// True or false.
+    Bool(bool),
+    /// A date, a time or both, in ISO 8601 and as exact as the column.
+    Date(String),
+    /// Several values.
+    List(Vec<Cell>),
+    /// An object, a map or anything else that is kept as it is.
+    Other(Value),
+}
+
+impl Cell {
+    /// The text of a cell that holds one value; `None` for a missing one, a list or an object.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Cell::Text(text) | Cell::Number(text) | Cell::Date(text) => Some(text),
+            Cell::Bool(true) => Some("true"),
+            Cell::Bool(false) => Some("false"),
+            Cell::Missing | Cell::List(_) | Cell::Other(_) => None,
+        }
+    }
+
+    /// Whether nothing is there: missing, blank, or a list of nothing.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Cell::Missing => true,
+            Cell::Text(text) => webfill_values::is_blank(text),
+            Cell::List(cells) => cells.iter().all(Cell::is_empty),
+            _ => false,
+        }
+    }
+}

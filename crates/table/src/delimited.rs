@@ -1,0 +1,25 @@
+//! CSV, TSV and their kin: a delimiter between cells, perhaps quotes around them.
+
+mod dialect;
+mod edit;
+mod header;
+mod rows;
+mod split;
+
+pub(crate) use rows::DelimitedRows;
+
+use crate::format::{Dialect, Encoding};
+use crate::text::{Span, decode};
+
+/// The texts of the cells of a row.
+fn texts<'a>(
+    raw: &'a [u8],
+    spans: &'a [Span],
+    dialect: &'a Dialect,
+    encoding: Encoding,
+) -> impl Iterator<Item = String> + 'a {
+    spans.iter().map(move |span| {
+        let cell = decode(&raw[span.start..span.end], encoding);
+        split::unescaped(&cell, span, dialect)
+    })
+}

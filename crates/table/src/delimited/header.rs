@@ -1,0 +1,80 @@
+//! Whether the first row names the columns, and how they are called.
+
+use super::split::{Split, split};
+use super::texts;
+use crate::cell::Column;
+use crate::format::{Dialect, Encoding};
+use crate::kind::Kind;
+
+/// So many rows behind the first are compared with it.
+const ROWS: usize = 200;
+
+/// Decides by the kinds of values. Names are texts: a first row in which a number stands above numbers, or a link above
+/// links, is none of names.
+pub(super) fn has_header(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> bool {
+    let rows = first_rows(beginning, dialect, encoding);
+    let Some((first, rest)) = rows.split_first() else {
+        return true;
+    };
+    if first.iter().any(|cell| cell.contains("://")) {
+        return false;
+    }
+    if rest.is_empty() {
+        let is_value = |cell: &String| Kind::of_text(cell) != Kind::Text;
+        return !first.iter().any(is_value);
+    }
+    let votes: i32 = first
+        .iter()
+        .enumerate()
+        .map(|(column, cell)| vote(cell, column, rest))
+        .sum();
+    votes >= 0
+}
+
+/// Whether a first cell stands out from the others of its column: 1, or -1 if it is like them.
+fn vote(first: &str, column: usize, rest: &[Vec<String>]) -> i32 {
+    let cells = || rest.iter().filter_map(|row| row.get(column));
+    let values: Vec<&String> = cells().filter(|cell| !cell.trim().is_empty()).collect();
+    let Some(kind) = values.first().map(|value| Kind::of_text(value)) else {
+        return 0;
+    };
+    let is_alike = |value: &&String| Kind::of_text(value) == kind;
+    let alike = values.iter().filter(|value| is_alike(value)).count();
+    if kind == Kind::Text || alike * 10 < values.len() * 9 || first.trim().is_empty() {
+        return 0;
+    }
+    match Kind::of_text(first) == kind {
+        true => -1,
+        false => 1,
+    }
+}
+
+fn first_rows(beginning: &[u8], dialect: &Dialect, encoding: Encoding) -> Vec<Vec<String>> {
+    let mut spans = Vec::new();
+    let mut rows = Vec::new();
+    let mut rest = beginning;
+    let mut skip_line = dialect.has_separator_line;
+    while rows.len() <= ROWS && !rest.is_empty() {
+        let Split::Row(row) = split(rest, true, dialect, &mut spans) else {
+            break;
+        };
+        let is_blank = matches!(spans.as_slice(), [span] if span.start == span.end);
+        if !is_blank && !skip_line {
+            rows.push(texts(rest, &spans, dialect, encoding).collect());
+        }
+        skip_line = false;
+        rest = &rest[row.bytes.max(1)..];
+    }
+    rows
+}
+
+/// The columns, named by the cells of the first row if they are names.
+pub(super) fn columns(cells: impl Iterator<Item = String>, has_header: bool) -> Vec<Column> {
+    let column = |(at, cell): (usize, String)| Column {
+        name: match has_header {
+            true => cell,
+            false => format!("column{}", at + 1),
+        },
+    };
+    cells.enumerate().map(column).collect()
+}

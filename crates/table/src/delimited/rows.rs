@@ -1,0 +1,347 @@
+//! The rows of a delimited text, one after another.
+//!
+//! A quote that is never closed would swallow the rest of the text. So if a row of several lines looks like several rows
+//! or does not end, only its first line is a fault, and the other lines are read again as rows of their own.
+
+use std::io;
+
+use super::dialect::sniff;
+use super::edit::cell;
+use super::header;
+use super::split::{Split, SplitRow, line_bytes, split};
+use super::texts;
+use crate::cell::{Cell, Column};
+use crate::error::Refusal;
+use crate::format::{Dialect, Encoding, Format, TextForm};
+use crate::shape::Shape;
+use crate::text::{
+    Buffer, Content, Edit, Edited, MAX_CELL_BYTES, MAX_ROW_BYTES, Piece, Span, TextRows, TextSource,
+};
+use crate::value::joined;
+
+const UNCLOSED: &str = "a quote is opened and not closed";
+
+/// How many bytes may be looked at in vain: so many from the beginning, and for each byte that belongs to a row so many
+/// more. A text in which many quotes are left open is read in time.
+const VAIN_BYTES: usize = 64 << 20;
+const VAIN_PER_BYTE: usize = 4;
+
+/// So far is looked in any case.
+const LEAST_ROW_BYTES: usize = 64 << 10;
+
+pub(crate) struct DelimitedRows {
+    form: TextForm,
+    dialect: Dialect,
+    columns: Vec<Column>,
+    buffer: Buffer,
+    /// The line at which the next piece begins.
+    line: u64,
+    spans: Vec<Span>,
+    at: At,
+    /// How many bytes may still be looked at in vain.
+    patience: usize,
+    /// A text without a mark is taken for UTF-8 until a character shows that it is not.
+    is_ascii_so_far: bool,
+}
+
+#[derive(PartialEq, Eq)]
+enum At {
+    SeparatorLine,
+    Header,
+    Rows,
+    /// Within a line that is too long to be held.
+    OverlongLine,
+}
+
+impl DelimitedRows {
+    /// Finds dialect and columns, or takes the dialect that was found before.
+    pub(crate) fn open(
+        source: TextSource,
+        known: Option<Dialect>,
+        hint: Option<u8>,
+    ) -> io::Result<DelimitedRows> {
+        let TextSource { form, buffer } = source;
+        let encoding = form.encoding;
+        let dialect = known.unwrap_or_else(|| {
+            let mut dialect = sniff(buffer.bytes(), buffer.is_at_end(), hint);
+            dialect.has_header = header::has_header(buffer.bytes(), &dialect, encoding);
+            dialect
+        });
+        let at = match dialect.has_separator_line {
+            true => At::SeparatorLine,
+            false => At::Header,
+        };
+        let mut rows = DelimitedRows {
+            form,
+            dialect,
+            columns: Vec::new(),
+            buffer,
+            line: 1,
+            spans: Vec::new(),
+            at,
+            patience: VAIN_BYTES,
+            is_ascii_so_far: true,
+        };
+        rows.columns = rows.read_columns()?;
+        Ok(rows)
+    }
+
+    /// Reads the header and leaves it where it is, because it is a piece.
+    fn read_columns(&mut self) -> io::Result<Vec<Column>> {
+        let mut skipped = match self.dialect.has_separator_line {
+            true => line_bytes(self.buffer.bytes(), true, &self.dialect).unwrap_or(0),
+            false => 0,
+        };
+        loop {
+            let bytes = &self.buffer.bytes()[skipped..];
+            let is_whole = self.buffer.is_at_end() || self.buffer.bytes().len() >= MAX_ROW_BYTES;
+            match split(bytes, is_whole, &self.dialect, &mut self.spans) {
+                Split::Row(row) if is_blank(&self.spans) && row.bytes > 0 => skipped += row.bytes,
+                Split::Row(_) => {
+                    let cells = texts(bytes, &self.spans, &self.dialect, self.form.encoding);
+                    return Ok(header::columns(cells, self.dialect.has_header));
+                }
+                Split::Unfinished { .. } if is_whole => {
+                    return Err(io::Error::other("a quote in its header is not closed"));
+                }
+                Split::Unfinished { .. } => self.buffer.fill()?,
+            }
+        }
+    }
+
+    fn whole_line(&mut self) -> io::Result<Piece> {
+        loop {
+            let bytes = self.buffer.bytes();
+            let is_whole = self.buffer.is_at_end();
+            match line_bytes(bytes, is_whole, &self.dialect) {
+                Some(end) => return Ok(self.take(end, 1, Content::Between)),
+                None if bytes.len() >= MAX_ROW_BYTES => {
+                    self.at = At::OverlongLine;
+                    return Ok(self.take(bytes.len(), 0, Content::Between));
+                }
+                None => self.buffer.fill()?,
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: usize, lines: u64, content: Content) -> Piece {
+        let piece = Piece {
+            raw: self.buffer.take(bytes),
+            number: self.line,
+            content,
+        };
+        self.line += lines;
+        piece
+    }
+
+    /// Takes the first line as a fault; what follows is read again.
+    fn give_up(&mut self, looked_at: usize, reason: &str) -> io::Result<Piece> {
+        self.patience = self.patience.saturating_sub(looked_at);
+        let mut piece = self.whole_line()?;
+        piece.content = Content::Fault(reason.to_owned());
+        Ok(piece)
+    }
+
+    fn next_row(&mut self) -> io::Result<Option<Piece>> {
+        let limit = MAX_ROW_BYTES.min(self.patience.max(LEAST_ROW_BYTES));
+        loop {
+            let bytes = self.buffer.bytes();
+            let is_whole = self.buffer.is_at_end();
+            if bytes.is_empty() && is_whole {
+                return Ok(None);
+            }
+            match split(bytes, is_whole, &self.dialect, &mut self.spans) {
+                Split::Row(row) => return self.judged(row).map(Some),
+                Split::Unfinished { is_in_quotes } if is_whole || bytes.len() >= limit => {
+                    let reason = match is_in_quotes {
+                        true => UNCLOSED,
+                        false => "the row is too long",
+                    };
+                    return self.give_up(bytes.len(), reason).map(Some);
+                }
+                Split::Unfinished { .. } => self.buffer.fill()?,
+            }
+        }
+    }
+
+    fn judged(&mut self, row: SplitRow) -> io::Result<Piece> {
+        let has_all = self.spans.len() == self.columns.len();
+        if row.inner_lines > 0 && (row.is_askew || !has_all) {
+            let reason = match row.is_askew {
+                true => UNCLOSED.to_owned(),
+                false => self.wrong_count(),
+            };
+            return self.give_up(row.bytes, &reason);
+        }
+        self.patience = (self.patience + row.bytes * VAIN_PER_BYTE).min(VAIN_BYTES);
+        if is_blank(&self.spans) {
+            return Ok(self.take(row.bytes, 1, Content::Between));
+        }
+        let fault = self.fault_of(&row);
+        let content = match fault {
+            Some(reason) => Content::Fault(reason),
+            None => Content::Row(self.spans.clone()),
+        };
+        Ok(self.take(row.bytes, 1 + row.inner_lines, content))
+    }
+
+    fn fault_of(&mut self, row: &SplitRow) -> Option<String> {
+        let raw = &self.buffer.bytes()[..row.bytes];
+        if !raw.is_ascii() {
+            let is_utf8 = std::str::from_utf8(raw).is_ok();
+            let may_be_another = self.is_ascii_so_far && !self.form.has_mark;
+            match self.form.encoding {
+                Encoding::Windows1252 => {}
+                Encoding::Utf8 if !is_utf8 && may_be_another => {
+                    self.form.encoding = Encoding::Windows1252;
+                }
+                _ if !is_utf8 => return Some(String::from("it has characters that are not valid")),
+                _ => {}
+            }
+            self.is_ascii_so_far = false;
+        }
+        if row.is_askew {
+            return Some(String::from("text follows a closing quote"));
+        }
+        if self.spans.len() != self.columns.len() {
+            return Some(self.wrong_count());
+        }
+        if memchr::memchr(0, raw).is_some() {
+            return Some(String::from("it holds NUL bytes"));
+        }
+        if row.bytes > MAX_CELL_BYTES {
+            let is_long = |span: &Span| span.end - span.start > MAX_CELL_BYTES;
+            let long = self.spans.iter().position(is_long)?;
+            let name = &self.columns[long].name;
+            return Some(format!("the cell of `{name:.40}` is longer than 1 MiB"));
+        }
+        None
+    }
+
+    fn wrong_count(&self) -> String {
+        let counted = |count: usize, unit: &str| match count {
+            1 => format!("1 {unit}"),
+            count => format!("{count} {unit}s"),
+        };
+        format!(
+            "the row has {}, but the table {}",
+            counted(self.spans.len(), "cell"),
+            counted(self.columns.len(), "column")
+        )
+    }
+
+    /// The bytes of a value, if it can be written.
+    fn written(&self, value: &str, span: &Span, shape: &Shape) -> Result<Vec<u8>, String> {
+        if value.contains('\0') {
+            return Err(String::from("it holds NUL bytes"));
+        }
+        if value.len() > MAX_CELL_BYTES {
+            return Err(String::from("it is longer than 1 MiB"));
+        }
+        let value = joined(value.to_owned(), shape)?;
+        cell(&value, span.is_quoted, &self.dialect, self.form.encoding)
+    }
+}
+
+impl TextRows for DelimitedRows {
+    fn format(&self) -> Format {
+        Format::Delimited(self.form, self.dialect)
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn next_piece(&mut self) -> io::Result<Option<Piece>> {
+        if self.buffer.bytes().is_empty() && !self.buffer.is_at_end() {
+            self.buffer.fill()?;
+        }
+        match self.at {
+            _ if self.buffer.bytes().is_empty() => Ok(None),
+            At::SeparatorLine => {
+                self.at = At::Header;
+                self.whole_line().map(Some)
+            }
+            At::Header if !self.dialect.has_header => {
+                self.at = At::Rows;
+                self.next_row()
+            }
+            At::Header => self.header_piece().map(Some),
+            At::Rows => self.next_row(),
+            At::OverlongLine => {
+                self.at = At::Rows;
+                self.whole_line().map(Some)
+            }
+        }
+    }
+
+    fn cells(&self, piece: &Piece) -> Vec<Cell> {
+        let Content::Row(spans) = &piece.content else {
+            return Vec::new();
+        };
+        let texts = texts(&piece.raw, spans, &self.dialect, self.form.encoding);
+        let cell = |text: String| match text.is_empty() {
+            true => Cell::Missing,
+            false => Cell::Text(text),
+        };
+        texts.map(cell).collect()
+    }
+
+    fn edited(
+        &self,
+        piece: &Piece,
+        edits: Vec<Edit>,
+        shapes: &[Shape],
+        refused: &mut Vec<Refusal>,
+    ) -> Edited {
+        let Content::Row(spans) = &piece.content else {
+            return Edited::default();
+        };
+        let mut edited = Edited::default();
+        let mut at = 0;
+        for Edit { column, value } in edits {
+            let span = &spans[column];
+            match self.written(&value, span, &shapes[column]) {
+                Ok(cell) => {
+                    edited.raw.extend_from_slice(&piece.raw[at..span.start]);
+                    edited.raw.extend_from_slice(&cell);
+                    edited.cells += 1;
+                    at = span.end;
+                }
+                Err(reason) => refused.push(Refusal {
+                    row: piece.number,
+                    column,
+                    value,
+                    reason,
+                }),
+            }
+        }
+        edited.raw.extend_from_slice(&piece.raw[at..]);
+        edited
+    }
+}
+
+impl DelimitedRows {
+    /// The header, or an empty line before it.
+    fn header_piece(&mut self) -> io::Result<Piece> {
+        let is_whole = self.buffer.is_at_end() || self.buffer.bytes().len() >= MAX_ROW_BYTES;
+        let split = split(
+            self.buffer.bytes(),
+            is_whole,
+            &self.dialect,
+            &mut self.spans,
+        );
+        let Split::Row(row) = split else {
+            return Err(io::Error::other("a quote in its header is not closed"));
+        };
+        if !is_blank(&self.spans) {
+            self.at = At::Rows;
+        }
+        Ok(self.take(row.bytes, 1 + row.inner_lines, Content::Between))
+    }
+}
+
+/// An empty line.
+fn is_blank(spans: &[Span]) -> bool {
+    matches!(spans, [span] if span.start == span.end)
+}

@@ -1,0 +1,337 @@
+//! Splits a row into its cells, without decoding them.
+
+use memchr::{memchr, memchr2, memchr3};
+
+use crate::format::{Dialect, Escape};
+use crate::text::Span;
+
+/// What stands at the beginning of some bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Split {
+    Row(SplitRow),
+    /// The row goes on behind the bytes.
+    Unfinished {
+        is_in_quotes: bool,
+    },
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct SplitRow {
+    /// With its line end.
+    pub(super) bytes: usize,
+    /// Line ends within quotes.
+    pub(super) inner_lines: u64,
+    /// Text follows a closing quote.
+    pub(super) is_askew: bool,
+}
+
+/// Splits the row that the bytes begin with. `is_whole` says that nothing follows them.
+pub(super) fn split(
+    bytes: &[u8],
+    is_whole: bool,
+    dialect: &Dialect,
+    cells: &mut Vec<Span>,
+) -> Split {
+    cells.clear();
+    let splitter = Splitter {
+        bytes,
+        is_whole,
+        dialect,
+        line_end: line_end(dialect),
+    };
+    match splitter.row(cells) {
+        Ok(row) => Split::Row(row),
+        Err(InQuotes(is_in_quotes)) => Split::Unfinished { is_in_quotes },
+    }
+}
+
+pub(super) fn line_end(dialect: &Dialect) -> u8 {
+    match dialect.ends_with_cr {
+        true => b'\r',
+        false => b'\n',
+    }
+}
+
+/// The bytes end before the row does; whether within quotes.
+struct InQuotes(bool);
+
+struct Splitter<'a> {
+    bytes: &'a [u8],
+    is_whole: bool,
+    dialect: &'a Dialect,
+    line_end: u8,
+}
+
+/// What stands behind a cell.
+enum Behind {
+    Delimiter,
+    /// So many bytes.
+    RowEnd(usize),
+    Text,
+}
+
+impl Splitter<'_> {
+    fn row(&self, cells: &mut Vec<Span>) -> Result<SplitRow, InQuotes> {
+        let mut row = SplitRow::default();
+        let mut at = 0;
+        loop {
+            let start = self.behind_blanks(at);
+            let quoted = match self.dialect.quote {
+                Some(quote) if self.bytes.get(start) == Some(&quote) => {
+                    Some(self.quoted(start, quote, &mut row)?)
+                }
+                _ => None,
+            };
+            let mut span = quoted.unwrap_or(Span {
+                start,
+                end: start,
+                is_quoted: false,
+                is_escaped: false,
+            });
+            let mut behind = match span.is_quoted {
+                true => self.behind(span.end)?,
+                false => Behind::Text,
+            };
+            if let Behind::Text = behind {
+                row.is_askew |= span.is_quoted;
+                span.is_quoted = false;
+                (span.end, behind) = self.bare(span.end, &mut span.is_escaped)?;
+            }
+            cells.push(span);
+            match behind {
+                Behind::RowEnd(end) => {
+                    row.bytes = span.end + end;
+                    return Ok(row);
+                }
+                Behind::Delimiter | Behind::Text => at = span.end + 1,
+            }
+        }
+    }
+
+    fn behind_blanks(&self, at: usize) -> usize {
+        let blanks = match self.dialect.skips_blanks {
+            true => self.bytes[at..].iter().take_while(|byte| **byte == b' '),
+            false => return at,
+        };
+        at + blanks.count()
+    }
+
+    fn quoted(&self, start: usize, quote: u8, row: &mut SplitRow) -> Result<Span, InQuotes> {
+        let mut is_escaped = false;
+        let mut at = start + 1;
+        loop {
+            let rest = &self.bytes[at..];
+            let found = match self.dialect.escape {
+                Escape::Doubled => memchr2(quote, self.line_end, rest),
+                Escape::Backslash => memchr3(quote, self.line_end, b'\\', rest),
+            };
+            at += found.ok_or(InQuotes(true))?;
+            let next = self.bytes.get(at + 1);
+            if self.bytes[at] == self.line_end {
+                row.inner_lines += 1;
+                at += 1;
+            } else if self.bytes[at] == b'\\' {
+                match next {
+                    None => return Err(InQuotes(true)),
+                    Some(next) if *next == quote || *next == b'\\' => {
+                        is_escaped = true;
+                        at += 2;
+                    }
+                    Some(_) => at += 1,
+                }
+            } else if self.dialect.escape == Escape::Doubled && next == Some(&quote) {
+                is_escaped = true;
+                at += 2;
+            } else if next.is_none() && !self.is_whole {
+                return Err(InQuotes(true));
+            } else {
+                return Ok(Span {
+                    start,
+                    end: at + 1,
+                    is_quoted: true,
+                    is_escaped,
+                });
+            }
+        }
+    }
+
+    /// Finds the end of a cell without quotes, from within it.
+    fn bare(&self, from: usize, is_escaped: &mut bool) -> Result<(usize, Behind), InQuotes> {
+        let mut at = from;
+        loop {
+            let rest = &self.bytes[at..];
+            let found = match self.dialect.escape {
+                Escape::Doubled => memchr2(self.dialect.delimiter, self.line_end, rest),
+                Escape::Backslash => memchr3(self.dialect.delimiter, self.line_end, b'\\', rest),
+            };
+            let Some(found) = found else {
+                return match self.is_whole {
+                    true => Ok((self.bytes.len(), Behind::RowEnd(0))),
+                    false => Err(InQuotes(false)),
+                };
+            };
+            at += found;
+            if self.bytes[at] == self.dialect.delimiter {
+                return Ok((at, Behind::Delimiter));
+            }
+            if self.bytes[at] == b'\\' && self.dialect.escape == Escape::Backslash {
+                let next = self.bytes.get(at + 1);
+                if next.is_none() && !self.is_whole {
+                    return Err(InQuotes(false));
+                }
+                let is_escape = next.is_some_and(|next| {
+                    [self.dialect.delimiter, b'\\'].contains(next)
+                        || Some(*next) == self.dialect.quote
+                });
+                *is_escaped |= is_escape;
+                at += 1 + usize::from(is_escape);
+                continue;
+            }
+            let has_cr = self.line_end == b'\n' && at > from && self.bytes[at - 1] == b'\r';
+            let end = at - usize::from(has_cr);
+            return Ok((end, Behind::RowEnd(1 + usize::from(has_cr))));
+        }
+    }
+
+    /// What stands behind a closing quote.
+    fn behind(&self, at: usize) -> Result<Behind, InQuotes> {
+        let rest = &self.bytes[at..];
+        match rest {
+            [] if self.is_whole => Ok(Behind::RowEnd(0)),
+            [b'\r'] if !self.is_whole => Err(InQuotes(false)),
+            [] => Err(InQuotes(false)),
+            [b'\r', b'\n', ..] if self.line_end == b'\n' => Ok(Behind::RowEnd(2)),
+            [first, ..] if *first == self.line_end => Ok(Behind::RowEnd(1)),
+            [first, ..] if *first == self.dialect.delimiter => Ok(Behind::Delimiter),
+            _ => Ok(Behind::Text),
+        }
+    }
+}
+
+/// The line that the bytes begin with, with its end; `None` if they end before it does.
+pub(super) fn line_bytes(bytes: &[u8], is_whole: bool, dialect: &Dialect) -> Option<usize> {
+    match memchr(line_end(dialect), bytes) {
+        Some(end) => Some(end + 1),
+        None => is_whole.then_some(bytes.len()),
+    }
+}
+
+/// The text of a cell, without quotes and escapes.
+pub(super) fn unescaped(cell: &str, span: &Span, dialect: &Dialect) -> String {
+    let inner = match span.is_quoted {
+        true => &cell[1..cell.len() - 1],
+        false => cell,
+    };
+    if !span.is_escaped {
+        return inner.to_owned();
+    }
+    let quote = dialect.quote.map(char::from);
+    let delimiter = char::from(dialect.delimiter);
+    let mut text = String::with_capacity(inner.len());
+    let mut characters = inner.chars().peekable();
+    while let Some(c) = characters.next() {
+        let next = characters.peek().copied();
+        let is_escape = match dialect.escape {
+            Escape::Doubled => Some(c) == quote && next == quote,
+            Escape::Backslash => {
+                let is_escapable = next.is_some_and(|next| {
+                    next == '\\' || Some(next) == quote || (next == delimiter && !span.is_quoted)
+                });
+                c == '\\' && is_escapable
+            }
+        };
+        text.push(match is_escape {
+            true => characters.next().unwrap_or(c),
+            false => c,
+        });
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMA: Dialect = Dialect {
+        delimiter: b',',
+        quote: Some(b'"'),
+        escape: Escape::Doubled,
+        ends_with_cr: false,
+        skips_blanks: false,
+        has_header: true,
+        has_separator_line: false,
+    };
+
+    fn cells(text: &str, dialect: &Dialect) -> (Vec<String>, SplitRow) {
+        let mut spans = Vec::new();
+        let Split::Row(row) = split(text.as_bytes(), true, dialect, &mut spans) else {
+            return (vec![String::from("unfinished")], SplitRow::default());
+        };
+        let cell = |span: &Span| unescaped(&text[span.start..span.end], span, dialect);
+        (spans.iter().map(cell).collect(), row)
+    }
+
+    #[test]
+    fn rows_are_split_as_their_dialect_says() {
+        let backslash = Dialect {
+            escape: Escape::Backslash,
+            ..COMMA
+        };
+        let blanks = Dialect {
+            skips_blanks: true,
+            ..COMMA
+        };
+        let bare = Dialect {
+            quote: None,
+            delimiter: b'\t',
+            ..COMMA
+        };
+        let old = Dialect {
+            ends_with_cr: true,
+            ..COMMA
+        };
+        let table: [(&Dialect, &str, &[&str], usize); 19] = [
+            (&COMMA, "a,b\nc", &["a", "b"], 4),
+            (&COMMA, "a,b\r\nc", &["a", "b"], 5),
+            (&COMMA, "a,b", &["a", "b"], 3),
+            (&COMMA, "a,", &["a", ""], 2),
+            (&COMMA, "\n", &[""], 1),
+            (&COMMA, "\r\n", &[""], 2),
+            (&COMMA, ",\r\n", &["", ""], 3),
+            (&COMMA, "\"a,b\",c\n", &["a,b", "c"], 8),
+            (&COMMA, "\"a\"\"b\"\r\n", &["a\"b"], 8),
+            (&COMMA, "\"\",\"\"\"\"", &["", "\""], 7),
+            (&COMMA, "\"a\nb\",c\n", &["a\nb", "c"], 8),
+            (&COMMA, "a\rb,c\n", &["a\rb", "c"], 6),
+            (&COMMA, "5\" disk,c\n", &["5\" disk", "c"], 10),
+            (&backslash, "\"a\\\"b\\n\\\\\",c", &["a\"b\\n\\", "c"], 12),
+            (&backslash, "a\\,b,c", &["a,b", "c"], 6),
+            (&blanks, "a, \"b,\",  c\n", &["a", "b,", "c"], 12),
+            (&bare, "\"a\t\"b\"\n", &["\"a", "\"b\""], 7),
+            (&old, "a,b\rc", &["a", "b"], 4),
+            (&old, "\"a\rb\",c\r", &["a\rb", "c"], 8),
+        ];
+        for (dialect, text, expected, bytes) in table {
+            let (cells, row) = cells(text, dialect);
+            assert_eq!(cells, expected, "{text:?}");
+            assert_eq!((row.bytes, row.is_askew), (bytes, false), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn text_behind_a_closing_quote_is_askew() {
+        for text in ["\"a\"b,c\n", "\"a\" ,c\n", "x,\"a\"\rb\n"] {
+            assert!(cells(text, &COMMA).1.is_askew, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_cut_anywhere_is_unfinished_and_never_another_row() {
+        let text = "\"a\"\"\n,\",b,\"c\"\r\n";
+        let mut spans = Vec::new();
+        for end in 0..text.len() {
+            let cut = split(&text.as_bytes()[..end], false, &COMMA, &mut spans);
+            assert!(matches!(cut, Split::Unfinished { .. }), "{end}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Texts that mean that nothing is known: `NA`, `-`, `null`. Whether one of them does is decided by column, because `NA`
+//! is Namibia among countries, and `null` may be a name.
+
+use crate::cell::Cell;
+use crate::kind::Kind;
+
+/// How sure a word is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// Nobody writes it as a value.
+    Certain,
+    /// A word that programs write for nothing.
+    OfPrograms,
+    /// Signs instead of a value.
+    Sign,
+    /// May be a value, and is one in a column of codes.
+    Code,
+    /// Often a value: `none` among allergens.
+    Weak,
+}
+
+const WORDS: &[(&str, Word)] = &[
+    ("N/A", Word::Certain),
+    ("n/a", Word::Certain),
+    ("#N/A", Word::Certain),
+    ("\\N", Word::Certain),
+    ("<null>", Word::Certain),
+    ("(null)", Word::Certain),
+    ("<NA>", Word::Certain),
+    ("null", Word::OfPrograms),
+    ("NULL", Word::OfPrograms),
+    ("NaN", Word::OfPrograms),
+    ("nan", Word::OfPrograms),
+    ("-", Word::Sign),
+    ("--", Word::Sign),
+    ("---", Word::Sign),
+    ("–", Word::Sign),
+    ("—", Word::Sign),
+    ("?", Word::Sign),
+    ("??", Word::Sign),
+    ("...", Word::Sign),
+    ("NA", Word::Code),
+    ("na", Word::Code),
+    ("n.a.", Word::Code),
+    ("k.A.", Word::Code),
+    ("Null", Word::Weak),
+    ("None", Word::Weak),
+    ("none", Word::Weak),
+    ("NONE", Word::Weak),
+    ("nil", Word::Weak),
+    ("unknown", Word::Weak),
+    ("Unknown", Word::Weak),
+    ("missing", Word::Weak),
+    ("TBD", Word::Weak),
+    ("undefined", Word::Weak),
+];
+
+/// The number of the word that a text is.
+pub(crate) fn word_of(text: &str) -> Option<usize> {
+    const LONGEST: usize = 9;
+    let text = match text.len() {
+        0..=LONGEST => text,
+        _ => text.trim(),
+    };
+    if text.len() > LONGEST + 1 {
+        return None;
+    }
+    let text = text.trim();
+    WORDS.iter().position(|(word, _)| *word == text)
+}
+
+/// The texts that mean a gap in a column.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GapMarkers(Vec<usize>);
+
+impl GapMarkers {
+    /// Whether a cell is one of them.
+    pub fn mark(&self, cell: &Cell) -> bool {
+        let (Cell::Text(text) | Cell::Number(text)) = cell else {
+            return false;
+        };
+        !self.0.is_empty() && word_of(text).is_some_and(|word| self.0.contains(&word))
+    }
+
+    /// As they are written.
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|word| WORDS[*word].0)
+    }
+
+    pub(crate) fn numbers(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// Decides which of the words of a column mean a gap. `counted` are the words with the number of their cells;
+    /// `values` other values of the column, and `cells` the number of all its cells.
+    pub(crate) fn decide(counted: &[(usize, u64)], values: &[&str], cells: u64) -> GapMarkers {
+        let others = Others::of(values);
+        let is_gap = |(word, count): &(usize, u64)| {
+            let (text, kind) = WORDS[*word];
+            others.leave_no_meaning(text, kind, *count, cells)
+        };
+        let gaps = counted.iter().filter(|counted| is_gap(counted));
+        GapMarkers(gaps.map(|(word, _)| *word).collect())
+    }
+}
+
+/// How the values look that are no such words.
+struct Others {
+    count: usize,
+    /// Nearly all are numbers, dates, links, or true and false.
+    are_typed: bool,
+    short_codes: usize,
+    signs: usize,
+    lower_words: usize,
+    upper_words: usize,
+}
+
+impl Others {
+    fn of(values: &[&str]) -> Others {
+        let count = |is: &dyn Fn(&str) -> bool| values.iter().filter(|value| is(value)).count();
+        let is_word = |text: &str| !text.is_empty() && text.chars().all(char::is_alphabetic);
+        let typed = count(&|text| Kind::of_text(text) != Kind::Text);
+        Others {
+            count: values.len(),
+            are_typed: !values.is_empty() && typed * 10 >= values.len() * 9,
+            short_codes: count(&|text| text.len() <= 3 && is_word(text)),
+            signs: count(&|text| !text.chars().any(char::is_alphanumeric)),
+            lower_words: count(&|text| is_word(text) && text.chars().all(char::is_lowercase)),
+            upper_words: count(&|text| is_word(text) && text.chars().all(char::is_uppercase)),
+        }
+    }
+
+    fn most(&self, some: usize) -> bool {
+        self.count > 0 && some * 10 >= self.count * 9
+    }
+
+    /// Whether a word is no value among these.
+    fn leave_no_meaning(&self, text: &str, word: Word, count: u64, cells: u64) -> bool {
+        let is_frequent = count >= 3 && count * 50 >= cells;
+        match word {
+            Word::Certain => true,
+            _ if self.are_typed => true,
+            // A column without any value: it says nothing.
+            Word::OfPrograms | Word::Sign | Word::Code if self.count == 0 => true,
+            Word::OfPrograms => {
+                let like_it = match text.chars().all(char::is_lowercase) {
+                    true => self.lower_words,
+                    false => self.upper_words,
+                };
+                is_frequent || !self.most(like_it)
+            }
+            Word::Sign => self.signs * 10 < self.count,
+            Word::Code => self.short_codes * 10 < self.count,
+            Word::Weak => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_a_gap_only_where_it_is_no_value() {
+        let titles = ["The Sea", "A House in Town", "Dune", "Emma"];
+        let names = ["SMITH", "JONES", "BAKER", "WONG"];
+        let tags = ["poetry", "drama", "crime", "essay"];
+        let countries = ["DE", "FR", "ZA", "US"];
+        let prices = ["12.50", "7", "1.99", "100"];
+        let grades = ["+", "++", "o", "+"];
+        let table: [(&[&str], &str, u64, bool); 23] = [
+            (&titles, "N/A", 1, true),
+            (&titles, "-", 1, true),
+            (&titles, "NA", 1, true),
+            (&titles, "null", 1, true),
+            (&titles, "None", 5, false),
+            (&titles, "unknown", 5, false),
+            (&titles, " - ", 1, true),
+            (&names, "NULL", 1, false),
+            (&names, "NULL", 30, true),
+            (&names, "\\N", 1, true),
+            (&tags, "null", 1, false),
+            (&tags, "none", 30, false),
+            (&tags, "NaN", 1, true),
+            (&countries, "NA", 30, false),
+            (&countries, "N/A", 1, true),
+            (&countries, "-", 1, true),
+            (&prices, "NA", 1, true),
+            (&prices, "none", 1, true),
+            (&prices, "unknown", 1, true),
+            (&prices, "NaN", 1, true),
+            (&grades, "-", 9, false),
+            (&[], "-", 9, true),
+            (&[], "none", 9, false),
+        ];
+        for (values, text, count, expected) in table {
+            let word = word_of(text).unwrap();
+            let gaps = GapMarkers::decide(&[(word, count)], values, 1_000);
+            let is_gap = gaps.mark(&Cell::Text(text.to_owned()));
+            assert_eq!(is_gap, expected, "{text} among {values:?}");
+        }
+    }
+
+    #[test]
+    fn every_word_is_found() {
+        for (number, (word, _)) in WORDS.iter().enumerate() {
+            assert_eq!(word_of(word), Some(number), "{word}");
+        }
+        assert_eq!(word_of("nothing at all"), None);
+        assert_eq!(word_of(""), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! JSON: an object per line, or one array of objects.
+
+mod edit;
+mod extent;
+mod members;
+mod rows;
+
+pub(crate) use rows::JsonRows;
+
+/// How objects stand in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Lines,
+    Array,
+}
+
+impl Layout {
+    /// The layout of a text that begins so; `None` if it is no JSON.
+    pub(crate) fn of(beginning: &[u8]) -> Option<Layout> {
+        let mut rest = beginning.trim_ascii_start();
+        match rest.split_off_first()? {
+            b'[' => {
+                let first = rest.trim_ascii_start().first()?;
+                matches!(first, b'{' | b']').then_some(Layout::Array)
+            }
+            b'{' => {
+                let first = rest.trim_ascii_start().first()?;
+                matches!(first, b'"' | b'}').then_some(Layout::Lines)
+            }
+            _ => None,
+        }
+    }
+}

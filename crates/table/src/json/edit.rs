@@ -1,0 +1,113 @@
+//! Writes values into an object, and leaves all else of its text as it is.
+
+use serde_json::Value;
+
+use super::members::members;
+use crate::error::Refusal;
+use crate::shape::Shape;
+use crate::text::{Content, Edit, Edited, MAX_CELL_BYTES, Piece};
+use crate::value::typed_json;
+
+/// The row with the values in it. A member that the object lacks is put behind the last one, spaced as that is.
+pub(super) fn edited(
+    piece: &Piece,
+    names: impl Fn(usize) -> String,
+    edits: Vec<Edit>,
+    shapes: &[Shape],
+    refused: &mut Vec<Refusal>,
+) -> Edited {
+    let Content::Row(spans) = &piece.content else {
+        return Edited::default();
+    };
+    let place = Place::of(&piece.raw);
+    let mut is_first = place.is_empty_object;
+    let mut changes: Vec<(usize, usize, String)> = Vec::new();
+    for Edit { column, value } in edits {
+        let span = spans[column];
+        let json = match written(&value, &shapes[column]) {
+            Ok(json) => json.to_string(),
+            Err(reason) => {
+                refused.push(Refusal {
+                    row: piece.number,
+                    column,
+                    value,
+                    reason,
+                });
+                continue;
+            }
+        };
+        if span.end > 0 {
+            changes.push((span.start, span.end, json));
+            continue;
+        }
+        let name = Value::String(names(column)).to_string();
+        let lead = if is_first { "" } else { &place.lead };
+        let colon = &place.colon;
+        changes.push((place.at, place.at, format!("{lead}{name}{colon}{json}")));
+        is_first = false;
+    }
+    // Stable: members that are new stay in the order of the columns.
+    changes.sort_by_key(|(start, ..)| *start);
+    let mut edited = Edited {
+        cells: changes.len() as u64,
+        ..Edited::default()
+    };
+    let mut at = 0;
+    for (start, end, json) in changes {
+        edited.raw.extend_from_slice(&piece.raw[at..start]);
+        edited.raw.extend_from_slice(json.as_bytes());
+        at = end;
+    }
+    edited.raw.extend_from_slice(&piece.raw[at..]);
+    edited
+}
+
+fn written(value: &str, shape: &Shape) -> Result<Value, String> {
+    if value.len() > MAX_CELL_BYTES {
+        return Err(String::from("it is longer than 1 MiB"));
+    }
+    typed_json(value, shape)
+}
+
+/// Where a new member goes, and how it is spaced.
+struct Place {
+    at: usize,
+    /// What stands before it: a comma and blanks.
+    lead: String,
+    colon: String,
+    is_empty_object: bool,
+}
+
+impl Place {
+    fn of(raw: &[u8]) -> Place {
+        let text = String::from_utf8_lossy(raw);
+        let members = members(&text).unwrap_or_default();
+        let between = |start: usize, end: usize| text[start..end].to_owned();
+        let Some(last) = members.last() else {
+            return Place {
+                at: text.find('{').map_or(0, |brace| brace + 1),
+                lead: String::from(", "),
+                colon: String::from(": "),
+                is_empty_object: true,
+            };
+        };
+        let colon = between(last.key.end, last.value.start);
+        let lead = match members.as_slice() {
+            [.., before, last] => between(before.value.end, last.key.start),
+            _ => {
+                let brace = text.find('{').map_or(0, |brace| brace + 1);
+                let blanks = between(brace, last.key.start);
+                match blanks.is_empty() && colon.ends_with(' ') {
+                    true => String::from(", "),
+                    false => format!(",{blanks}"),
+                }
+            }
+        };
+        Place {
+            at: last.value.end,
+            lead,
+            colon,
+            is_empty_object: false,
+        }
+    }
+}

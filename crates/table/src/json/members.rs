@@ -1,0 +1,172 @@
+//! The members of an object, and where they stand in its text.
+
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::cell::Cell;
+
+pub(super) struct Member {
+    pub(super) name: String,
+    /// With its quotes.
+    pub(super) key: Range<usize>,
+    pub(super) value: Range<usize>,
+}
+
+/// The members of a text that is one object; an error says what is wrong.
+pub(super) fn members(text: &str) -> Result<Vec<Member>, String> {
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| format!("invalid JSON: {error}"))?;
+    let bytes = text.as_bytes();
+    let mut at = behind_blanks(bytes, 0);
+    if bytes[at] != b'{' {
+        return Err(String::from("it is no object"));
+    }
+    let mut members: Vec<Member> = Vec::new();
+    loop {
+        // Behind the brace, or a comma.
+        at = behind_blanks(bytes, at + 1);
+        if bytes[at] == b'}' {
+            return Ok(members);
+        }
+        let key = at..behind_value(bytes, at);
+        let colon = behind_blanks(bytes, key.end);
+        let start = behind_blanks(bytes, colon + 1);
+        let value = start..behind_value(bytes, start);
+        at = behind_blanks(bytes, value.end);
+        let name: String = serde_json::from_str(&text[key.clone()])
+            .map_err(|error| format!("invalid JSON: {error}"))?;
+        members.push(Member { name, key, value });
+        if bytes[at] == b'}' {
+            return Ok(members);
+        }
+    }
+}
+
+fn behind_blanks(bytes: &[u8], at: usize) -> usize {
+    let blanks = bytes[at..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace());
+    at + blanks.count()
+}
+
+/// The end of the value that begins here, in JSON that is valid.
+fn behind_value(bytes: &[u8], start: usize) -> usize {
+    let mut depth = 0;
+    let mut at = start;
+    loop {
+        match bytes.get(at) {
+            Some(b'"') => at = behind_text(bytes, at),
+            Some(b'{' | b'[') => {
+                depth += 1;
+                at += 1;
+            }
+            Some(b'}' | b']') if depth > 0 => {
+                depth -= 1;
+                at += 1;
+            }
+            Some(b',' | b':') if depth > 0 => at += 1,
+            Some(byte) if byte.is_ascii_whitespace() && depth > 0 => at += 1,
+            Some(byte) if !byte.is_ascii_whitespace() && !b",:}]".contains(byte) => {
+                at += 1;
+                if depth == 0 && is_behind_word(bytes, at) {
+                    return at;
+                }
+                continue;
+            }
+            _ => return at,
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+}
+
+/// Behind a number, true, false or null.
+fn is_behind_word(bytes: &[u8], at: usize) -> bool {
+    bytes
+        .get(at)
+        .is_none_or(|byte| byte.is_ascii_whitespace() || b",:}]".contains(byte))
+}
+
+/// Behind the closing quote of the text that begins here.
+fn behind_text(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+        if at >= bytes.len() {
+            break;
+        }
+    }
+    bytes.len()
+}
+
+/// The cell that a value is.
+pub(super) fn cell(json: &str) -> Cell {
+    match json.as_bytes().first() {
+        Some(b'n') | None => Cell::Missing,
+        Some(b't') => Cell::Bool(true),
+        Some(b'f') => Cell::Bool(false),
+        Some(b'-' | b'0'..=b'9') => Cell::Number(json.to_owned()),
+        _ => serde_json::from_str(json).map_or(Cell::Other(Value::Null), cell_of_value),
+    }
+}
+
+fn cell_of_value(value: Value) -> Cell {
+    match value {
+        Value::Null => Cell::Missing,
+        Value::Bool(value) => Cell::Bool(value),
+        Value::Number(number) => Cell::Number(number.to_string()),
+        Value::String(text) => Cell::Text(text),
+        Value::Array(values) => Cell::List(values.into_iter().map(cell_of_value).collect()),
+        object => Cell::Other(object),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_where_they_are() {
+        let text =
+            r#" { "a" : 1, "b":"x,\"}","c" : [1, {"d": "]"}, "y"] ,"e":{}, "f":null,"g":-1.5e3} "#;
+        let found: Vec<(String, &str)> = members(text)
+            .unwrap()
+            .into_iter()
+            .map(|member| (member.name, &text[member.value]))
+            .collect();
+        let expected = [
+            ("a", "1"),
+            ("b", r#""x,\"}""#),
+            ("c", r#"[1, {"d": "]"}, "y"]"#),
+            ("e", "{}"),
+            ("f", "null"),
+            ("g", "-1.5e3"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(found, expected);
+        assert!(members("{}").unwrap().is_empty());
+        assert!(members("{ }").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in [
+            "",
+            "1",
+            "[1]",
+            "{\"a\":}",
+            "{\"a\":1",
+            "{\"a\":1,}",
+            "nul",
+            "{}{}",
+        ] {
+            assert!(members(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The objects of a text, one after another.
+
+use std::collections::HashMap;
+use std::io;
+
+use super::Layout;
+use super::edit::edited;
+use super::extent::{Extent, extent};
+use super::members::{cell, members};
+use crate::cell::{Cell, Column};
+use crate::error::Refusal;
+use crate::format::{Format, TextForm};
+use crate::shape::Shape;
+use crate::text::{
+    Buffer, Content, Edit, Edited, MAX_CELL_BYTES, MAX_ROW_BYTES, Piece, Span, TextRows, TextSource,
+};
+
+/// Members that show themselves behind so many bytes are no columns.
+const COLUMNS_WITHIN_BYTES: usize = 8 << 20;
+
+pub(crate) struct JsonRows {
+    form: TextForm,
+    layout: Layout,
+    buffer: Buffer,
+    columns: Vec<Column>,
+    numbers: HashMap<String, usize>,
+    /// The line or the entry at which the next piece begins.
+    number: u64,
+    at: At,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Beginning,
+    Entries,
+    /// Within an entry that is too long to be held.
+    OverlongEntry,
+    /// Behind the array, or what is left of one that is broken.
+    End,
+}
+
+impl JsonRows {
+    pub(crate) fn open(source: TextSource, layout: Layout) -> io::Result<JsonRows> {
+        let TextSource { form, mut buffer } = source;
+        buffer.fill_to(COLUMNS_WITHIN_BYTES)?;
+        let mut rows = JsonRows {
+            form,
+            layout,
+            buffer,
+            columns: Vec::new(),
+            numbers: HashMap::new(),
+            number: 1,
+            at: At::Beginning,
+        };
+        rows.find_columns();
+        match rows.columns.is_empty() {
+            false => Ok(rows),
+            true => Err(io::Error::other(
+                "it begins as JSON does, but holds no object per line and no array of objects",
+            )),
+        }
+    }
+
+    /// The members of the first objects, in the order in which they come.
+    fn find_columns(&mut self) {
+        let mut rest = self.buffer.bytes();
+        let mut names: Vec<String> = Vec::new();
+        let mut has_begun = false;
+        while !rest.is_empty() {
+            let is_whole = self.buffer.is_at_end();
+            let bytes = match extent(rest, is_whole, self.layout, has_begun) {
+                Extent::Between(bytes) => bytes,
+                Extent::Entry(bytes) => {
+                    let text = std::str::from_utf8(&rest[..bytes]).unwrap_or_default();
+                    for member in members(text).unwrap_or_default() {
+                        if !self.numbers.contains_key(&member.name) {
+                            self.numbers.insert(member.name.clone(), names.len());
+                            names.push(member.name);
+                        }
+                    }
+                    bytes
+                }
+                Extent::End(_) | Extent::Unfinished => break,
+            };
+            has_begun |= rest[0] == b'[';
+            rest = &rest[bytes..];
+        }
+        self.columns = names.into_iter().map(|name| Column { name }).collect();
+    }
+
+    /// Takes bytes of no entry. In a text of lines, each of them counts.
+    fn between(&mut self, bytes: usize) -> Piece {
+        let piece = Piece::between(self.buffer.take(bytes), self.number);
+        if self.layout == Layout::Lines {
+            self.number += 1;
+        }
+        piece
+    }
+
+    fn entry(&mut self, bytes: usize) -> Piece {
+        let raw = self.buffer.take(bytes);
+        let content = match self.spans(&raw) {
+            Ok(spans) => Content::Row(spans),
+            Err(reason) => Content::Fault(reason),
+        };
+        let number = self.number;
+        self.number += 1;
+        Piece {
+            raw,
+            number,
+            content,
+        }
+    }
+
+    /// Where the cells of a row are; those of members that it lacks are nowhere.
+    fn spans(&self, raw: &[u8]) -> Result<Vec<Span>, String> {
+        let text = std::str::from_utf8(raw).map_err(|_| "it has characters that are not valid")?;
+        let nowhere = Span {
+            start: 0,
+            end: 0,
+            is_quoted: false,
+            is_escaped: false,
+        };
+        let mut spans = vec![nowhere; self.columns.len()];
+        let mut others: Vec<String> = Vec::new();
+        for member in members(text)? {
+            let name = member.name;
+            let column = self.numbers.get(&name);
+            let is_double = match column {
+                Some(column) => spans[*column] != nowhere,
+                None => others.contains(&name),
+            };
+            if is_double {
+                return Err(format!("two members are named `{name:.40}`"));
+            }
+            if member.value.len() > MAX_CELL_BYTES {
+                return Err(format!("the value of `{name:.40}` is longer than 1 MiB"));
+            }
+            let (start, end) = (member.value.start, member.value.end);
+            match column {
+                Some(column) => {
+                    spans[*column] = Span {
+                        start,
+                        end,
+                        ..nowhere
+                    }
+                }
+                None => others.push(name),
+            }
+        }
+        Ok(spans)
+    }
+
+    /// Takes what is here of an entry that is too long, or the rest of it.
+    fn overlong(&mut self) -> io::Result<Piece> {
+        let is_beginning = self.at != At::OverlongEntry;
+        let bytes = self.buffer.bytes();
+        let line_end = memchr::memchr(b'\n', bytes).map(|end| end + 1);
+        let end = line_end.filter(|_| self.layout == Layout::Lines);
+        let taken = end.unwrap_or(bytes.len());
+        let number = self.number;
+        if end.is_some() {
+            self.number += 1;
+        }
+        self.at = match (end, self.layout) {
+            (Some(_), _) => At::Entries,
+            (None, Layout::Lines) => At::OverlongEntry,
+            // Where an entry of an array ends that is too long to be held, nobody knows.
+            (None, Layout::Array) => At::End,
+        };
+        let raw = self.buffer.take(taken);
+        Ok(match (is_beginning, self.layout) {
+            (false, _) => Piece::between(raw, number),
+            (true, Layout::Lines) => Piece::fault(raw, number, "the line is longer than 16 MiB"),
+            (true, Layout::Array) => Piece::fault(
+                raw,
+                number,
+                "the entry is longer than 16 MiB: nothing behind it was read",
+            ),
+        })
+    }
+
+    /// What follows the array: blanks, or what does not belong there.
+    fn behind_array(&mut self) -> Piece {
+        let bytes = self.buffer.bytes().len();
+        Piece::between(self.buffer.take(bytes), self.number)
+    }
+}
+
+impl TextRows for JsonRows {
+    fn format(&self) -> Format {
+        match self.layout {
+            Layout::Lines => Format::JsonLines(self.form),
+            Layout::Array => Format::JsonArray(self.form),
+        }
+    }
+
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn next_piece(&mut self) -> io::Result<Option<Piece>> {
+        loop {
+            if self.buffer.bytes().is_empty() && !self.buffer.is_at_end() {
+                self.buffer.fill()?;
+            }
+            let bytes = self.buffer.bytes();
+            let is_whole = self.buffer.is_at_end();
+            if bytes.is_empty() {
+                return match self.at {
+                    At::Entries | At::Beginning if self.layout == Layout::Array => {
+                        self.at = At::End;
+                        let reason = "the array is not closed: the file is cut off";
+                        Ok(Some(Piece::fault(Vec::new(), self.number, reason)))
+                    }
+                    _ => Ok(None),
+                };
+            }
+            match self.at {
+                At::End => return Ok(Some(self.behind_array())),
+                At::OverlongEntry => return self.overlong().map(Some),
+                At::Beginning | At::Entries => {}
+            }
+            let has_begun = self.at == At::Entries;
+            match extent(bytes, is_whole, self.layout, has_begun) {
+                Extent::Between(bytes) => {
+                    let is_bracket = self.buffer.bytes()[0] == b'[';
+                    if self.layout == Layout::Lines || is_bracket {
+                        self.at = At::Entries;
+                    }
+                    return Ok(Some(self.between(bytes)));
+                }
+                Extent::Entry(bytes) => return Ok(Some(self.entry(bytes))),
+                Extent::End(bytes) => {
+                    self.at = At::End;
+                    return Ok(Some(self.between(bytes)));
+                }
+                Extent::Unfinished if bytes.len() >= MAX_ROW_BYTES => {
+                    return self.overlong().map(Some);
+                }
+                Extent::Unfinished => self.buffer.fill()?,
+            }
+        }
+    }
+
+    fn cells(&self, piece: &Piece) -> Vec<Cell> {
+        let Content::Row(spans) = &piece.content else {
+            return Vec::new();
+        };
+        let text = String::from_utf8_lossy(&piece.raw);
+        let cells = spans.iter().map(|span| match span.end {
+            0 => Cell::Missing,
+            end => cell(&text[span.start..end]),
+        });
+        cells.collect()
+    }
+
+    fn edited(
+        &self,
+        piece: &Piece,
+        edits: Vec<Edit>,
+        shapes: &[Shape],
+        refused: &mut Vec<Refusal>,
+    ) -> Edited {
+        let name = |column: usize| self.columns[column].name.clone();
+        edited(piece, name, edits, shapes, refused)
+    }
+}

@@ -1,0 +1,50 @@
+//! Tables of people, with gaps and links: reads one, understands it, and writes it again with gaps filled. No network,
+//! no store; the memory that is needed does not grow with the table.
+//!
+//! | step | function |
+//! |---|---|
+//! | open a table and read its rows | [`open`], [`TableReader::next_row`] |
+//! | look at all rows | [`Sample::read`] |
+//! | find the id, the links, the fields to fill | [`understand`] |
+//! | write the table again, with other values in some cells | [`write_filled`], [`write_changed`] |
+//!
+//! **Formats.** CSV, TSV and their kin with any of four delimiters, two quotes and two escapes, with a header or without,
+//! in UTF-8, UTF-16 or windows-1252; JSON lines; a JSON array of objects. All of them plain, as gzip or as zstd. The form
+//! is found from the content ([`Format`]).
+//!
+//! **What is kept.** Each row into which no value is written is byte for byte that of the input (inside the compression),
+//! and so are the header, empty lines, rows that cannot be used, and in other rows all cells that get no value. A member
+//! that a JSON object lacks is put behind its last one.
+//!
+//! **Rows that cannot be used** have too few or too many cells, broken quotes, invalid characters or JSON, NUL bytes, or a
+//! cell of more than 1 MiB. They are reported with their line ([`RowFault`]) and written as they were.
+//!
+//! **After a crash** there is no output, or a whole one ([`write_filled`]).
+
+#![warn(missing_docs)]
+
+mod cell;
+mod delimited;
+mod error;
+mod format;
+mod gaps;
+mod json;
+mod kind;
+mod reader;
+mod sample;
+mod shape;
+mod text;
+mod understand;
+mod value;
+mod write;
+
+pub use cell::{Cell, Column, Row};
+pub use error::{Refusal, RowFault, TableError};
+pub use format::{Compression, Dialect, Encoding, Escape, Format, TextForm};
+pub use gaps::GapMarkers;
+pub use kind::Kind;
+pub use reader::{TableReader, open};
+pub use sample::Sample;
+pub use shape::Shape;
+pub use understand::{Field, Reasons, Understanding, UrlColumn, Wishes, understand};
+pub use write::{ChangeCell, FillGap, WrittenTable, write_changed, write_filled};

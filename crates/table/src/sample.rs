@@ -1,0 +1,188 @@
+//! What a look at all rows shows: how many there are, how many cells of each column are empty, and some rows spread over
+//! the table. Memory is bounded, however long the table and its cells are.
+
+mod distinct;
+
+use std::path::Path;
+
+use crate::cell::{Cell, Column, Row};
+use crate::error::{RowFault, TableError};
+use crate::format::Format;
+use crate::gaps::word_of;
+use crate::reader::TableReader;
+use distinct::Repeats;
+
+/// So many cells are kept, and so many rows at most.
+const KEPT_CELLS: usize = 400_000;
+const KEPT_ROWS: usize = 4_000;
+
+/// Of a longer text the beginning is kept.
+const KEPT_BYTES: usize = 2_000;
+
+/// So many faults are kept; all are counted.
+const KEPT_FAULTS: usize = 1_000;
+
+/// What a look at a table shows.
+#[derive(Debug)]
+pub struct Sample {
+    /// The name of the file.
+    pub name: String,
+    /// The form of the table.
+    pub format: Format,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// How many rows can be used.
+    pub row_count: u64,
+    /// How many rows cannot.
+    pub fault_count: u64,
+    /// The first of those that cannot, up to 1,000.
+    pub faults: Vec<RowFault>,
+    /// Rows spread evenly over the table, the first among them; long texts are cut.
+    pub rows: Vec<Row>,
+    pub(crate) profiles: Vec<Profile>,
+}
+
+/// What the cells of a column show.
+#[derive(Debug, Default)]
+pub(crate) struct Profile {
+    /// Cells with nothing in them.
+    pub(crate) empty: u64,
+    /// Cells with words that may mean a gap.
+    pub(crate) words: Vec<(usize, u64)>,
+    pub(crate) repeats: Repeats,
+}
+
+impl Sample {
+    /// Reads the whole table.
+    pub fn read(path: &Path) -> Result<Sample, TableError> {
+        Sample::of(crate::open(path)?)
+    }
+
+    /// Reads all rows of a table that was opened.
+    pub fn of(mut reader: TableReader) -> Result<Sample, TableError> {
+        let mut sample = Sample {
+            name: reader.name(),
+            format: reader.format().clone(),
+            columns: reader.columns().to_vec(),
+            row_count: 0,
+            fault_count: 0,
+            faults: Vec::new(),
+            rows: Vec::new(),
+            profiles: Vec::new(),
+        };
+        let columns = sample.columns.len();
+        sample.profiles.resize_with(columns, || Profile {
+            repeats: Repeats::of(columns),
+            ..Profile::default()
+        });
+        let mut kept = Spread::new(columns);
+        while let Some(row) = reader.next_row() {
+            match row {
+                Ok(row) => {
+                    sample.row_count += 1;
+                    sample.note(&row);
+                    kept.offer(row);
+                }
+                Err(fault) if fault.is_end => {
+                    return Err(TableError::unreadable(reader.path(), fault.reason));
+                }
+                Err(fault) => {
+                    sample.fault_count += 1;
+                    if sample.faults.len() < KEPT_FAULTS {
+                        sample.faults.push(fault);
+                    }
+                }
+            }
+        }
+        // What was taken for UTF-8 may have shown late that it is not.
+        sample.format = reader.format().clone();
+        sample.rows = kept.rows;
+        Ok(sample)
+    }
+
+    fn note(&mut self, row: &Row) {
+        for (profile, cell) in self.profiles.iter_mut().zip(&row.cells) {
+            if cell.is_empty() {
+                profile.empty += 1;
+                continue;
+            }
+            if let Cell::Text(text) | Cell::Number(text) = cell
+                && let Some(word) = word_of(text)
+            {
+                match profile.words.iter_mut().find(|(known, _)| *known == word) {
+                    Some((_, count)) => *count += 1,
+                    None => profile.words.push((word, 1)),
+                }
+            }
+            if let Some(text) = cell.text() {
+                profile.repeats.note(text);
+            }
+        }
+    }
+
+    /// The values of a column in the rows that were kept, without empty ones.
+    pub(crate) fn values(&self, column: usize) -> impl Iterator<Item = &Cell> {
+        let cells = self
+            .rows
+            .iter()
+            .filter_map(move |row| row.cells.get(column));
+        cells.filter(|cell| !cell.is_empty())
+    }
+}
+
+/// Keeps every row, then every second, then every fourth.
+struct Spread {
+    rows: Vec<Row>,
+    most: usize,
+    step: u64,
+    offered: u64,
+}
+
+impl Spread {
+    fn new(columns: usize) -> Spread {
+        Spread {
+            rows: Vec::new(),
+            most: (KEPT_CELLS / columns.max(1)).clamp(2, KEPT_ROWS),
+            step: 1,
+            offered: 0,
+        }
+    }
+
+    fn offer(&mut self, row: Row) {
+        let number = self.offered;
+        self.offered += 1;
+        if !number.is_multiple_of(self.step) {
+            return;
+        }
+        if self.rows.len() == self.most {
+            let mut at = 0;
+            self.rows.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.step *= 2;
+            if !number.is_multiple_of(self.step) {
+                return;
+            }
+        }
+        self.rows.push(Row {
+            number: row.number,
+            cells: row.cells.into_iter().map(cut).collect(),
+        });
+    }
+}
+
+fn cut(cell: Cell) -> Cell {
+    match cell {
+        Cell::Text(mut text) if text.len() > KEPT_BYTES => {
+            text.truncate(text.floor_char_boundary(KEPT_BYTES));
+            Cell::Text(text)
+        }
+        Cell::List(cells) => {
+            const KEPT_ENTRIES: usize = 50;
+            Cell::List(cells.into_iter().take(KEPT_ENTRIES).map(cut).collect())
+        }
+        Cell::Other(_) => Cell::Other(serde_json::Value::Null),
+        other => other,
+    }
+}

@@ -1,0 +1,63 @@
+//! The bytes that were read and are not taken yet.
+
+use std::io::{self, Read};
+
+const BLOCK_BYTES: usize = 256 << 10;
+
+pub(crate) struct Buffer {
+    input: Box<dyn Read + Send>,
+    bytes: Vec<u8>,
+    /// What stands before was taken.
+    start: usize,
+    is_at_end: bool,
+}
+
+impl Buffer {
+    pub(crate) fn new(input: Box<dyn Read + Send>) -> Buffer {
+        Buffer {
+            input,
+            bytes: Vec::new(),
+            start: 0,
+            is_at_end: false,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// The input has no bytes behind these.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// Reads as many bytes again as are here, so that looking at all of them each time stays cheap.
+    pub(crate) fn fill(&mut self) -> io::Result<()> {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        let before = self.bytes.len();
+        let wanted = before.max(BLOCK_BYTES);
+        self.bytes.reserve(wanted);
+        let read = self
+            .input
+            .by_ref()
+            .take(wanted as u64)
+            .read_to_end(&mut self.bytes)?;
+        self.is_at_end = read < wanted;
+        Ok(())
+    }
+
+    /// Reads until so many bytes are here, if there are so many.
+    pub(crate) fn fill_to(&mut self, bytes: usize) -> io::Result<()> {
+        while self.bytes().len() < bytes && !self.is_at_end {
+            self.fill()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn take(&mut self, bytes: usize) -> Vec<u8> {
+        let taken = self.bytes()[..bytes].to_vec();
+        self.start += bytes;
+        taken
+    }
+}

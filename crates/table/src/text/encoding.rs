@@ -1,0 +1,47 @@
+//! The characters of a row.
+
+use std::borrow::Cow;
+
+use encoding_rs::WINDOWS_1252;
+
+use crate::format::Encoding;
+
+/// The text of some bytes, which were found to be valid before.
+pub(crate) fn decode(bytes: &[u8], encoding: Encoding) -> Cow<'_, str> {
+    match encoding {
+        Encoding::Windows1252 => WINDOWS_1252.decode_without_bom_handling(bytes).0,
+        _ => String::from_utf8_lossy(bytes),
+    }
+}
+
+/// The bytes of a text; an error says which character the encoding lacks.
+pub(crate) fn encode(text: &str, encoding: Encoding) -> Result<Cow<'_, [u8]>, String> {
+    if encoding != Encoding::Windows1252 {
+        return Ok(Cow::Borrowed(text.as_bytes()));
+    }
+    let (bytes, _, has_unmappable) = WINDOWS_1252.encode(text);
+    if !has_unmappable {
+        return Ok(bytes);
+    }
+    let is_lacking = |c: &char| WINDOWS_1252.encode(c.encode_utf8(&mut [0; 4])).2;
+    let lacking = text.chars().find(is_lacking).unwrap_or_default();
+    Err(format!("windows-1252 has no `{lacking}`"))
+}
+
+/// Whether a text without a mark, of which this is the beginning, is rather windows-1252 than UTF-8 with some broken
+/// rows.
+pub(crate) fn is_windows_1252(beginning: &[u8]) -> bool {
+    // The last character may be cut.
+    let ascii_end = beginning.iter().rposition(u8::is_ascii);
+    let cut_bytes = beginning.len() - ascii_end.map_or(0, |at| at + 1);
+    let sample = match cut_bytes {
+        0..4 => &beginning[..beginning.len() - cut_bytes],
+        _ => beginning,
+    };
+    let (mut valid, mut invalid) = (0_u64, 0_u64);
+    for chunk in sample.utf8_chunks() {
+        valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count() as u64;
+        invalid += u64::from(!chunk.invalid().is_empty());
+    }
+    invalid > valid / 10
+}

@@ -1,0 +1,117 @@
+//! The bytes of a text: decompressed, without its mark, in an encoding in which ASCII is ASCII.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+use super::Buffer;
+use super::encoding::is_windows_1252;
+use super::utf16::Utf16Reader;
+use crate::error::TableError;
+use crate::format::{Compression, Encoding, TextForm};
+
+/// From so much of a text its form is found.
+pub(crate) const SAMPLE_BYTES: usize = 1 << 20;
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// A text that is open, with its first bytes read.
+pub(crate) struct TextSource {
+    pub(crate) form: TextForm,
+    pub(crate) buffer: Buffer,
+}
+
+impl TextSource {
+    pub(crate) fn open(path: &Path) -> Result<TextSource, TableError> {
+        let file = File::open(path).map_err(|error| TableError::read(path, error))?;
+        TextSource::of(Box::new(file)).map_err(|error| TableError::read(path, error))
+    }
+
+    fn of(input: Box<dyn Read + Send>) -> io::Result<TextSource> {
+        let (beginning, input) = begin(input, ZSTD.len())?;
+        let (compression, input) = decompress(&beginning, input)?;
+        let (beginning, mut input) = begin(input, SAMPLE_BYTES)?;
+        let (encoding, mark) = encoding_of(&beginning)?;
+        io::copy(&mut input.by_ref().take(mark as u64), &mut io::sink())?;
+        let input: Box<dyn Read + Send> = match encoding {
+            Encoding::Utf16Le => Box::new(Utf16Reader::new(input, false)),
+            Encoding::Utf16Be => Box::new(Utf16Reader::new(input, true)),
+            Encoding::Utf8 | Encoding::Windows1252 => input,
+        };
+        let mut buffer = Buffer::new(input);
+        buffer.fill_to(SAMPLE_BYTES)?;
+        Ok(TextSource {
+            form: TextForm {
+                compression,
+                encoding,
+                has_mark: mark > 0,
+            },
+            buffer,
+        })
+    }
+}
+
+fn decompress(
+    beginning: &[u8],
+    input: Box<dyn Read + Send>,
+) -> io::Result<(Compression, Box<dyn Read + Send>)> {
+    const BUFFER_BYTES: usize = 64 << 10;
+    if beginning.starts_with(&GZIP) {
+        let input = BufReader::with_capacity(BUFFER_BYTES, input);
+        return Ok((Compression::Gzip, Box::new(MultiGzDecoder::new(input))));
+    }
+    if beginning.starts_with(&ZSTD) {
+        let decoder = zstd::Decoder::new(input)?;
+        return Ok((Compression::Zstd, Box::new(decoder)));
+    }
+    Ok((Compression::None, input))
+}
+
+/// The encoding, and how many bytes its mark has.
+fn encoding_of(beginning: &[u8]) -> io::Result<(Encoding, usize)> {
+    match beginning {
+        [0xef, 0xbb, 0xbf, ..] => return Ok((Encoding::Utf8, 3)),
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => {
+            return Err(io::Error::other("it is UTF-32: save it as UTF-8"));
+        }
+        [0xff, 0xfe, ..] => return Ok((Encoding::Utf16Le, 2)),
+        [0xfe, 0xff, ..] => return Ok((Encoding::Utf16Be, 2)),
+        _ => {}
+    }
+    let zeros = |parity: usize| {
+        let bytes = beginning.iter().skip(parity).step_by(2);
+        bytes.filter(|byte| **byte == 0).count()
+    };
+    // Of texts in UTF-16 without a mark, ASCII shows itself by the zeros in every other byte.
+    let (even, odd, pairs) = (zeros(0), zeros(1), beginning.len() / 2);
+    if odd > pairs / 3 && even < odd / 20 + 2 {
+        return Ok((Encoding::Utf16Le, 0));
+    }
+    if even > pairs / 3 && odd < even / 20 + 2 {
+        return Ok((Encoding::Utf16Be, 0));
+    }
+    if even + odd > beginning.len() / 100 + 16 {
+        return Err(io::Error::other("it is no text"));
+    }
+    match is_windows_1252(beginning) {
+        true => Ok((Encoding::Windows1252, 0)),
+        false => Ok((Encoding::Utf8, 0)),
+    }
+}
+
+/// The first bytes, and the whole input.
+fn begin(
+    mut input: Box<dyn Read + Send>,
+    bytes: usize,
+) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
+    let mut beginning = Vec::new();
+    input
+        .by_ref()
+        .take(bytes as u64)
+        .read_to_end(&mut beginning)?;
+    let whole = Cursor::new(beginning.clone()).chain(input);
+    Ok((beginning, Box::new(whole)))
+}

@@ -1,0 +1,244 @@
+//! What the columns of a table mean: which one identifies rows, which hold links, which have gaps to fill.
+
+mod columns;
+mod display;
+mod id;
+pub(crate) mod links;
+mod separators;
+
+pub use links::UrlColumn;
+
+use crate::cell::{Cell, Column};
+use crate::error::TableError;
+use crate::format::Format;
+use crate::gaps::GapMarkers;
+use crate::kind::Kind;
+use crate::sample::Sample;
+use crate::shape::Shape;
+use columns::Names;
+
+/// What a person says about the columns, each by its name. What is empty is found out.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// The column that identifies rows (`--id`).
+    pub id: Option<String>,
+    /// The columns of links (`--url`).
+    pub urls: Vec<String>,
+    /// The columns to fill (`--fields`).
+    pub fields: Vec<String>,
+    /// Columns that are not filled, though they have gaps (`--keep`).
+    pub keep: Vec<String>,
+}
+
+/// What a table is.
+#[derive(Debug, Clone)]
+pub struct Understanding {
+    /// The name of the file.
+    pub name: String,
+    /// Its form.
+    pub format: Format,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// The form of the values of each column.
+    pub shapes: Vec<Shape>,
+    /// How many rows can be used.
+    pub row_count: u64,
+    /// How many rows cannot.
+    pub fault_count: u64,
+    /// The column that identifies rows; without one their numbers do.
+    pub id: Option<usize>,
+    /// The columns of links.
+    pub urls: Vec<UrlColumn>,
+    /// The columns to fill.
+    pub fields: Vec<Field>,
+    /// All other columns, which are never filled.
+    pub kept: Vec<usize>,
+    /// Why the id, the links, and the columns that are kept are what they are, where that is not plain.
+    pub reasons: Reasons,
+}
+
+/// A column to fill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Its column.
+    pub column: usize,
+    /// Of what kind its values are.
+    pub kind: Kind,
+    /// What separates several values in a cell of text.
+    pub separator: Option<String>,
+    /// Cells that hold a list by themselves (JSON, Parquet).
+    pub is_list: bool,
+    /// Cells that wait for a value.
+    pub gap_count: u64,
+    /// Cells that have one.
+    pub known_count: u64,
+}
+
+/// Why columns are what they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reasons {
+    /// Why this column is the id, or none is.
+    pub id: String,
+    /// Why a column is kept.
+    pub kept: Vec<(usize, String)>,
+}
+
+/// Finds out what the columns mean. A wish that names no column is an error, which names the nearest one.
+pub fn understand(sample: &Sample, wishes: &Wishes) -> Result<Understanding, TableError> {
+    let names = Names::of(&sample.columns);
+    let wished = |wishes: &[String]| -> Result<Vec<usize>, TableError> {
+        wishes.iter().map(|name| names.find(name)).collect()
+    };
+    let wished_urls = wished(&wishes.urls)?;
+    let wished_fields = wished(&wishes.fields)?;
+    let wished_kept = wished(&wishes.keep)?;
+    let wished_id = wishes
+        .id
+        .as_ref()
+        .map(|name| names.find(name))
+        .transpose()?;
+
+    let columns = 0..sample.columns.len();
+    let shapes: Vec<Shape> = columns.map(|column| shape(sample, column)).collect();
+    let urls = match wished_urls.as_slice() {
+        [] => links::find(sample, &shapes, wished_id),
+        wished => {
+            let column = |column: &usize| links::url_column(sample, *column);
+            wished.iter().map(column).collect()
+        }
+    };
+    let (id, reason) = match wished_id {
+        Some(id) => (Some(id), String::from("as wished")),
+        None => id::find(sample, &shapes, &urls, &wished_fields),
+    };
+    let mut understanding = Understanding {
+        name: sample.name.clone(),
+        format: sample.format.clone(),
+        columns: sample.columns.clone(),
+        row_count: sample.row_count,
+        fault_count: sample.fault_count,
+        id,
+        urls,
+        fields: Vec::new(),
+        kept: Vec::new(),
+        reasons: Reasons {
+            id: reason,
+            kept: Vec::new(),
+        },
+        shapes,
+    };
+    let is_wished = |column: usize| match wished_fields.as_slice() {
+        [] => None,
+        wished => Some(wished.contains(&column)),
+    };
+    for column in 0..sample.columns.len() {
+        let gaps = gap_count(sample, column, &understanding.shapes[column]);
+        let reason = match wished_kept.contains(&column) {
+            true => Some(String::from("as wished")),
+            false => understanding.why_kept(column, gaps, is_wished(column), &names),
+        };
+        understanding.sort_in(column, gaps, reason);
+    }
+    Ok(understanding)
+}
+
+impl Understanding {
+    /// Why a column is no field; `None` if it is one.
+    fn why_kept(
+        &self,
+        column: usize,
+        gaps: u64,
+        is_wished: Option<bool>,
+        names: &Names,
+    ) -> Option<String> {
+        let is_link = self.urls.iter().any(|url| url.column == column);
+        match is_wished {
+            Some(true) if self.shapes[column].kind != Kind::Other => return None,
+            Some(true) => return Some(String::from("holds objects")),
+            Some(false) => return Some(String::from("not wished")),
+            None => {}
+        }
+        if self.id == Some(column) || is_link {
+            return Some(String::new());
+        }
+        if names.is_blank(column) {
+            return Some(String::from("has no name"));
+        }
+        if names.is_ambiguous(column) {
+            return Some(String::from("shares its name with another column"));
+        }
+        if self.shapes[column].kind == Kind::Other {
+            return Some(String::from("holds objects"));
+        }
+        (gaps == 0).then(|| String::from("no gaps"))
+    }
+
+    fn sort_in(&mut self, column: usize, gap_count: u64, why_kept: Option<String>) {
+        match why_kept {
+            // The id and the links are lists of their own.
+            Some(reason) if reason.is_empty() => {}
+            Some(reason) => {
+                self.kept.push(column);
+                self.reasons.kept.push((column, reason));
+            }
+            None => {
+                let shape = &self.shapes[column];
+                self.fields.push(Field {
+                    column,
+                    kind: shape.kind,
+                    separator: shape.separator.clone(),
+                    is_list: shape.is_list,
+                    gap_count,
+                    known_count: self.row_count - gap_count,
+                });
+            }
+        }
+    }
+}
+
+/// The form of the values of a column.
+fn shape(sample: &Sample, column: usize) -> Shape {
+    let words = &sample.profiles[column].words;
+    let is_word = |cell: &&Cell| {
+        let text = cell.text();
+        text.and_then(crate::gaps::word_of).is_some()
+    };
+    let others: Vec<&str> = sample
+        .values(column)
+        .filter(|cell| !is_word(cell))
+        .filter_map(Cell::text)
+        .collect();
+    let gap_markers = GapMarkers::decide(words, &others, sample.row_count);
+    let values: Vec<&Cell> = sample
+        .values(column)
+        .filter(|cell| !gap_markers.mark(cell))
+        .collect();
+    let kinds = values.iter().filter_map(|cell| Kind::of_cell(cell));
+    let kind = kinds.reduce(Kind::with).unwrap_or(Kind::Text);
+    let is_text = |cell: &Cell| matches!(cell, Cell::Text(_));
+    let is_typed = |cell: &&Cell| match cell {
+        Cell::List(cells) => !cells.iter().any(is_text),
+        cell => !is_text(cell),
+    };
+    let lists = values.iter().filter(|cell| matches!(cell, Cell::List(_)));
+    let list_count = lists.count();
+    let is_list = list_count > 0 && list_count == values.len();
+    let is_mixed = list_count > 0 && !is_list;
+    Shape {
+        kind: if is_mixed { Kind::Other } else { kind },
+        separator: match kind {
+            Kind::Text if !is_list => separators::find(&values),
+            _ => None,
+        },
+        is_list,
+        is_typed: !values.is_empty() && values.iter().all(is_typed),
+        gap_markers,
+    }
+}
+
+fn gap_count(sample: &Sample, column: usize, shape: &Shape) -> u64 {
+    let profile = &sample.profiles[column];
+    let is_gap = |(word, _): &&(usize, u64)| shape.gap_markers.numbers().contains(word);
+    let words = profile.words.iter().filter(is_gap);
+    profile.empty + words.map(|(_, count)| count).sum::<u64>()
+}

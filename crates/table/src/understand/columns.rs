@@ -1,0 +1,84 @@
+//! Columns by their names, as people type them.
+
+use std::collections::HashMap;
+
+use crate::cell::Column;
+use crate::error::TableError;
+
+/// The columns of a table by their names.
+pub(super) struct Names<'a> {
+    columns: &'a [Column],
+    /// By the name without blanks around it and in lower case.
+    by_name: HashMap<String, Vec<usize>>,
+}
+
+fn key(name: &str) -> String {
+    webfill_values::trimmed(name).to_lowercase()
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn of(columns: &'a [Column]) -> Names<'a> {
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        for (number, column) in columns.iter().enumerate() {
+            by_name.entry(key(&column.name)).or_default().push(number);
+        }
+        Names { columns, by_name }
+    }
+
+    pub(super) fn is_blank(&self, column: usize) -> bool {
+        webfill_values::is_blank(&self.columns[column].name)
+    }
+
+    /// Whether another column has the same name.
+    pub(super) fn is_ambiguous(&self, column: usize) -> bool {
+        let name = &self.columns[column].name;
+        let others = self.by_name[&key(name)].iter();
+        others
+            .filter(|other| self.columns[**other].name == *name)
+            .count()
+            > 1
+    }
+
+    /// The column that a person calls so. Case and blanks do not matter where they make no difference.
+    pub(super) fn find(&self, wish: &str) -> Result<usize, TableError> {
+        let found = self.by_name.get(&key(wish)).map_or(&[][..], Vec::as_slice);
+        let is_exact = |column: &&usize| self.columns[**column].name == wish;
+        let exact: Vec<&usize> = found.iter().filter(is_exact).collect();
+        match (exact.as_slice(), found) {
+            ([column], _) => Ok(**column),
+            ([], [column]) => Ok(*column),
+            ([], []) => Err(TableError::Wish(self.unknown(wish))),
+            _ => Err(TableError::Wish(format!(
+                "several columns are named `{wish:.40}`: rename them"
+            ))),
+        }
+    }
+
+    fn unknown(&self, wish: &str) -> String {
+        const COMPARED: usize = 10_000;
+        let distance = |name: &str| strsim::damerau_levenshtein(&key(name), &key(wish));
+        let names = self.columns.iter().map(|column| column.name.as_str());
+        let compared = names.clone().take(COMPARED).filter(|name| name.len() < 200);
+        let nearest = compared.min_by_key(|name| distance(name));
+        let shown: String = wish.chars().take(40).collect();
+        match nearest {
+            Some(near) if distance(near) <= wish.chars().count().div_ceil(3).max(1) => {
+                format!("no column is named `{shown}`: did you mean `{near}`?")
+            }
+            _ => {
+                const SHOWN: usize = 20;
+                let known: Vec<String> = names
+                    .take(SHOWN)
+                    .map(|name| format!("`{name:.40}`"))
+                    .collect();
+                let dots = if self.columns.len() > SHOWN {
+                    ", ..."
+                } else {
+                    ""
+                };
+                let known = known.join(", ");
+                format!("no column is named `{shown}`: the table has {known}{dots}")
+            }
+        }
+    }
+}

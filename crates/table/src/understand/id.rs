@@ -1,0 +1,125 @@
+//! The column that identifies rows.
+
+use super::UrlColumn;
+use crate::cell::Cell;
+use crate::kind::Kind;
+use crate::sample::Sample;
+use crate::shape::Shape;
+
+/// Names of columns that identify rows, the surest first. Compared in lower case and without other signs.
+const NAMES: &[&str] = &[
+    "id",
+    "key",
+    "pk",
+    "uid",
+    "uuid",
+    "guid",
+    "identifier",
+    "recordid",
+    "rowid",
+    "sku",
+    "isbn",
+    "isbn13",
+    "ean",
+    "gtin",
+    "upc",
+    "asin",
+    "doi",
+    "issn",
+    "isbn10",
+    "imdbid",
+    "wikidata",
+    "qid",
+    "articleid",
+    "productid",
+    "itemid",
+    "articlenumber",
+    "artikelnummer",
+    "productcode",
+    "mpn",
+    "code",
+    "number",
+    "nr",
+    "no",
+    "slug",
+    "handle",
+];
+
+/// No id is longer.
+const MAX_BYTES: usize = 200;
+
+/// The column that identifies rows and why, or why none does: one named as an id, else the first one in which no value
+/// stands twice.
+pub(super) fn find(
+    sample: &Sample,
+    shapes: &[Shape],
+    urls: &[UrlColumn],
+    fields: &[usize],
+) -> (Option<usize>, String) {
+    let rows = sample.row_count;
+    let may_be = |column: &usize| {
+        let is_link = urls.iter().any(|url| url.column == *column);
+        !is_link && !fields.contains(column) && sample.profiles[*column].repeats.are_watched()
+    };
+    let candidates: Vec<usize> = (0..sample.columns.len()).filter(may_be).collect();
+    let is_unique = |column: usize| fault(sample, &shapes[column], column).is_none();
+    let mut named: Vec<(usize, usize)> = candidates
+        .iter()
+        .filter_map(|column| Some((rank(&sample.columns[*column].name)?, *column)))
+        .collect();
+    named.sort_unstable();
+    if let Some((_, column)) = named.iter().find(|(_, column)| is_unique(*column)) {
+        return (Some(*column), format!("no value twice in {rows} rows"));
+    }
+    let is_fit = |column: &&usize| {
+        let kind = shapes[**column].kind;
+        matches!(kind, Kind::Text | Kind::Integer) && !shapes[**column].is_list
+    };
+    // Of few rows, values of any column differ.
+    const LEAST_ROWS: u64 = 5;
+    let first = candidates.iter().filter(is_fit);
+    let first = first.copied().find(|column| is_unique(*column));
+    if let Some(column) = first.filter(|_| rows >= LEAST_ROWS) {
+        let reason = format!("the first column with no value twice in {rows} rows");
+        return (Some(column), reason);
+    }
+    let reason = named.first().and_then(|(_, column)| {
+        let fault = fault(sample, &shapes[*column], *column)?;
+        Some(format!("`{:.40}` {fault}", sample.columns[*column].name))
+    });
+    (None, reason.unwrap_or_default())
+}
+
+/// Why a column cannot identify rows.
+fn fault(sample: &Sample, shape: &Shape, column: usize) -> Option<String> {
+    if sample.row_count == 0 {
+        return Some(String::from("has no values"));
+    }
+    if super::gap_count(sample, column, shape) > 0 {
+        return Some(String::from("has gaps"));
+    }
+    if let Some(value) = sample.profiles[column].repeats.repeated() {
+        return Some(format!("holds `{value}` twice"));
+    }
+    let is_unfit = |cell: &Cell| match cell {
+        Cell::List(_) | Cell::Other(_) => true,
+        cell => cell.text().is_none_or(|text| text.len() > MAX_BYTES),
+    };
+    let has_unfit = sample.values(column).any(is_unfit);
+    has_unfit.then(|| String::from("holds no ids"))
+}
+
+/// How surely a name is that of an id: the smaller, the surer.
+fn rank(name: &str) -> Option<usize> {
+    let mut plain = String::new();
+    plain.extend(name.chars().filter(|c| c.is_alphanumeric()));
+    let lower = plain.to_lowercase();
+    let exact = NAMES.iter().position(|known| *known == lower);
+    let ends_as_id = || {
+        let is_word = ["_id", "-id", " id", "_key", "_no", "_nr", "Id", "ID"]
+            .iter()
+            .any(|end| name.trim().ends_with(end));
+        is_word.then_some(NAMES.len())
+    };
+    exact.or_else(ends_as_id)
+}

@@ -1,0 +1,252 @@
+//! The columns of links, and the links of a cell.
+
+use std::collections::HashSet;
+
+use crate::cell::Cell;
+use crate::sample::Sample;
+use crate::shape::Shape;
+
+/// A column of links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UrlColumn {
+    /// The column.
+    pub column: usize,
+    /// What separates several links in a cell; `None` where each cell holds one. A space stands for any blanks.
+    pub separator: Option<String>,
+}
+
+/// Signs that may stand between two links.
+const SEPARATORS: [char; 3] = [';', '|', ','];
+
+/// Of a link to a picture or a download nothing is read.
+const NOT_PAGES: [&str; 12] = [
+    ".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".avif", ".ico", ".mp4", ".mp3", ".zip",
+    ".css",
+];
+
+impl UrlColumn {
+    /// The links of a cell of this column, in their order. A link without a scheme gets `https://`.
+    pub fn links(&self, cell: &Cell) -> Vec<String> {
+        match cell {
+            Cell::List(cells) => cells.iter().flat_map(|cell| self.links(cell)).collect(),
+            Cell::Text(text) => match &self.separator {
+                Some(separator) => split(text, separator),
+                None => vec![text.trim().to_owned()],
+            }
+            .into_iter()
+            .filter_map(with_scheme)
+            .collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A link, if the text is one or can be made one.
+fn with_scheme(text: String) -> Option<String> {
+    if begins_link(&text) {
+        return Some(text);
+    }
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_host = host.contains('.')
+        && !host.starts_with('.')
+        && !host.ends_with('.')
+        && host
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-.:".contains(c))
+        && host.chars().any(char::is_alphabetic);
+    is_host.then(|| format!("https://{text}"))
+}
+
+fn begins_link(text: &str) -> bool {
+    let begins = |scheme: &str| {
+        let head = text.get(..scheme.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(scheme)) && text.len() > scheme.len()
+    };
+    begins("http://") || begins("https://")
+}
+
+/// The entries of a cell. A separator counts only before another link: signs within a link belong to it.
+fn split(text: &str, separator: &str) -> Vec<String> {
+    let sign = separator.trim();
+    let mut links: Vec<String> = Vec::new();
+    let mut start = 0;
+    for at in text
+        .match_indices("://")
+        .map(|(at, _)| scheme_start(text, at))
+    {
+        let before = text[start..at].trim_end();
+        let ends = match sign.is_empty() {
+            true => before.len() < at - start,
+            false => before.ends_with(sign),
+        };
+        if at > start && ends {
+            links.push(before.trim_end_matches(sign).trim().to_owned());
+            start = at;
+        }
+    }
+    let last = text[start..].trim();
+    let last = if sign.is_empty() {
+        last
+    } else {
+        last.trim_end_matches(sign)
+    };
+    links.push(last.trim_end().to_owned());
+    links.retain(|link| !link.is_empty());
+    links
+}
+
+/// Where the scheme before `://` begins.
+fn scheme_start(text: &str, colon: usize) -> usize {
+    let scheme = text[..colon].chars().rev();
+    let letters: usize = scheme
+        .take_while(|c| c.is_ascii_alphanumeric())
+        .map(char::len_utf8)
+        .sum();
+    colon - letters
+}
+
+/// The columns whose values are links to pages. Of those that lead all rows to the same few pages, none is taken unless
+/// there are no others.
+pub(super) fn find(sample: &Sample, shapes: &[Shape], id: Option<usize>) -> Vec<UrlColumn> {
+    let columns = 0..sample.columns.len();
+    let holds_links =
+        |column: &usize| Some(*column) != id && holds_links(sample, &shapes[*column], *column);
+    let found: Vec<usize> = columns.filter(holds_links).collect();
+    let telling = found
+        .iter()
+        .filter(|column| tells_rows_apart(sample, **column));
+    let telling: Vec<usize> = telling.copied().collect();
+    let chosen = if telling.is_empty() { found } else { telling };
+    let column = |column: usize| url_column(sample, column);
+    chosen.into_iter().map(column).collect()
+}
+
+fn texts(cell: &Cell) -> Vec<&str> {
+    match cell {
+        Cell::Text(text) => vec![text.trim()],
+        Cell::List(cells) => cells.iter().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn holds_links(sample: &Sample, shape: &Shape, column: usize) -> bool {
+    let (mut cells, mut links, mut pages) = (0, 0, 0);
+    for cell in sample.values(column).filter(|cell| !shape.is_gap(cell)) {
+        let texts = texts(cell);
+        cells += 1;
+        if !texts.is_empty() && texts.iter().all(|text| begins_link(text)) {
+            links += 1;
+            pages += usize::from(texts.iter().any(|text| is_page(text)));
+        }
+    }
+    // A few links may be broken.
+    links > 0 && links * 5 >= cells * 4 && pages * 2 >= links
+}
+
+fn is_page(link: &str) -> bool {
+    let path = link.split(['?', '#']).next().unwrap_or_default();
+    let path = path.to_ascii_lowercase();
+    !NOT_PAGES.iter().any(|end| path.ends_with(end))
+}
+
+fn tells_rows_apart(sample: &Sample, column: usize) -> bool {
+    const FEW: usize = 10;
+    let links: Vec<&str> = sample.values(column).flat_map(texts).collect();
+    let distinct: HashSet<&str> = links.iter().copied().collect();
+    links.len() < FEW || distinct.len() * 5 >= links.len()
+}
+
+/// The column, with the separator that its cells show.
+pub(super) fn url_column(sample: &Sample, column: usize) -> UrlColumn {
+    let mut counts = [0_usize; 4];
+    let mut cells = 0;
+    for text in sample.values(column).flat_map(texts) {
+        cells += 1;
+        for at in text
+            .match_indices("://")
+            .map(|(at, _)| scheme_start(text, at))
+        {
+            let before = text[..at].trim_end();
+            if at == 0 || before.is_empty() {
+                continue;
+            }
+            let sign = SEPARATORS.iter().position(|sign| before.ends_with(*sign));
+            match sign {
+                Some(sign) => counts[sign] += 1,
+                None if before.len() < at => counts[SEPARATORS.len()] += 1,
+                None => {}
+            }
+        }
+    }
+    let most = counts
+        .iter()
+        .copied()
+        .enumerate()
+        .max_by_key(|(_, count)| *count);
+    let separator = most.filter(|(_, count)| *count > 0 && count * 200 >= cells);
+    UrlColumn {
+        column,
+        separator: separator.map(|(sign, _)| match SEPARATORS.get(sign) {
+            Some(sign) => sign.to_string(),
+            None => String::from(" "),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_hold_one_link_or_several() {
+        let table: [(Option<&str>, &str, &[&str]); 12] = [
+            (None, " http://a.example/x ", &["http://a.example/x"]),
+            (None, "http://a.example/x y", &["http://a.example/x y"]),
+            (None, "a.example/x", &["https://a.example/x"]),
+            (None, "no link", &[]),
+            (None, "", &[]),
+            (
+                Some(" "),
+                "http://a/1  https://b/2\nhttp://c/3",
+                &["http://a/1", "https://b/2", "http://c/3"],
+            ),
+            (
+                Some(";"),
+                "http://a/1; http://b/2;",
+                &["http://a/1", "http://b/2"],
+            ),
+            (
+                Some(";"),
+                "http://a/1;x=2;http://b/2",
+                &["http://a/1;x=2", "http://b/2"],
+            ),
+            (
+                Some("|"),
+                "http://a/1|http://b/2",
+                &["http://a/1", "http://b/2"],
+            ),
+            (
+                Some(","),
+                "http://a/1,2,http://b/2",
+                &["http://a/1,2", "http://b/2"],
+            ),
+            (
+                Some(","),
+                "http://web.example/http://b/2",
+                &["http://web.example/http://b/2"],
+            ),
+            (Some(";"), ";;http://a/1", &["http://a/1"]),
+        ];
+        for (separator, text, links) in table {
+            let column = UrlColumn {
+                column: 0,
+                separator: separator.map(str::to_owned),
+            };
+            assert_eq!(
+                column.links(&Cell::Text(text.to_owned())),
+                links,
+                "{text:?}"
+            );
+        }
+    }
+}

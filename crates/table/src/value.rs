@@ -1,0 +1,91 @@
+//! Values that are to be written, in the form of their column.
+
+use serde_json::{Number, Value};
+use webfill_values::Decimal;
+
+use crate::kind::Kind;
+use crate::shape::Shape;
+
+/// The entries of a value that is several: a JSON array of texts and numbers.
+fn entries(value: &str) -> Option<Vec<String>> {
+    let entries: Vec<Value> = match value.starts_with('[') {
+        true => serde_json::from_str(value).ok()?,
+        false => return None,
+    };
+    let text = |entry: Value| match entry {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    };
+    entries.into_iter().map(text).collect()
+}
+
+/// The entries of a value for a column of lists; one if it is no array.
+pub(crate) fn list(value: &str) -> Vec<String> {
+    entries(value).unwrap_or_else(|| vec![value.to_owned()])
+}
+
+/// The text of a value for a column without types: several are joined as those of the column are.
+pub(crate) fn joined(value: String, shape: &Shape) -> Result<String, String> {
+    let Some(separator) = &shape.separator else {
+        return Ok(value);
+    };
+    let Some(entries) = entries(&value) else {
+        return Ok(value);
+    };
+    let sign = separator.trim();
+    let sign = if sign.is_empty() { separator } else { sign };
+    match entries.iter().find(|entry| entry.contains(sign)) {
+        Some(entry) => Err(format!("`{entry:.40}` holds the separator of lists")),
+        None => Ok(entries.join(separator)),
+    }
+}
+
+/// The value for a column of JSON.
+pub(crate) fn typed_json(value: &str, shape: &Shape) -> Result<Value, String> {
+    if shape.is_list {
+        let entries = list(value);
+        let entries = entries.iter().map(|entry| single(entry, shape));
+        return entries.collect::<Result<_, _>>().map(Value::Array);
+    }
+    match shape.separator {
+        Some(_) => joined(value.to_owned(), shape).map(Value::String),
+        None => single(value, shape),
+    }
+}
+
+fn single(value: &str, shape: &Shape) -> Result<Value, String> {
+    if !shape.is_typed {
+        return match shape.kind {
+            Kind::Other => Err(String::from("the column holds objects")),
+            _ => Ok(Value::String(value.to_owned())),
+        };
+    }
+    match shape.kind {
+        Kind::Integer | Kind::Number => number(value, shape.kind).map(Value::Number),
+        Kind::Bool => match value.trim() {
+            "true" => Ok(Value::Bool(true)),
+            "false" => Ok(Value::Bool(false)),
+            _ => Err(String::from("the column holds true or false")),
+        },
+        Kind::Other => Err(String::from("the column holds objects")),
+        _ => Ok(Value::String(value.to_owned())),
+    }
+}
+
+/// The number that a value is, without loss.
+fn number(value: &str, kind: Kind) -> Result<Number, String> {
+    let decimal = Decimal::of_plain_text(value.trim());
+    let decimal =
+        decimal.ok_or_else(|| String::from("it is no number, as all values of the column are"))?;
+    if kind == Kind::Integer && !decimal.is_integer() {
+        return Err(String::from(
+            "it is no whole number, as all values of the column are",
+        ));
+    }
+    let has_fraction = kind == Kind::Number && value.contains('.');
+    decimal
+        .to_number(has_fraction)
+        .ok_or_else(|| String::from("no number of JSON has all its digits"))
+}

@@ -1,0 +1,178 @@
+//! Writes a table again, with other values in some of its cells.
+
+mod whole;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::cell::Cell;
+use crate::error::{Refusal, RowFault, TableError};
+use crate::format::{Format, TextForm};
+use crate::reader::open_text;
+use crate::text::{Content, Edit, TextRows, TextSink};
+use crate::understand::Understanding;
+use whole::WholeFile;
+
+/// So many faults and refusals are kept; all are counted.
+const KEPT: usize = 1_000;
+
+/// What was written.
+#[derive(Debug, Default)]
+pub struct WrittenTable {
+    /// Rows that can be used.
+    pub row_count: u64,
+    /// Rows that were written as they were, because they cannot be used.
+    pub fault_count: u64,
+    /// The first of them, up to 1,000.
+    pub faults: Vec<RowFault>,
+    /// Cells that got another value.
+    pub filled_count: u64,
+    /// Values that do not fit their column.
+    pub refused_count: u64,
+    /// The first of them, up to 1,000.
+    pub refusals: Vec<Refusal>,
+}
+
+/// Asks for the value of a cell: by the number of the row, and by the column.
+pub type FillGap<'a> = dyn FnMut(u64, usize) -> Option<String> + 'a;
+
+/// Asks for another value of a cell: by the number of the row, by the column, and by what stands there. `true` says that
+/// it is a gap.
+pub type ChangeCell<'a> = dyn FnMut(u64, usize, &Cell, bool) -> Option<String> + 'a;
+
+/// Writes the table again, with its gaps filled as far as `fill` has values for them.
+///
+/// `fill` is asked for each gap of each field, row by row and from left to right. Several values of a field of lists
+/// ([`Field::is_list`], [`Field::separator`]) are a JSON array of texts; they are written in the form of the column. A
+/// value that does not fit its column is refused and reported, and the cell stays as it is.
+///
+/// The output is written under another name in the same folder, and gets its own when it is on the disk. It may be the
+/// input.
+///
+/// [`Field::is_list`]: crate::Field::is_list
+/// [`Field::separator`]: crate::Field::separator
+pub fn write_filled(
+    input: &Path,
+    output: &Path,
+    understanding: &Understanding,
+    fill: &mut FillGap<'_>,
+) -> Result<WrittenTable, TableError> {
+    let fields: HashSet<usize> = understanding
+        .fields
+        .iter()
+        .map(|field| field.column)
+        .collect();
+    let mut change = |row: u64, column: usize, _: &Cell, is_gap: bool| match is_gap
+        && fields.contains(&column)
+    {
+        true => fill(row, column),
+        false => None,
+    };
+    write_changed(input, output, understanding, &mut change)
+}
+
+/// Writes the table again, with other values in any cells: gaps, and values that were found to be wrong.
+///
+/// `change` is asked for each cell, row by row and from left to right. All else is as [`write_filled`] does it.
+pub fn write_changed(
+    input: &Path,
+    output: &Path,
+    understanding: &Understanding,
+    change: &mut ChangeCell<'_>,
+) -> Result<WrittenTable, TableError> {
+    let form = match &understanding.format {
+        Format::Delimited(form, _) | Format::JsonLines(form) | Format::JsonArray(form) => *form,
+    };
+    let rows = open_text(input, Some(&understanding.format))?;
+    if rows.columns() != understanding.columns.as_slice() {
+        return Err(TableError::unreadable(
+            input,
+            "its columns are others than when it was read",
+        ));
+    }
+    write_text(rows, form, input, output, understanding, change)
+}
+
+fn write_text(
+    mut rows: Box<dyn TextRows>,
+    form: TextForm,
+    input: &Path,
+    output: &Path,
+    understanding: &Understanding,
+    change: &mut ChangeCell<'_>,
+) -> Result<WrittenTable, TableError> {
+    let unwritten = |error| TableError::write(output, error);
+    let file = WholeFile::create(output).map_err(unwritten)?;
+    let mut sink = TextSink::new(form, file).map_err(unwritten)?;
+    let mut written = WrittenTable::default();
+    let mut refusals = Vec::new();
+    while let Some(piece) = rows
+        .next_piece()
+        .map_err(|error| TableError::read(input, error))?
+    {
+        if let Some(fault) = piece.as_fault() {
+            written.note_fault(fault);
+        }
+        let Content::Row(_) = piece.content else {
+            sink.write(&piece.raw).map_err(unwritten)?;
+            continue;
+        };
+        written.row_count += 1;
+        let cells = rows.cells(&piece);
+        let edits = edits(piece.number, &cells, understanding, change, &mut refusals);
+        written.note_refusals(&mut refusals);
+        if edits.is_empty() {
+            sink.write(&piece.raw).map_err(unwritten)?;
+            continue;
+        }
+        let edited = rows.edited(&piece, edits, &understanding.shapes, &mut refusals);
+        written.filled_count += edited.cells;
+        written.note_refusals(&mut refusals);
+        sink.write(&edited.raw).map_err(unwritten)?;
+    }
+    let file = sink.finish().map_err(unwritten)?;
+    file.persist().map_err(unwritten)?;
+    Ok(written)
+}
+
+/// The values for a row.
+pub(crate) fn edits(
+    row: u64,
+    cells: &[Cell],
+    understanding: &Understanding,
+    change: &mut ChangeCell<'_>,
+    refusals: &mut Vec<Refusal>,
+) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (column, cell) in cells.iter().enumerate() {
+        let is_gap = understanding.shapes[column].is_gap(cell);
+        let Some(value) = change(row, column, cell, is_gap) else {
+            continue;
+        };
+        match webfill_values::is_blank(&value) {
+            true => refusals.push(Refusal {
+                row,
+                column,
+                value,
+                reason: String::from("it is empty"),
+            }),
+            false => edits.push(Edit { column, value }),
+        }
+    }
+    edits
+}
+
+impl WrittenTable {
+    pub(crate) fn note_fault(&mut self, fault: RowFault) {
+        self.fault_count += 1;
+        if self.faults.len() < KEPT {
+            self.faults.push(fault);
+        }
+    }
+
+    pub(crate) fn note_refusals(&mut self, refusals: &mut Vec<Refusal>) {
+        self.refused_count += refusals.len() as u64;
+        let room = KEPT - self.refusals.len();
+        self.refusals.extend(refusals.drain(..).take(room));
+    }
+}

@@ -1,0 +1,71 @@
+//! A file that is there whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A file under a hidden name beside its own, which it gets by [`WholeFile::persist`]. Without that, nothing is left of
+/// it; a process that is killed leaves the hidden file, and the next one overwrites it.
+pub(crate) struct WholeFile {
+    file: File,
+    part: PathBuf,
+    path: PathBuf,
+    is_whole: bool,
+}
+
+impl WholeFile {
+    pub(crate) fn create(path: &Path) -> io::Result<WholeFile> {
+        let name = path
+            .file_name()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
+        let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
+        let mut options = OpenOptions::new();
+        let file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&part)?;
+        file.try_lock().map_err(|error| match error {
+            fs::TryLockError::WouldBlock => {
+                io::Error::new(io::ErrorKind::ResourceBusy, "another process is writing it")
+            }
+            fs::TryLockError::Error(error) => error,
+        })?;
+        file.set_len(0)?;
+        Ok(WholeFile {
+            file,
+            part,
+            path: path.to_owned(),
+            is_whole: false,
+        })
+    }
+
+    /// Gives the file its name, once all of it is on the disk.
+    pub(crate) fn persist(mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.part, &self.path)?;
+        self.is_whole = true;
+        let folder = self.path.parent().filter(|folder| *folder != Path::new(""));
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for WholeFile {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // The first error is the one to report; what is left is overwritten by the next run.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
