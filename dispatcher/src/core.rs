@@ -23,7 +23,7 @@ use crate::frontier::{Frontier, FrontierError, PruneWalk, if_pruned};
 use crate::mappings::Mappings;
 use crate::outgoing::{Client, Committed, OutgoingMessage};
 use crate::reload::ReloadAsked;
-use crate::store_writer::StoreWrite;
+use crate::store_writer::{CrawlWrite, StoreWrite};
 
 mod figures;
 mod handing_out;
@@ -216,6 +216,9 @@ impl Core {
         for crawl in core.frontier.unfinished_crawls()? {
             core.register_crawl(crawl, now_ms)?;
         }
+        for crawl in core.frontier.unsaved_crawls()? {
+            core.frontier.touch(crawl);
+        }
         core.store_recent_crashed_pages(now_ms)?;
         core.take_back_again(now_ms)?;
         core.restore_leases(now_ms)?;
@@ -343,13 +346,26 @@ impl Core {
 
     fn write_crawl(&mut self, crawl: CrawlKey, now_ms: i64) -> Result<(), FrontierError> {
         let going_on = !self.draining;
-        let row = self
+        let mut row = self
             .crawls
             .row(&mut self.frontier, crawl, going_on, now_ms)?;
+        let unsaved = self.frontier.unsaved_end(crawl)?;
+        if let (Some(end), Some(finished_at_ms)) = (unsaved, &mut row.finished_at_ms) {
+            *finished_at_ms = end.at_ms.min(now_ms);
+            row.started_at_ms = row.started_at_ms.min(*finished_at_ms);
+        }
         let done = self.frontier.crawl_status(crawl)?.done;
         self.paces.note(crawl, done, now_ms);
-        self.store_writes.push(StoreWrite::Crawl(Box::new(row)));
+        self.store_writes.push(StoreWrite::Crawl(CrawlWrite {
+            crawl: Box::new(row),
+            note: unsaved.map(|end| end.number),
+        }));
         Ok(())
+    }
+
+    /// The store has a crawl that had this note, and its lists are judged.
+    pub(crate) fn crawl_saved(&mut self, note: i64) -> Result<(), FrontierError> {
+        self.frontier.crawl_saved(note)
     }
 
     /// Queues store writes for up to `most` changed crawls; returns whether there are more.

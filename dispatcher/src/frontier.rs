@@ -97,6 +97,7 @@ mod application_limits;
 mod sites;
 mod supervisors;
 mod taking_back;
+mod unsaved_crawls;
 mod unsaved_states;
 mod waiting;
 mod watches;

@@ -1,5 +1,6 @@
 //! Judges lists of rows when their crawl has finished: which rows they no longer hold. One list at a time, so that
-//! nothing else waits for long; what a death of the process leaves undone, `webfill lists --judge` does.
+//! nothing else waits for long. A crawl has a note in the frontier until its lists are judged, and is judged again if the
+//! process dies before.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,18 +23,26 @@ pub(crate) struct ListJudge {
     present: Option<(CrawlId, Lists)>,
     /// What crawls were when they were judged: what has not changed since says nothing new.
     judged: HashMap<CrawlId, Judged>,
+    /// Of crawls that are to be judged, or are being judged.
+    notes: HashMap<CrawlId, i64>,
 }
 
 impl ListJudge {
-    /// A crawl is as it says.
-    pub(crate) fn note(&mut self, crawl: &Crawl) {
+    /// A crawl is as it says. Returns its note if nothing of it is left to be judged.
+    pub(crate) fn note(&mut self, crawl: &Crawl, note: Option<i64>) -> Option<i64> {
         if crawl.state != CrawlState::Finished {
             self.judged.remove(&crawl.id);
-            return;
+            return note;
         }
         let present = (crawl.request["run_began_ms"].clone(), crawl.counts.clone());
+        if self.judged.get(&crawl.id) == Some(&present) && !self.is_under_way(&crawl.id) {
+            return note;
+        }
+        if let Some(note) = note {
+            self.notes.insert(crawl.id.clone(), note);
+        }
         if self.judged.get(&crawl.id) == Some(&present) {
-            return;
+            return None;
         }
         if self.judged.len() >= MOST_KEPT {
             self.judged.clear();
@@ -42,32 +51,42 @@ impl ListJudge {
         if !self.waiting.contains(&crawl.id) {
             self.waiting.push_back(crawl.id.clone());
         }
+        None
+    }
+
+    fn is_under_way(&self, crawl: &CrawlId) -> bool {
+        let present = self.present.as_ref();
+        present.is_some_and(|(present, _)| present == crawl) || self.waiting.contains(crawl)
     }
 
     pub(crate) fn has_work(&self) -> bool {
         self.present.is_some() || !self.waiting.is_empty()
     }
 
-    /// Judges the next list. After an error the crawl is judged from its beginning.
-    pub(crate) async fn step(&mut self, store: &Arc<dyn Store>) -> Result<(), StoreError> {
+    /// Judges the next list. After an error the crawl is judged from its beginning. Returns the note of a crawl of which
+    /// nothing is left to be judged.
+    pub(crate) async fn step(&mut self, store: &Arc<dyn Store>) -> Result<Option<i64>, StoreError> {
         let Some((crawl, mut lists)) = self.present.take().or_else(|| {
             let crawl = self.waiting.pop_front()?;
             let lists = Lists::of(store, &crawl);
             Some((crawl, lists))
         }) else {
-            return Ok(());
+            return Ok(None);
         };
         match judge_next(&**store, &mut lists).await {
             Ok(true) => self.present = Some((crawl, lists)),
-            Ok(false) => {}
+            Ok(false) if self.waiting.contains(&crawl) => {}
+            Ok(false) => return Ok(self.notes.remove(&crawl)),
             Err(error) => {
-                if error.is_retry() {
-                    self.waiting.push_back(crawl);
+                match error.is_retry() {
+                    true => self.waiting.push_back(crawl),
+                    // The next process tries again.
+                    false => drop(self.notes.remove(&crawl)),
                 }
                 return Err(error);
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

@@ -393,6 +393,7 @@ impl Process {
                 Event::WriteResult(WriteResult::TakenBack { crawl, task, open }) => {
                     self.core.page_taken_back((crawl, task), &open, now_ms)
                 }
+                Event::WriteResult(WriteResult::CrawlSaved { note }) => self.core.crawl_saved(note),
                 Event::WriteResult(WriteResult::SiteStatesWritten { last }) => {
                     self.core.site_states_written(last)
                 }

@@ -5,7 +5,7 @@
 //! While the store cannot be reached, writes wait. Of each crawl only the latest state waits; pages
 //! are few; the number of backfills is bounded by the pages that records want; states of sites come in
 //! batches, one at a time. After a crash the frontier yields them again: pending backfills, crashed
-//! pages, changed crawls and states of sites are queued once more.
+//! pages, crawls that have ended and states of sites are queued once more.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,13 +31,20 @@ use crate::thread_end::ends_well;
 
 /// A write to the store.
 pub enum StoreWrite {
-    Crawl(Box<Crawl>),
+    Crawl(CrawlWrite),
     /// A page whose task ended without a worker that could save it.
     Page(Box<Page>),
     Backfill(BackfillWrite),
     /// A page that turns out to have been a block.
     TakeBack(Box<TakeBackWrite>),
     SiteStates(SiteStatesWrite),
+}
+
+/// The state of a crawl.
+pub struct CrawlWrite {
+    pub crawl: Box<Crawl>,
+    /// Of a crawl that has ended: what the frontier crosses out once all of the end is saved.
+    pub note: Option<i64>,
 }
 
 /// A block that takes the place of the page that it was taken for, and the records that this was for.
@@ -85,6 +92,10 @@ pub enum WriteResult {
     SiteStatesWritten {
         last: i64,
     },
+    /// A crawl that has ended is written, and its lists are judged.
+    CrawlSaved {
+        note: i64,
+    },
     /// The store fails for good; the dispatcher ends with this fault.
     Failed(Fault),
 }
@@ -97,7 +108,7 @@ enum Queued {
 }
 
 /// The latest state of each crawl in the queue.
-type LatestStates = Arc<Mutex<HashMap<CrawlId, Box<Crawl>>>>;
+type LatestStates = Arc<Mutex<HashMap<CrawlId, CrawlWrite>>>;
 
 /// The thread's handle.
 pub struct StoreWriter {
@@ -188,10 +199,10 @@ impl StoreWriter {
 
     pub fn write(&self, entry: StoreWrite) {
         let queued = match entry {
-            StoreWrite::Crawl(crawl) => {
-                let id = crawl.id.clone();
+            StoreWrite::Crawl(write) => {
+                let id = write.crawl.id.clone();
                 let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-                if states.insert(id.clone(), crawl).is_some() {
+                if states.insert(id.clone(), write).is_some() {
                     return;
                 }
                 Queued::Crawl(id)
@@ -218,7 +229,7 @@ async fn write_all(
     (health, known): (Health, Backends),
     on_written: impl Fn(WriteResult),
 ) {
-    while let Some(entry) = queue.next(&store, &health).await {
+    while let Some(entry) = queue.next(&store, &health, &on_written).await {
         loop {
             let began = Instant::now();
             let answer = write(&store, &entry).await;
@@ -228,7 +239,11 @@ async fn write_all(
             queue.look_at = Instant::now() + LOOK_EVERY;
             match answer {
                 Ok(Some(written)) => on_written(written),
-                Ok(None) => queue.note_written(&entry),
+                Ok(None) => {
+                    if let Some(note) = queue.note_written(&entry) {
+                        on_written(WriteResult::CrawlSaved { note });
+                    }
+                }
                 Err(error) if error.is_retry() => {
                     tokio::time::sleep(RETRY).await;
                     continue;
@@ -254,7 +269,7 @@ async fn write_all(
 /// Logs a write that the store refuses for good.
 fn log_refused(write: &StoreWrite, error: &StoreError) {
     let (task, crawl_id, url) = match write {
-        StoreWrite::Crawl(crawl) => (None, Some(&crawl.id.crawl_id), None),
+        StoreWrite::Crawl(write) => (None, Some(&write.crawl.id.crawl_id), None),
         StoreWrite::Page(page) => (None, Some(&page.crawl_id), Some(page.url.as_str())),
         StoreWrite::SiteStates(_) => (None, None, None),
         StoreWrite::TakeBack(write) => {
@@ -295,11 +310,18 @@ struct Queue {
 impl Queue {
     /// The next write; `None` at the end. Drops what is too old while it waits, judges lists of finished crawls, and
     /// looks whether the store is there.
-    async fn next(&mut self, store: &Arc<dyn Store>, health: &Health) -> Option<StoreWrite> {
+    async fn next(
+        &mut self,
+        store: &Arc<dyn Store>,
+        health: &Health,
+        on_written: &impl Fn(WriteResult),
+    ) -> Option<StoreWrite> {
         loop {
             // A list is judged as a whole, and not given up for a write that comes meanwhile.
             if self.lists.has_work() && self.queued.is_empty() && !self.queued.is_closed() {
-                self.judge_list(store).await;
+                if let Some(note) = self.judge_list(store).await {
+                    on_written(WriteResult::CrawlSaved { note });
+                }
                 continue;
             }
             let queued = tokio::select! {
@@ -321,18 +343,26 @@ impl Queue {
 }
 
 impl Queue {
-    fn note_written(&mut self, entry: &StoreWrite) {
-        if let StoreWrite::Crawl(crawl) = entry
-            && self.judges_lists.load(Ordering::Relaxed)
-        {
-            self.lists.note(crawl);
+    /// A crawl was written. Returns its note if nothing of it is left to be judged.
+    fn note_written(&mut self, entry: &StoreWrite) -> Option<i64> {
+        let StoreWrite::Crawl(CrawlWrite { crawl, note }) = entry else {
+            return None;
+        };
+        match self.judges_lists.load(Ordering::Relaxed) {
+            true => self.lists.note(crawl, *note),
+            false => *note,
         }
     }
 
-    async fn judge_list(&mut self, store: &Arc<dyn Store>) {
-        if let Err(error) = self.lists.step(store).await {
-            tracing::warn!(event = "lists_not_judged", %error, "the lists of a crawl are not judged");
-            tokio::time::sleep(RETRY).await;
+    /// Judges the next list. Returns the note of its crawl if that has no further one.
+    async fn judge_list(&mut self, store: &Arc<dyn Store>) -> Option<i64> {
+        match self.lists.step(store).await {
+            Ok(note) => note,
+            Err(error) => {
+                tracing::warn!(event = "lists_not_judged", %error, "the lists of a crawl are not judged");
+                tokio::time::sleep(RETRY).await;
+                None
+            }
         }
     }
 
@@ -365,7 +395,10 @@ async fn write(
     entry: &StoreWrite,
 ) -> Result<Option<WriteResult>, StoreError> {
     match entry {
-        StoreWrite::Crawl(crawl) => store.put_crawl(Crawl::clone(crawl)).await.map(|()| None),
+        StoreWrite::Crawl(write) => {
+            let crawl = Crawl::clone(&write.crawl);
+            store.put_crawl(crawl).await.map(|()| None)
+        }
         StoreWrite::Page(page) => {
             let save = Save {
                 page: Page::clone(page),

@@ -1,5 +1,6 @@
 //! In a fleet, too, a list that was read to its end says which rows are gone.
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use webfill_tests::run::Run;
 use webfill_tests::site::{Site, page};
@@ -30,8 +31,8 @@ fn rows(fleet: &Fleet) -> Vec<String> {
     ids
 }
 
-#[test]
-fn a_dispatcher_marks_rows_that_a_finished_crawl_no_longer_finds() {
+/// A fleet whose lists say which of their rows are gone, after a first crawl of its site.
+fn fleet_with_list() -> (Fleet, Site) {
     let mut fleet = Fleet::unstarted(&[]);
     let css = |selector: &str| json!([{"type": "css", "parameters": {"selector": selector}}]);
     let mapping = json!({
@@ -50,17 +51,59 @@ fn a_dispatcher_marks_rows_that_a_finished_crawl_no_longer_finds() {
     let site = fleet.web.site(HOST);
     fleet.start_dispatcher();
     fleet.add_supervisor("one");
-    let url = format!("http://{HOST}/list");
-    let crawl = |fleet: &Fleet, id: &str| {
-        fleet.feed(&[request_with(&url, id, json!({"maxdepth": 3}))]);
-        fleet.wait_until_done(id);
-    };
     serve(&site, &["a", "b"], &["c", "d"]);
-    crawl(&fleet, "first");
+    feed(&fleet, "first");
+    fleet.wait_until_done("first");
     assert_eq!(rows(&fleet), ["a", "b", "c", "d"]);
-    serve(&site, &["a", "b"], &["d"]);
-    crawl(&fleet, "second");
+    (fleet, site)
+}
+
+fn feed(fleet: &Fleet, crawl: &str) {
+    let url = format!("http://{HOST}/list");
+    fleet.feed(&[request_with(&url, crawl, json!({"maxdepth": 3}))]);
+}
+
+fn wait_until_gone(fleet: &Fleet) {
     wait_for("the row is gone", || {
-        (rows(&fleet) == ["a", "b", "d"]).then_some(())
+        (rows(fleet) == ["a", "b", "d"]).then_some(())
     });
+}
+
+#[test]
+fn a_dispatcher_marks_rows_that_a_finished_crawl_no_longer_finds() {
+    let (fleet, site) = fleet_with_list();
+    serve(&site, &["a", "b"], &["d"]);
+    feed(&fleet, "second");
+    fleet.wait_until_done("second");
+    wait_until_gone(&fleet);
+}
+
+/// Keeps everybody from writing to the store as soon as it has the last page of the second crawl.
+fn lock_store(fleet: &Fleet) -> Connection {
+    let uri = fleet.store_uri();
+    let file = uri.strip_prefix("sqlite:").expect("a file");
+    let store = Connection::open(file).unwrap();
+    let sql = "SELECT 1 FROM pages WHERE crawl_id = 'second' AND url LIKE '%page=2'";
+    let stored = || store.query_row(sql, [], |_| Ok(())).ok();
+    wait_for("the last page is stored", stored);
+    store.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store
+}
+
+#[test]
+fn a_dispatcher_that_is_killed_before_it_marks_rows_marks_them_after_its_start() {
+    let (mut fleet, site) = fleet_with_list();
+    serve(&site, &["a", "b"], &["d"]);
+    feed(&fleet, "second");
+    let lock = lock_store(&fleet);
+    fleet.wait_until_done("second");
+    fleet.kill_dispatcher();
+    drop(lock);
+    fleet.start_dispatcher();
+    wait_until_gone(&fleet);
+    let crawl = "SELECT state FROM crawls WHERE crawl_id = 'second'";
+    let uri = fleet.store_uri();
+    let store = Connection::open(uri.strip_prefix("sqlite:").unwrap()).unwrap();
+    let state: String = store.query_row(crawl, [], |row| row.get(0)).unwrap();
+    assert_eq!(state, "finished");
 }

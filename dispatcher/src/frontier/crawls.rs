@@ -12,7 +12,7 @@ use webfill_wire::{CrawlKey, Outcome, Reason};
 
 use super::answers::CrawlStatus;
 use super::pruning::{DETACHED, NEXT_CRAWL};
-use super::{Frontier, FrontierError, looking_again};
+use super::{Frontier, FrontierError, looking_again, unsaved_crawls};
 use crate::scope::Scope;
 
 /// The most that is counted for one crawl in memory: one alone must not push out all others.
@@ -303,6 +303,9 @@ impl Frontier {
                 let now = (crawl.status.queued, crawl.status.leased);
                 let before = std::mem::replace(&mut crawl.written, now);
                 self.app_tallies.note(&crawl.spec.app_id, before, now);
+                if crawl.spec.on_demand && now == (0, 0) {
+                    unsaved_crawls::note(&self.db, key)?;
+                }
                 self.touched.insert(key);
             }
         }

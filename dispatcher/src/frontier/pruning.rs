@@ -213,6 +213,7 @@ fn delete_crawls(db: &Connection, walk: &PruneWalk) -> Result<()> {
             "DELETE FROM skipped WHERE crawl = ?1",
             "DELETE FROM unmatched_pages WHERE crawl = ?1",
             "DELETE FROM listed_rows WHERE crawl = ?1",
+            "DELETE FROM unsaved_crawls WHERE crawl = ?1",
             "DELETE FROM crawls WHERE id = ?1",
         ] {
             db.prepare_cached(sql)?.execute([crawl])?;

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// What may be walked as a whole: it is small, or all of it is wanted.
-const SMALL: [&str; 15] = [
+const SMALL: [&str; 16] = [
     "CONSTANT ROW",
     "crawls",
     "doubtful_pages",
@@ -25,6 +25,7 @@ const SMALL: [&str; 15] = [
     "taken_back",
     "undelivered",
     "unsaved",
+    "unsaved_crawls",
     "unsaved_site_states",
     "watches",
 ];

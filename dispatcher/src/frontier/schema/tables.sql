@@ -117,6 +117,11 @@ CREATE TABLE site_states (                    -- of sites that are or were latel
     suspects    TEXT NOT NULL DEFAULT '[]'    -- JSON: tasks that failed before the rest began
 ) STRICT;
 
+CREATE TABLE unsaved_crawls (                 -- on demand, and over; the store has not got it, or its lists are not judged
+    number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
+    crawl  INTEGER NOT NULL UNIQUE
+) STRICT;
+
 CREATE TABLE unsaved_site_states (            -- changed since the store got them
     number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
     site   INTEGER NOT NULL UNIQUE

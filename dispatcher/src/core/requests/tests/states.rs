@@ -1,5 +1,7 @@
 //! What holds for crawls and sites, and what is kept of them.
 
+use webfill_store::CrawlState;
+
 use super::*;
 
 #[test]
@@ -76,7 +78,7 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
         fixture.turn();
         let store_writes = std::mem::take(&mut fixture.store_writes);
         let mut states = store_writes.iter().filter_map(|write| match write {
-            StoreWrite::Crawl(crawl) => Some(crawl.state.as_str()),
+            StoreWrite::Crawl(write) => Some(write.crawl.state.as_str()),
             _ => None,
         });
         states.next_back()
@@ -87,6 +89,60 @@ fn a_crawl_on_demand_is_finished_whenever_nothing_is_left() {
     assert_eq!(state(&mut fixture), None, "nothing has changed");
     fixture.accept(&request(json!({"url": "http://a.org/more"})));
     assert_eq!(state(&mut fixture), Some("running"));
+}
+
+/// The notes and states of crawls that are written within the next seconds, and when they ended.
+fn written(fixture: &mut Fixture) -> Vec<(Option<i64>, CrawlState, Option<i64>)> {
+    fixture.now_ms += 5_000;
+    fixture.turn();
+    fixture.turn();
+    let writes = std::mem::take(&mut fixture.store_writes);
+    let crawls = writes.into_iter().filter_map(|write| match write {
+        StoreWrite::Crawl(write) => {
+            Some((write.note, write.crawl.state, write.crawl.finished_at_ms))
+        }
+        _ => None,
+    });
+    crawls.collect()
+}
+
+#[test]
+fn the_end_of_a_crawl_is_written_after_each_start_until_it_is_saved() {
+    let mut fixture = fixture();
+    fixture.accept(&request(json!({})));
+    fixture.join();
+    let tasks = fixture.tasks();
+    assert!(
+        written(&mut fixture)
+            .iter()
+            .all(|(note, ..)| note.is_none())
+    );
+    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
+    fixture.turn();
+    let ended_ms = Some(fixture.now_ms);
+    // It dies before it hands the end to the store, and again before the store has it.
+    for _ in 0..2 {
+        fixture.restart();
+        let ends = written(&mut fixture);
+        assert!(ends[0].0.is_some());
+        assert_eq!((ends[0].1, ends[0].2), (CrawlState::Finished, ended_ms));
+        assert_eq!(written(&mut fixture), [], "once for each start");
+    }
+    // More of it comes, and ends: what is saved of the first end does not count for the second one.
+    fixture.restart();
+    let first = written(&mut fixture)[0].0.unwrap();
+    fixture.accept(&request(json!({"url": "http://a.org/more"})));
+    fixture.join();
+    let tasks = fixture.tasks();
+    fixture.report(|outcomes| outcomes.done.push(done(&tasks[0], &[])));
+    let second = written(&mut fixture).last().unwrap().0.unwrap();
+    fixture.core().crawl_saved(first).unwrap();
+    fixture.restart();
+    assert_eq!(written(&mut fixture).len(), 1);
+    fixture.core().crawl_saved(second).unwrap();
+    fixture.turn();
+    fixture.restart();
+    assert_eq!(written(&mut fixture), []);
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn written_at(world: &mut World, now_ms: i64) -> (i64, i64) {
     let writes = world.core.commit(now_ms).unwrap().store_writes.into_iter();
     drop(world.core.take_feeder_orders());
     let mut crawls = writes.filter_map(|write| match write {
-        StoreWrite::Crawl(crawl) => Some(crawl),
+        StoreWrite::Crawl(write) => Some(write.crawl),
         _ => None,
     });
     let crawl = crawls.next().expect("the crawl is written");

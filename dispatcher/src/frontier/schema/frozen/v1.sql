@@ -211,6 +211,10 @@ CREATE TABLE unmatched_pages (                -- a further counter of crawls
     crawl INTEGER PRIMARY KEY,
     n     INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE unsaved_crawls (                 -- on demand, and over; the store has not got it, or its lists are not judged
+    number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
+    crawl  INTEGER NOT NULL UNIQUE
+) STRICT;
 CREATE TABLE unsaved_site_states (            -- changed since the store got them
     number INTEGER PRIMARY KEY AUTOINCREMENT, -- in the order of the changes
     site   INTEGER NOT NULL UNIQUE

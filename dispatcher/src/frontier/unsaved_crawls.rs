@@ -1,0 +1,66 @@
+//! Which crawls on demand have ended without the store knowing all of it: their last state, and which rows their lists
+//! no longer hold.
+//!
+//! A crawl is noted here in the same transaction in which nothing is left of it, and crossed out once the store has it and
+//! its lists are judged. After a death of the process the crawls that are noted are written and judged again.
+
+use rusqlite::{Connection, OptionalExtension, Result};
+use webfill_wire::CrawlKey;
+
+use super::{Frontier, FrontierError};
+
+/// The note of a crawl that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnsavedEnd {
+    /// Notes are numbered in ascending order.
+    pub number: i64,
+    /// When it ended.
+    pub at_ms: i64,
+}
+
+/// A crawl ends.
+pub(super) fn note(db: &Connection, crawl: CrawlKey) -> Result<()> {
+    let sql = "INSERT OR REPLACE INTO unsaved_crawls (crawl) VALUES (?1)";
+    db.prepare_cached(sql)?.execute([crawl])?;
+    Ok(())
+}
+
+impl Frontier {
+    /// The crawls that are noted, the oldest note first.
+    pub(crate) fn unsaved_crawls(&mut self) -> std::result::Result<Vec<CrawlKey>, FrontierError> {
+        self.guarded("look for crawls that are not saved", |frontier| {
+            let sql = "SELECT crawl FROM unsaved_crawls ORDER BY number";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            select.query_map([], |row| row.get(0))?.collect()
+        })
+    }
+
+    /// The note of a crawl, if it has one.
+    pub(crate) fn unsaved_end(
+        &mut self,
+        crawl: CrawlKey,
+    ) -> std::result::Result<Option<UnsavedEnd>, FrontierError> {
+        self.guarded("look for the note of a crawl", |frontier| {
+            frontier.write_counters()?;
+            let sql = "SELECT number, changed_at_ms FROM unsaved_crawls
+                       JOIN crawls ON crawls.id = unsaved_crawls.crawl WHERE crawl = ?1";
+            let mut select = frontier.db.prepare_cached(sql)?;
+            let note = select.query_row([crawl], |row| {
+                Ok(UnsavedEnd {
+                    number: row.get(0)?,
+                    at_ms: row.get(1)?,
+                })
+            });
+            note.optional()
+        })
+    }
+
+    /// All of a crawl is saved that had this note. If it has changed since, it has another one.
+    pub(crate) fn crawl_saved(&mut self, number: i64) -> std::result::Result<(), FrontierError> {
+        self.guarded("cross out a saved crawl", |frontier| {
+            let sql = "DELETE FROM unsaved_crawls WHERE number = ?1";
+            frontier.db.prepare_cached(sql)?.execute([number])?;
+            Ok(())
+        })
+    }
+}
