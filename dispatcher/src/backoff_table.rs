@@ -63,7 +63,7 @@ impl BackoffTable {
             let fits = |rest: &f64| (0.0..=LONGEST_BACKOFF).contains(rest);
             if backoff.len() > MOST_BACKOFFS || !backoff.iter().all(fits) {
                 return Err(format!(
-                    "backoff.{reason}: at most {MOST_BACKOFFS} rests, each from 0 to {LONGEST_BACKOFF} seconds"
+                    "backoff.{reason}: at most {MOST_BACKOFFS} waits, each from 0 to {LONGEST_BACKOFF} seconds"
                 ));
             }
         }

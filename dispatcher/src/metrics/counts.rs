@@ -412,11 +412,11 @@ mod tests {
             .map(|(state, n)| (&**state, *n))
             .collect();
         let expected = [
-            ("unreachable", 1),
+            ("backing_off", 1),
             ("idle", 1),
             ("in_window", 1),
             ("parked", 1),
-            ("backing_off", 1),
+            ("unreachable", 1),
             ("waiting", 2),
         ];
         assert_eq!(states, expected);

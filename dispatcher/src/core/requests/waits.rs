@@ -346,7 +346,7 @@ fn sentence(held: &Held, is_whole: bool, now_ms: i64) -> String {
         }
         HeldFor::Rest(reason) => {
             format!(
-                "{sites} rest, each because {}{such}{until}",
+                "{sites} back off, each because {}{such}{until}",
                 because(reason)
             )
         }

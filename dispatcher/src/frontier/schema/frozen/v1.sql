@@ -251,12 +251,12 @@ CREATE INDEX notifications_due ON notifications (due_ms, bytes) WHERE due_ms IS 
 CREATE INDEX notifications_of_watch ON notifications (watch, id);
 CREATE INDEX notifications_settled ON notifications (settled_ms) WHERE settled_ms IS NOT NULL;
 CREATE INDEX notifications_waiting ON notifications (watch, target, made_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX sites_backing_off ON sites (backoff_until_ms) WHERE backoff_until_ms > 0;
 CREATE INDEX sites_due ON sites (due_at_ms) WHERE due_at_ms > 0;
 CREATE INDEX sites_in_window ON sites (id) WHERE in_window = 1;
 CREATE INDEX sites_limited ON sites (id) WHERE pages_left NOT NULL;
 CREATE INDEX sites_of_unknown_delay ON sites (last_start_ms)
     WHERE delay_ms IS NULL AND last_start_ms NOT NULL;
-CREATE INDEX sites_backing_off ON sites (backoff_until_ms) WHERE backoff_until_ms > 0;
 CREATE INDEX sites_waiting ON sites (top_priority, max(due_at_ms, block_until_ms, backoff_until_ms))
     WHERE top_priority > 0 AND in_window = 0;
 CREATE INDEX task_records_late ON task_records (task) WHERE late = 1;
