@@ -61,7 +61,7 @@ changes() {
 
 # Of made tables; the tests have the limits.
 truth() {
-    cargo test --locked -q -p webfill-truth --test made_tables -- --nocapture
+    cargo test --locked -q -p webfill-truth --test made_tables --test fusion -- --nocapture
 }
 
 # Of made sites; the test has the limits.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::cells::Cell;
 use crate::evidence::{Claim, Evidence, FieldShape, Known, Presence};
+use crate::profile::Profile;
 
 /// How chains of different kinds agree on a reading: see [`pattern`].
 pub(crate) const PATTERNS: usize = 6;
@@ -19,7 +20,10 @@ pub(crate) struct Reading {
     /// The value that the site stands for. In fields with one truth a site leads with one value, and what else
     /// its chains read are alternatives; in lists all lead.
     pub leads: bool,
-    /// How many pages say so, and by how many kinds of anchors.
+    /// How usual the value looks: see [`Profile::fit`].
+    pub fit: u8,
+    /// One page that says so, how many do, and by how many kinds of anchors.
+    pub page: u32,
     pub pages: u32,
     pub anchors: u32,
 }
@@ -114,7 +118,33 @@ impl Index {
                 sites,
             });
         }
+        index.fit_values(evidence.texts);
         index
+    }
+
+    /// Compares the form of each value with that of the field's other values, known and claimed.
+    fn fit_values(&mut self, texts: &[&str]) {
+        let text = |value: u32| texts.get(value as usize).copied();
+        let mut profiles: Vec<Profile> = self.shapes.iter().map(|_| Profile::default()).collect();
+        for item in &self.items {
+            let claimed = self
+                .readings(item)
+                .iter()
+                .filter(|reading| reading.leads)
+                .map(|reading| reading.value);
+            let known = self.known(item).iter().map(|known| known.value);
+            claimed
+                .chain(known)
+                .filter_map(text)
+                .for_each(|text| profiles[item.field as usize].add(text));
+        }
+        profiles.iter_mut().for_each(Profile::close);
+        for item in &self.items {
+            for reading in &mut self.readings[item.readings.clone()] {
+                reading.fit =
+                    text(reading.value).map_or(0, |text| profiles[item.field as usize].fit(text));
+            }
+        }
     }
 
     pub fn readings(&self, item: &Item) -> &[Reading] {
@@ -163,6 +193,8 @@ fn readings(claims: &[Claim], site: u32, shape: FieldShape, cell_of: &CellOf) ->
             cell: cell_of[&(first.layout, first.field)],
             pattern: pattern(anchors, kinds - anchors),
             leads: shape == FieldShape::Several,
+            fit: 0,
+            page: first.page,
             pages: distinct(of_value.iter().map(|claim| claim.page)),
             anchors,
         };

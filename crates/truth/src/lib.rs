@@ -9,11 +9,14 @@
 //! judgement.
 
 mod cells;
+mod copies;
 mod evidence;
+mod foreign;
 mod index;
 mod interval;
 mod judgement;
 mod model;
+mod profile;
 mod several;
 mod single;
 

@@ -7,21 +7,29 @@
 
 use crate::cells::{Cell, weigh_kinds};
 use crate::evidence::{FieldShape, Presence};
+use crate::foreign::Pages;
 use crate::index::{Index, Item, PATTERNS, Reading};
-use crate::{several, single};
+use crate::profile::FITS;
+use crate::{copies, several, single};
 
 const ROUNDS: usize = 25;
+/// The rounds after which sites are compared with each other.
+const COMPARED_AFTER: [usize; 4] = [2, 5, 10, 18];
 
 /// How much more frequent each pattern is among right readings than among wrong ones, before it is measured.
 const PATTERN_PRIOR: [f64; PATTERNS] = [1.0, 4.0, 8.0, 1.0, 0.25, 0.1];
+/// The same for the fit of values.
+const FIT_PRIOR: [f64; FITS] = [1.0, 0.3, 0.1];
 /// As many readings as this weighs, among right and among wrong ones.
-const PATTERN_WEIGHS: f64 = 4.0;
+const PRIOR_WEIGHS: f64 = 4.0;
 
 #[derive(Debug)]
 pub(crate) struct Model {
     pub cells: Vec<Cell>,
     /// By pattern: the factor by which it changes the odds that a reading is right.
     pub patterns: [f64; PATTERNS],
+    /// The same by fit.
+    fits: [f64; FITS],
     pub records: Records,
     /// By field: the probability that two wrong values are the same.
     pub collisions: Vec<f64>,
@@ -29,6 +37,11 @@ pub(crate) struct Model {
     pub alternative: f64,
     /// By cell: the share of a list's true values that are read.
     pub recalls: Vec<f64>,
+    /// By reading: how much its vote counts, see [`copies::votes`].
+    votes: Vec<f32>,
+    pages: Pages,
+    /// By reading: the probability that its page belongs to its row.
+    own: Vec<f32>,
 }
 
 /// How records go wrong.
@@ -50,6 +63,8 @@ pub(crate) struct Records {
 pub(crate) struct Counts {
     pub right: [f64; PATTERNS],
     pub wrong: [f64; PATTERNS],
+    pub fits_right: [f64; FITS],
+    pub fits_wrong: [f64; FITS],
     pub same_wrong: Vec<f64>,
     pub both_wrong: Vec<f64>,
     pub alternatives_true: f64,
@@ -93,6 +108,7 @@ impl Model {
         let mut model = Model {
             cells: index.cells.clone(),
             patterns: [1.0; PATTERNS],
+            fits: [1.0; FITS],
             records: Records {
                 errors: vec![0.05; fields],
                 compared: vec![0.0; fields],
@@ -102,18 +118,24 @@ impl Model {
             },
             collisions: vec![0.08; fields],
             alternative: 0.4,
-            recalls: vec![0.9; index.cells.len()],
+            recalls: vec![0.6; index.cells.len()],
+            votes: vec![1.0; index.readings.len()],
+            pages: Pages::new(),
+            own: vec![1.0; index.readings.len()],
         };
         weigh_kinds(&mut model.cells, index.sites.len(), fields);
-        let frequencies = pattern_frequencies(index);
+        let frequencies = Frequencies::new(index);
         model.weigh_patterns(&Counts::new(index), &frequencies);
-        for _ in 0..ROUNDS {
+        for round in 1..=ROUNDS {
             model.round(index, &frequencies);
+            if COMPARED_AFTER.contains(&round) {
+                model.votes = copies::votes(index, &model);
+            }
         }
         model
     }
 
-    fn round(&mut self, index: &Index, frequencies: &[f64; PATTERNS]) {
+    fn round(&mut self, index: &Index, frequencies: &Frequencies) {
         let mut counts = Counts::new(index);
         let mut cells = index.cells.clone();
         self.records.compared.fill(0.0);
@@ -134,13 +156,19 @@ impl Model {
             if !measured {
                 continue;
             }
-            for (reading, right) in index.readings(item).iter().zip(right) {
+            for (place, (reading, right)) in index.readings(item).iter().zip(right).enumerate() {
                 if reading.leads {
+                    // What a foreign page says is no fault of the chain.
+                    let own = f64::from(self.own[item.readings.start + place]);
+                    let right = right.min(own);
+                    let wrong = own - right;
                     let cell = &mut cells[reading.cell as usize];
-                    cell.trials += 1.0;
+                    cell.trials += own;
                     cell.right += right;
                     counts.right[reading.pattern as usize] += right;
-                    counts.wrong[reading.pattern as usize] += 1.0 - right;
+                    counts.wrong[reading.pattern as usize] += wrong;
+                    counts.fits_right[reading.fit as usize] += right;
+                    counts.fits_wrong[reading.fit as usize] += wrong;
                 }
             }
         }
@@ -153,6 +181,18 @@ impl Model {
         self.weigh_patterns(&counts, frequencies);
         self.records.count();
         self.count(&counts);
+        self.compare_pages(index);
+    }
+
+    fn compare_pages(&mut self, index: &Index) {
+        let mut pages = std::mem::replace(&mut self.pages, Pages::new());
+        pages.compare(index, self);
+        for item in &index.items {
+            for (place, reading) in item.readings.clone().zip(index.readings(item)) {
+                self.own[place] = pages.own(index, self, item, reading) as f32;
+            }
+        }
+        self.pages = pages;
     }
 
     fn count(&mut self, counts: &Counts) {
@@ -164,40 +204,61 @@ impl Model {
             (8.0 + counts.present_right) / (10.0 + counts.searched_right);
         self.records.present_if_wrong =
             (0.5 + counts.present_wrong) / (10.0 + counts.searched_wrong);
-        for (cell, recall) in self.recalls.iter_mut().enumerate() {
-            *recall = (4.5 + counts.recalled[cell]) / (5.0 + counts.to_recall[cell]);
+        self.count_recalls(counts);
+    }
+
+    /// The recall of each cell, drawn towards that of its field, and this towards a low one: at first a site that
+    /// lists less than others is no evidence against these.
+    fn count_recalls(&mut self, counts: &Counts) {
+        const FIELD_WEIGHS: f64 = 5.0;
+        let mut fields = vec![(6.0, 10.0); self.collisions.len()];
+        for (cell, of) in self.cells.iter().enumerate() {
+            fields[of.field as usize].0 += counts.recalled[cell];
+            fields[of.field as usize].1 += counts.to_recall[cell];
+        }
+        for (cell, of) in self.cells.iter().enumerate() {
+            let (recalled, all) = fields[of.field as usize];
+            self.recalls[cell] = (FIELD_WEIGHS * recalled / all + counts.recalled[cell])
+                / (FIELD_WEIGHS + counts.to_recall[cell]);
         }
     }
 
-    fn weigh_patterns(&mut self, counts: &Counts, frequencies: &[f64; PATTERNS]) {
-        let prior = |power: f64| {
-            let raw: Vec<f64> = (0..PATTERNS)
-                .map(|bucket| frequencies[bucket] * PATTERN_PRIOR[bucket].powf(power))
-                .collect();
-            let sum: f64 = raw.iter().sum();
-            raw.into_iter()
-                .map(|share| share / sum)
-                .collect::<Vec<f64>>()
+    fn weigh_patterns(&mut self, counts: &Counts, frequencies: &Frequencies) {
+        self.patterns = factors(
+            &counts.right,
+            &counts.wrong,
+            &PATTERN_PRIOR,
+            &frequencies.patterns,
+        );
+        self.fits = factors(
+            &counts.fits_right,
+            &counts.fits_wrong,
+            &FIT_PRIOR,
+            &frequencies.fits,
+        );
+    }
+
+    /// The probability that a reading is right, before other pages and readings of the item are seen.
+    pub fn usual_precision(&self, reading: &Reading) -> f64 {
+        /// The share of errors that are the page's own: kinds of anchors that agree do not prevent these.
+        const OF_THE_PAGE: f64 = 0.3;
+        let error = 1.0 - self.cells[reading.cell as usize].mean();
+        let factor = self.patterns[reading.pattern as usize] * self.fits[reading.fit as usize];
+        let odds = (1.0 - error) / error * factor;
+        let least = if factor > 1.0 {
+            OF_THE_PAGE * error
+        } else {
+            0.0
         };
-        let (among_right, among_wrong) = (prior(0.5), prior(-0.5));
-        let sum_right: f64 = counts.right.iter().sum::<f64>() + PATTERN_WEIGHS;
-        let sum_wrong: f64 = counts.wrong.iter().sum::<f64>() + PATTERN_WEIGHS;
-        for bucket in 0..PATTERNS {
-            let right = (counts.right[bucket] + PATTERN_WEIGHS * among_right[bucket]) / sum_right;
-            let wrong = (counts.wrong[bucket] + PATTERN_WEIGHS * among_wrong[bucket]) / sum_wrong;
-            self.patterns[bucket] = if frequencies[bucket] > 0.0 {
-                right / wrong
-            } else {
-                1.0
-            };
-        }
+        (odds / (1.0 + odds))
+            .min(1.0 - least)
+            .clamp(1e-4, 1.0 - 1e-5)
     }
 
-    /// The probability that a reading is right, before other readings of the item are seen.
-    pub fn precision(&self, reading: &Reading) -> f64 {
-        let mean = self.cells[reading.cell as usize].mean();
-        let odds = mean / (1.0 - mean) * self.patterns[reading.pattern as usize];
-        (odds / (1.0 + odds)).clamp(1e-4, 1.0 - 1e-5)
+    /// The same, with what other fields of the page say: whether it belongs to the row.
+    pub fn precision(&self, item: &Item, place: usize, reading: &Reading) -> f64 {
+        (self.usual_precision(reading) * f64::from(self.own[item.readings.start + place]))
+            .clamp(1e-4, 1.0 - 1e-5)
     }
 
     /// The factors of a known value that was not read, if it is right and if it is wrong.
@@ -211,6 +272,11 @@ impl Model {
                 1.0 - records.present_if_wrong,
             ),
         }
+    }
+
+    /// How much the vote of a reading counts, by its place among those of the item.
+    pub fn vote(&self, item: &Item, reading: usize) -> f64 {
+        f64::from(self.votes[item.readings.start + reading])
     }
 
     pub fn collision(&self, item: &Item) -> f64 {
@@ -232,11 +298,52 @@ impl Records {
     }
 }
 
-fn pattern_frequencies(index: &Index) -> [f64; PATTERNS] {
-    let mut frequencies = [0.0; PATTERNS];
-    for reading in index.readings.iter().filter(|reading| reading.leads) {
-        frequencies[reading.pattern as usize] += 1.0;
+/// The factors of buckets for the odds: how much more frequent each is among right readings than among wrong ones.
+/// Few readings are drawn towards `prior`, so that buckets keep their frequencies.
+fn factors<const N: usize>(
+    right: &[f64; N],
+    wrong: &[f64; N],
+    prior: &[f64; N],
+    frequencies: &[f64; N],
+) -> [f64; N] {
+    let expected = |power: f64| {
+        let mut shares = [0.0; N];
+        for bucket in 0..N {
+            shares[bucket] = frequencies[bucket] * prior[bucket].powf(power);
+        }
+        let sum: f64 = shares.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        shares.map(|share| share / sum)
+    };
+    let (among_right, among_wrong) = (expected(0.5), expected(-0.5));
+    let sum_right: f64 = right.iter().sum::<f64>() + PRIOR_WEIGHS;
+    let sum_wrong: f64 = wrong.iter().sum::<f64>() + PRIOR_WEIGHS;
+    let mut factors = [1.0; N];
+    for bucket in (0..N).filter(|bucket| frequencies[*bucket] > 0.0) {
+        let right = (right[bucket] + PRIOR_WEIGHS * among_right[bucket]) / sum_right;
+        let wrong = (wrong[bucket] + PRIOR_WEIGHS * among_wrong[bucket]) / sum_wrong;
+        factors[bucket] = right / wrong;
     }
-    let sum: f64 = frequencies.iter().sum::<f64>().max(1.0);
-    frequencies.map(|count| count / sum)
+    factors
+}
+
+/// How frequent patterns and fits are.
+struct Frequencies {
+    patterns: [f64; PATTERNS],
+    fits: [f64; FITS],
+}
+
+impl Frequencies {
+    fn new(index: &Index) -> Frequencies {
+        let mut frequencies = Frequencies {
+            patterns: [0.0; PATTERNS],
+            fits: [0.0; FITS],
+        };
+        let leading = index.readings.iter().filter(|reading| reading.leads);
+        let share = 1.0 / leading.clone().count().max(1) as f64;
+        for reading in leading {
+            frequencies.patterns[reading.pattern as usize] += share;
+            frequencies.fits[reading.fit as usize] += share;
+        }
+        frequencies
+    }
 }

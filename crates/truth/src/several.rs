@@ -1,13 +1,10 @@
 //! Lists: each value of an item is decided by itself, as in the Latent Truth Model.
 //!
-//! A site that claims a value speaks for it with its precision. A site that reads the item without that value
-//! speaks against it with its recall.
+//! A site that claims a value speaks for it with its precision, and the more, the rarer it is that two sites make
+//! the same mistake. A site that reads the item without that value speaks against it with its recall.
 
-use crate::index::{Index, Item};
+use crate::index::{Index, Item, Reading};
 use crate::model::{Counts, Model};
-
-/// The probability that a site reads a value that is not true: small, or lists would be endless.
-const READ_IF_WRONG: f64 = 0.1;
 
 /// The values that anybody claims, each with the probability that it is true. The record speaks where `known`.
 pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) -> Vec<(u32, f64)> {
@@ -18,17 +15,24 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
     values.sort_unstable();
     values.dedup();
     let error = model.records.errors[item.field as usize];
+    let agreement = -model.collision(item).ln();
     values
         .into_iter()
         .map(|value| {
-            let mut logarithm = 0.0;
+            // The first claim makes a value a candidate; each further one would be a collision if it were wrong.
+            let mut logarithm = -agreement;
+            let mut first = 0;
             for of_site in readings.chunk_by(|a, b| a.site == b.site) {
-                if let Some(reading) = of_site.iter().find(|reading| reading.value == value) {
-                    let precision = model.precision(reading);
-                    logarithm += (precision / (1.0 - precision)).ln();
+                let place = of_site.iter().position(|reading| reading.value == value);
+                let from = first;
+                first += of_site.len();
+                if let Some(place) = place {
+                    let precision = model.precision(item, from + place, &of_site[place]);
+                    let vote = model.vote(item, from + place);
+                    logarithm += vote * ((precision / (1.0 - precision)).ln() + agreement);
                 } else {
                     let recall = model.recalls[of_site[0].cell as usize];
-                    logarithm += ((1.0 - recall) / (1.0 - READ_IF_WRONG)).ln();
+                    logarithm += (1.0 - recall).ln();
                 }
             }
             if !record.is_empty() {
@@ -41,9 +45,9 @@ pub(crate) fn posterior(index: &Index, model: &Model, item: &Item, known: bool) 
                         } else {
                             (1.0, 1.0)
                         };
-                        ((1.0 - error) / error * right / wrong).ln()
+                        ((1.0 - error) / error * right / wrong).ln() + agreement
                     }
-                    None => (error / (1.0 - error)).ln(),
+                    None => error.ln(),
                 };
             }
             (value, 1.0 / (1.0 + (-logarithm).exp()))
@@ -82,5 +86,33 @@ pub(crate) fn expect(
             }
         }
     }
+    if item.sites > 1 {
+        count_collisions(readings, &of, item.field as usize, counts);
+    }
     readings.iter().map(|reading| of(reading.value)).collect()
+}
+
+/// Pairs of wrong values that two sites claim, and those of them that are the same.
+fn count_collisions(
+    readings: &[Reading],
+    of: &impl Fn(u32) -> f64,
+    field: usize,
+    counts: &mut Counts,
+) {
+    const MOST_READINGS: usize = 60;
+    let readings = &readings[..readings.len().min(MOST_READINGS)];
+    for (place, one) in readings.iter().enumerate() {
+        let wrong = 1.0 - of(one.value);
+        for other in readings[..place]
+            .iter()
+            .filter(|other| other.site != one.site)
+        {
+            if one.value == other.value {
+                counts.same_wrong[field] += wrong;
+                counts.both_wrong[field] += wrong;
+            } else {
+                counts.both_wrong[field] += wrong * (1.0 - of(other.value));
+            }
+        }
+    }
 }

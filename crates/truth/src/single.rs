@@ -39,8 +39,11 @@ pub(crate) fn posterior(
     let others = (1.0 - collision * values.len() as f64).max(0.05);
     let mut logarithms: Vec<f64> = vec![collision.ln(); values.len()];
     logarithms.push(others.ln());
+    let mut place_of_site = 0;
     for of_site in readings.chunk_by(|a, b| a.site == b.site) {
-        let precision = model.precision(&of_site[0]);
+        let vote = model.vote(item, place_of_site);
+        let precision = model.precision(item, place_of_site, &of_site[0]);
+        place_of_site += of_site.len();
         let alternatives = (of_site.len() - 1) as f64;
         let elsewhere = if alternatives > 0.0 {
             model.alternative
@@ -55,7 +58,7 @@ pub(crate) fn posterior(
                 }
                 _ => (1.0 - precision) * (1.0 - elsewhere) * collision,
             };
-            *logarithm += likelihood.ln();
+            *logarithm += vote * likelihood.ln();
         }
     }
     if let Some(known) = known {

@@ -6,7 +6,7 @@ mod made;
 mod measure;
 
 use made::{Plan, make};
-use measure::{Buckets, Doubting, correct, vote};
+use measure::{Buckets, Decisions, Doubting, correct, vote};
 use webfill_truth::judge;
 
 /// Figures over a few tables of one plan.
@@ -87,6 +87,100 @@ fn confidence_means_what_it_says() {
             assert!(figures.fused > figures.voted, "{name}, {known} known");
         }
     }
+}
+
+/// One site, and a different one for each of many small tables: what is said of each rests on few known values.
+#[test]
+fn confidence_holds_for_a_single_site_with_few_known_values() {
+    for (name, plan) in [
+        ("one site", Plan::default()),
+        (
+            "not searched",
+            Plan {
+                searched: false,
+                ..Plan::default()
+            },
+        ),
+        (
+            "no alternatives",
+            Plan {
+                alternatives: 0,
+                ..Plan::default()
+            },
+        ),
+        (
+            "30 % of records wrong",
+            Plan {
+                wrong_known: 0.3,
+                ..Plan::default()
+            },
+        ),
+        (
+            "all chains sound",
+            Plan {
+                chains: vec![0.995],
+                site_accuracy: (0.99, 1.0),
+                ..Plan::default()
+            },
+        ),
+        (
+            "poor chains",
+            Plan {
+                chains: vec![0.9, 0.7, 0.3],
+                ..Plan::default()
+            },
+        ),
+    ] {
+        for known in [5, 20, 100, 500] {
+            let mut buckets = Buckets::default();
+            let mut doubting = Doubting::default();
+            let mut decisions = Decisions::default();
+            for seed in 0..60 {
+                let table = make(
+                    &Plan {
+                        rows: 300,
+                        sites: 1,
+                        coverage: 1.0,
+                        known,
+                        ..plan.clone()
+                    },
+                    seed,
+                );
+                let judgement = judge(&table.evidence());
+                buckets.add(&table, &judgement);
+                doubting.add(&table, &judgement);
+                decisions.add(&table, &judgement, 0.95);
+            }
+            println!(
+                "{name:<22} {known:>4} known: calibration error {:.4}, right at .99 {:.4} ({:.0} % of all), doubted {:.4}, false {:.4}, filled {decisions}",
+                buckets.error(),
+                buckets.right_at_99(),
+                100.0 * buckets.share_at_99(),
+                doubting.found(),
+                doubting.false_flags()
+            );
+        }
+    }
+}
+
+#[test]
+fn pages_of_other_rows_are_not_believed() {
+    let plan = Plan {
+        foreign: 0.05,
+        wrong_known: 0.1,
+        known: 3_000,
+        site_accuracy: (0.99, 1.0),
+        ..Plan::default()
+    };
+    let figures = measure(&plan);
+    println!(
+        "5 % of pages of other rows: calibration error {:.4}, doubted {:.4}, false {:.4}",
+        figures.buckets.error(),
+        figures.doubting.found(),
+        figures.doubting.false_flags()
+    );
+    assert!(figures.buckets.error() <= 0.02);
+    assert!(figures.doubting.false_flags() <= 0.01);
 }
 
 #[test]

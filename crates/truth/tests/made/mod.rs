@@ -78,11 +78,6 @@ impl Table {
         }
     }
 
-    /// Items of which something is known, and whether that is wrong.
-    pub fn is_wrong(&self, known: &Known) -> bool {
-        !self.truth[known.item as usize].contains(&known.value)
-    }
-
     pub fn known_items(&self) -> HashSet<u32> {
         self.known.iter().map(|known| known.item).collect()
     }

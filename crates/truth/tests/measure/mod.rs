@@ -55,6 +55,53 @@ impl Buckets {
     pub fn right_at_99(&self) -> f64 {
         self.at_99.1 / self.at_99.0
     }
+
+    pub fn share_at_99(&self) -> f64 {
+        self.at_99.0 / self.tenths.iter().map(|bucket| bucket.0).sum::<f64>()
+    }
+}
+
+/// What would be filled: the precision of layouts that may be filled, and how many of the good ones may be.
+#[derive(Debug, Default)]
+pub struct Decisions {
+    /// Fields that may be filled, those of them that are as precise as wished, and the sum of their precisions.
+    filled: f64,
+    filled_good: f64,
+    precision: f64,
+    /// Fields that are as precise as wished.
+    good: f64,
+}
+
+impl Decisions {
+    pub fn add(&mut self, table: &Table, judgement: &Judgement, wished: f64) {
+        for field in 0..table.shapes.len() as u32 {
+            let items = judgement.items.iter().filter(|item| item.field == field);
+            let right = |item: &&webfill_truth::ItemJudgement| {
+                table.truth[item.item as usize].contains(&item.chosen[0].value)
+            };
+            let precision = items.clone().filter(right).count() as f64 / items.count() as f64;
+            let good = f64::from(u8::from(precision >= wished));
+            self.good += good;
+            if judgement.may_fill(0, field, wished).fill {
+                self.filled += 1.0;
+                self.filled_good += good;
+                self.precision += precision;
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Decisions {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            out,
+            "{:.0} fields at {:.4}, {:.0} % of them good, {:.0} % of all good ones",
+            self.filled,
+            self.precision / self.filled,
+            100.0 * self.filled_good / self.filled,
+            100.0 * self.filled_good / self.good
+        )
+    }
 }
 
 /// How wrong known values are pointed at.
@@ -79,7 +126,7 @@ impl Doubting {
             .filter(|known| judgement.item(known.item).is_some())
         {
             let flag = f64::from(u8::from(flagged.contains(&(known.item, known.value))));
-            if table.is_wrong(known) {
+            if !table.truth[known.item as usize].contains(&known.value) {
                 self.wrong += 1.0;
                 self.wrong_found += flag;
             } else {

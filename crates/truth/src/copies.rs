@@ -1,0 +1,138 @@
+//! Sites that copy: their votes count once.
+//!
+//! Two sites that agree on what is true show nothing; two that share rare mistakes show that one has the other's
+//! values. For each pair the odds of copying are computed out of all items that both read (as in AccuCopy), each
+//! judged by what the remaining sites say of it. Lists are left out: two sites that list the same part of the
+//! truth look like copies, and to count them once made lists worse.
+
+use std::collections::HashMap;
+
+use crate::evidence::FieldShape;
+use crate::index::{Index, Item, Reading};
+use crate::model::Model;
+use crate::single;
+
+/// The odds that one of two sites copies the other, before they are compared.
+const PRIOR_ODDS: f64 = 0.02;
+/// How much a copier copies: both are tried.
+const COPIED: [f64; 2] = [0.35, 0.85];
+/// Sites of one item that are compared with each other.
+const MOST_SITES: usize = 40;
+/// Pairs that are compared at all.
+const MOST_PAIRS: usize = 1_000_000;
+
+/// Sums of the logarithm of the odds for each of [`COPIED`], by pair of sites.
+type Pairs = HashMap<(u32, u32), [f64; 2]>;
+
+/// How much the vote of each reading counts: 1, or less where it repeats what a better site says.
+pub(crate) fn votes(index: &Index, model: &Model) -> Vec<f32> {
+    let mut pairs = Pairs::new();
+    let compared = |item: &&Item| item.sites > 1 && index.shape(item) == FieldShape::Single;
+    for item in index.items.iter().filter(compared) {
+        compare(index, model, item, &mut pairs);
+    }
+    let mut votes = vec![1.0; index.readings.len()];
+    let dependence: HashMap<(u32, u32), f64> = pairs
+        .into_iter()
+        .map(|(pair, logarithms)| (pair, dependence(logarithms)))
+        .filter(|(_, dependence)| *dependence > 0.02)
+        .collect();
+    if dependence.is_empty() {
+        return votes;
+    }
+    for item in index.items.iter().filter(compared) {
+        let readings = index.readings(item);
+        let mut order: Vec<usize> = (0..readings.len())
+            .filter(|place| readings[*place].leads)
+            .collect();
+        order.sort_by(|a, b| {
+            let precision = |place: &usize| model.cells[readings[*place].cell as usize].mean();
+            precision(b).total_cmp(&precision(a)).then(a.cmp(b))
+        });
+        for (rank, place) in order.iter().enumerate() {
+            let reading = &readings[*place];
+            let independent: f64 = order[..rank]
+                .iter()
+                .map(|better| &readings[*better])
+                .filter(|better| better.value == reading.value)
+                .map(|better| {
+                    1.0 - dependence
+                        .get(&pair(better, reading))
+                        .copied()
+                        .unwrap_or(0.0)
+                })
+                .product();
+            votes[item.readings.start + place] = independent as f32;
+        }
+    }
+    votes
+}
+
+/// The share of one site's values that come from the other, times the probability that any do.
+fn dependence(logarithms: [f64; 2]) -> f64 {
+    let odds = logarithms.map(|logarithm| PRIOR_ODDS / 2.0 * logarithm.min(600.0).exp());
+    (odds[0] * COPIED[0] + odds[1] * COPIED[1]) / (1.0 + odds[0] + odds[1])
+}
+
+fn pair(one: &Reading, other: &Reading) -> (u32, u32) {
+    (one.site.min(other.site), one.site.max(other.site))
+}
+
+fn add(pairs: &mut Pairs, pair: (u32, u32), change: impl Fn(f64) -> f64) {
+    if pairs.len() >= MOST_PAIRS && !pairs.contains_key(&pair) {
+        return;
+    }
+    let sums = pairs.entry(pair).or_default();
+    for (sum, copied) in sums.iter_mut().zip(COPIED) {
+        *sum += change(copied);
+    }
+}
+
+fn compare(index: &Index, model: &Model, item: &Item, pairs: &mut Pairs) {
+    let collision = model.collision(item);
+    let readings = index.readings(item);
+    let leading: Vec<usize> = (0..readings.len())
+        .filter(|place| readings[*place].leads)
+        .take(MOST_SITES)
+        .collect();
+    let posterior = single::posterior(index, model, item, index.known(item).first());
+    // How much each says for its value.
+    let said = |place: usize| {
+        let precision = model.precision(item, place, &readings[place]);
+        model.vote(item, place) * (precision / ((1.0 - precision) * collision)).ln()
+    };
+    for (rank, place) in leading.iter().enumerate() {
+        for before in &leading[..rank] {
+            let (one, other) = (&readings[*place], &readings[*before]);
+            if one.value != other.value {
+                add(pairs, pair(one, other), |copied| (1.0 - copied).ln());
+                continue;
+            }
+            let right = without(posterior.of(one.value), said(*place) + said(*before));
+            let says = |reading: &Reading| {
+                let precision = model.usual_precision(reading);
+                (precision, (1.0 - precision) * collision)
+            };
+            add_agreement(pairs, pair(one, other), right, says(one), says(other));
+        }
+    }
+}
+
+/// A probability without what two sites said for it.
+fn without(right: f64, said: f64) -> f64 {
+    let right = right.clamp(1e-9, 1.0 - 1e-9);
+    1.0 / (1.0 + (1.0 - right) / right * said.min(600.0).exp())
+}
+
+/// The probabilities that a site says a value if it is true, and if it is not.
+type Says = (f64, f64);
+
+/// Two sites say the same, which others hold for true with the probability `right`.
+fn add_agreement(pairs: &mut Pairs, pair: (u32, u32), right: f64, p: Says, q: Says) {
+    let alone = right * p.0 * q.0 + (1.0 - right) * p.1 * q.1;
+    let original = if p.0 > q.0 { p } else { q };
+    let from_one = right * original.0 + (1.0 - right) * original.1;
+    add(pairs, pair, |copied| {
+        (copied * from_one / alone.max(1e-12) + 1.0 - copied).ln()
+    });
+}

@@ -1,0 +1,81 @@
+//! Pages that belong to another row: a link led astray, or a site has two things under one name.
+//!
+//! A wrong record is wrong in one field; a foreign page contradicts nearly all that is known of its row. Each
+//! page's other fields therefore say how likely it is that a reading of it is about the row at all.
+
+use std::collections::BTreeMap;
+
+use crate::evidence::FieldShape;
+use crate::index::{Index, Item, Reading};
+use crate::model::Model;
+
+/// For each page with known values: the logarithm of the odds that it is foreign.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    odds: BTreeMap<u32, f64>,
+    /// The share of pages that are foreign.
+    share: f64,
+}
+
+impl Pages {
+    pub fn new() -> Pages {
+        Pages {
+            odds: BTreeMap::new(),
+            share: 0.003,
+        }
+    }
+
+    /// Compares all pages with the known values of their rows.
+    pub fn compare(&mut self, index: &Index, model: &Model) {
+        let mut odds: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
+        for item in &index.items {
+            for reading in index.readings(item).iter().filter(|reading| reading.leads) {
+                if let Some(own) = says(index, model, item, reading) {
+                    let entry = odds.entry(reading.page).or_default();
+                    entry.0 += own;
+                    entry.1 += 1;
+                }
+            }
+        }
+        let prior = (self.share / (1.0 - self.share)).ln();
+        let (mut foreign, mut pages) = (0.6, 200.0);
+        for (sum, _) in odds.values().filter(|(_, compared)| *compared > 1) {
+            foreign += probability(prior + sum);
+            pages += 1.0;
+        }
+        self.share = (foreign / pages).min(0.3);
+        self.odds = odds
+            .into_iter()
+            .map(|(page, (sum, _))| (page, sum))
+            .collect();
+    }
+
+    /// The probability that the page of a reading belongs to its row, by the other fields of the page.
+    pub fn own(&self, index: &Index, model: &Model, item: &Item, reading: &Reading) -> f64 {
+        let Some(sum) = self.odds.get(&reading.page) else {
+            return 1.0 - self.share;
+        };
+        let prior = (self.share / (1.0 - self.share)).ln();
+        let rest = sum - says(index, model, item, reading).unwrap_or(0.0);
+        1.0 - probability(prior + rest)
+    }
+}
+
+fn probability(logarithm: f64) -> f64 {
+    1.0 / (1.0 + (-logarithm).exp())
+}
+
+/// What the known value of an item says for a foreign page: the logarithm of the likelihoods' ratio.
+fn says(index: &Index, model: &Model, item: &Item, reading: &Reading) -> Option<f64> {
+    if index.shape(item) != FieldShape::Single {
+        return None;
+    }
+    let known = index.known(item).first()?;
+    let by_chance = model.collision(item).clamp(0.01, 0.5);
+    let agrees = model.usual_precision(reading) * (1.0 - model.records.errors[item.field as usize]);
+    Some(if known.value == reading.value {
+        (by_chance / agrees).ln()
+    } else {
+        ((1.0 - by_chance) / (1.0 - agrees)).ln()
+    })
+}

@@ -1,0 +1,117 @@
+//! Whether a value looks like other values of its field: length, kinds of characters, range of numbers.
+
+use std::collections::HashMap;
+
+/// Buckets of [`Profile::fit`]: usual, rare, unlike any other.
+pub(crate) const FITS: usize = 3;
+/// Of fewer values there is no profile.
+const LEAST_VALUES: usize = 20;
+
+/// What values of one field look like.
+#[derive(Debug, Default)]
+pub(crate) struct Profile {
+    values: usize,
+    shapes: HashMap<Shape, usize>,
+    numbers: Vec<f64>,
+}
+
+/// Kinds of characters as bits, and a step of length that grows with it.
+type Shape = (u8, u8);
+
+impl Profile {
+    pub fn add(&mut self, text: &str) {
+        self.values += 1;
+        *self.shapes.entry(shape(text)).or_default() += 1;
+        if let Ok(number) = text.parse::<f64>()
+            && number.is_finite()
+        {
+            self.numbers.push(number);
+        }
+    }
+
+    /// Call it after the last value was added.
+    pub fn close(&mut self) {
+        self.numbers.sort_by(f64::total_cmp);
+    }
+
+    /// The bucket of a value: 0 if it looks like others, 1 if few look so, 2 if it looks like none.
+    pub fn fit(&self, text: &str) -> u8 {
+        if self.values < LEAST_VALUES {
+            return 0;
+        }
+        // The value itself was counted, too.
+        let alike = self.shapes.get(&shape(text)).map_or(0, |count| count - 1) as f64;
+        let share = alike / self.values as f64;
+        let by_shape = match share {
+            _ if share >= 0.02 => 0,
+            _ if alike >= 1.0 => 1,
+            _ => 2,
+        };
+        by_shape.max(self.fit_of_number(text))
+    }
+
+    fn fit_of_number(&self, text: &str) -> u8 {
+        if self.numbers.len() * 10 < self.values * 9 {
+            return 0;
+        }
+        let Ok(number) = text.parse::<f64>() else {
+            return 2;
+        };
+        let at = |share: f64| self.numbers[(share * (self.numbers.len() - 1) as f64) as usize];
+        let (low, high) = (at(0.05), at(0.95));
+        let spread = (high - low).max(low.abs().max(high.abs()) * 0.01);
+        match number {
+            _ if number < low - 3.0 * spread || number > high + 3.0 * spread => 2,
+            _ if number < low - spread || number > high + spread => 1,
+            _ => 0,
+        }
+    }
+}
+
+fn shape(text: &str) -> Shape {
+    let mut kinds = 0;
+    let mut length = 0_u32;
+    for character in text.chars() {
+        length += 1;
+        kinds |= match character {
+            _ if character.is_numeric() => 1,
+            _ if character.is_uppercase() => 2,
+            _ if character.is_alphabetic() => 4,
+            _ if character.is_whitespace() => 8,
+            '.' | ',' | '-' | '\'' => 16,
+            _ => 32,
+        };
+    }
+    (kinds, (u32::BITS - length.leading_zeros()) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(values: impl Iterator<Item = String>) -> Profile {
+        let mut profile = Profile::default();
+        values.for_each(|value| profile.add(&value));
+        profile.close();
+        profile
+    }
+
+    #[test]
+    fn a_price_out_of_range_and_a_label_are_no_years() {
+        let mut years = profile((0..100).map(|age| (1920 + age).to_string()));
+        for odd in ["Year:", "19"] {
+            years.add(odd);
+        }
+        years.close();
+        assert_eq!([years.fit("1987"), years.fit("2025")], [0, 0]);
+        assert_eq!([years.fit("Year:"), years.fit("19")], [2, 2]);
+    }
+
+    #[test]
+    fn few_values_have_no_profile() {
+        assert_eq!(
+            profile(["1", "2"].map(String::from).into_iter()).fit("a text"),
+            0
+        );
+    }
+}
