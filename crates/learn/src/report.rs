@@ -46,6 +46,7 @@ pub(crate) fn field_report(field: &str, found: &Found, group: &Group<'_>) -> Fie
         agree: Vec::new(),
         disagree: Vec::new(),
         doubted: Vec::new(),
+        without_page: without_page(found, group),
         runner_up: None,
         candidates: Vec::new(),
         why: String::new(),
@@ -140,6 +141,22 @@ fn confidence(found: &Found, best: usize) -> f64 {
     };
     let agreement = other.map_or(0.0, |&other| alike(other));
     rounded((0.5 * filled as f64 + 0.3 * agreement) / pages as f64)
+}
+
+/// The pages with a known value, each with whether it is read by what was found without the page.
+fn without_page(found: &Found, group: &Group<'_>) -> Vec<(String, bool)> {
+    let labels = found.labels.iter().zip(&found.left_out);
+    let judged = labels.filter(|(label, credit)| !label.wanted.is_empty() && !credit.is_nan());
+    let judged: Vec<(String, bool)> = judged
+        .map(|(label, &credit)| {
+            let url = group.pages[label.page].page.url.to_string();
+            (url, credit >= 0.99)
+        })
+        .collect();
+    match judged.len() {
+        0 | 1 => Vec::new(),
+        _ => judged,
+    }
 }
 
 /// Whether a chain finds the value by its name alone, such as a label or an attribute: a page that lacks the name lacks

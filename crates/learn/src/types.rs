@@ -180,6 +180,10 @@ pub struct FieldReport {
     /// Pages whose record is likelier to be wrong than the page: its value stands nowhere there, and chains that
     /// hold on to different things read another one. They count neither for the field nor against it.
     pub doubted: Vec<Disagreement>,
+    /// URLs of pages with a known value, and whether the best candidate that was found without the page reads it there;
+    /// `doubted` ones are not among them. Of one page alone this is not known.
+    #[serde(skip)]
+    pub without_page: Vec<(String, bool)>,
     pub runner_up: Option<Value>,
     /// The best candidates of different kinds of anchors, at most three, the chosen one first.
     pub candidates: Vec<CandidateReport>,

@@ -83,6 +83,7 @@ fn by_url(sheets: &[Sheet<'_>], field: &str, values: &[(usize, String)]) -> Opti
             agree: pages.collect(),
             disagree: Vec::new(),
             doubted: Vec::new(),
+            without_page: Vec::new(),
             runner_up: None,
             candidates: Vec::new(),
             why: format!(

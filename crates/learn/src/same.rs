@@ -1,0 +1,46 @@
+//! Whether a text that was read is a known value, and the form by which equal values are found.
+
+use crate::fold::{Spelling, Wanted};
+
+/// Whether a text that was read from a page is this known value, perhaps in another spelling: white space, case, forms
+/// of Unicode, numbers, dates, digits of telephone numbers.
+pub fn is_same_value(known: &str, read: &str) -> bool {
+    Wanted::new(known).is_some_and(|known| known.is(&Spelling::new(read)))
+}
+
+/// What the spellings of one value have in common.
+pub fn common_form(value: &str) -> String {
+    let Some(wanted) = Wanted::new(value) else {
+        return String::new();
+    };
+    let kinds = [
+        ("day", wanted.day),
+        ("number", wanted.number),
+        ("telephone", wanted.digits),
+    ];
+    let of_kind = kinds
+        .into_iter()
+        .find_map(|(kind, form)| form.map(|form| format!("{kind} {form}")));
+    of_kind.unwrap_or(wanted.folded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_value_have_one_form() {
+        for (one, other) in [
+            ("1,234.50", "1234.5"),
+            ("May 25, 2010", "2010-05-25"),
+            ("  Ada\u{a0}Byron ", "ADA BYRON"),
+            ("+1 (325) 674-2000", "+1.325.674.2000"),
+        ] {
+            assert!(is_same_value(one, other), "{one} {other}");
+            assert_eq!(common_form(one), common_form(other));
+        }
+        assert!(!is_same_value("12", "1.2"));
+        assert_ne!(common_form("12"), common_form("1.2"));
+        assert_eq!(common_form(" "), "");
+    }
+}
