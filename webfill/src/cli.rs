@@ -24,6 +24,7 @@ use crate::demand::{
     WhyOptions,
 };
 use crate::extract::ExtractOptions;
+use crate::fill::FillOptions;
 use crate::health::HealthOptions;
 use crate::keys_command::KeysCommand;
 use crate::lists::ListsOptions;
@@ -60,6 +61,13 @@ pub enum Command {
     /// The first Ctrl-C drains the crawl: fetches in flight finish. The second stops it at once. Run the same command
     /// again, with the same --state and --crawl, to resume.
     Crawl(Box<CrawlOptions>),
+    /// Complete a table from the pages that its rows link to
+    ///
+    /// Mappings are learned from the rows that know most; the rest of the pages is fetched only for columns that they
+    /// are read for precisely enough. For books.csv this writes books.filled.csv, books.evidence.jsonl and .parquet
+    /// (where each value comes from), and books.doubts.csv (known values that their pages contradict). Run the same
+    /// command again to resume it; pages, mappings and answers are kept in books.webfill/.
+    Fill(Box<FillOptions>),
     /// Serve a small site on loopback, crawl it and print the records
     Demo(DemoOptions),
     /// Send crawl requests to a running dispatcher
@@ -432,7 +440,7 @@ pub fn id(text: &str) -> Result<String, String> {
     }
 }
 
-fn contact(text: &str) -> Result<String, String> {
+pub fn contact(text: &str) -> Result<String, String> {
     check_contact(text).map(|()| text.to_owned())
 }
 

@@ -133,14 +133,21 @@ impl Crawl {
         })
     }
 
-    /// Runs the crawl to its end.
-    pub fn run(mut self) -> Result<(Summary, End), Fault> {
-        let started = Instant::now();
+    /// Runs the crawl to its end, and logs it.
+    pub fn run(self) -> Result<(Summary, End), Fault> {
         signals::install();
-        let told_state = self.settings.state.clone();
         let state = StateFolder::open(&self.settings.state, "crawl")?;
+        let folder = self.settings.log.folder.clone();
+        let folder = folder.unwrap_or_else(|| state.path().join("logs"));
+        let _log = log::start(&folder, "crawl", &self.settings.log)?;
+        self.run_in(state)
+    }
+
+    /// Runs the crawl to its end, in a process that logs already: it may run several, one after the other.
+    pub fn run_in(mut self, state: StateFolder) -> Result<(Summary, End), Fault> {
+        let started = Instant::now();
+        let told_state = self.settings.state.clone();
         state.path().clone_into(&mut self.settings.state);
-        let _log = log::start(&self.settings.log_folder(), "crawl", &self.settings.log)?;
         let config_file = state.path().join(CONFIG_FILE);
         self.settings.write(&config_file)?;
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -17,7 +17,7 @@ mod changes;
 pub mod columns;
 mod csv;
 mod numbers;
-mod parquet;
+pub mod parquet;
 mod rows;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ mod demo;
 mod export;
 mod extract;
 mod feeding;
+mod fill;
 mod fleet;
 mod health;
 mod keys;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitStatus, Fault> {
     match command {
         Command::Crawl(options) => crawl::run(*options),
+        Command::Fill(options) => fill::run(*options),
         Command::Demo(options) => demo::run(options),
         Command::Feed(options) => demand::feed(options),
         Command::Info(options) => demand::info(options),

@@ -76,7 +76,9 @@ fn write_exit_status(name: &str, page: &mut dyn Write) -> io::Result<()> {
 fn statuses(name: &str) -> &'static [ExitStatus] {
     use ExitStatus::{Done, Error, Fatal, Interrupted, Usage};
     match name {
-        "webfill" | "webfill-crawl" | "webfill-demo" | "webfill-watch-run" => &ExitStatus::ALL,
+        "webfill" | "webfill-crawl" | "webfill-demo" | "webfill-fill" | "webfill-watch-run" => {
+            &ExitStatus::ALL
+        }
         "webfill-extract" => &[Done, Error, Usage, Interrupted],
         "webfill-dispatcher" | "webfill-supervisor" => &[Done, Error, Usage, Fatal],
         _ => &[Done, Error, Usage],

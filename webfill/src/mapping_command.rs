@@ -9,7 +9,7 @@ mod fetching;
 mod fill_rates;
 mod golden;
 mod kept;
-mod learn;
+pub mod learn;
 mod listed_file;
 mod page;
 mod repair;
@@ -21,7 +21,7 @@ mod sources;
 mod trace_text;
 mod trial;
 mod undecided;
-mod writing;
+pub mod writing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -15,7 +15,7 @@ what commands print and how they exit.
 ";
 
 /// Where more is said of a command.
-const GUIDES: [(&str, &str); 28] = [
+const GUIDES: [(&str, &str); 29] = [
     ("webfill audit", "../explanation/security.md#the-audit-log"),
     ("webfill backup", "../how-to/operate.md"),
     ("webfill changes", "../explanation/changes.md"),
@@ -25,6 +25,7 @@ const GUIDES: [(&str, &str); 28] = [
     ("webfill export", "data.md#webfill-export"),
     ("webfill extract", "../how-to/extract.md"),
     ("webfill feed", "../how-to/demand.md"),
+    ("webfill fill", "../how-to/fill.md"),
     ("webfill health", "../explanation/health.md"),
     (
         "webfill lists",

@@ -1,0 +1,115 @@
+//! Known values that the pages contradict are listed, and replaced only if a person says so.
+
+use std::collections::BTreeMap;
+
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{Oddities, books, fill, is_gap, rows, serve, table, truth};
+
+/// One known value in ten is that of another book.
+fn wrong() -> BTreeMap<(usize, usize), String> {
+    let known = (0..books()).flat_map(|book| (0..4).map(move |field| (book, field)));
+    let known = known.filter(|&(book, field)| !is_gap(book, field));
+    let wrong = known.enumerate().filter(|(number, _)| number % 10 == 3);
+    wrong
+        .map(|(_, (book, field))| {
+            let mut others = (1..).map(|step| truth((book + step * 7) % books())[field].clone());
+            (
+                (book, field),
+                others.find(|other| *other != truth(book)[field]).unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn wrong_known_values_are_doubted_and_not_overwritten() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    let wrong = wrong();
+    work.write("books.csv", table(&wrong));
+    fill(&work, &web)
+        .args(["--check", "all"])
+        .finish()
+        .expect(0);
+    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+        for field in 0..4 {
+            let expected = wrong.get(&(book, field)).cloned();
+            assert_eq!(
+                row[2 + field],
+                expected.unwrap_or_else(|| truth(book)[field].clone()),
+                "book {book}"
+            );
+        }
+    }
+    let doubts = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    let listed: Vec<&str> = doubts.lines().skip(1).collect();
+    assert_eq!(listed.len(), wrong.len(), "{doubts}");
+    for line in &listed {
+        let cells: Vec<&str> = line.split(',').collect();
+        let book: usize = cells[1][1..].parse().unwrap();
+        let field = ["title", "author", "year", "publisher"]
+            .iter()
+            .position(|title| title == &cells[2])
+            .unwrap();
+        assert_eq!(cells[3], wrong[&(book, field)]);
+        assert_eq!(cells[4], truth(book)[field]);
+    }
+    // Half of them are accepted, one is rejected, the rest stays open.
+    let mut answered = vec![doubts.lines().next().unwrap().to_owned()];
+    let accepted = listed.len() / 2;
+    answered.extend(listed.iter().enumerate().map(|(at, line)| match at {
+        at if at < accepted => format!("{line}accept"),
+        at if at == accepted => format!("{line}reject"),
+        _ => (*line).to_owned(),
+    }));
+    work.write("edited.csv", answered.join("\n") + "\n");
+    let before = web.visits().len();
+    fill(&work, &web)
+        .args(["--check", "all", "--doubts", "edited.csv"])
+        .finish()
+        .expect(0);
+    assert_eq!(web.visits().len(), before);
+    let still_wrong = |work: &Workplace| {
+        let rows = rows(work, "books.filled.csv");
+        wrong
+            .iter()
+            .filter(|((book, field), value)| rows[*book][2 + field] == **value)
+            .count()
+    };
+    assert_eq!(still_wrong(&work), wrong.len() - accepted);
+    // The answers are kept.
+    fill(&work, &web)
+        .args(["--check", "all"])
+        .finish()
+        .expect(0);
+    assert_eq!(still_wrong(&work), wrong.len() - accepted);
+    let left = std::fs::read_to_string(work.path("books.doubts.csv")).unwrap();
+    assert_eq!(
+        left.lines().count() - 1,
+        wrong.len() - accepted - 1,
+        "{left}"
+    );
+}
+
+#[test]
+fn an_answer_that_is_none_is_refused_in_words() {
+    let work = Workplace::new();
+    let web = Web::start();
+    work.write("books.csv", table(&BTreeMap::new()));
+    work.write(
+        "edited.csv",
+        "row,id,column,known,page,confidence,url,excerpt,answer\n2,b0,title,a,b,.9,u,e,perhaps\n",
+    );
+    let run = fill(&work, &web)
+        .args(["--doubts", "edited.csv"])
+        .finish()
+        .expect(2);
+    assert!(
+        run.stderr.contains("line 2: `perhaps` is no answer"),
+        "{}",
+        run.stderr
+    );
+    assert!(web.visits().is_empty());
+}

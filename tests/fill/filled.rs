@@ -1,0 +1,112 @@
+//! A table with gaps goes in, and comes out complete.
+
+use std::collections::BTreeMap;
+
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{Oddities, books, evidence, fill, gaps, is_gap, rows, serve, table, truth};
+
+#[test]
+fn gaps_are_filled_with_what_the_pages_have() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table(&BTreeMap::new()));
+    let run = fill(&work, &web).finish().expect(0);
+    assert!(
+        run.stdout
+            .contains(&format!("gaps: {}, filled: {0} (100.0 %)", gaps())),
+        "{}",
+        run.stdout
+    );
+    let filled = rows(&work, "books.filled.csv");
+    assert_eq!(filled.len(), books());
+    for (book, row) in filled.iter().enumerate() {
+        assert_eq!(row[2..6], truth(book), "book {book}");
+        assert_eq!(row[6], "mine");
+    }
+    // The input is as it was.
+    assert_eq!(
+        std::fs::read_to_string(work.path("books.csv")).unwrap(),
+        table(&BTreeMap::new())
+    );
+    let of_state = |state: &str| {
+        evidence(&work)
+            .iter()
+            .filter(|line| line["state"] == state)
+            .count()
+    };
+    assert_eq!(of_state("filled"), gaps());
+    // A second run has nothing to do, and asks nobody.
+    let before = web.visits().len();
+    let first = std::fs::read(work.path("books.evidence.jsonl")).unwrap();
+    fill(&work, &web).finish().expect(0);
+    assert_eq!(web.visits().len(), before);
+    assert_eq!(
+        std::fs::read(work.path("books.evidence.jsonl")).unwrap(),
+        first
+    );
+    assert_eq!(web.visits().pages().len(), books());
+}
+
+#[test]
+fn a_dry_run_plans_and_does_nothing_else() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table(&BTreeMap::new()));
+    let run = fill(&work, &web)
+        .args(["--dry-run"])
+        .instead("--delay", "10")
+        .finish()
+        .expect(0);
+    assert!(web.visits().is_empty());
+    assert!(!work.path("books.webfill").exists() && !work.path("books.filled.csv").exists());
+    let planned = format!("plan: {} gaps, 4 sites, at most", gaps());
+    assert!(run.stdout.contains(&planned), "{}", run.stdout);
+    assert!(run.stdout.contains("shelf.example"), "{}", run.stdout);
+}
+
+/// What a page does not have stays a gap, and what is gone stays one as well.
+#[test]
+fn a_page_without_the_value_leaves_the_gap() {
+    let (work, web) = (Workplace::new(), Web::start());
+    let odd = Oddities {
+        lack_publisher: (0..books()).filter(|book| book % 6 == 1).collect(),
+        gone: (0..books()).filter(|book| book % 12 == 5).collect(),
+    };
+    serve(&web, &odd);
+    work.write("books.csv", table(&BTreeMap::new()));
+    fill(&work, &web).finish().expect(0);
+    let states: BTreeMap<(String, String), String> = evidence(&work)
+        .iter()
+        .map(|line| {
+            let text = |name: &str| line[name].as_str().unwrap().to_owned();
+            ((text("id"), text("column")), text("state"))
+        })
+        .collect();
+    let mut wrong = Vec::new();
+    for (book, row) in rows(&work, "books.filled.csv").iter().enumerate() {
+        for (field, title) in ["title", "author", "year", "publisher"].iter().enumerate() {
+            if !is_gap(book, field) {
+                assert_eq!(row[2 + field], truth(book)[field]);
+                continue;
+            }
+            let state = states
+                .get(&(format!("b{book}"), (*title).to_owned()))
+                .map(String::as_str);
+            let is_lacking = field == 3 && odd.lack_publisher.contains(&book);
+            let (value, expected) = match (odd.gone.contains(&book), is_lacking) {
+                (true, _) => (String::new(), "page unreachable"),
+                (_, true) => (String::new(), "not on the page"),
+                _ => (truth(book)[field].clone(), "filled"),
+            };
+            if row[2 + field] != value || state != Some(expected) {
+                wrong.push(format!(
+                    "book {book} {title}: {} {state:?}, expected {value} {expected}",
+                    row[2 + field]
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -1,0 +1,210 @@
+//! Four sites of books, each in a layout of its own, and a table of their books that lacks some values.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use webfill_tests::run::Run;
+use webfill_tests::site::{Page, Reply, Web, page, status};
+use webfill_tests::workplace::Workplace;
+
+pub const SITES: [&str; 4] = [
+    "shelf.example",
+    "library.example",
+    "press.example",
+    "index.example",
+];
+/// Books of each site.
+pub const BOOKS: usize = 24;
+
+const FIRST: [&str; 12] = [
+    "Ada", "Alan", "Grace", "Edsger", "Barbara", "Donald", "Frances", "John", "Jean", "Tony",
+    "Karen", "Niklaus",
+];
+const LAST: [&str; 11] = [
+    "Byron", "Turner", "Hopp", "Dykes", "Lisk", "Knudsen", "Allenby", "Backer", "Bartik", "Hoard",
+    "Worth",
+];
+const NOUNS: [&str; 13] = [
+    "Engine", "Garden", "Harbour", "Lantern", "Mirror", "Orchard", "Palace", "River", "Shadow",
+    "Tower", "Valley", "Window", "Winter",
+];
+const PUBLISHERS: [&str; 7] = [
+    "Acorn",
+    "Birch House",
+    "Cedar",
+    "Dogwood & Sons",
+    "Elm Street",
+    "Fir",
+    "Gorse",
+];
+
+/// The true values of a book, counted over all sites.
+pub fn truth(book: usize) -> [String; 4] {
+    [
+        format!(
+            "The {} of {}",
+            NOUNS[book % 13],
+            NOUNS[(book / 13 + book * 5 + 1) % 13]
+        ),
+        format!("{} {}", FIRST[book % 12], LAST[(book * 3) % 11]),
+        (1900 + (book * 37) % 120).to_string(),
+        PUBLISHERS[(book * 5) % 7].to_owned(),
+    ]
+}
+
+pub fn books() -> usize {
+    SITES.len() * BOOKS
+}
+
+pub fn url(book: usize) -> String {
+    format!("http://{}/book/{}", SITES[book / BOOKS], 1_000 + book * 7)
+}
+
+fn html(site: usize, book: usize, lacks: bool) -> String {
+    let [title, author, year, publisher] = truth(book).map(|value| value.replace('&', "&amp;"));
+    let publisher = if lacks { String::new() } else { publisher };
+    let other = truth((book + 1) % books());
+    let main = match site {
+        0 => {
+            let row = match lacks {
+                true => String::new(),
+                false => format!("<tr><th>Publisher</th><td>{publisher}</td></tr>"),
+            };
+            format!(
+                "<h1>{title}</h1><table class=\"facts\"><tr><th>Author</th><td>{author}</td></tr>\
+                 <tr><th>Year</th><td>{year}</td></tr>{row}</table>"
+            )
+        }
+        1 => format!(
+            "<h2 class=\"book-title\"> {title} </h2><dl><dt>Written by</dt><dd>{author}</dd>{}<dt>Published</dt><dd>{year}</dd></dl>",
+            if lacks {
+                String::new()
+            } else {
+                format!("<dt>House</dt><dd>{publisher}</dd>")
+            }
+        ),
+        2 => format!(
+            "<article><p itemprop=\"name\">{title}</p><p>by <a class=\"author\" href=\"/a\">{author}</a></p>\
+             <ul><li>In print since <b id=\"year\">{year}</b></li>{}</ul></article>",
+            if lacks {
+                String::new()
+            } else {
+                format!("<li class=\"house\">{publisher}</li>")
+            }
+        ),
+        _ => format!(
+            "<div class=\"entry\"><span class=\"label\">Title:</span> <span>{title}</span><br>\
+             <span class=\"label\">Author:</span> <span>{author}</span><br>\
+             <span class=\"label\">Year:</span> <span>{year}</span><br>{}</div>",
+            if lacks {
+                String::new()
+            } else {
+                format!("<span class=\"label\">Publisher:</span> <span>{publisher}</span>")
+            }
+        ),
+    };
+    format!(
+        "<!DOCTYPE html><html><head><title>{} - page {book}</title></head><body><div id=\"top\"><a href=\"/\">Home</a> \
+         Since 1899</div>{main}<div class=\"also\">See also: <i>{}</i> ({})</div></body></html>",
+        SITES[site], other[0], other[2]
+    )
+}
+
+/// Which pages differ from what the table expects.
+#[derive(Default, Clone)]
+pub struct Oddities {
+    /// Books whose page does not name a publisher.
+    pub lack_publisher: Vec<usize>,
+    /// Books whose page is gone.
+    pub gone: Vec<usize>,
+}
+
+pub fn serve(web: &Web, oddities: &Oddities) {
+    for (number, host) in SITES.iter().enumerate() {
+        let odd = oddities.clone();
+        web.site(host).otherwise(move |request| -> Reply {
+            let id = request
+                .path
+                .strip_prefix("/book/")
+                .and_then(|id| id.parse::<usize>().ok());
+            let book = id.and_then(|id| id.checked_sub(1_000)).map(|id| id / 7);
+            match book {
+                Some(book) if book / BOOKS == number && !odd.gone.contains(&book) => {
+                    let text = html(number, book, odd.lack_publisher.contains(&book));
+                    let page: Page = status(200)
+                        .header("content-type", "text/html; charset=utf-8")
+                        .body(text);
+                    page.into()
+                }
+                _ => page("Nothing here").status(404).into(),
+            }
+        });
+    }
+}
+
+/// Whether a value is deleted; about two in five are.
+pub fn is_gap(book: usize, field: usize) -> bool {
+    let mixed = (book * 4 + field + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 40) % 5 < 2
+}
+
+/// The table, with other values where `wrong` says so.
+pub fn table(wrong: &BTreeMap<(usize, usize), String>) -> String {
+    let mut text = String::from("id,link,title,author,year,publisher,note\n");
+    for book in 0..books() {
+        let values = truth(book);
+        let cells =
+            values
+                .iter()
+                .enumerate()
+                .map(|(field, value)| match wrong.get(&(book, field)) {
+                    Some(value) => value.clone(),
+                    None if is_gap(book, field) => String::new(),
+                    None => value.clone(),
+                });
+        let cells: Vec<String> = cells.collect();
+        text += &format!("b{book},{},{},mine\n", url(book), cells.join(","));
+    }
+    text
+}
+
+/// The rows of a written table, each a list of cells.
+pub fn rows(work: &Workplace, name: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(work.path(name)).unwrap();
+    text.lines()
+        .skip(1)
+        .map(|line| line.split(',').map(str::to_owned).collect())
+        .collect()
+}
+
+pub fn evidence(work: &Workplace) -> Vec<Value> {
+    let text = std::fs::read_to_string(work.path("books.evidence.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+pub fn gaps() -> usize {
+    (0..books())
+        .map(|book| (0..4).filter(|&field| is_gap(book, field)).count())
+        .sum()
+}
+
+/// `webfill fill books.csv` over the made web, as fast as it goes.
+pub fn fill(work: &Workplace, web: &Web) -> Run {
+    Run::new([
+        "fill",
+        "books.csv",
+        "--keep",
+        "note",
+        "--delay",
+        "0",
+        "--progress",
+        "none",
+        "--workers",
+        "2",
+    ])
+    .arg("--allow-private-networks")
+    .args(web.resolve_args())
+    .in_folder(work.path("."))
+}

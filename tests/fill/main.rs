@@ -1,0 +1,8 @@
+//! `webfill fill` on a made web of four sites: judged by what the table lacks and gets, by the access log, and by the
+//! evidence.
+
+mod doubts;
+mod filled;
+mod made_web;
+mod proof;
+mod resumed;

@@ -1,0 +1,83 @@
+//! Every filled value can be made again from the archived bytes of the page that its evidence names, by its chain.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use webfill_tests::run::Run;
+use webfill_tests::site::Web;
+use webfill_tests::workplace::Workplace;
+
+use super::made_web::{Oddities, evidence, fill, gaps, serve, table};
+
+#[test]
+fn each_filled_value_is_made_again_by_its_chain() {
+    let (work, web) = (Workplace::new(), Web::start());
+    serve(&web, &Oddities::default());
+    work.write("books.csv", table(&BTreeMap::new()));
+    fill(&work, &web).finish().expect(0);
+    let lines = evidence(&work);
+    let filled: Vec<_> = lines
+        .iter()
+        .filter(|line| line["state"] == "filled")
+        .collect();
+    assert_eq!(filled.len(), gaps());
+    // A mapping for each chain that is named, tried on the kept pages by other code than that which filled.
+    let mut by_chain: BTreeMap<String, Vec<&serde_json::Value>> = BTreeMap::new();
+    for line in &filled {
+        assert!(
+            line["excerpt"]
+                .as_str()
+                .unwrap()
+                .contains(line["value"].as_str().unwrap()),
+            "{line}"
+        );
+        by_chain
+            .entry(line["chain"].to_string())
+            .or_default()
+            .push(line);
+    }
+    let store = format!("sqlite:{}", work.path("books.webfill/webfill.db").display());
+    let mut made = 0;
+    for (number, (chain, lines)) in by_chain.into_iter().enumerate() {
+        let chain: serde_json::Value = serde_json::from_str(&chain).unwrap();
+        let mapping = json!({"name": "again", "url_patterns": [{"type": "regex", "pattern": "."}],
+            "fields": [{"name": "value", "processors": chain}]});
+        let folder = format!("again{number}");
+        work.write_json(&format!("{folder}/again.json"), &mapping);
+        let copy = work.path(&format!("copy{number}.db"));
+        std::fs::copy(work.path("books.webfill/webfill.db"), &copy).unwrap();
+        std::fs::copy(
+            work.path("books.webfill/webfill.db.bodies"),
+            copy.with_extension("db.bodies"),
+        )
+        .unwrap();
+        let uri = format!("sqlite:{}", copy.display());
+        Run::new(["extract", "--crawl", "fill", "--store", &uri, "--mappings"])
+            .arg(work.path(&folder))
+            .finish()
+            .expect(0);
+        let pages = Run::new(["export", "pages", "--store", &uri])
+            .finish()
+            .expect(0)
+            .stdout;
+        let values: BTreeMap<String, serde_json::Value> = pages
+            .lines()
+            .map(|line| {
+                let page: serde_json::Value = serde_json::from_str(line).unwrap();
+                (
+                    page["url"].as_str().unwrap().to_owned(),
+                    page["fields"]["value"].clone(),
+                )
+            })
+            .collect();
+        for line in lines {
+            assert_eq!(
+                values[line["url"].as_str().unwrap()],
+                line["value"],
+                "{line}"
+            );
+            made += 1;
+        }
+    }
+    assert_eq!(made, gaps(), "{store}");
+}

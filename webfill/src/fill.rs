@@ -1,0 +1,235 @@
+//! `webfill fill`: completes a table from the pages that its rows link to, and proves each value.
+//!
+//!     table ─► plan ─► sample ─► fetch ─► learn ─► read ─► judge
+//!                                  ▲                         │ what is worth fetching
+//!                                  └──────── fetch ◄─────────┤
+//!                                                            ▼
+//!                              filled table, evidence, doubts, summary
+//!
+//! Each stage may be run again: pages that are stored are not requested again, mappings that are there are used as they
+//! are, and all else is computed from these. So the same command resumes after any end, and gives the same outputs.
+
+mod doubts;
+mod evidence;
+mod excerpt;
+mod judging;
+mod learning;
+mod linked;
+mod mappings;
+mod options;
+mod pages;
+mod plan;
+mod project;
+mod reading;
+mod sample;
+mod summary;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use webfill_service::{ExitStatus, Fault, log, signals};
+
+use self::doubts::Answers;
+use self::evidence::Sources;
+use self::judging::{State, Verdict};
+use self::mappings::Mappings;
+pub use self::options::FillOptions;
+use self::pages::Pages;
+use self::plan::Plan;
+use self::project::Project;
+use self::reading::Readings;
+use self::summary::Summary;
+use self::table::Table;
+use crate::crawl::require_contact;
+use crate::mapping_command::learn::on_thread;
+use crate::settings::Settings;
+use crate::stdout::tell;
+
+/// How often fetching and learning may follow each other: a sample, the rest, other layouts, pages behind links.
+const MOST_ROUNDS: usize = 8;
+
+pub fn run(options: FillOptions) -> Result<ExitStatus, Fault> {
+    on_thread("fill", move || Fill::prepare(options)?.run())
+}
+
+/// A table that was understood, and whose settings are valid.
+struct Fill {
+    options: FillOptions,
+    settings: Settings,
+    project: Project,
+    table: Table,
+    answers: Answers,
+    /// What a person has accepted, by row and column.
+    accepted: BTreeMap<(u64, usize), Vec<String>>,
+}
+
+impl Fill {
+    fn prepare(options: FillOptions) -> Result<Fill, Fault> {
+        let mut settings = Settings::load(options.web.config.as_deref())?;
+        let politeness = &mut settings.politeness;
+        if let Some(delay) = options.web.delay {
+            politeness.delay = delay;
+        }
+        politeness.allow_private_networks |= options.web.allow_private_networks;
+        if options.web.contact.is_some() {
+            politeness.contact.clone_from(&options.web.contact);
+        }
+        settings.validate()?;
+        let mut table = Table::read(&options)?;
+        tell(&table.understanding)?;
+        table.tell_faults();
+        let project = Project::of(&options.table);
+        let mut answers = doubts::answers(&project, options.doubts.as_deref())?;
+        let accepted = doubts::apply(&mut table, &mut answers);
+        Ok(Fill {
+            options,
+            settings,
+            project,
+            table,
+            answers,
+            accepted,
+        })
+    }
+
+    fn run(self) -> Result<ExitStatus, Fault> {
+        let mut pages = Pages::open(&self.options.web, &self.project)?;
+        let plan = Plan::of(
+            &self.table,
+            self.options.check,
+            usize::from(self.options.sample),
+            self.settings.politeness.delay(),
+            |url| pages.get(url).is_some(),
+        );
+        tell(plan.text())?;
+        if self.options.dry_run {
+            return Ok(ExitStatus::Done);
+        }
+        require_contact(&self.settings)?;
+        signals::install();
+        let _lock = self.project.open()?;
+        let _log = log::start(&self.project.logs(), "fill", &self.settings.log)?;
+        doubts::keep(&self.project, &self.answers)?;
+        let (mappings, readings, verdict) = self.complete(&mut pages)?;
+        self.finish(&pages, &mappings, &readings, &verdict)
+    }
+
+    /// Fetches, learns and reads, until there is nothing more to be had.
+    fn complete(&self, pages: &mut Pages<'_>) -> Result<(Mappings, Readings, Verdict), Fault> {
+        let (table, project, precision) = (&self.table, &self.project, self.options.precision);
+        let most = usize::from(self.options.sample);
+        let sample = sample::of(table, most);
+        self.fetch(pages, sample.iter().copied())?;
+        let mut mappings = Mappings::load(project)?;
+        let wanted = learning::without_mapping(table, pages, &mappings, &sample);
+        if learning::learn(table, project, pages, &mappings, &wanted)? {
+            mappings = Mappings::load(project)?;
+        }
+        let mut readings = Readings::new();
+        let mut rounds = 0;
+        loop {
+            reading::read(table, pages, &mappings, &mut readings)?;
+            let others =
+                learning::of_other_layouts(table, project, pages, &mappings, &readings, most);
+            if learning::learn_again(table, project, pages, &mappings, &others)? {
+                mappings = Mappings::load(project)?;
+                reading::read(table, pages, &mappings, &mut readings)?;
+            }
+            let verdict = judging::judge(table, pages, &mappings, &readings, precision);
+            let worth = verdict.worth_fetching(&mappings, precision);
+            let before = pages.requested;
+            self.fetch(pages, self.links_worth(&worth).into_iter())?;
+            pages.fetch(&self.links_behind(pages, &readings, &worth))?;
+            rounds += 1;
+            if pages.requested == before || rounds == MOST_ROUNDS {
+                return Ok((mappings, readings, verdict));
+            }
+        }
+    }
+
+    fn fetch(&self, pages: &mut Pages<'_>, links: impl Iterator<Item = u32>) -> Result<(), Fault> {
+        let urls: Vec<String> = links
+            .map(|link| self.table.links[link as usize].url.clone())
+            .collect();
+        pages.fetch(&urls)
+    }
+
+    /// The links of rows with gaps that are expected to be filled, and of rows to be checked.
+    fn links_worth(&self, worth: &BTreeSet<(String, usize)>) -> Vec<u32> {
+        let table = &self.table;
+        let most = usize::from(self.options.sample);
+        let to_check = sample::to_check(table, self.options.check, most);
+        let is_wanted = |place: &u32| {
+            let site = &table.links[*place as usize].site;
+            let is_worth = |field: usize| worth.contains(&(site.clone(), field));
+            let mut rows = table.rows_of_link[*place as usize].iter();
+            rows.any(|&row| table.rows[row as usize].gaps().any(is_worth))
+                || (to_check.contains(place) && (0..table.fields.len()).any(is_worth))
+        };
+        (0..table.links.len() as u32).filter(is_wanted).collect()
+    }
+
+    /// Links of the pages of rows, behind which values may stand that the pages lack.
+    fn links_behind(
+        &self,
+        pages: &Pages<'_>,
+        readings: &Readings,
+        worth: &BTreeSet<(String, usize)>,
+    ) -> Vec<String> {
+        let mut behind = BTreeSet::new();
+        for row in &self.table.rows {
+            for &link in &row.links {
+                let link = &self.table.links[link as usize];
+                let target = pages.target(&link.url);
+                let Some(reading) = target.and_then(|(url, _)| readings.get(url)) else {
+                    continue;
+                };
+                let is_read = |field| reading.fields.iter().any(|one| one.field == field);
+                let is_worth = |field| worth.contains(&(link.site.clone(), field));
+                if row.gaps().any(|field| !is_read(field) && is_worth(field)) {
+                    behind.extend(reading.links.iter().cloned());
+                }
+            }
+        }
+        behind.into_iter().collect()
+    }
+
+    /// Writes all files, and says what came of it.
+    fn finish(
+        &self,
+        pages: &Pages<'_>,
+        mappings: &Mappings,
+        readings: &Readings,
+        verdict: &Verdict,
+    ) -> Result<ExitStatus, Fault> {
+        let mut values: HashMap<(u64, usize), Vec<String>> = HashMap::new();
+        for cell in verdict
+            .cells
+            .iter()
+            .filter(|cell| cell.state == State::Filled)
+        {
+            let field = &self.table.fields[cell.field];
+            let row = self.table.rows[cell.row as usize].number;
+            values.insert((row, field.column), cell.values.clone());
+        }
+        values.extend(self.accepted.clone());
+        let sources = Sources {
+            table: &self.table,
+            pages,
+            mappings,
+            readings,
+        };
+        let doubtful = doubts::doubtful(&self.table, verdict, &self.answers);
+        evidence::write(&self.project, &sources, verdict)?;
+        doubts::write(&self.project, &sources, &doubtful)?;
+        self.table.write_filled(&self.project.filled(), &values)?;
+        let summary = Summary {
+            table: &self.table,
+            project: &self.project,
+            pages,
+            verdict,
+            doubts: doubtful.len(),
+        };
+        tell(summary.text())?;
+        Ok(pages.cut_short.unwrap_or(ExitStatus::Done))
+    }
+}

@@ -1,0 +1,122 @@
+//! `TABLE.evidence.jsonl` and `.parquet`: for each value of each cell where it comes from.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use webfill_service::Fault;
+
+use super::judging::{Cell, Verdict};
+use super::mappings::Mappings;
+use super::pages::Pages;
+use super::project::Project;
+use super::reading::Readings;
+use super::table::Table;
+use crate::export::columns::{Column, Kind, Of};
+use crate::export::parquet::ParquetFile;
+
+const COLUMNS: [(&str, Kind); 13] = [
+    ("row", Kind::Integer),
+    ("id", Kind::Text),
+    ("column", Kind::Text),
+    ("state", Kind::Text),
+    ("value", Kind::Text),
+    ("known", Kind::Text),
+    ("confidence", Kind::Number),
+    ("url", Kind::Text),
+    ("mapping", Kind::Text),
+    ("mapping_version", Kind::Text),
+    ("chain", Kind::Json),
+    ("excerpt", Kind::Text),
+    ("fetched_at", Kind::Time),
+];
+
+/// What evidence is made of.
+pub struct Sources<'s> {
+    pub table: &'s Table,
+    pub pages: &'s Pages<'s>,
+    pub mappings: &'s Mappings,
+    pub readings: &'s Readings,
+}
+
+impl Sources<'_> {
+    /// One line for each value of a cell; one with no value if it has none.
+    pub fn lines(&self, cell: &Cell) -> Vec<Value> {
+        let (row, field) = (
+            &self.table.rows[cell.row as usize],
+            &self.table.fields[cell.field],
+        );
+        let url = cell.url.as_deref();
+        let known = &row.known[cell.field];
+        let mut line = json!({
+            "row": row.number,
+            "id": row.id,
+            "column": field.title,
+            "state": cell.state.name(),
+            "value": null,
+            "known": if known.is_empty() { Value::Null } else { field.joined(known).into() },
+            "confidence": (cell.confidence * 10_000.0).round() / 10_000.0,
+            "url": url,
+        });
+        let page = url.and_then(|url| self.pages.get(url));
+        line["fetched_at"] = json!(page.map(|page| &page.at));
+        if cell.values.is_empty() {
+            return vec![line];
+        }
+        let reading = url.and_then(|url| self.readings.get(url));
+        if let Some(reading) = reading
+            && let Some(one) = reading.fields.iter().find(|one| one.field == cell.field)
+        {
+            let name = self.mappings.set.name(reading.mapping);
+            line["mapping"] = name.into();
+            line["mapping_version"] = reading.version.as_str().into();
+            line["chain"] = self.mappings.chain(name, &field.name, one.chain);
+            line["excerpt"] = json!(one.excerpt);
+        }
+        let of_value = cell.values.iter().map(|value| {
+            let mut line = line.clone();
+            line["value"] = value.as_str().into();
+            line
+        });
+        of_value.collect()
+    }
+}
+
+/// Writes both files, each whole or not at all.
+pub fn write(project: &Project, sources: &Sources<'_>, verdict: &Verdict) -> Result<(), Fault> {
+    let lines = || verdict.cells.iter().flat_map(|cell| sources.lines(cell));
+    whole(&project.evidence("jsonl"), |file| {
+        let mut out = BufWriter::new(file);
+        for line in lines() {
+            writeln!(out, "{line}")?;
+        }
+        out.flush()
+    })?;
+    whole(&project.evidence("parquet"), |file| {
+        let columns = COLUMNS.iter().map(|(name, kind)| Column {
+            name: (*name).to_owned(),
+            of: Of::Member(name),
+            kind: *kind,
+            is_list: false,
+            decimals: None,
+        });
+        let mut parquet = ParquetFile::new(columns.collect(), file)?;
+        for line in lines() {
+            parquet.take(&line)?;
+        }
+        parquet.finish()
+    })
+}
+
+/// A file that is renamed into its place when it is complete.
+fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Fault> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let written = File::create(&part).and_then(|mut file| {
+        write(&mut file)?;
+        file.sync_all()?;
+        std::fs::rename(&part, path)
+    });
+    written.map_err(|error| Fault::error(format!("cannot write {}: {error}", path.display())))
+}

@@ -1,0 +1,116 @@
+//! The words around a value on its page, for people who check it.
+
+use webfill_values::{collapsed, folded_form};
+
+/// Characters before and after the value.
+const AROUND: usize = 60;
+
+/// The text of a page with its tags taken away: a rough one, in which values are found again.
+pub struct PlainText {
+    text: String,
+    folded: Option<String>,
+}
+
+impl PlainText {
+    pub fn of(page: &str) -> PlainText {
+        let mut text = String::with_capacity(page.len() / 2);
+        let mut rest = page;
+        while let Some(open) = rest.find('<') {
+            text.push_str(&rest[..open]);
+            text.push(' ');
+            let is_tag = rest[open + 1..]
+                .starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
+            let end = is_tag.then(|| rest[open..].find('>')).flatten();
+            rest = &rest[end.map_or(open + 1, |end| open + end + 1)..];
+        }
+        text.push_str(rest);
+        PlainText {
+            text: collapsed(&decoded(&text)),
+            folded: None,
+        }
+    }
+
+    /// Whether a value stands there, in this spelling or one that differs in case and forms of characters.
+    pub fn has(&mut self, value: &str) -> bool {
+        let folded = self.folded.get_or_insert_with(|| folded_form(&self.text));
+        folded.contains(&folded_form(value))
+    }
+
+    /// The value with the words around it.
+    pub fn around(&self, value: &str) -> Option<String> {
+        let value = collapsed(value);
+        if value.is_empty() {
+            return None;
+        }
+        let at = self.text.find(&value)?;
+        let end = at + value.len();
+        let before = self.text[..at].char_indices().rev().take(AROUND).last();
+        let begin = before.map_or(at, |(place, _)| place);
+        let after = self.text[end..].char_indices().nth(AROUND);
+        let end = after.map_or(self.text.len(), |(place, _)| end + place);
+        Some(webfill_values::trimmed(&self.text[begin..end]).to_owned())
+    }
+}
+
+/// The commonest character references.
+fn decoded(text: &str) -> String {
+    if !text.contains('&') {
+        return text.to_owned();
+    }
+    let mut decoded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        decoded.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = rest.bytes().take(12).position(|byte| byte == b';');
+        match end.and_then(|end| Some((end, character(&rest[1..end])?))) {
+            Some((end, character)) => {
+                decoded.push(character);
+                rest = &rest[end + 1..];
+            }
+            None => {
+                decoded.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    decoded + rest
+}
+
+fn character(name: &str) -> Option<char> {
+    match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        "nbsp" => Some(' '),
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16),
+                None => number.parse(),
+            };
+            char::from_u32(code.ok()?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_with_the_words_around_it() {
+        let page = "<html><h1>The &#76;amp</h1><p title='x > y'>Price:\n <b>12&nbsp;&euro;</b> 1 < 2 &amp; more</p>";
+        let mut text = PlainText::of(page);
+        assert_eq!(
+            text.around("Lamp").unwrap(),
+            "The Lamp y'>Price: 12 &euro; 1 2 & more"
+        );
+        assert!(text.has("PRICE:"));
+        assert_eq!(text.around("nothing"), None);
+        let long = PlainText::of(&format!("{} here {}", "é".repeat(500), "ü".repeat(500)));
+        assert_eq!(long.around("here").unwrap().chars().count(), AROUND * 2 + 4);
+    }
+}

@@ -1,0 +1,436 @@
+//! Decides what is filled: gives all that was read and all that is known to `webfill_truth`, and states for each cell
+//! what came of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use webfill_learn::common_form;
+use webfill_truth::{Claim, Evidence, FieldShape, Judgement, Known, Presence};
+use webfill_wire::Outcome;
+
+use super::mappings::Mappings;
+use super::pages::Pages;
+use super::reading::{FieldReading, Reading, Readings, agrees};
+use super::table::Table;
+
+/// What came of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// A gap that has a value now.
+    Filled,
+    /// The value of the table stands on its page.
+    Known,
+    /// The page has another value than the table.
+    Contradicted,
+    /// A gap: its pages have several values, and none is sure enough.
+    Conflicting,
+    /// A gap: nothing was read on its pages.
+    NotOnPage,
+    /// A gap: none of its pages was fetched.
+    Unreachable,
+    /// A gap: robots.txt disallows its pages.
+    Robots,
+    /// A gap: what was read is not sure enough, or its pages were not fetched because nothing sure was expected.
+    BelowPrecision,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Filled => "filled",
+            State::Known => "known",
+            State::Contradicted => "contradicted",
+            State::Conflicting => "conflicting",
+            State::NotOnPage => "not on the page",
+            State::Unreachable => "page unreachable",
+            State::Robots => "refused by robots",
+            State::BelowPrecision => "below precision",
+        }
+    }
+}
+
+/// What came of a cell, and from where.
+#[derive(Debug)]
+pub struct Cell {
+    pub row: u32,
+    pub field: usize,
+    pub state: State,
+    /// What was read, as the page has it.
+    pub values: Vec<String>,
+    /// How likely these are right; of a contradicted one, that the table is wrong.
+    pub confidence: f64,
+    /// The page that they are from; of a gap that stays, a page that was asked.
+    pub url: Option<String>,
+}
+
+/// See the module.
+pub struct Verdict {
+    pub cells: Vec<Cell>,
+    pub judgement: Judgement,
+    /// The numbers that the judgement has for sites.
+    sites: BTreeMap<String, u32>,
+}
+
+/// A value that no page has: it stands for what a chain without the page would have read.
+const MISREAD: &str = "\0";
+
+/// Numbers for values, equal for equal ones.
+#[derive(Default)]
+struct Values {
+    numbers: HashMap<String, u32>,
+    texts: Vec<String>,
+}
+
+impl Values {
+    fn number(&mut self, form: String, text: &str) -> u32 {
+        let next = self.texts.len() as u32;
+        let number = *self.numbers.entry(form).or_insert(next);
+        if number == next {
+            self.texts.push(text.to_owned());
+        }
+        number
+    }
+
+    /// That of a known value, if it is one of these.
+    fn of_read(&mut self, read: &str, known: &[String]) -> u32 {
+        let same = known
+            .iter()
+            .find(|known| webfill_learn::is_same_value(known, read));
+        match same {
+            Some(known) => self.number(common_form(known), known),
+            None => self.number(common_form(read), read),
+        }
+    }
+}
+
+/// The pages of a row that were read.
+fn readings_of<'r>(
+    table: &Table,
+    pages: &Pages<'_>,
+    readings: &'r Readings,
+    row: usize,
+    lists: &BTreeSet<&str>,
+) -> Vec<(&'r str, &'r Reading)> {
+    let mut found: BTreeMap<&str, &Reading> = BTreeMap::new();
+    let mut waiting: Vec<(String, u8)> = table.rows[row]
+        .links
+        .iter()
+        .map(|&link| (table.links[link as usize].url.clone(), 0))
+        .collect();
+    while let Some((url, depth)) = waiting.pop() {
+        let Some((target, _)) = pages.target(&url) else {
+            continue;
+        };
+        if lists.contains(target) {
+            continue;
+        }
+        let Some((url, reading)) = readings.get_key_value(target) else {
+            continue;
+        };
+        if found.insert(url, reading).is_none() && depth == 0 {
+            waiting.extend(reading.links.iter().map(|link| (link.clone(), 1)));
+        }
+    }
+    found.into_iter().collect()
+}
+
+pub fn judge(
+    table: &Table,
+    pages: &Pages<'_>,
+    mappings: &Mappings,
+    readings: &Readings,
+    precision: f64,
+) -> Verdict {
+    let fields = table.fields.len();
+    let targets = super::learning::rows_of_targets(table, pages);
+    let lists: BTreeSet<&str> = targets
+        .iter()
+        .filter(|(_, rows)| rows.len() > 1)
+        .map(|(url, _)| *url)
+        .collect();
+    let mut values = Values::default();
+    let misread = values.number(MISREAD.to_owned(), MISREAD);
+    let mut sites: BTreeMap<String, u32> = BTreeMap::new();
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut anchors: BTreeMap<&str, u8> = BTreeMap::new();
+    let (mut claims, mut known) = (Vec::new(), Vec::new());
+    let mut of_rows = Vec::with_capacity(table.rows.len());
+    let mut shapes = vec![FieldShape::Single; fields];
+    for (field, shape) in table.fields.iter().zip(&mut shapes) {
+        if field.has_several() {
+            *shape = FieldShape::Several;
+        }
+    }
+    for (at, row) in table.rows.iter().enumerate() {
+        let read = readings_of(table, pages, readings, at, &lists);
+        // By field: whether a known value was not used for the chains, and stands on a page.
+        let mut of_known: Vec<(bool, Presence)> = vec![(true, Presence::Unknown); fields];
+        for (url, reading) in &read {
+            let site = site_of(&mut sites, url);
+            let next = numbers.len() as u32;
+            let page = *numbers.entry(url).or_insert(next);
+            for one in &reading.fields {
+                let item = (at * fields + one.field) as u32;
+                let known = &row.known[one.field];
+                let test = tested(mappings, table, url, reading, one);
+                if !known.is_empty() {
+                    let (held_out, presence) = &mut of_known[one.field];
+                    *held_out &= test != Test::Learned;
+                    if let Some(stands) = one.known_stands_there {
+                        *presence = match (stands, *presence) {
+                            (true, _) | (_, Presence::OnPage) => Presence::OnPage,
+                            _ => Presence::Absent,
+                        };
+                    } else if agrees(known, &one.values) {
+                        *presence = Presence::OnPage;
+                    }
+                }
+                let origin = mappings.origin(reading.mapping);
+                let anchor =
+                    origin.and_then(|origin| origin.fields.get(&table.fields[one.field].name));
+                let anchor = anchor.map_or("", |field| field.anchor.as_str());
+                let next = anchors.len() as u8;
+                let anchor = *anchors.entry(anchor).or_insert(next);
+                let is_misread = test == Test::Misread && agrees(known, &one.values);
+                let layout = mappings.number(reading.mapping);
+                let rule = (layout * fields as u32 + one.field as u32) * 4 + one.chain as u32;
+                let read = one.values.iter();
+                let mut read: Vec<u32> = read.map(|value| values.of_read(value, known)).collect();
+                if is_misread {
+                    read = vec![misread];
+                }
+                read.dedup();
+                if shapes[one.field] == FieldShape::Single {
+                    read.truncate(1);
+                }
+                claims.extend(read.into_iter().map(|value| Claim {
+                    item,
+                    field: one.field as u32,
+                    value,
+                    page,
+                    site,
+                    layout,
+                    rule,
+                    // Alternatives hold on to other things than the first chain.
+                    anchor: anchor.saturating_add(64 * one.chain as u8),
+                }));
+            }
+        }
+        for (field, (held_out, presence)) in of_known.into_iter().enumerate() {
+            for value in &row.known[field] {
+                known.push(Known {
+                    item: (at * fields + field) as u32,
+                    value: values.number(common_form(value), value),
+                    held_out,
+                    presence,
+                });
+            }
+        }
+        of_rows.push(read);
+    }
+    let texts: Vec<&str> = values.texts.iter().map(String::as_str).collect();
+    let judgement = webfill_truth::judge(&Evidence {
+        fields: &shapes,
+        claims: &claims,
+        known: &known,
+        texts: &texts,
+    });
+    let doubted: HashMap<u32, f64> = judgement
+        .doubts
+        .iter()
+        .rev()
+        .map(|doubt| (doubt.item, doubt.surely))
+        .collect();
+    let mut cells = Vec::new();
+    for (at, read) in of_rows.iter().enumerate() {
+        for field in 0..fields {
+            let cell = Deciding {
+                table,
+                pages,
+                judgement: &judgement,
+                values: &mut values,
+                precision,
+                doubted: &doubted,
+            }
+            .decide(at, field, read);
+            cells.extend(cell);
+        }
+    }
+    Verdict {
+        cells,
+        judgement,
+        sites,
+    }
+}
+
+fn site_of(sites: &mut BTreeMap<String, u32>, url: &str) -> u32 {
+    let site = webfill_urls::Url::parse(url).map(|url| webfill_urls::site(&url));
+    let next = sites.len() as u32;
+    *sites.entry(site.unwrap_or_default()).or_insert(next)
+}
+
+/// What a known value says about a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Test {
+    /// The chain was chosen without it.
+    Unseen,
+    /// The chain was chosen with it, and nothing else is known.
+    Learned,
+    /// One that was found without it reads it.
+    Confirmed,
+    /// One that was found without it does not read it.
+    Misread,
+}
+
+fn tested(
+    mappings: &Mappings,
+    table: &Table,
+    url: &str,
+    reading: &Reading,
+    one: &FieldReading,
+) -> Test {
+    let Some(origin) = mappings.origin(reading.mapping) else {
+        return Test::Unseen;
+    };
+    let field = origin.fields.get(&table.fields[one.field].name);
+    match field.and_then(|field| field.without_page.get(url)) {
+        Some(true) => Test::Confirmed,
+        Some(false) => Test::Misread,
+        None if origin.pages.iter().any(|page| page == url) => Test::Learned,
+        None => Test::Unseen,
+    }
+}
+
+struct Deciding<'d> {
+    table: &'d Table,
+    pages: &'d Pages<'d>,
+    judgement: &'d Judgement,
+    values: &'d mut Values,
+    precision: f64,
+    doubted: &'d HashMap<u32, f64>,
+}
+
+impl Deciding<'_> {
+    /// `None` for a known value of which no page says anything.
+    fn decide(&mut self, at: usize, field: usize, read: &[(&str, &Reading)]) -> Option<Cell> {
+        let row = &self.table.rows[at];
+        let known = &row.known[field];
+        let item = (at * self.table.fields.len() + field) as u32;
+        let readings = read.iter().flat_map(|(url, reading)| {
+            let of_field = reading.fields.iter().filter(|one| one.field == field);
+            of_field.map(move |one| (*url, one))
+        });
+        let readings: Vec<(&str, &FieldReading)> = readings.collect();
+        let cell = |state, values: &[String], confidence, url: Option<&str>| Cell {
+            row: at as u32,
+            field,
+            state,
+            values: values.to_vec(),
+            confidence,
+            url: url.map(str::to_owned),
+        };
+        if !known.is_empty() {
+            let other = readings.iter().find(|(_, one)| !agrees(known, &one.values));
+            let same = readings.iter().find(|(_, one)| agrees(known, &one.values));
+            let surely = self.doubted.get(&item).copied().unwrap_or(0.0);
+            return match (same, other) {
+                (Some((url, one)), None) => {
+                    Some(cell(State::Known, &one.values, 1.0 - surely, Some(url)))
+                }
+                (_, Some((url, one))) if same.is_none() || surely >= Judgement::DOUBTED => {
+                    Some(cell(State::Contradicted, &one.values, surely, Some(url)))
+                }
+                (Some((url, one)), Some(_)) => {
+                    Some(cell(State::Known, &one.values, 1.0 - surely, Some(url)))
+                }
+                (None, _) => None,
+            };
+        }
+        let Some(judged) = self.judgement.item(item).filter(|_| !readings.is_empty()) else {
+            let (state, url) = self.why_not(row.links.iter().copied());
+            let state = state?;
+            return Some(cell(state, &[], 0.0, url.as_deref()));
+        };
+        let chosen: BTreeSet<u32> = judged.chosen.iter().map(|value| value.value).collect();
+        let values = &mut *self.values;
+        let best = readings.iter().max_by_key(|(_, one)| {
+            let read: BTreeSet<u32> = one
+                .values
+                .iter()
+                .map(|value| values.of_read(value, &[]))
+                .collect();
+            let shared = read.intersection(&chosen).count();
+            (
+                shared,
+                std::cmp::Reverse(one.chain),
+                std::cmp::Reverse(read.len()),
+            )
+        });
+        let (url, one) = best?;
+        // What is written stands on one page, whole.
+        let read: BTreeSet<u32> = one
+            .values
+            .iter()
+            .map(|value| values.of_read(value, &[]))
+            .collect();
+        let is_whole = read == chosen
+            || (!self.table.fields[field].has_several() && !read.is_disjoint(&chosen));
+        let confidence = judged.confidence;
+        let state = match judged.rejected.is_empty() {
+            _ if confidence >= self.precision && is_whole => State::Filled,
+            false => State::Conflicting,
+            true => State::BelowPrecision,
+        };
+        Some(cell(state, &one.values, confidence, Some(url)))
+    }
+
+    /// Why nothing was read of a gap; `None` for a row without links.
+    fn why_not(&self, links: impl Iterator<Item = u32>) -> (Option<State>, Option<String>) {
+        let (mut state, mut of) = (None, None);
+        for link in links {
+            let url = &self.table.links[link as usize].url;
+            let (at, found) = match self.pages.target(url) {
+                None => (url.as_str(), State::BelowPrecision),
+                Some((at, page)) => (
+                    at,
+                    match page.outcome {
+                        Outcome::Ok | Outcome::NotModified | Outcome::ExtractError => {
+                            State::NotOnPage
+                        }
+                        Outcome::Disallowed | Outcome::RobotsUnreachable => State::Robots,
+                        _ => State::Unreachable,
+                    },
+                ),
+            };
+            // A page that was fetched says more than one that was not.
+            if state.is_none_or(|state| found < state) {
+                (state, of) = (Some(found), Some(at.to_owned()));
+            }
+        }
+        (state, of)
+    }
+}
+
+impl Verdict {
+    /// The fields of each site whose values are expected to be right often enough to fetch pages for.
+    pub fn worth_fetching(&self, mappings: &Mappings, precision: f64) -> BTreeSet<(String, usize)> {
+        let mut worth = BTreeSet::new();
+        let names: BTreeMap<u32, &str> = self
+            .sites
+            .iter()
+            .map(|(name, number)| (*number, name.as_str()))
+            .collect();
+        for one in &self.judgement.precisions {
+            let index = mappings
+                .set
+                .indexes()
+                .find(|index| mappings.number(*index) == one.layout);
+            let is_of_person = index.is_some_and(|index| mappings.origin(index).is_none());
+            if (one.interval.estimate >= precision || is_of_person)
+                && let Some(site) = names.get(&one.site)
+            {
+                worth.insert(((*site).to_owned(), one.field as usize));
+            }
+        }
+        worth
+    }
+}

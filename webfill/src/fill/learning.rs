@@ -1,0 +1,256 @@
+//! Mappings for the sites that have none, learned from the sampled pages and what the rows know; and learned again,
+//! where pages of other layouts turn up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_learn::{Learned, Limits, Page, Task};
+use webfill_service::Fault;
+use webfill_urls::{Url, site};
+use webfill_wire::Outcome;
+
+use super::linked::{self, Linked};
+use super::mappings::{self, Mappings};
+use super::pages::Pages;
+use super::project::Project;
+use super::reading::Readings;
+use super::sample;
+use super::table::Table;
+use crate::mapping_command::learn::gathered::Gathered;
+
+/// Sites whose pages are in memory together.
+const SITES: usize = 8;
+
+/// Links of a site that its patterns must match, and pages that they must not.
+const MOST_LINKS: usize = 1_000;
+
+/// So many pages that know something show that there is another layout.
+const ANOTHER_LAYOUT: usize = 3;
+
+/// URLs by site.
+pub type BySite = BTreeMap<String, BTreeSet<String>>;
+
+/// The pages of these links, without those of sites that have a mapping already.
+pub fn without_mapping(
+    table: &Table,
+    pages: &Pages<'_>,
+    mappings: &Mappings,
+    sample: &[u32],
+) -> BySite {
+    let mut wanted = BySite::new();
+    for &link in sample {
+        let url = &table.links[link as usize].url;
+        if let Some((target, _)) = pages.target(url)
+            && !mappings.covers(target)
+            && let Ok(parsed) = Url::parse(target)
+        {
+            let of_site = wanted.entry(site(&parsed)).or_default();
+            of_site.insert(target.to_owned());
+        }
+    }
+    wanted
+}
+
+/// Pages on which nothing is read though their rows know something: those of another layout. Sites with mappings of a
+/// person are left alone, and pages that were tried before.
+pub fn of_other_layouts(
+    table: &Table,
+    project: &Project,
+    pages: &Pages<'_>,
+    mappings: &Mappings,
+    readings: &Readings,
+    most: usize,
+) -> BySite {
+    let tried = mappings::tried(project);
+    let mut unread: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (place, link) in table.links.iter().enumerate() {
+        let Some((target, page)) = pages.target(&link.url) else {
+            continue;
+        };
+        let is_read = readings
+            .get(target)
+            .is_some_and(|reading| !reading.fields.is_empty());
+        let mut rows = table.rows_of_link[place].iter();
+        let knows = rows.any(|&row| table.rows[row as usize].knows() > 0);
+        if matches!(page.outcome, Outcome::Ok | Outcome::NotModified) && !is_read && knows {
+            unread
+                .entry(link.site.clone())
+                .or_default()
+                .push(place as u32);
+        }
+    }
+    let mut wanted = BySite::new();
+    for (site, links) in unread {
+        if links.len() < ANOTHER_LAYOUT || !mappings.has_learned(&site) {
+            continue;
+        }
+        let chosen = sample::best_known(table, links, most);
+        let targets = chosen
+            .iter()
+            .filter_map(|&link| pages.target(&table.links[link as usize].url));
+        let urls: BTreeSet<String> = targets.map(|(target, _)| target.to_owned()).collect();
+        if tried.get(&site) != Some(&urls) {
+            wanted.insert(site, urls);
+        }
+    }
+    wanted
+}
+
+/// Learns the mappings of sites again, from these pages and those that they were learned from.
+pub fn learn_again(
+    table: &Table,
+    project: &Project,
+    pages: &mut Pages<'_>,
+    mappings: &Mappings,
+    others: &BySite,
+) -> Result<bool, Fault> {
+    let with_former = others.iter().map(|(site, urls)| {
+        let former = mappings.pages_of_site(site);
+        (site.clone(), urls.iter().cloned().chain(former).collect())
+    });
+    let has_new = learn(table, project, pages, mappings, &with_former.collect())?;
+    mappings::note_tried(project, others)?;
+    Ok(has_new)
+}
+
+/// Learns from these pages, and returns whether there are new mappings. Pages behind links are fetched where values
+/// stand on none of these.
+pub fn learn(
+    table: &Table,
+    project: &Project,
+    pages: &mut Pages<'_>,
+    mappings: &Mappings,
+    wanted: &BySite,
+) -> Result<bool, Fault> {
+    let sites: Vec<(&String, &BTreeSet<String>)> = wanted.iter().collect();
+    let mut has_new = false;
+    for some in sites.chunks(SITES) {
+        let urls: BTreeSet<&str> = some
+            .iter()
+            .flat_map(|(_, urls)| urls.iter())
+            .map(String::as_str)
+            .collect();
+        let gathered = gather(pages, &urls)?;
+        for (site, of_site) in gathered {
+            has_new |= learn_site(table, project, pages, mappings, &site, &of_site)?;
+        }
+    }
+    Ok(has_new)
+}
+
+fn gather(
+    pages: &Pages<'_>,
+    urls: &BTreeSet<&str>,
+) -> Result<BTreeMap<String, Vec<Gathered>>, Fault> {
+    let mut gathered: BTreeMap<String, Vec<Gathered>> = BTreeMap::new();
+    pages.read(&|url| urls.contains(url), &mut |_, page| {
+        gathered.entry(site(&page.url)).or_default().push(page);
+        Ok(())
+    })?;
+    Ok(gathered)
+}
+
+fn learn_site(
+    table: &Table,
+    project: &Project,
+    pages: &mut Pages<'_>,
+    mappings: &Mappings,
+    site: &str,
+    gathered: &[Gathered],
+) -> Result<bool, Fault> {
+    let rows = rows_of_targets(table, pages);
+    let row_of = |page: &Gathered| {
+        let linking = rows.get(page.url.as_str()).filter(|rows| rows.len() == 1);
+        linking.and_then(|rows| rows.first()).copied()
+    };
+    let mut joined: Vec<Page> = gathered
+        .iter()
+        .map(|page| joined(table, page, row_of(page)))
+        .collect();
+    if joined.iter().all(|page| page.known.is_empty()) {
+        return Ok(false);
+    }
+    let mut learned = learn_pages(table, site, &joined)?;
+    let links = linked::to_explore(table, &joined, gathered, &learned);
+    drop(rows);
+    if !links.is_empty() {
+        pages.fetch(
+            &links
+                .iter()
+                .map(|link| link.url.clone())
+                .collect::<Vec<_>>(),
+        )?;
+        let behind = joined_behind(table, pages, &links)?;
+        joined.extend(behind);
+        let with_links = learn_pages(table, site, &joined)?;
+        if linked::reads_more(&with_links, &learned) {
+            learned = with_links;
+        }
+    }
+    if learned.mappings.is_empty() {
+        return Ok(false);
+    }
+    mappings.replace(project, site, learned.mappings)?;
+    Ok(true)
+}
+
+fn learn_pages(table: &Table, site: &str, pages: &[Page]) -> Result<Learned, Fault> {
+    let links = table.links.iter().filter(|link| link.site == site);
+    let links: Vec<Url> = links
+        .take(MOST_LINKS)
+        .filter_map(|link| Url::parse(&link.url).ok())
+        .collect();
+    let task = Task {
+        name: String::from("learned"),
+        fields: Vec::new(),
+        limits: Limits::default(),
+    };
+    webfill_learn::learn_with_links(pages, &links, &[], &task).map_err(Fault::error)
+}
+
+/// The rows that link to each page, by the URL of the page after redirects.
+pub fn rows_of_targets<'t>(
+    table: &'t Table,
+    pages: &'t Pages<'_>,
+) -> BTreeMap<&'t str, BTreeSet<u32>> {
+    let mut rows: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for (link, linking) in table.links.iter().zip(&table.rows_of_link) {
+        if let Some((target, _)) = pages.target(&link.url) {
+            rows.entry(target).or_default().extend(linking);
+        }
+    }
+    rows
+}
+
+/// The page of a row, with what the row knows. A page to which several rows link is of none of them.
+fn joined(table: &Table, page: &Gathered, row: Option<u32>) -> Page {
+    let row = row.map(|row| &table.rows[row as usize]);
+    let known = row
+        .into_iter()
+        .flat_map(|row| table.fields.iter().zip(&row.known));
+    let known = known.filter(|(_, values)| !values.is_empty());
+    Page {
+        known: known
+            .map(|(field, values)| (field.name.clone(), values.clone()))
+            .collect(),
+        record: row.map(|row| row.number.to_string()),
+        url: page.url.clone(),
+        kind: page.kind,
+        text: page.text.clone(),
+        said: BTreeMap::new(),
+    }
+}
+
+/// The pages behind links, each of the row whose page links there.
+fn joined_behind(table: &Table, pages: &Pages<'_>, links: &[Linked]) -> Result<Vec<Page>, Fault> {
+    let mut rows: BTreeMap<&str, u32> = BTreeMap::new();
+    for link in links {
+        if let Some((target, _)) = pages.target(&link.url) {
+            rows.insert(target, link.row);
+        }
+    }
+    let gathered = gather(pages, &rows.keys().copied().collect())?;
+    let behind = gathered.values().flatten();
+    Ok(behind
+        .map(|page| joined(table, page, rows.get(page.url.as_str()).copied()))
+        .collect())
+}

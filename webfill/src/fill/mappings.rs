@@ -1,0 +1,264 @@
+//! The mappings of a table: the files of its folder, what each was learned from, and the chains of their fields.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use webfill_learn::LearnedMapping;
+use webfill_mapping::{MappingIndex, MappingSet};
+use webfill_service::Fault;
+
+use super::project::Project;
+use crate::mapping_command::learn::output;
+use crate::mapping_command::writing::write_atomically;
+
+/// How a mapping was learned.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Origin {
+    /// Of its pages.
+    pub site: String,
+    /// Of the file as it was written: one of another version was edited by a person since.
+    pub version: String,
+    /// URLs of the pages that it was learned from.
+    pub pages: Vec<String>,
+    pub fields: BTreeMap<String, FieldOrigin>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct FieldOrigin {
+    /// The kind of anchor that the first chain holds on to.
+    pub anchor: String,
+    pub confidence: f64,
+    pub why: String,
+    /// URLs of pages with a known value, and whether a chain that was found without the page reads it.
+    pub without_page: BTreeMap<String, bool>,
+}
+
+/// See the module.
+pub struct Mappings {
+    pub set: Arc<MappingSet>,
+    /// By mapping, as its file has it.
+    texts: BTreeMap<String, Value>,
+    origins: BTreeMap<String, Origin>,
+}
+
+impl Mappings {
+    pub fn load(project: &Project) -> Result<Mappings, Fault> {
+        let set = MappingSet::load_dir(&project.mappings()).map_err(Fault::usage)?;
+        let mut texts = BTreeMap::new();
+        for source in set.sources() {
+            let value: Value = serde_json::from_str(&source.text).map_err(Fault::usage)?;
+            let mappings = match value {
+                Value::Array(mappings) => mappings,
+                one => vec![one],
+            };
+            for mapping in mappings {
+                if let Some(name) = mapping["name"].as_str() {
+                    texts.insert(name.to_owned(), mapping);
+                }
+            }
+        }
+        let mut origins = BTreeMap::new();
+        for index in set.indexes() {
+            let name = set.name(index);
+            if let Some(origin) = read_origin(project, name)
+                && origin.version == set.version_of(index)
+            {
+                origins.insert(name.to_owned(), origin);
+            }
+        }
+        Ok(Mappings {
+            set: Arc::new(set),
+            texts,
+            origins,
+        })
+    }
+
+    pub fn covers(&self, url: &str) -> bool {
+        self.set.find(url).is_some()
+    }
+
+    /// How a mapping was learned; `None` if a person wrote or edited it.
+    pub fn origin(&self, index: MappingIndex) -> Option<&Origin> {
+        self.origins.get(self.set.name(index))
+    }
+
+    /// The place of a mapping among all.
+    pub fn number(&self, mapping: MappingIndex) -> u32 {
+        let place = self.set.indexes().position(|index| index == mapping);
+        place.map_or(u32::MAX, |place| place as u32)
+    }
+
+    /// The processors of a field's chain; 0 is the first.
+    pub fn chain(&self, mapping: &str, field: &str, chain: usize) -> Value {
+        let fields = self.texts[mapping]["fields"].as_array();
+        let field = fields
+            .into_iter()
+            .flatten()
+            .find(|one| one["name"] == field);
+        let chain = field.map(|field| match field.get("alternatives") {
+            Some(alternatives) => alternatives[chain].clone(),
+            None => field["processors"].clone(),
+        });
+        chain.unwrap_or_default()
+    }
+
+    /// Whether there are mappings of a site, and none of them is of a person.
+    pub fn has_learned(&self, site: &str) -> bool {
+        let of_site = |origin: &&Origin| origin.site == site;
+        let files = self.files_of(site);
+        let is_learned = |file: &String| {
+            let source = self
+                .set
+                .sources()
+                .iter()
+                .find(|source| source.name == *file);
+            source.is_some_and(|source| {
+                names_in(&source.text)
+                    .iter()
+                    .all(|name| self.origins.contains_key(name))
+            })
+        };
+        self.origins.values().any(|origin| of_site(&origin)) && files.iter().all(is_learned)
+    }
+
+    /// The pages that the mappings of a site were learned from.
+    pub fn pages_of_site(&self, site: &str) -> impl Iterator<Item = String> {
+        let of_site = self
+            .origins
+            .values()
+            .filter(move |origin| origin.site == site);
+        of_site.flat_map(|origin| origin.pages.iter().cloned())
+    }
+
+    /// The files of learned mappings of a site.
+    fn files_of(&self, site: &str) -> Vec<String> {
+        let sources = self.set.sources().iter().filter(|source| {
+            let names = names_in(&source.text);
+            let mut origins = names.iter().filter_map(|name| self.origins.get(name));
+            origins.any(|origin| origin.site == site)
+        });
+        sources.map(|source| source.name.clone()).collect()
+    }
+
+    /// Writes the mappings of a site to a file of their own, and how they were learned. Learned ones that are there
+    /// make room; a person's file stays, and the new one gets another name.
+    pub fn replace(
+        &self,
+        project: &Project,
+        site: &str,
+        mut learned: Vec<LearnedMapping>,
+    ) -> Result<(), Fault> {
+        let former = self.files_of(site);
+        for file in &former {
+            std::fs::remove_file(file)
+                .map_err(|error| Fault::error(format!("cannot remove {file}: {error}")))?;
+        }
+        let of_former = self
+            .set
+            .sources()
+            .iter()
+            .filter(|source| former.contains(&source.name));
+        let freed: BTreeSet<String> = of_former
+            .flat_map(|source| names_in(&source.text))
+            .collect();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+        let stem = site.replace(|c| !is_plain(c), "_");
+        let mut number = 1;
+        for mapping in &mut learned {
+            let name = loop {
+                let name = numbered(&stem, number);
+                number += 1;
+                if freed.contains(&name) || !self.texts.contains_key(&name) {
+                    break name;
+                }
+            };
+            mapping.mapping["name"] = name.into();
+        }
+        let file = (1..)
+            .map(|number| project.mappings().join(numbered(&stem, number) + ".json"))
+            .find(|file| !file.exists());
+        let file: PathBuf = file.ok_or_else(|| Fault::error("all names are taken"))?;
+        let text = output::text(learned.iter().map(|one| one.mapping.clone()).collect())?;
+        let set = output::checked("the mapping", &text)?;
+        for mapping in &learned {
+            let name = mapping.mapping["name"].as_str().unwrap_or_default();
+            let version = set.by_name(name).map(|index| set.version_of(index));
+            let origin = Origin {
+                site: site.to_owned(),
+                version: version.unwrap_or_default().to_owned(),
+                pages: mapping.pages.clone(),
+                fields: mapping
+                    .fields
+                    .iter()
+                    .map(|field| {
+                        let origin = FieldOrigin {
+                            anchor: field.anchor.clone().unwrap_or_default(),
+                            confidence: field.confidence,
+                            why: field.why.clone(),
+                            without_page: field.without_page.iter().cloned().collect(),
+                        };
+                        (field.field.clone(), origin)
+                    })
+                    .collect(),
+            };
+            let text = serde_json::to_string_pretty(&origin).map_err(Fault::error)?;
+            write_atomically(&origin_file(project, name), text.as_bytes())?;
+        }
+        // Last: a mapping without its origin would count as a person's.
+        write_atomically(&file, text.as_bytes())
+    }
+}
+
+/// The names of the mappings in a file.
+fn names_in(text: &str) -> Vec<String> {
+    let mappings = match serde_json::from_str(text) {
+        Ok(Value::Array(mappings)) => mappings,
+        Ok(one) => vec![one],
+        Err(_) => Vec::new(),
+    };
+    let names = mappings
+        .iter()
+        .filter_map(|mapping| mapping["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+/// The pages of other layouts that were learned from, by site: they are not learned from again.
+pub fn tried(project: &Project) -> BTreeMap<String, BTreeSet<String>> {
+    let text = std::fs::read_to_string(tried_file(project)).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+pub fn note_tried(
+    project: &Project,
+    pages: &BTreeMap<String, BTreeSet<String>>,
+) -> Result<(), Fault> {
+    let mut tried = tried(project);
+    tried.extend(pages.clone());
+    let text = serde_json::to_string_pretty(&tried).map_err(Fault::error)?;
+    write_atomically(&tried_file(project), text.as_bytes())
+}
+
+/// No site has this name.
+fn tried_file(project: &Project) -> PathBuf {
+    project.learned().join("+other-layouts.json")
+}
+
+fn numbered(stem: &str, number: usize) -> String {
+    match number {
+        1 => stem.to_owned(),
+        number => format!("{stem}{number}"),
+    }
+}
+
+fn origin_file(project: &Project, name: &str) -> PathBuf {
+    project.learned().join(format!("{name}.json"))
+}
+
+/// One that cannot be read is as none: the mapping counts as a person's.
+fn read_origin(project: &Project, name: &str) -> Option<Origin> {
+    let text = std::fs::read_to_string(origin_file(project, name)).ok()?;
+    serde_json::from_str(&text).ok()
+}

@@ -1,0 +1,143 @@
+//! The flags of `webfill fill`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum};
+use webfill_service::Fault;
+use webfill_wire::Lane;
+
+use super::project::Project;
+use crate::cli::{Cli, Command, CrawlOptions, ProgressStyle};
+
+#[derive(Debug, Clone, Args)]
+pub struct FillOptions {
+    /// Table to complete, such as books.csv
+    pub table: PathBuf,
+    /// Column of the id [default: found by its name and values]
+    #[arg(long, value_name = "COLUMN")]
+    pub id: Option<String>,
+    /// Columns of links, separated by commas [default: those whose cells are URLs]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub url: Vec<String>,
+    /// Columns to fill, separated by commas [default: all except the id and the links]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub fields: Vec<String>,
+    /// Columns to leave as they are, separated by commas
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub keep: Vec<String>,
+    /// Pages of each site and kind of URL to learn from; those of the rows that know most come first
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(2..=400))]
+    pub sample: u16,
+    /// Fill only values that are right with at least this probability
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, value_parser = share)]
+    pub precision: f64,
+    /// Rows whose known values are compared with their pages, beside those with gaps
+    #[arg(long, value_enum, default_value_t)]
+    pub check: Check,
+    /// Doubts that you have edited: known values whose row says `accept` are replaced
+    #[arg(long, value_name = "FILE")]
+    pub doubts: Option<PathBuf>,
+    /// Print what was understood and planned; request and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub web: FillWebOptions,
+}
+
+/// Which complete rows are fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Check {
+    /// Only those that are learned from
+    None,
+    /// Some of each site
+    #[default]
+    Sample,
+    All,
+}
+
+/// How pages are fetched, as by `webfill crawl`.
+#[derive(Debug, Clone, Args)]
+pub struct FillWebOptions {
+    /// Settings file; flags and WEBFILL_ variables override it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// URL of a page that explains the crawl, sent in the user agent; required for public addresses
+    #[arg(long, value_name = "URL", value_parser = crate::cli::contact)]
+    pub contact: Option<String>,
+    /// Seconds between two requests to a site without a `Crawl-delay` in its robots.txt [default: 15]
+    #[arg(long, value_name = "SECONDS", value_parser = crate::cli::seconds, allow_negative_numbers = true)]
+    pub delay: Option<f64>,
+    /// How pages are fetched; `browser` runs their scripts in Chromium first [default: http]
+    #[arg(long, value_name = "http|browser")]
+    pub lane: Option<Lane>,
+    /// Worker processes [default: one per core; in the lane browser, one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=999))]
+    pub workers: Option<u16>,
+    /// Skip robots.txt; only for loopback and private addresses
+    #[arg(long)]
+    pub ignore_robots: bool,
+    /// Allow loopback, private and link-local addresses
+    #[arg(long)]
+    pub allow_private_networks: bool,
+    /// HTTP(S) or SOCKS5 proxy for all fetches; proxy variables of the environment are ignored
+    #[arg(long, value_name = "URL")]
+    pub proxy: Option<String>,
+    /// Connect to ADDR instead of resolving HOST, as in curl; repeatable; `*` matches every host
+    #[arg(long, value_name = "HOST:PORT:ADDR[:PORT]")]
+    pub resolve: Vec<String>,
+    /// PEM file of certificate authorities to trust in addition to the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// How long to wait for dead and failing sites before their URLs fail: 90s, 15m, 6h [default: 2m]
+    #[arg(long, value_name = "DURATION", value_parser = crate::cli::duration, allow_hyphen_values = true)]
+    pub patience: Option<Duration>,
+    /// Fetch pages again that are older than this: 90s, 15m, 2h, 1d [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = crate::cli::duration, allow_hyphen_values = true)]
+    pub refresh_after: Option<Duration>,
+    /// Progress display on standard error
+    #[arg(long, value_enum, default_value = "auto")]
+    pub progress: ProgressStyle,
+}
+
+impl FillWebOptions {
+    /// Those of a crawl that fetches the URLs of a file and keeps their pages. It follows and extracts nothing: pages
+    /// are read by mappings that are learned from them.
+    pub fn of_crawl(&self, project: &Project, seeds: &Path) -> Result<CrawlOptions, Fault> {
+        let arguments = ["webfill", "crawl", "--keep-bodies", "--follow", "none"];
+        let mut crawl = match Cli::try_parse_from(arguments) {
+            Ok(Cli {
+                command: Command::Crawl(options),
+            }) => *options,
+            _ => return Err(Fault::error("the command of the crawl is not one")),
+        };
+        let mine = self.clone();
+        crawl.seeds = Some(seeds.to_owned());
+        crawl.crawl = Some(Project::CRAWL.to_owned());
+        crawl.app = Project::APP.to_owned();
+        crawl.mappings = Some(project.no_mappings());
+        crawl.state = Some(project.state());
+        crawl.store = Some(project.store());
+        crawl.config = mine.config;
+        crawl.contact = mine.contact;
+        crawl.delay = mine.delay;
+        crawl.lane = mine.lane;
+        crawl.workers = mine.workers;
+        crawl.ignore_robots = mine.ignore_robots;
+        crawl.allow_private_networks = mine.allow_private_networks;
+        crawl.proxy = mine.proxy;
+        crawl.resolve = mine.resolve;
+        crawl.ca_file = mine.ca_file;
+        crawl.patience = mine.patience;
+        crawl.refresh_after = mine.refresh_after;
+        crawl.progress = mine.progress;
+        Ok(crawl)
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.5..1.0).contains(&share) => Ok(share),
+        _ => Err("not a share from 0.5 to below 1, such as 0.95".into()),
+    }
+}

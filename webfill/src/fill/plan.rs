@@ -1,0 +1,109 @@
+//! What will be fetched, before anything is: sites, rows, gaps, pages, and the time that politeness asks for.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::options::Check;
+use super::sample;
+use super::table::Table;
+use crate::demand::table::table as for_people;
+
+/// Sites that are named; the largest ones.
+const SHOWN_SITES: usize = 20;
+
+#[derive(Debug)]
+pub struct Plan {
+    sites: Vec<PlannedSite>,
+    gaps: usize,
+}
+
+#[derive(Debug)]
+struct PlannedSite {
+    name: String,
+    rows: usize,
+    gaps: usize,
+    pages: usize,
+    fetched: usize,
+    time: Duration,
+}
+
+impl Plan {
+    /// `is_fetched` says of a URL whether its page is there already.
+    pub fn of(
+        table: &Table,
+        check: Check,
+        most: usize,
+        delay: Duration,
+        is_fetched: impl Fn(&str) -> bool,
+    ) -> Plan {
+        let mut sampled = sample::to_check(table, check, most);
+        sampled.extend(sample::of(table, most));
+        let sites = table.links_by_site().into_iter().map(|(name, links)| {
+            let is_wanted = |link: &&u32| {
+                let mut rows = table.rows_of_link[**link as usize].iter();
+                let is_gap = rows.any(|&row| !table.rows[row as usize].is_complete());
+                is_gap || sampled.contains(link)
+            };
+            let wanted: Vec<u32> = links.iter().filter(is_wanted).copied().collect();
+            let of_link = |link: &u32| table.rows_of_link[*link as usize].iter();
+            let rows: BTreeSet<u32> = links.iter().flat_map(of_link).copied().collect();
+            let gaps = rows
+                .iter()
+                .map(|&row| table.rows[row as usize].gaps().count());
+            let is_here = |link: &&u32| is_fetched(&table.links[**link as usize].url);
+            let fetched = wanted.iter().filter(is_here).count();
+            let pages = wanted.len() - fetched;
+            PlannedSite {
+                name: name.to_owned(),
+                rows: rows.len(),
+                gaps: gaps.sum(),
+                pages,
+                fetched,
+                time: delay * u32::try_from(pages).unwrap_or(u32::MAX),
+            }
+        });
+        let mut sites: Vec<PlannedSite> = sites.collect();
+        sites.sort_by(|a, b| b.pages.cmp(&a.pages).then(a.name.cmp(&b.name)));
+        Plan {
+            sites,
+            gaps: table.gaps(),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let rows = self.sites.iter().take(SHOWN_SITES).map(|site| {
+            vec![
+                site.name.clone(),
+                site.rows.to_string(),
+                site.gaps.to_string(),
+                site.pages.to_string(),
+                site.fetched.to_string(),
+                time(site.time),
+            ]
+        });
+        let heads = ["site", "rows", "gaps", "pages", "fetched before", "time"];
+        let mut text = for_people(&heads, &rows.collect::<Vec<_>>());
+        if self.sites.len() > SHOWN_SITES {
+            text += &format!("\nand {} more sites", self.sites.len() - SHOWN_SITES);
+        }
+        let pages: usize = self.sites.iter().map(|site| site.pages).sum();
+        // Sites are asked side by side.
+        let longest = self.sites.iter().map(|site| site.time).max();
+        text += &format!(
+            "\nplan: {} gaps, {} sites, at most {pages} pages to fetch, about {} at this delay",
+            self.gaps,
+            self.sites.len(),
+            time(longest.unwrap_or_default())
+        );
+        text
+    }
+}
+
+fn time(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7_199 => format!("{} min", seconds / 60),
+        seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}

@@ -1,0 +1,143 @@
+//! The folder of a table's work, `books.webfill` beside `books.csv`, and the files that are written beside the table.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use webfill_service::Fault;
+use webfill_service::state::StateFolder;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Project {
+    table: PathBuf,
+    folder: PathBuf,
+}
+
+impl Project {
+    pub const APP: &str = "local";
+    /// The crawl that fetches the pages of the table.
+    pub const CRAWL: &str = "fill";
+
+    pub fn of(table: &Path) -> Project {
+        Project {
+            table: table.to_owned(),
+            folder: beside(table, ".webfill"),
+        }
+    }
+
+    /// Makes the folder, and locks it for as long as the result lives.
+    pub fn open(&self) -> Result<StateFolder, Fault> {
+        let lock = StateFolder::open(&self.folder, "fill")?;
+        for folder in [self.mappings(), self.learned(), self.no_mappings()] {
+            std::fs::create_dir_all(&folder).map_err(|error| {
+                Fault::error(format!("cannot create {}: {error}", folder.display()))
+            })?;
+        }
+        Ok(lock)
+    }
+
+    /// Mapping files: those that were learned, and those of a person.
+    pub fn mappings(&self) -> PathBuf {
+        self.folder.join("mappings")
+    }
+
+    /// How each mapping was learned, and from what.
+    pub fn learned(&self) -> PathBuf {
+        self.folder.join("learned")
+    }
+
+    /// An empty folder: the crawl itself extracts nothing.
+    pub fn no_mappings(&self) -> PathBuf {
+        self.folder.join("state").join("no-mappings")
+    }
+
+    /// What a person has said about doubts.
+    pub fn answers(&self) -> PathBuf {
+        self.folder.join("answers.json")
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.folder.join("state").join("logs")
+    }
+
+    pub fn store_file(&self) -> PathBuf {
+        self.folder.join("webfill.db")
+    }
+
+    pub fn store(&self) -> String {
+        format!("sqlite:{}", self.store_file().display())
+    }
+
+    /// The URLs that a crawl is to fetch.
+    pub fn seeds(&self) -> PathBuf {
+        self.folder.join("state").join("urls.txt")
+    }
+
+    /// With the ending of the table, so that it has the same format.
+    pub fn filled(&self) -> PathBuf {
+        let endings = endings(&self.table);
+        beside(&self.table, &format!(".filled{endings}"))
+    }
+
+    pub fn evidence(&self, ending: &str) -> PathBuf {
+        beside(&self.table, &format!(".evidence.{ending}"))
+    }
+
+    pub fn doubts(&self) -> PathBuf {
+        beside(&self.table, ".doubts.csv")
+    }
+}
+
+/// The endings of a file's name, such as `.csv` or `.jsonl.gz`.
+fn endings(table: &Path) -> String {
+    let name = table.file_name().unwrap_or_default().to_string_lossy();
+    let last = |name: &str| name.rfind('.').filter(|&at| at > 0);
+    let is_packed = name.ends_with(".gz");
+    let stem = name.strip_suffix(".gz").unwrap_or(&name);
+    let ending = last(stem).map_or("", |at| &stem[at..]);
+    format!("{ending}{}", if is_packed { ".gz" } else { "" })
+}
+
+/// A file or folder beside the table, named after it without its endings.
+fn beside(table: &Path, ending: &str) -> PathBuf {
+    let name = table.file_name().unwrap_or_default().to_string_lossy();
+    let stem = &name[..name.len() - endings(table).len()];
+    let mut name = OsString::from(stem);
+    name.push(ending);
+    table.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_beside_a_table_are_named_after_it() {
+        let named = |table: &str| {
+            let project = Project::of(Path::new(table));
+            let names = [project.filled(), project.doubts(), project.folder];
+            names.map(|path| path.display().to_string())
+        };
+        assert_eq!(
+            named("in/books.csv"),
+            [
+                "in/books.filled.csv",
+                "in/books.doubts.csv",
+                "in/books.webfill"
+            ]
+        );
+        assert_eq!(
+            named("books.v2.jsonl.gz"),
+            [
+                "books.v2.filled.jsonl.gz",
+                "books.v2.doubts.csv",
+                "books.v2.webfill"
+            ]
+        );
+        assert_eq!(named("books")[0], "books.filled");
+    }
+}

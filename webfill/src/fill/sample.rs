@@ -1,0 +1,107 @@
+//! Which pages are learned from: of each site and kind of URL those whose rows know most.
+//!
+//! Layouts show on pages only. Before there are any, URLs of one shape stand for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use webfill_urls::Url;
+
+use super::options::Check;
+use super::table::Table;
+
+/// Shapes of one site that are sampled each for itself, the commonest first; all others are one more.
+const MOST_SHAPES: usize = 8;
+
+/// A first segment is part of the shape if so many URLs share it, or this share of them.
+const SHARED: usize = 5;
+
+/// Places of links, site by site.
+pub fn of(table: &Table, most: usize) -> Vec<u32> {
+    let mut sample = Vec::new();
+    for links in table.links_by_site().into_values() {
+        for of_shape in by_shape(table, &links) {
+            sample.extend(best_known(table, of_shape, most));
+        }
+    }
+    sample
+}
+
+/// Links of complete rows whose known values are compared with their pages.
+pub fn to_check(table: &Table, check: Check, most: usize) -> BTreeSet<u32> {
+    let of_site = |links: Vec<u32>| {
+        let is_complete = |link: &u32| {
+            let mut rows = table.rows_of_link[*link as usize].iter();
+            rows.all(|&row| table.rows[row as usize].is_complete())
+        };
+        let mut complete: Vec<u32> = links.into_iter().filter(is_complete).collect();
+        complete.sort_by_key(|link| scattered(*link));
+        complete.truncate(match check {
+            Check::None => 0,
+            Check::Sample => most,
+            Check::All => usize::MAX,
+        });
+        complete
+    };
+    table
+        .links_by_site()
+        .into_values()
+        .flat_map(of_site)
+        .collect()
+}
+
+/// The links whose rows know most; among equals, spread over the table.
+pub fn best_known(table: &Table, mut links: Vec<u32>, most: usize) -> Vec<u32> {
+    let knows = |link: &u32| {
+        let rows = table.rows_of_link[*link as usize].iter();
+        rows.map(|&row| table.rows[row as usize].knows())
+            .max()
+            .unwrap_or(0)
+    };
+    links.sort_by_cached_key(|link| (usize::MAX - knows(link), scattered(*link)));
+    links.truncate(most);
+    links.sort_unstable();
+    links
+}
+
+/// An order without a pattern, which is the same each time.
+fn scattered(link: u32) -> u32 {
+    link.wrapping_mul(0x9E37_79B1).rotate_left(16)
+}
+
+fn by_shape(table: &Table, links: &[u32]) -> Vec<Vec<u32>> {
+    let parts = |link: u32| {
+        let url = Url::parse(&table.links[link as usize].url).ok();
+        let path: Vec<String> = url
+            .iter()
+            .flat_map(Url::path_segments)
+            .flatten()
+            .map(str::to_owned)
+            .collect();
+        let first = path.first().cloned().unwrap_or_default();
+        (path.len(), first)
+    };
+    let mut firsts: BTreeMap<(usize, String), usize> = BTreeMap::new();
+    for &link in links {
+        *firsts.entry(parts(link)).or_default() += 1;
+    }
+    let is_shared =
+        |shape: &(usize, String)| shape.0 > 1 && firsts[shape] >= SHARED.max(links.len() / 50);
+    let mut counts: Vec<(&(usize, String), usize)> = firsts
+        .iter()
+        .filter(|(shape, _)| is_shared(shape))
+        .map(|(shape, count)| (shape, *count))
+        .collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let own: BTreeSet<&(usize, String)> = counts
+        .iter()
+        .take(MOST_SHAPES)
+        .map(|(shape, _)| *shape)
+        .collect();
+    let mut shapes: BTreeMap<Option<(usize, String)>, Vec<u32>> = BTreeMap::new();
+    for &link in links {
+        let shape = parts(link);
+        let shape = own.contains(&shape).then_some(shape);
+        shapes.entry(shape).or_default().push(link);
+    }
+    shapes.into_values().collect()
+}
