@@ -11,6 +11,8 @@ pub enum Format {
     JsonLines(TextForm),
     /// One array of objects.
     JsonArray(TextForm),
+    /// Columns of typed values.
+    Parquet,
 }
 
 /// How a text is stored.
@@ -84,6 +86,7 @@ impl Display for Format {
             Format::Delimited(form, dialect) => write!(f, "{dialect}, {form}"),
             Format::JsonLines(form) => write!(f, "JSON lines, {form}"),
             Format::JsonArray(form) => write!(f, "JSON array, {form}"),
+            Format::Parquet => f.write_str("Parquet"),
         }
     }
 }

@@ -9,12 +9,16 @@
 //! | write the table again, with other values in some cells | [`write_filled`], [`write_changed`] |
 //!
 //! **Formats.** CSV, TSV and their kin with any of four delimiters, two quotes and two escapes, with a header or without,
-//! in UTF-8, UTF-16 or windows-1252; JSON lines; a JSON array of objects. All of them plain, as gzip or as zstd. The form
-//! is found from the content ([`Format`]).
+//! in UTF-8, UTF-16 or windows-1252; JSON lines; a JSON array of objects. All of them plain, as gzip or as zstd. Parquet
+//! with single values and lists of them. The form is found from the content ([`Format`]).
 //!
 //! **What is kept.** Each row into which no value is written is byte for byte that of the input (inside the compression),
 //! and so are the header, empty lines, rows that cannot be used, and in other rows all cells that get no value. A member
 //! that a JSON object lacks is put behind its last one.
+//!
+//! Of Parquet, schema, metadata and groups of rows are kept, and each column of a group into which no value is written is
+//! stored as it was. A column that gets values is written anew, in its type and compression. What is lost is the order by
+//! which rows are said to be sorted, and the bloom filters of columns that get values.
 //!
 //! **Rows that cannot be used** have too few or too many cells, broken quotes, invalid characters or JSON, NUL bytes, or a
 //! cell of more than 1 MiB. They are reported with their line ([`RowFault`]) and written as they were.
@@ -30,6 +34,7 @@ mod format;
 mod gaps;
 mod json;
 mod kind;
+mod parquet;
 mod reader;
 mod sample;
 mod shape;

@@ -1,7 +1,8 @@
 //! Opens a table, whatever its format, and reads its rows one after another.
 
 use std::ffi::OsStr;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cell::{Column, Row};
@@ -9,26 +10,60 @@ use crate::delimited::DelimitedRows;
 use crate::error::{RowFault, TableError};
 use crate::format::Format;
 use crate::json::{JsonRows, Layout};
+use crate::parquet::ParquetRows;
 use crate::text::{Content, TextRows, TextSource};
 
 /// A table that is open.
 pub struct TableReader {
     path: PathBuf,
-    rows: Box<dyn TextRows>,
+    rows: Rows,
     /// As far as is known: an encoding may show itself late.
     format: Format,
     has_ended: bool,
 }
 
+enum Rows {
+    Text(Box<dyn TextRows>),
+    Typed(Box<dyn TypedRows>),
+}
+
+/// Rows of a format that is no text.
+pub(crate) trait TypedRows: Send {
+    fn columns(&self) -> &[Column];
+
+    /// The next row, or what is wrong with it; `None` at the end. After an error nothing is read.
+    fn next_row(&mut self) -> Result<Option<Result<Row, RowFault>>, String>;
+}
+
 /// Opens a table. Its format is found from its content, and from its name only where the content leaves it open.
 pub fn open(path: &Path) -> Result<TableReader, TableError> {
-    let rows = open_text(path, None)?;
+    if path.is_dir() {
+        return Err(TableError::unreadable(path, "it is a folder"));
+    }
+    let (format, rows) = match beginning(path)?.as_slice() {
+        b"PAR1" => (
+            Format::Parquet,
+            Rows::Typed(Box::new(ParquetRows::open(path)?)),
+        ),
+        _ => {
+            let rows = open_text(path, None)?;
+            (rows.format(), Rows::Text(rows))
+        }
+    };
     Ok(TableReader {
         path: path.to_owned(),
-        format: rows.format(),
+        format,
         rows,
         has_ended: false,
     })
+}
+
+fn beginning(path: &Path) -> Result<Vec<u8>, TableError> {
+    const SIGNATURE_BYTES: u64 = 4;
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(SIGNATURE_BYTES).read_to_end(&mut bytes));
+    read.map_err(|error| TableError::read(path, error))?;
+    Ok(bytes)
 }
 
 /// Opens a table in the form that was found before, or finds it.
@@ -40,9 +75,6 @@ pub(crate) fn open_text(
         io::ErrorKind::Other => TableError::unreadable(path, error.to_string()),
         _ => TableError::read(path, error),
     };
-    if path.is_dir() {
-        return Err(TableError::unreadable(path, "it is a folder"));
-    }
     let mut source = TextSource::open(path)?;
     let (dialect, layout) = match known {
         Some(Format::Delimited(form, dialect)) => {
@@ -51,7 +83,7 @@ pub(crate) fn open_text(
         }
         Some(Format::JsonLines(_)) => (None, Some(Layout::Lines)),
         Some(Format::JsonArray(_)) => (None, Some(Layout::Array)),
-        None => (None, Layout::of(source.buffer.bytes())),
+        Some(Format::Parquet) | None => (None, Layout::of(source.buffer.bytes())),
     };
     if source.buffer.bytes().is_empty() {
         return Err(TableError::unreadable(path, "it is empty"));
@@ -86,40 +118,34 @@ impl TableReader {
 
     /// The columns.
     pub fn columns(&self) -> &[Column] {
-        self.rows.columns()
+        match &self.rows {
+            Rows::Text(rows) => rows.columns(),
+            Rows::Typed(rows) => rows.columns(),
+        }
     }
 
     /// The next row, or what is wrong with it; `None` at the end.
     pub fn next_row(&mut self) -> Option<Result<Row, RowFault>> {
-        while !self.has_ended {
-            let piece = match self.rows.next_piece() {
-                Ok(Some(piece)) => piece,
-                Ok(None) => {
-                    self.has_ended = true;
-                    break;
-                }
-                Err(error) => {
-                    self.has_ended = true;
-                    return Some(Err(RowFault {
-                        number: 0,
-                        reason: format!("reading failed, nothing behind it was read: {error}"),
-                        beginning: String::new(),
-                        is_end: true,
-                    }));
-                }
-            };
-            if let Content::Row(_) = piece.content {
-                return Some(Ok(Row {
-                    number: piece.number,
-                    cells: self.rows.cells(&piece),
-                }));
-            }
-            if let Some(fault) = piece.as_fault() {
-                return Some(Err(fault));
-            }
+        if self.has_ended {
+            return None;
         }
-        self.format = self.rows.format();
-        None
+        let next = match &mut self.rows {
+            Rows::Text(rows) => next_of_text(rows.as_mut()).map_err(|error| error.to_string()),
+            Rows::Typed(rows) => rows.next_row(),
+        };
+        let next = next.unwrap_or_else(|reason| {
+            Some(Err(RowFault {
+                number: 0,
+                reason: format!("reading failed, nothing behind it was read: {reason}"),
+                beginning: String::new(),
+                is_end: true,
+            }))
+        });
+        self.has_ended = matches!(&next, None | Some(Err(RowFault { is_end: true, .. })));
+        if let Rows::Text(rows) = &self.rows {
+            self.format = rows.format();
+        }
+        next
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -130,4 +156,19 @@ impl TableReader {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str());
         name.to_string_lossy().into_owned()
     }
+}
+
+fn next_of_text(rows: &mut dyn TextRows) -> io::Result<Option<Result<Row, RowFault>>> {
+    while let Some(piece) = rows.next_piece()? {
+        if let Content::Row(_) = piece.content {
+            return Ok(Some(Ok(Row {
+                number: piece.number,
+                cells: rows.cells(&piece),
+            })));
+        }
+        if let Some(fault) = piece.as_fault() {
+            return Ok(Some(Err(fault)));
+        }
+    }
+    Ok(None)
 }

@@ -11,7 +11,7 @@ use crate::format::{Format, TextForm};
 use crate::reader::open_text;
 use crate::text::{Content, Edit, TextRows, TextSink};
 use crate::understand::Understanding;
-use whole::WholeFile;
+pub(crate) use whole::WholeFile;
 
 /// So many faults and refusals are kept; all are counted.
 const KEPT: usize = 1_000;
@@ -82,6 +82,7 @@ pub fn write_changed(
 ) -> Result<WrittenTable, TableError> {
     let form = match &understanding.format {
         Format::Delimited(form, _) | Format::JsonLines(form) | Format::JsonArray(form) => *form,
+        Format::Parquet => return crate::parquet::write(input, output, understanding, change),
     };
     let rows = open_text(input, Some(&understanding.format))?;
     if rows.columns() != understanding.columns.as_slice() {

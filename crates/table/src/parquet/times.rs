@@ -1,0 +1,75 @@
+//! Dates and times as Parquet counts them, and in ISO 8601.
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::{SignedDuration, Timestamp, ToSpan};
+use parquet::basic::TimeUnit;
+
+const EPOCH: Date = jiff::civil::date(1970, 1, 1);
+
+pub(super) fn nanoseconds_of(unit: TimeUnit) -> i128 {
+    match unit {
+        TimeUnit::MILLIS => 1_000_000,
+        TimeUnit::MICROS => 1_000,
+        TimeUnit::NANOS => 1,
+    }
+}
+
+pub(super) fn date_of(days: i32) -> Option<String> {
+    let date = EPOCH.checked_add(days.days()).ok()?;
+    Some(date.to_string())
+}
+
+pub(super) fn days_of(text: &str) -> Option<i32> {
+    const DATE_BYTES: usize = 10;
+    let date: Date = text.parse().ok().filter(|_| text.len() <= DATE_BYTES)?;
+    Some(date.duration_since(EPOCH).as_hours() as i32 / 24)
+}
+
+/// With a `Z` if it is a point in time, without if it is what a clock on a wall shows.
+pub(super) fn time_of(count: i64, unit: TimeUnit, is_utc: bool) -> Option<String> {
+    let nanoseconds = i128::from(count) * nanoseconds_of(unit);
+    let time = Timestamp::from_nanosecond(nanoseconds).ok()?;
+    match is_utc {
+        true => Some(time.to_string()),
+        false => Some(
+            time.to_zoned(jiff::tz::TimeZone::UTC)
+                .datetime()
+                .to_string(),
+        ),
+    }
+}
+
+/// An error says what the text lacks, or has too much.
+pub(super) fn count_of(text: &str, unit: TimeUnit, is_utc: bool) -> Result<i64, String> {
+    let time = match is_utc {
+        true => text
+            .parse::<Timestamp>()
+            .map_err(|_| "it is no time with a zone")?,
+        false => {
+            let time: DateTime = text.parse().map_err(|_| "it is no time without a zone")?;
+            let utc = time.to_zoned(jiff::tz::TimeZone::UTC);
+            utc.map_err(|_| "it is out of range")?.timestamp()
+        }
+    };
+    exactly(time.as_nanosecond(), unit)
+}
+
+pub(super) fn clock_of(count: i64, unit: TimeUnit) -> Option<String> {
+    let nanoseconds = i128::from(count) * nanoseconds_of(unit);
+    let since = SignedDuration::from_nanos(i64::try_from(nanoseconds).ok()?);
+    let time = Time::midnight().checked_add(since).ok()?;
+    Some(time.to_string())
+}
+
+pub(super) fn clock_count_of(text: &str, unit: TimeUnit) -> Result<i64, String> {
+    let time: Time = text.parse().map_err(|_| "it is no time of day")?;
+    exactly(time.duration_since(Time::midnight()).as_nanos(), unit)
+}
+
+fn exactly(nanoseconds: i128, unit: TimeUnit) -> Result<i64, String> {
+    let per_unit = nanoseconds_of(unit);
+    if nanoseconds % per_unit != 0 {
+        return Err(String::from("it is more exact than the column"));
+    }
+    i64::try_from(nanoseconds / per_unit).map_err(|_| String::from("it is out of range"))
+}

@@ -1,0 +1,222 @@
+//! Writes a file again: column by column of each group, those without new values as they are stored.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::bloom_filter::Sbbf;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::FileReader;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+
+use super::batch::Batch;
+use super::leaf::Leaf;
+use super::rows::{BATCH_ROWS, ParquetRows, guarded};
+use crate::error::{Refusal, TableError};
+use crate::reader::TypedRows;
+use crate::understand::Understanding;
+use crate::value::list;
+use crate::write::{ChangeCell, WholeFile, WrittenTable, edits};
+
+/// Values of a column by their rows in the group.
+type NewValues = HashMap<usize, String>;
+
+/// Writes the table again, with other values in some cells. What is held are the new values of one group of rows.
+pub(crate) fn write(
+    input: &Path,
+    output: &Path,
+    understanding: &Understanding,
+    change: &mut ChangeCell<'_>,
+) -> std::result::Result<WrittenTable, TableError> {
+    let rows = ParquetRows::open(input)?;
+    if rows.columns() != understanding.columns.as_slice() {
+        return Err(TableError::unreadable(
+            input,
+            "its columns are others than when it was read",
+        ));
+    }
+    let unwritten = |error| TableError::write(output, error);
+    let out = WholeFile::create(output).map_err(unwritten)?;
+    let mut copy = Copy {
+        rows,
+        understanding,
+        written: WrittenTable::default(),
+    };
+    let out = guarded(|| copy.run(input, out, change)).map_err(|error| match error {
+        ParquetError::External(error) => unwritten(std::io::Error::other(error)),
+        other => TableError::unreadable(input, format!("broken Parquet: {other}")),
+    })?;
+    out.persist().map_err(unwritten)?;
+    Ok(copy.written)
+}
+
+struct Copy<'a> {
+    rows: ParquetRows,
+    understanding: &'a Understanding,
+    written: WrittenTable,
+}
+
+impl Copy<'_> {
+    fn run(
+        &mut self,
+        input: &Path,
+        out: WholeFile,
+        change: &mut ChangeCell<'_>,
+    ) -> Result<WholeFile> {
+        let source = File::open(input)?;
+        let metadata = ParquetMetaDataReader::new()
+            .with_page_index_policy(PageIndexPolicy::Optional)
+            .parse_and_finish(&source)?;
+        let schema = metadata.file_metadata().schema_descr().root_schema_ptr();
+        let mut file = SerializedFileWriter::new(out, schema, properties(&metadata))?;
+        for group in 0..metadata.num_row_groups() {
+            let values = self.new_values(metadata.row_group(group).num_rows(), change)?;
+            let mut to = file.next_row_group()?;
+            for number in 0..metadata.row_group(group).num_columns() {
+                match values.get(&number) {
+                    Some((leaf, values)) => {
+                        self.write_column(group, number, leaf, values, &mut to)?
+                    }
+                    None => copy_column(&source, &metadata, group, number, &mut to)?,
+                }
+            }
+            to.close()?;
+        }
+        file.into_inner()
+    }
+
+    /// The new values of the next group, by the columns that are stored.
+    fn new_values(
+        &mut self,
+        rows: i64,
+        change: &mut ChangeCell<'_>,
+    ) -> Result<HashMap<usize, (Leaf, NewValues)>> {
+        let mut values: HashMap<usize, (Leaf, NewValues)> = HashMap::new();
+        let mut refusals = Vec::new();
+        for at in 0..usize::try_from(rows).unwrap_or(0) {
+            let row = self.rows.next_row().map_err(ParquetError::General)?;
+            let Some(Ok(row)) = row else {
+                return Err(ParquetError::General(String::from("rows are missing")));
+            };
+            self.written.row_count += 1;
+            let edits = edits(
+                row.number,
+                &row.cells,
+                self.understanding,
+                change,
+                &mut refusals,
+            );
+            for edit in edits {
+                let stored = self.rows.stored[edit.column].as_ref();
+                let parsed = match stored {
+                    Some(stored) => parsed(&edit.value, &stored.leaf).map(drop),
+                    None => Err(String::from("the column holds objects")),
+                };
+                match (parsed, stored) {
+                    (Ok(()), Some(stored)) => {
+                        let of_column = values.entry(stored.number);
+                        let (_, values) =
+                            of_column.or_insert_with(|| (stored.leaf.clone(), NewValues::new()));
+                        values.insert(at, edit.value);
+                        self.written.filled_count += 1;
+                    }
+                    (parsed, _) => refusals.push(Refusal {
+                        row: row.number,
+                        column: edit.column,
+                        value: edit.value,
+                        reason: parsed.err().unwrap_or_default(),
+                    }),
+                }
+            }
+            self.written.note_refusals(&mut refusals);
+        }
+        Ok(values)
+    }
+
+    fn write_column(
+        &self,
+        group: usize,
+        number: usize,
+        leaf: &Leaf,
+        values: &NewValues,
+        to: &mut SerializedRowGroupWriter<'_, WholeFile>,
+    ) -> Result<()> {
+        let group = self.rows.file().get_row_group(group)?;
+        let mut reader = group.get_column_reader(number)?;
+        let missing = || ParquetError::General(String::from("a column is missing"));
+        let mut writer = to.next_column()?.ok_or_else(missing)?;
+        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        let mut at = 0;
+        while at < rows {
+            let batch = Batch::read(&mut reader, BATCH_ROWS.min(rows - at))?;
+            let extents = batch.extents(leaf);
+            if extents.is_empty() {
+                return Err(missing());
+            }
+            let mut changed = batch.empty();
+            for extent in extents {
+                let value = values.get(&at).map(|value| parsed(value, leaf));
+                match value {
+                    Some(Ok(values)) => changed.push_values(values, leaf),
+                    _ => changed.push_row(&batch, extent, leaf),
+                }
+                at += 1;
+            }
+            changed.write(writer.untyped())?;
+        }
+        writer.close()
+    }
+}
+
+/// The stored form of a value; of a list, that of its entries.
+fn parsed(value: &str, leaf: &Leaf) -> std::result::Result<Vec<super::leaf::Owned>, String> {
+    if leaf.entry.is_none() {
+        return leaf.parsed(value).map(|value| vec![value]);
+    }
+    let entries = list(value);
+    if entries.is_empty() {
+        return Err(String::from("it is empty"));
+    }
+    entries.iter().map(|entry| leaf.parsed(entry)).collect()
+}
+
+/// Columns that are written anew are compressed as they were. What is known of the whole file is kept.
+fn properties(metadata: &ParquetMetaData) -> Arc<WriterProperties> {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("webfill ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(metadata.file_metadata().key_value_metadata().cloned());
+    if metadata.num_row_groups() > 0 {
+        for column in metadata.row_group(0).columns() {
+            let path = column.column_path().clone();
+            properties = properties.set_column_compression(path, column.compression());
+        }
+    }
+    Arc::new(properties.build())
+}
+
+fn copy_column(
+    source: &File,
+    metadata: &ParquetMetaData,
+    group: usize,
+    number: usize,
+    to: &mut SerializedRowGroupWriter<'_, WholeFile>,
+) -> Result<()> {
+    let rows = metadata.row_group(group).num_rows();
+    let column = metadata.row_group(group).column(number);
+    let index = metadata.page_index();
+    let of_column = index.and_then(|index| index.column_index(group, number));
+    let offsets = index.and_then(|index| index.offset_index(group, number));
+    let close = ColumnCloseResult {
+        bytes_written: u64::try_from(column.compressed_size()).unwrap_or(0),
+        rows_written: u64::try_from(rows).unwrap_or(0),
+        metadata: column.clone(),
+        bloom_filter: Sbbf::read_from_column_chunk(column, source).ok().flatten(),
+        column_index: of_column.cloned(),
+        offset_index: offsets.cloned(),
+    };
+    to.append_column(source, close)
+}
