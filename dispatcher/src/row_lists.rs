@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use webfill_store::{
-    Crawl, CrawlId, CrawlState, JudgedRows, ListReading, Lists, Store, StoreError, judge_rows,
+    Crawl, CrawlId, CrawlState, JudgedRows, ListReading, Lists, Marks, Store, StoreError,
+    judge_rows,
 };
 
 /// Crawls of which it is kept what they were when they were judged.
@@ -95,7 +96,7 @@ async fn judge_next(store: &dyn Store, lists: &mut Lists) -> Result<bool, StoreE
     let Some(list) = lists.next().await? else {
         return Ok(false);
     };
-    let rows = judge_rows(store, &list, true).await?;
+    let rows = judge_rows(store, &list, Marks::Believed).await?;
     tell(&list, &rows);
     Ok(true)
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use webfill_dispatcher::row_lists;
 use webfill_service::{ExitStatus, Fault};
 use webfill_store::{
-    CrawlId, JudgedRows, ListReading, ListState, Lists, Store, StoreUri, iso_time, judge_rows,
-    open_existing, parts_of_key,
+    CrawlId, JudgedRows, ListReading, ListState, ListedPage, Lists, Marks, Store, StoreUri,
+    iso_time, judge_rows, open_existing, page_id, parts_of_key, read_list,
 };
 use webfill_wire::Outcome;
 
@@ -41,6 +41,10 @@ pub struct ListsOptions {
     /// Mark rows that are gone, as a crawl does at its end
     #[arg(long)]
     pub judge: bool,
+    /// Mark the rows that this list no longer holds as gone although most or all of them are missing; URL is that of
+    /// its first page, as this command prints it
+    #[arg(long, value_name = "URL", conflicts_with_all = ["judge", "unfinished"])]
+    pub confirm: Option<String>,
     /// Print one JSON object per list and line
     #[arg(long)]
     pub json: bool,
@@ -73,42 +77,118 @@ async fn show(options: &ListsOptions, uri: &StoreUri) -> Result<(), Fault> {
             "--crawl {crawl_id}: there is no such crawl of application {app_id} in {uri}"
         )));
     }
-    let mut counts = ListCounts::default();
-    let mut failed = BTreeSet::new();
-    let mut rows = Vec::new();
-    let mut lists = Lists::of(&store, &crawl);
-    while let Some(list) = lists.next().await.map_err(Fault::error)? {
-        let judged = judge_rows(&*store, &list, options.judge).await;
-        let judged = judged.map_err(Fault::error)?;
-        row_lists::tell(&list, &judged);
-        counts.add(&list, &judged);
-        failed.extend(list.breaches.iter().filter_map(outcome_of));
+    let mut shown = Shown::default();
+    if let Some(url) = &options.confirm {
+        let (list, judged) = confirm(&*store, &crawl, url).await?;
+        shown.add(&list, &judged, options)?;
+    } else {
+        let marks = match options.judge {
+            true => Marks::Believed,
+            false => Marks::Nothing,
+        };
+        let mut lists = Lists::of(&store, &crawl);
+        while let Some(list) = lists.next().await.map_err(Fault::error)? {
+            let judged = judge_rows(&*store, &list, marks).await;
+            let judged = judged.map_err(Fault::error)?;
+            row_lists::tell(&list, &judged);
+            shown.add(&list, &judged, options)?;
+        }
+    }
+    shown.end(options)
+}
+
+/// Marks the rows that a list does not hold any more, though most of them are missing.
+async fn confirm(
+    store: &dyn Store,
+    crawl: &CrawlId,
+    url: &str,
+) -> Result<(ListReading, Vec<JudgedRows>), Fault> {
+    let refused = |why: String| Fault::usage(format!("--confirm {url}: {why}"));
+    let id = page_id(&crawl.app_id, &crawl.crawl_id, url);
+    let pages = store.listed_pages(vec![id]).await.map_err(Fault::error)?;
+    let is_first = |page: &&ListedPage| page.list.as_ref().is_some_and(|list| list.first == url);
+    let Some(first) = pages.iter().find(is_first) else {
+        let crawl_id = &crawl.crawl_id;
+        return Err(refused(format!(
+            "no list of crawl {crawl_id} begins there; `webfill lists --crawl {crawl_id}` prints all"
+        )));
+    };
+    let list = read_list(store, crawl, first).await.map_err(Fault::error)?;
+    if list.complete.is_empty() {
+        let why = "its mapping does not say `\"complete\": true`, so its missing rows are not gone";
+        return Err(refused(why.into()));
+    }
+    if list.state != ListState::Complete {
+        let state = state(&list, &[]);
+        return Err(refused(format!(
+            "only a complete list shows which rows are gone, and it is {state}"
+        )));
+    }
+    let judged = judge_rows(store, &list, Marks::Confirmed).await;
+    let judged = judged.map_err(Fault::error)?;
+    if let Some(doubt) = judged.iter().find_map(|one| one.doubt) {
+        let why = doubt.text();
+        return Err(refused(format!(
+            "{why}: crawl it again, with all of its pages"
+        )));
+    }
+    row_lists::tell(&list, &judged);
+    Ok((list, judged))
+}
+
+/// What is shown of lists.
+#[derive(Default)]
+struct Shown {
+    counts: ListCounts,
+    /// The outcomes of pages that have failed.
+    failed: BTreeSet<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Shown {
+    fn add(
+        &mut self,
+        list: &ListReading,
+        judged: &[JudgedRows],
+        options: &ListsOptions,
+    ) -> Result<(), Fault> {
+        self.counts.add(list, judged);
+        let failed = list.breaches.iter().filter_map(outcome_of);
+        self.failed.extend(failed);
         if options.unfinished && list.state == ListState::Complete {
-            continue;
+            return Ok(());
         }
         match options.json {
-            true => tell(as_json(&list, &judged))?,
-            false => rows.push(cells(&list, &judged)),
+            true => tell(as_json(list, judged))?,
+            false => self.rows.push(cells(list, judged)),
         }
+        Ok(())
     }
-    if options.json {
-        return Ok(());
+
+    fn end(self, options: &ListsOptions) -> Result<(), Fault> {
+        if options.json {
+            return Ok(());
+        }
+        let mut parts = Vec::new();
+        if !self.rows.is_empty() {
+            parts.push(table(&HEADS, &self.rows));
+        }
+        parts.push(format!("lists: {}", self.counts.text()));
+        if self.counts.has_doubts() {
+            let hint = "if a list has really lost its rows: the same command with `--confirm URL` marks them as gone";
+            parts.push(hint.into());
+        }
+        if !self.failed.is_empty() {
+            let failed: Vec<&str> = self.failed.iter().map(String::as_str).collect();
+            let failed = failed.join(",");
+            let (app, id) = (&options.app, &options.crawl);
+            parts.push(format!(
+                "to fetch failed pages again: the command of the crawl with `--crawl {id} --retry {failed}`, \
+                 or `webfill retry {app} {id} --outcome {failed}` in a fleet"
+            ));
+        }
+        tell(parts.join("\n\n"))
     }
-    let mut parts = Vec::new();
-    if !rows.is_empty() {
-        parts.push(table(&HEADS, &rows));
-    }
-    parts.push(format!("lists: {}", counts.text()));
-    if !failed.is_empty() {
-        let failed: Vec<&str> = failed.iter().map(String::as_str).collect();
-        let failed = failed.join(",");
-        let (app, id) = (&options.app, &options.crawl);
-        parts.push(format!(
-            "to fetch failed pages again: the command of the crawl with `--crawl {id} --retry {failed}`, \
-             or `webfill retry {app} {id} --outcome {failed}` in a fleet"
-        ));
-    }
-    tell(parts.join("\n\n"))
 }
 
 /// The outcome with which a page has failed.

@@ -64,7 +64,7 @@ pub use field_counts::{FieldCounts, FieldOfRows, MappingCounts, RowTotals};
 pub use health::HealthState;
 pub use list::{
     Breach, Doubt, JudgedRows, Lack, ListReading, ListState, ListedPage, ListedRows, Lists,
-    MarkedGone, PageOfList, judge_rows, read_list,
+    MarkedGone, Marks, PageOfList, judge_rows, read_list,
 };
 pub use listing::{ListedRow, Listing};
 pub use mongodb::{

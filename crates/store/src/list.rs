@@ -185,6 +185,16 @@ pub struct ListReading {
     pub doubt: Option<Doubt>,
 }
 
+/// Which rows [`judge_rows`] marks as gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marks {
+    Nothing,
+    /// Those of lists that are not doubted.
+    Believed,
+    /// Those of lists that have lost most or all of their rows, too: a person says that this is true.
+    Confirmed,
+}
+
 /// What a complete list says of a dataset.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JudgedRows {
@@ -384,12 +394,12 @@ impl Lists {
     }
 }
 
-/// What a list says of the rows that it held before, for each dataset of which it says something; with `marks` the rows
-/// that are gone are marked so. Done again, it changes nothing.
+/// What a list says of the rows that it held before, for each dataset of which it says something; rows that are gone
+/// are marked so as `marks` says. Done again, it changes nothing.
 pub async fn judge_rows(
     store: &dyn Store,
     list: &ListReading,
-    marks: bool,
+    marks: Marks,
 ) -> Result<Vec<JudgedRows>, StoreError> {
     let (url, began_ms) = (list.first.as_str(), list.began_ms);
     let mut judged = Vec::with_capacity(list.complete.len());
@@ -401,8 +411,12 @@ pub async fn judge_rows(
             ..JudgedRows::default()
         };
         if list.state == ListState::Complete && rows.unseen > 0 {
-            one.doubt = list.doubt.or(rows.doubt());
-            if marks && one.doubt.is_none() {
+            // Nobody can know what pages of different times have missed.
+            one.doubt = list.doubt.or(match marks {
+                Marks::Confirmed => None,
+                Marks::Nothing | Marks::Believed => rows.doubt(),
+            });
+            if marks != Marks::Nothing && one.doubt.is_none() {
                 let mut after = Some(String::new());
                 while let Some(begin) = after {
                     let step = store.mark_gone(url, dataset, began_ms, &begin).await?;

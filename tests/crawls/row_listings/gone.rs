@@ -191,6 +191,59 @@ fn a_list_that_is_empty_all_at_once_is_not_believed() {
     assert!(work.has_logged("list_doubted"));
 }
 
+fn confirm(store: &str, url: &str) -> Run {
+    let list = ["lists", "--store", store, "--crawl", "test"];
+    Run::new(list).args(["--confirm", url])
+}
+
+fn a_doubted_list_is_confirmed(work: &Workplace, store: &str) {
+    let web = Web::start();
+    let (site, url) = (web.site(HOST), format!("http://{HOST}/list"));
+    serve(&site, &[&["a", "b"], &["c", "d"], &["e"]]);
+    crawl(work, &web, store, &["/list"]).finish().expect(0);
+    serve(&site, &[&["a"], &["b"]]);
+    refresh(work, &web, store).finish().expect(0);
+    let lists = Run::new(["lists", "--store", store, "--crawl", "test"]);
+    let hint = lists.finish().expect(0).stdout;
+    assert!(hint.contains("--confirm"), "{hint}");
+    let elsewhere = confirm(store, &format!("{url}?page=2")).finish().expect(2);
+    assert!(
+        elsewhere.stderr.contains("begins there"),
+        "{}",
+        elsewhere.stderr
+    );
+    assert_eq!(rows(store, &[]), ["a", "b", "c", "d", "e"]);
+    let told = confirm(store, &url).finish().expect(0).stdout;
+    assert!(told.contains("3 rows gone"), "{told}");
+    assert_eq!(rows(store, &[]), ["a", "b"]);
+    assert_eq!(rows(store, &["--with-gone"]), ["a", "b", "c", "d", "e"]);
+    // Nothing is doubted any more, and what the list shows again is back.
+    serve(&site, &[&["a"], &["e"]]);
+    let run = refresh(work, &web, store).finish().expect(0);
+    assert_eq!(lists_of(&run)["doubted"], 0, "{}", lists_of(&run));
+    assert_eq!(rows(store, &[]), ["a", "e"]);
+    site.serve(PAGES[1], status(404));
+    refresh(work, &web, store).finish().expect(0);
+    let broken_off = confirm(store, &url).finish().expect(2).stderr;
+    assert!(
+        broken_off.contains("broken off: http_error"),
+        "{broken_off}"
+    );
+}
+
+#[test]
+fn a_person_confirms_that_most_rows_of_a_list_are_gone() {
+    let work = workplace();
+    a_doubted_list_is_confirmed(&work, &sqlite(&work));
+}
+
+#[needs(mongod)]
+#[test]
+fn a_person_confirms_that_most_rows_of_a_list_are_gone_in_mongodb() {
+    let (work, database) = (workplace(), fresh_database());
+    a_doubted_list_is_confirmed(&work, database.uri());
+}
+
 #[test]
 fn kills_mark_no_row_that_its_list_holds() {
     let (work, web) = (workplace(), Web::start());

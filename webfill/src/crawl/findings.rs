@@ -9,7 +9,7 @@ use webfill_dispatcher::{row_lists, run_changes};
 use webfill_health::MappingHealth;
 use webfill_mapping::MappingSet;
 use webfill_service::signals::{self, Asked};
-use webfill_store::{CrawlId, FieldCounts, Lists, Store, StoreError, judge_rows};
+use webfill_store::{CrawlId, FieldCounts, Lists, Marks, Store, StoreError, judge_rows};
 
 use crate::health;
 use crate::summary::{FieldsByMapping, Findings, ListCounts};
@@ -96,7 +96,7 @@ async fn judge_lists(store: &Arc<dyn Store>, crawl: &CrawlId) -> Result<ListCoun
     let mut counts = ListCounts::default();
     let mut lists = Lists::of(store, crawl);
     while let Some(list) = lists.next().await? {
-        let rows = judge_rows(&**store, &list, true).await?;
+        let rows = judge_rows(&**store, &list, Marks::Believed).await?;
         row_lists::tell(&list, &rows);
         counts.add(&list, &rows);
     }

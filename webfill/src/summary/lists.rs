@@ -41,6 +41,11 @@ impl ListCounts {
         }
     }
 
+    /// Whether there are lists that have lost more rows than is believed.
+    pub fn has_doubts(&self) -> bool {
+        self.doubted > 0
+    }
+
     pub fn json(&self) -> Value {
         json!({
             "complete": self.complete,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use webfill_store::{
-    Doubt, JudgedRows, Lack, ListReading, ListState, ListedRow, Listing, Lists, PageOfList,
+    Doubt, JudgedRows, Lack, ListReading, ListState, ListedRow, Listing, Lists, Marks, PageOfList,
     judge_rows, row_counts,
 };
 
@@ -79,7 +79,7 @@ async fn lists(store: &Arc<dyn Store>) -> Vec<ListReading> {
 async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
     let mut marked = Vec::new();
     for list in lists(store).await {
-        for judged in judge_rows(&**store, &list, true).await.unwrap() {
+        for judged in judge_rows(&**store, &list, Marks::Believed).await.unwrap() {
             marked.extend(judged.marked);
         }
     }
@@ -88,7 +88,10 @@ async fn marked(store: &Arc<dyn Store>) -> Vec<String> {
 
 async fn judged(store: &Arc<dyn Store>) -> JudgedRows {
     let list = lists(store).await.remove(0);
-    judge_rows(&**store, &list, true).await.unwrap().remove(0)
+    judge_rows(&**store, &list, Marks::Believed)
+        .await
+        .unwrap()
+        .remove(0)
 }
 
 async fn things(store: &dyn Store) -> Vec<Value> {
@@ -239,6 +242,8 @@ pub(crate) async fn a_list_that_broke_off_says_nothing(clients: &Clients) {
     assert_eq!(list.state, ListState::Complete);
     assert_eq!(list.doubt, Some(Doubt::ReadPiecemeal));
     assert_eq!(judged(store).await.doubt, Some(Doubt::ReadPiecemeal));
+    let confirmed = judge_rows(&**store, &list, Marks::Confirmed).await.unwrap();
+    assert_eq!(confirmed[0].doubt, Some(Doubt::ReadPiecemeal));
     assert_eq!(ids(&**store).await, ["a", "b", "c", "d", "e"]);
     // The first page itself.
     save(
@@ -337,6 +342,17 @@ pub(crate) async fn that_most_rows_are_gone_is_not_believed(clients: &Clients) {
         };
         assert_eq!(judged.marked, gone, "{hour}");
     }
+    save(&**store, list_page(FIRST, &["a"], &[], 4), &[])
+        .await
+        .unwrap();
+    assert_eq!(judged(store).await.doubt, Some(Doubt::MostAreMissing));
+    let list = lists(store).await.remove(0);
+    let confirmed = judge_rows(&**store, &list, Marks::Confirmed).await.unwrap();
+    assert_eq!(confirmed[0].doubt, None);
+    let mut gone = confirmed[0].marked.clone();
+    gone.sort();
+    assert_eq!(gone, ["things/b", "things/x", "things/y", "things/z"]);
+    assert_eq!(judged(store).await.doubt, None, "nothing is left to doubt");
 }
 
 pub(crate) async fn a_list_begins_before_its_redirects(clients: &Clients) {
