@@ -127,6 +127,9 @@ pub enum Command {
     /// List changes on pages
     Changes(ChangesOptions),
     /// Show how far lists of rows were read, and which of their rows are gone
+    ///
+    /// Everything is read from the store: a dispatcher keeps no lists. For a fleet, run this where its store can be
+    /// reached, and give `--store` the value of the fleet's `store` setting.
     Lists(ListsOptions),
     /// Export pages, records or changes as JSON lines, CSV or Parquet
     Export(ExportOptions),
