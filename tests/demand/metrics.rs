@@ -167,6 +167,8 @@ fn rows_are_counted_by_what_became_of_them() {
     let info = fleet.json(&["info", APP, "c"]);
     assert_eq!(info["rows"], 6, "{info}");
     assert_eq!(info["rows_stored"], 3, "{info}");
+    let status = fleet.json(&["status"]);
+    assert_eq!(status["rows_stored"], 3, "{status}");
 }
 
 #[test]

@@ -50,6 +50,8 @@ pub struct FrontierTally {
     pub done: u64,
     pub pages: u64,
     pub bytes: u64,
+    /// Rows of pages whose values are in the store.
+    pub rows_stored: u64,
     /// Sites outside the window that have tasks to hand out, counted up to [`MOST_WAITING_COUNTED`].
     pub sites_waiting: u64,
 }
@@ -297,7 +299,8 @@ impl Frontier {
             let sql =
                 "SELECT count(*), total(queued + leased > 0), total(paused AND ended IS NULL),
                        total(discovered), total(queued), total(leased), total(done),
-                       total(pages), total(bytes) FROM crawls";
+                       total(pages), total(bytes),
+                       (SELECT total(stored) FROM listed_rows) FROM crawls";
             let mut select = frontier.db.prepare_cached(sql)?;
             let mut tally = select.query_row([], |row| {
                 let count = |column| row.get::<_, f64>(column).map(|n| n as u64);
@@ -311,6 +314,7 @@ impl Frontier {
                     done: count(6)?,
                     pages: count(7)?,
                     bytes: count(8)?,
+                    rows_stored: count(9)?,
                     sites_waiting: 0,
                 })
             })?;

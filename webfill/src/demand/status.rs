@@ -157,8 +157,13 @@ fn supervisor_note(told: &Value) -> Option<String> {
 
 fn crawl_in_words(told: &Value) -> String {
     let name = format!("{}/{}", cell(&told["appid"]), cell(&told["crawlid"]));
+    // Most crawls have no rows.
+    let rows = match told["rows_stored"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(rows) => format!(", {rows} rows stored"),
+    };
     let state = format!(
-        "{name}: {}, {} pending, {} being fetched, {} done",
+        "{name}: {}, {} pending, {} being fetched, {} done{rows}",
         cell(&told["state"]),
         cell(&told["pending"]),
         cell(&told["leased"]),
@@ -262,6 +267,7 @@ vm-02          11";
             ],
             "unfinished": [{
                 "appid": "app", "crawlid": "c", "state": "running", "pending": 12, "leased": 1, "done": 5,
+                "rows_stored": 150,
                 "waits": [{"for": "delay", "text": "12 sites wait for their delay"}],
                 "done_per_second": 0.5, "not_before": null, "estimated_end": null,
             }],
@@ -277,7 +283,7 @@ one   working           10.0.0.2  0.1.0    0.4 s ago  0.5 of 2     12       4  2
 old   silent (browser)  -         -        9.0 s ago  -             1       0  -        -
   old is not heard of: its tasks go to others in 72 s
 
-app/c: running, 12 pending, 1 being fetched, 5 done
+app/c: running, 12 pending, 1 being fetched, 5 done, 150 rows stored
   12 sites wait for their delay
   0.5 tasks a second";
         assert_eq!(format_answer(&answer), expected);

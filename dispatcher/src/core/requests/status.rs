@@ -59,6 +59,7 @@ impl Core {
             "ended": ended,
             "oldest_due_s": seconds(oldest_due_ms),
             "pages": tally.pages,
+            "rows_stored": tally.rows_stored,
             "bytes": tally.bytes,
             "discovered": tally.discovered,
             "sites": {
@@ -112,6 +113,7 @@ impl Core {
                 "pending": status.queued,
                 "leased": status.leased,
                 "done": status.done,
+                "rows_stored": status.rows_stored,
             });
             one["state"] = self.state_name(crawl, now_ms)?.into();
             self.add_progress(&mut one, crawl, most_sites, now_ms)?;

@@ -11,12 +11,13 @@ use rusqlite::{Connection, OptionalExtension};
 static RUN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// What may be walked as a whole: it is small, or all of it is wanted.
-const SMALL: [&str; 16] = [
+const SMALL: [&str; 17] = [
     "CONSTANT ROW",
     "crawls",
     "doubtful_pages",
     "epochs",
     "json_each",
+    "listed_rows",
     "notifications",
     "seen_runs",
     "site_rules",
