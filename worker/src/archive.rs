@@ -1,12 +1,11 @@
-//! The archive: what was requested and answered, as it was sent, in WARC/1.1 files
-//! ([`ArchiveConfig::warc`]).
+//! The archive: requests and answers as they were sent, in WARC/1.1 files ([`ArchiveConfig::warc`]).
 //!
-//! A thread writes it, so that neither compression nor the disk holds up the fetches. An exchange is on
-//! the disk before its page is handed on: what the store has was archived. Exchanges that arrive while
-//! others are written share one sync.
+//! A thread of its own writes it, so neither compression nor the disk delays fetches. An exchange is on disk before
+//! its page is passed on, so every stored page has been archived. Exchanges that arrive during a write share one
+//! sync.
 //!
-//! A crash leaves at most a torn record at the end of a file, which the next worker cuts off
-//! ([`recover`]). If the archive cannot be written, the process ends, and its tasks are given back.
+//! A crash leaves at most one torn record at the end of a file. The next worker cuts it off ([`recover`]). If the
+//! archive cannot be written, the process ends, and its tasks are given back.
 
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -29,10 +28,10 @@ pub use recovery::recover;
 
 use writer::Writer;
 
-/// Exchanges that wait to be written. Their payloads are part of the worker's memory budget.
+/// Exchanges waiting to be written. Their payloads are part of the worker's memory budget.
 const MOST_WAITING: usize = 16;
 
-/// Whether and where everything that is fetched is archived.
+/// Whether fetches are archived, and where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ArchiveConfig {
@@ -51,7 +50,7 @@ impl Default for ArchiveConfig {
     }
 }
 
-/// What is said of each file, as the fields of its `warcinfo` record.
+/// The fields of each file's `warcinfo` record.
 pub fn about(user_agent: &str) -> String {
     format!(
         "software: webfill/{}\r\nformat: WARC File Format 1.1\r\n\
@@ -61,7 +60,7 @@ pub fn about(user_agent: &str) -> String {
     )
 }
 
-/// Refuses what is no folder, before anything is opened.
+/// Refuses a path that is not a folder, before anything is opened.
 pub fn check(config: &ArchiveConfig) -> Result<(), Fault> {
     match &config.warc {
         Some(folder) if folder.as_os_str().is_empty() => Err(Fault::usage(
@@ -75,7 +74,7 @@ pub fn check(config: &ArchiveConfig) -> Result<(), Fault> {
     }
 }
 
-/// Creates the folder, so that a wrong one is told before anything is fetched.
+/// Creates the folder, so a wrong path is reported before anything is fetched.
 pub fn prepare(config: &ArchiveConfig) -> Result<(), Fault> {
     let Some(folder) = &config.warc else {
         return Ok(());
@@ -88,7 +87,7 @@ pub fn prepare(config: &ArchiveConfig) -> Result<(), Fault> {
     })
 }
 
-/// Tells of a panic of the thread, which all fetches would wait for in vain.
+/// Reports a panic of the thread. Without it, all fetches would wait forever.
 struct TellsPanic(mpsc::Sender<Fault>);
 
 impl Drop for TellsPanic {
@@ -102,7 +101,7 @@ impl Drop for TellsPanic {
     }
 }
 
-/// An exchange to be written, and who waits for it.
+/// An exchange to be written, and the sender that wakes its waiting fetch.
 struct Job {
     exchange: Box<Exchange>,
     written: oneshot::Sender<()>,
@@ -115,8 +114,8 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Starts the thread, if there is to be an archive. `about` is said of each file. `broken` is told if
-    /// the archive cannot be written. The thread ends when the archive is dropped.
+    /// Starts the thread if archiving is configured. `about` goes into each file's `warcinfo` record. `broken`
+    /// receives the fault if the archive cannot be written. The thread ends when the archive is dropped.
     pub fn start(
         config: &ArchiveConfig,
         about: String,
@@ -142,8 +141,8 @@ impl Archive {
         Ok(Some((Archive { jobs }, thread)))
     }
 
-    /// Waits until the exchange is on the disk. If that fails, this process is about to end, and nothing
-    /// may go on as if it had not.
+    /// Waits until the exchange is on the disk. If that fails, this process is about to end, so the call never
+    /// returns.
     pub async fn keep(&self, exchange: Box<Exchange>) {
         let (written, answer) = oneshot::channel();
         let is_taken = self.jobs.send(Job { exchange, written }).await.is_ok();
@@ -153,7 +152,7 @@ impl Archive {
     }
 }
 
-/// Writes what comes until nobody can send any more, and completes the file.
+/// Writes exchanges until all senders are gone, then completes the file.
 fn write_all(mut writer: Writer, mut waiting: mpsc::Receiver<Job>) -> std::io::Result<()> {
     while let Some(job) = waiting.blocking_recv() {
         let mut written = Vec::new();
@@ -169,7 +168,7 @@ fn write_all(mut writer: Writer, mut waiting: mpsc::Receiver<Job>) -> std::io::R
         }
         writer.sync()?;
         for waits in written {
-            // Who was called off meanwhile does not wait.
+            // A fetch that was cancelled meanwhile no longer waits.
             let _ = waits.send(());
         }
     }

@@ -1,11 +1,10 @@
-//! What follows from a recognised block ([`crate::blocks`]): the attempt ends in the outcome
-//! `blocked`, with the evidence and without fields, links or redirect; the site's clock moves as
-//! after an overloaded answer; a warning names the sign.
+//! The consequences of a recognised block ([`crate::blocks`]): the attempt ends in the outcome `blocked`, with the
+//! evidence and without fields, links or redirect; the site's clock moves as after an overloaded answer; and a
+//! warning names the sign.
 //!
-//! A response is judged right after the fetch, before the site's clock moves and before the page is
-//! extracted or shown to the browser. It costs microseconds, because only the beginning of a page is
-//! looked at. What a page becomes in the browser is judged once more, by [`judge_rendered`] and
-//! [`judge_move`].
+//! A response is judged right after the fetch, before the site's clock moves and before the page is extracted or
+//! shown to the browser. It costs microseconds, because only the beginning of a page is inspected. After rendering,
+//! the page is judged again by [`judge_rendered`] and [`judge_move`].
 
 use std::borrow::Cow;
 
@@ -18,17 +17,17 @@ use crate::fetch::{self, Fetched};
 use crate::politeness::Answer;
 use crate::task_result::TaskResult;
 
-/// So many bytes of a body make the text that is judged, and more than that if there is more, in
-/// encodings of up to two bytes for a character.
+/// Bytes of a body that are decoded and judged. In encodings of up to two bytes per character, this is enough to
+/// notice that a body exceeds [`BEGINNING_BYTES`].
 const JUDGED_BYTES: usize = 2 * (BEGINNING_BYTES + 1);
 
-/// What an answer is compared with: those of its site before it.
+/// What an answer is compared with: the earlier answers of its site.
 pub struct Before<'a> {
     pub repeated: &'a mut RepeatedPages,
     pub site: &'a str,
-    /// Pages are compared as well as redirects.
+    /// Compare pages as well as redirects.
     pub compares_pages: bool,
-    /// The task can be tried again, if the answer is only suspected.
+    /// The task can be retried if the answer is only suspected.
     pub may_wait: bool,
 }
 
@@ -44,8 +43,7 @@ impl Before<'_> {
     }
 }
 
-/// Judges what a request for a page yielded. Of a block, and of what is suspected to be one, only status and
-/// headers are left.
+/// Judges the response to a page request. Of a block or a suspected block, only status and headers are kept.
 pub fn judge_fetched(fetched: &mut Fetched, url: &Url, before: Option<Before<'_>>) -> Option<Sign> {
     let (is_html, text) = beginning(fetched);
     let response = Response {
@@ -109,7 +107,7 @@ pub fn judge_move(url: &Url, target: &str) -> Option<Sign> {
     })
 }
 
-/// Ends an attempt as `blocked`. What is only suspected has no evidence: by that the dispatcher knows it.
+/// Ends an attempt as `blocked`. A mere suspicion has no evidence, which is how the dispatcher recognises it.
 pub fn end_as_blocked(result: &mut TaskResult, sign: &Sign) {
     let sign_in_words = sign.in_words();
     result.outcome = Outcome::Blocked;
@@ -124,7 +122,7 @@ pub fn end_as_blocked(result: &mut TaskResult, sign: &Sign) {
             crawl_id = result.crawl.crawl_id,
             signature = sign.signature,
             evidence = sign.evidence,
-            "the answer may be a block: the page is tried again after others of its site"
+            "the answer may be a block; the page is retried after others of its site"
         );
         return;
     }

@@ -1,8 +1,8 @@
-//! Recognises that a site blocks the crawler instead of serving the page it was asked for.
+//! Recognises when a site blocks the crawler instead of serving the requested page.
 //!
-//! [`judge`] looks at one response and keeps nothing; [`RepeatedPages`] compares the short pages of
-//! a site with each other, and its redirects to what is named like a challenge. Both only recognise; nothing here tries to get past a block. What follows
-//! for the task is in [`crate::block_outcome`].
+//! [`judge`] inspects one response and keeps no state. [`RepeatedPages`] compares a site's short pages with each
+//! other, and its redirects to addresses that are named like a challenge. Both only recognise blocks; nothing here
+//! tries to get past one. The consequences for the task are in [`crate::block_outcome`].
 //!
 //! A [`Sign`] has one of these grades:
 //!
@@ -12,11 +12,11 @@
 //! - *structural*: the page was served with a status of success, shows next to nothing, and does
 //!   what challenges do (reloads itself, holds a captcha and nothing else, speaks of robots);
 //! - *statistical*: the answer alone may be healthy, but the site answers different URLs with it;
-//! - *suspicion*: the first sight of what would be one at the second. It proves nothing yet.
+//! - *suspicion*: the first occurrence of an answer that would count as a block at the second. It proves nothing yet.
 //!
-//! The vendor is never the verdict: a site behind a bot manager serves healthy pages with the same
-//! headers, cookies and scripts. What the first two grades match on is data in `signatures.json`,
-//! where each signature names a sample page of its own and a healthy page that resembles it.
+//! The vendor is never the verdict: a site behind a bot manager serves healthy pages with the same headers, cookies
+//! and scripts. The first two grades match on data in `signatures.json`, where each signature names a sample page of
+//! its own and a healthy page that resembles it.
 
 mod evidence;
 mod look;
@@ -41,7 +41,7 @@ pub use target::{Refresh, is_same_page};
 /// Pages that show fewer characters than this are short. White space does not count.
 pub const SHORT_CHARACTERS: usize = 200;
 
-/// A page that stays for longer than this before it refreshes is there to be read: it shows news.
+/// A page that stays longer than this before it refreshes is meant to be read, such as a page of news.
 pub const LONGEST_REFRESH_SECONDS: u32 = 10;
 
 /// One answer to a request for a page.
@@ -49,12 +49,12 @@ pub const LONGEST_REFRESH_SECONDS: u32 = 10;
 pub struct Response<'a> {
     pub status: u16,
     pub headers: &'a HeaderMap,
-    /// The URL that was asked for.
+    /// The requested URL.
     pub url: &'a Url,
     /// `Location` as the server sent it, if the response is a redirect.
     pub redirect: Option<&'a str>,
-    /// The decoded body. Only its first [`BEGINNING_BYTES`] are looked at; it may be empty if the
-    /// body was not read, and then only headers, status and redirect are judged.
+    /// The decoded body. Only its first [`BEGINNING_BYTES`] are inspected. If the body was not read it is empty, and
+    /// only headers, status and redirect are judged.
     pub body: &'a str,
     /// Whether the body is HTML. Other bodies are not judged.
     pub is_html: bool,
@@ -71,7 +71,7 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// As it stands in the list of signatures and in logs.
+    /// The name used in the list of signatures and in logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Grade::Certain => "certain",
@@ -82,18 +82,18 @@ impl Grade {
     }
 }
 
-/// Why a response is held to be a block.
+/// Why a response is considered a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sign {
     /// The id of a signature, or of the rule of [`RepeatedPages`].
     pub signature: &'static str,
     pub grade: Grade,
-    /// What was seen, in a few words for a log; holds nothing of the page's text.
+    /// What was seen, in a few words for a log, without any of the page's text.
     pub evidence: String,
 }
 
 impl Sign {
-    /// For people: what was seen, and what it was recognised by.
+    /// A description for people: what was seen, and which rule recognised it.
     pub fn in_words(&self) -> String {
         let (evidence, name) = (&self.evidence, self.signature);
         match self.grade {
@@ -106,7 +106,7 @@ impl Sign {
     }
 }
 
-/// Whether a response is a block, by the built-in signatures. The strongest sign is returned.
+/// Judges a response by the built-in signatures and returns the strongest sign of a block.
 pub fn judge(response: &Response<'_>) -> Option<Sign> {
     Signatures::built_in().judge(response)
 }
@@ -128,7 +128,7 @@ pub fn shows_fewer_than(body: &str, characters: usize) -> bool {
 pub struct Shown<'a> {
     /// Its title and its text, in lower case.
     pub text: String,
-    /// The same with a paragraph, a cell or an item in each line.
+    /// The same text, with one paragraph, cell or item per line.
     pub blocks: String,
     /// A hash of the tags of its pictures, films and frames.
     pub media: u64,
@@ -136,7 +136,7 @@ pub struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// The addresses of its pictures, films and frames without their queries, which keep caches off.
+    /// The addresses of its pictures, films and frames, without queries, which often only defeat caches.
     pub fn pictures(&self) -> impl Iterator<Item = &'a str> {
         let sources = self.sources.iter();
         sources.map(|source| source.split('?').next().unwrap_or_default())
@@ -155,13 +155,13 @@ pub fn shown(body: &str) -> Shown<'_> {
     }
 }
 
-/// What the beginning of an HTML page does to its readers before they can read it.
+/// A refresh in the beginning of an HTML page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRefresh<'a> {
     pub refresh: Refresh<'a>,
-    /// It is for browsers without scripts alone.
+    /// It applies only to browsers without scripts.
     pub is_for_no_script: bool,
-    /// What the page's addresses are relative to, as it is written.
+    /// The base of the page's relative addresses, as written.
     pub base: Option<&'a str>,
 }
 

@@ -1,9 +1,9 @@
-//! The headless Chromium of a worker in the lane `browser`. A page that was fetched like any other is
-//! rendered in it, and the document is read after its scripts have run.
+//! The headless Chromium of a worker in the lane `browser`. It renders a page that was fetched like any other. The
+//! document is read after its scripts have run.
 //!
 //! - [`process`] starts and kills Chromium; [`devtools`] is the protocol it is controlled with.
-//! - [`tab`] renders one page; [`subresources`] says which requests of its scripts are answered, and
-//!   caches the answers.
+//! - [`tab`] renders one page; [`subresources`] decides which requests of its scripts are answered, and caches the
+//!   answers.
 //!
 //! The browser itself has no access to the network: every request of a page is intercepted and
 //! fetched by the worker on the journey of the page's task ([`crate::journey`]), under the same
@@ -56,11 +56,11 @@ pub struct BrowserConfig {
     pub memory_mib: u32,
     /// Pages after which the browser is replaced, because its memory grows.
     pub pages: u32,
-    /// Pages of crawls in the lane `http` that say nothing without their scripts are tried in the browser.
+    /// Render pages of crawls in the lane `http` if they show nothing without their scripts.
     pub auto: bool,
-    /// Sites (registrable domains) whose pages are all rendered, whatever their crawl's lane.
+    /// Sites (registrable domains) whose pages are all rendered, in every lane.
     pub sites: Vec<String>,
-    /// Sites of which nothing is rendered in crawls of the lane `http`.
+    /// Sites whose pages are never rendered in crawls of the lane `http`.
     pub not_sites: Vec<String>,
 }
 
@@ -145,7 +145,7 @@ pub struct Browser {
     cache: RefCell<SubresourceCache>,
 }
 
-/// A running browser. After it was replaced, it ends with the last page that is rendered in it.
+/// A running browser. Once replaced, it ends with the last page it renders.
 struct Running {
     process: Process,
     pages: Cell<u32>,
@@ -157,8 +157,7 @@ struct Running {
 const MAX_ESCAPE_FACTOR: usize = 2;
 
 impl Browser {
-    /// Profiles are kept in `folder`, which nothing else may use. Documents larger than `max_bytes` are
-    /// refused.
+    /// Keeps profiles in `folder`, which nothing else may use. Documents larger than `max_bytes` are refused.
     pub fn new(config: BrowserConfig, folder: PathBuf, max_bytes: usize) -> Browser {
         // The profile of a killed worker may be left.
         let _ = std::fs::remove_dir_all(&folder);
@@ -173,13 +172,13 @@ impl Browser {
         }
     }
 
-    /// Waits until a page may be rendered, by the task's priority.
+    /// Waits for permission to render a page, ordered by the task's priority.
     pub async fn take_tab(&self, priority: u8) -> FetchSlot<'_> {
         self.tabs.take(priority).await
     }
 
-    /// Renders a page and reads the document after its scripts ran. `fetch` fetches the subresources
-    /// that they request.
+    /// Renders a page and reads the document after its scripts ran. `fetch` fetches the subresources that the scripts
+    /// request.
     pub async fn render(
         &self,
         page: &Page<'_>,
@@ -218,7 +217,7 @@ impl Browser {
             .insert(&request.url, answer, Instant::now());
     }
 
-    /// The browser to render a page in: the running one, or a new one.
+    /// The running browser, or a new one.
     async fn running(&self) -> Result<Rc<Running>, String> {
         let mut current = self.current.lock().await;
         if let Some(running) = current.as_ref().filter(|running| self.may_go_on(running)) {
@@ -240,9 +239,8 @@ impl Browser {
         Ok(running)
     }
 
-    /// Whether the running browser takes another page. One that is due for replacement does as long as
-    /// other pages are rendered in it, because two browsers take twice the memory, but at most for
-    /// twice the configured number of pages.
+    /// Whether the running browser takes another page. A browser due for replacement still does while it renders
+    /// other pages, because two browsers take twice the memory; but at most for twice the configured number of pages.
     fn may_go_on(&self, running: &Rc<Running>) -> bool {
         let (pages, enough) = (running.pages.get(), self.config.pages);
         let is_idle = Rc::strong_count(running) == 1;
@@ -252,7 +250,7 @@ impl Browser {
     }
 }
 
-/// A tab that takes longer to open is given up.
+/// The longest time that opening a tab may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl From<CallError> for RenderError {

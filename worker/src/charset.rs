@@ -15,7 +15,7 @@ pub use media_type::{Kind, declared_kind, is_supported_type, media_type};
 /// The bytes in which the HTML Standard looks for a declared encoding.
 const PRESCAN_BYTES: usize = 1024;
 
-/// The bytes in which a declaration is looked for before an encoding is assumed.
+/// The bytes searched for a declaration before an encoding is assumed.
 const LATE_PRESCAN_BYTES: usize = 64 << 10;
 
 /// The text of a body. Invalid bytes become U+FFFD. Borrowed from the body if
@@ -24,23 +24,22 @@ pub fn decode<'a>(body: &'a [u8], content_type: Option<&str>, kind: Kind) -> Cow
     decode_from(body, encoding_of(body, content_type, kind))
 }
 
-/// The same of a body whose encoding is known.
+/// Decodes a body whose encoding is known.
 pub fn decode_from<'a>(body: &'a [u8], encoding: &'static Encoding) -> Cow<'a, str> {
     let mark = Encoding::for_bom(body).map_or(0, |(_, length)| length);
     encoding.decode_without_bom_handling(&body[mark..]).0
 }
 
-/// The encoding of a body, by the first of these that says something (HTML Standard, 13.2.3):
+/// The encoding of a body, by the first of these that gives one (HTML Standard, 13.2.3):
 ///
 /// 1. byte order mark
 /// 2. `Content-Type`
 /// 3. declaration in the first 1024 bytes of the page
 /// 4. UTF-8, if the body has more than ASCII and all of it is valid: no other encoding looks so by chance
-/// 5. later declaration, which a browser obeys by starting anew when it comes to it; a body of ASCII
-///    alone may be in ISO-2022-JP
+/// 5. later declaration, at which a browser restarts parsing; a body of ASCII alone may be in ISO-2022-JP
 /// 6. UTF-8 for ASCII, windows-1252 for all others
 ///
-/// JSON is UTF-8 whatever else is said (RFC 8259, 8.1).
+/// JSON is always UTF-8 (RFC 8259, 8.1).
 pub fn encoding_of(body: &[u8], content_type: Option<&str>, kind: Kind) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(body) {
         return encoding;
@@ -63,7 +62,7 @@ fn guess(body: &[u8], kind: Kind) -> &'static Encoding {
     }
     let otherwise = if is_ascii { UTF_8 } else { WINDOWS_1252 };
     declared_within(body, kind, LATE_PRESCAN_BYTES)
-        // Stands for encodings that browsers refuse to read, and would leave nothing of the page.
+        // Stands for encodings that browsers refuse to read; decoding with it would leave nothing of the page.
         .filter(|declared| *declared != REPLACEMENT)
         .unwrap_or(otherwise)
 }

@@ -16,14 +16,14 @@ use crate::politeness::PolitenessConfig;
 use crate::resolve::{ClientPart, Clients, Resolver};
 use crate::site_headers::SiteHeaders;
 
-/// Of one answer, as curl takes them. The head's bytes are bounded by the client's read buffer (some
+/// Headers of one answer, the same limit as curl's. The head's bytes are bounded by the client's read buffer (some
 /// 400 KiB).
 const MOST_HEADERS: usize = 5_000;
 
-/// Of a head in HTTP/2, whose client takes 16 KiB by itself: sites send more, and browsers read it.
+/// Limit of an HTTP/2 head. The client's default is 16 KiB, but sites send more and browsers accept it.
 const HEAD_BYTES: u32 = 400 << 10;
 
-/// Of a stream of HTTP/2.
+/// The flow-control window of an HTTP/2 stream.
 const WINDOW_BYTES: u32 = 256 << 10;
 
 /// Builds the clients: one for each port that a `--resolve` value names, and one for all other ports.
@@ -59,13 +59,13 @@ fn build_one(
         .connect_timeout(Duration::from_secs_f64(fetch.connect_timeout))
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(1)
-        // As browsers and curl read heads: what is no header is passed over.
+        // Like browsers and curl, skip invalid header lines.
         .http1_allow_spaces_after_header_name_in_responses(true)
         .http1_allow_obsolete_multiline_headers_in_responses(true)
         .http1_ignore_invalid_headers_in_responses(true)
         .http1_max_headers(MOST_HEADERS)
         .http2_max_header_list_size(HEAD_BYTES)
-        // What a server may send ahead while a body waits for memory; the default is megabytes.
+        // How much a server may send while a body waits for memory; the default is megabytes.
         .http2_initial_stream_window_size(WINDOW_BYTES)
         .http2_initial_connection_window_size(2 * WINDOW_BYTES);
     if part.http1_only {

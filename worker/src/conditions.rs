@@ -1,10 +1,9 @@
-//! Conditional requests (RFC 9110, section 13): a page that is stored is asked for with its validators, so
-//! that its server may answer that it has not changed (304). The page keeps what it has then: fields,
-//! links, mapping.
+//! Conditional requests (RFC 9110, section 13): a stored page is requested with its validators, so the server may
+//! answer that it has not changed (304). The page then keeps its fields, links and mapping.
 //!
-//! A request has conditions only if the answer would be read as the stored page was: by the same version
-//! of its mapping, for the same links. Servers err, so a page is asked for without conditions at least
-//! every 30 days. If the store does not answer soon ([`crate::stored_pages`]), there are no conditions.
+//! A request has conditions only if the answer would be read as the stored page was: by the same version of its
+//! mapping, for the same links. Servers make mistakes, so each page is requested without conditions at least every 30
+//! days. If the store does not answer soon ([`crate::stored_pages`]), the request has no conditions.
 
 use http::header::{ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use webfill_mapping::MappingSet;
@@ -15,19 +14,19 @@ use crate::documents::Documents;
 use crate::fetch::Fetched;
 use crate::task_result::TaskResult;
 
-/// The longest time for which a page is taken on trust.
+/// The longest time between unconditional requests for a page.
 const UNCONDITIONAL_AFTER_MS: i64 = 30 * 86_400_000;
 
 /// Longer validators are not kept.
 const MOST_BYTES: usize = 1_024;
 
-/// Whether pages of a crawl are asked for conditionally. What a browser makes of a page may change though
-/// the page itself has not.
+/// Whether pages of a crawl are requested conditionally. Rendered pages are not: a browser's result may change
+/// although the page itself has not.
 pub fn are_wanted(crawl: &CrawlSettings) -> bool {
     crawl.has(Feature::Conditional) && crawl.lane == Lane::Http
 }
 
-/// The headers of a request for a stored page; empty if it must be sent whatever it is.
+/// The conditional headers of a request for a stored page; empty if the server must send the page in any case.
 pub fn headers(
     known: &KnownPage,
     task: &Task,
@@ -63,11 +62,11 @@ pub fn headers(
     headers.into_iter().flatten().collect()
 }
 
-/// What servers append to the tag of a page that they compress: Apache, nginx's brotli, Jetty.
+/// Suffixes that servers append to the tag of a compressed page: Apache, nginx's brotli, Jetty.
 const OF_CODINGS: [&str; 6] = ["--gzip", "-gzip", "-br", "-zstd", "-deflate", ";gzip"];
 
-/// A tag, and the one that it was made of if a server has marked it as that of a compressed page. Apache's
-/// `mod_deflate` marks a tag after the server has compared it, so it never finds its own tag again.
+/// A tag and, if the server marked it as compressed, the original tag. Apache's `mod_deflate` marks a tag after the
+/// server has compared it, so it never finds its own tag again.
 fn with_its_origin(etag: &str) -> String {
     let opaque = etag.strip_suffix('"');
     let mut origins = OF_CODINGS
@@ -79,8 +78,8 @@ fn with_its_origin(etag: &str) -> String {
     }
 }
 
-/// The validators of an answer, if it has any. Also of crawls that do not ask conditionally themselves: one
-/// that goes on with their pages later may.
+/// The validators of an answer, if it has any. They are kept even for crawls without conditional requests, because a
+/// later crawl of the same pages may use them.
 pub fn validators(
     fetched: &Fetched,
     result: &TaskResult,
@@ -103,11 +102,11 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     (!value.is_empty() && value.len() <= MOST_BYTES).then(|| value.to_owned())
 }
 
-/// By which program a page is read, and what of it is kept; how much is done to read a document, because what
-/// was too large for one reader may not be so for the next.
+/// How a page is read: the program's version, what is kept of the page, and the limits for documents, because a
+/// document too large for one reader may not be for the next.
 ///
-/// And with which headers of its site it is asked for (`asked_with`): in another language it is another page. Those of
-/// its mapping are in the mapping's version.
+/// Also the headers set for its site (`asked_with`), because in another language it is another page. The mapping's
+/// headers are part of the mapping's version.
 fn read_as(
     task: &Task,
     crawl: &CrawlSettings,

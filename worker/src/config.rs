@@ -11,13 +11,13 @@ use crate::documents::DocumentsConfig;
 use crate::fetch::FetchConfig;
 use crate::politeness::PolitenessConfig;
 
-/// How much a worker does at once.
+/// How much a worker does concurrently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkerConfig {
     /// Fetches in flight per worker.
     pub concurrency: usize,
-    /// What bodies, trees and results of pages in flight may take in memory, in MiB.
+    /// Memory for the bodies, trees and results of pages in flight, in MiB.
     pub memory_mib: usize,
     /// Seconds that the extraction of one page may take.
     pub page_deadline: f64,
@@ -33,15 +33,15 @@ impl Default for WorkerConfig {
     }
 }
 
-/// For which pages a worker has a browser.
+/// Which pages a worker has a browser for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowserUse {
     /// It has none.
     None,
-    /// For pages of crawls in the lane `http` that say nothing without their scripts. Without a browser that
-    /// starts they are kept as they came.
+    /// For pages of crawls in the lane `http` that show nothing without their scripts. If the browser does not start,
+    /// they are kept as they came.
     AtHand,
-    /// For all lanes. Without a browser that starts the worker is of no use.
+    /// For all lanes. If the browser does not start, the worker is of no use.
     Lane,
 }
 
@@ -65,9 +65,9 @@ pub struct WorkerSetup {
     pub fetch: FetchConfig,
     pub archive: ArchiveConfig,
     pub documents: DocumentsConfig,
-    /// Whether the texts of a few pages are kept to repair mappings by.
+    /// Whether the texts of a few pages are kept, for repairing mappings.
     pub keeps_samples: bool,
-    /// How much is kept of bodies, in crawls that keep them.
+    /// How much of each body is kept, in crawls that keep bodies.
     pub bodies: BodiesConfig,
     pub browser: BrowserConfig,
     pub browser_use: BrowserUse,

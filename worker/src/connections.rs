@@ -9,8 +9,8 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// An idle connection is closed after this long: before common servers close it, which do so after 5 seconds
-/// or more. A request that crosses their end of it on the way would go into a dead connection.
+/// An idle connection is closed after this long. Common servers close theirs after 5 seconds or more, and a request
+/// sent in that moment would go into a dead connection.
 pub const IDLE: Duration = Duration::from_secs(4);
 
 /// Connections that a worker keeps open between requests.
@@ -23,9 +23,9 @@ pub struct KeptOpenConnections {
 }
 
 impl KeptOpenConnections {
-    /// Claims a place for the connection to `origin`, for a request that starts `now` and takes at most
-    /// `longest_request`, and for the idle time after it. Returns false if all places are taken; the
-    /// connection must be closed after the request then.
+    /// Claims a permit to keep the connection to `origin` open, for a request that starts `now` and takes at most
+    /// `longest_request`, and for the idle time after it. Returns false if there is none left; then the connection
+    /// must be closed after the request.
     pub fn try_keep_open(&mut self, origin: &str, now: Instant, longest_request: Duration) -> bool {
         let until = now + longest_request + IDLE;
         if let Some(kept) = self.until.get_mut(origin) {
@@ -43,22 +43,21 @@ impl KeptOpenConnections {
     }
 }
 
-/// The most connections that are remembered; more than a worker has at a time, beside those of answers that
-/// came long ago.
+/// The most connections that are remembered. It exceeds those a worker has at a time, so only old ones are forgotten.
 const MOST_REMEMBERED: usize = 256;
 
-/// The two ends of a connection, which no other one has at the same time.
+/// The two ends of a connection, unique among open connections.
 pub type Ends = (SocketAddr, SocketAddr);
 
-/// The connections that have brought an answer lately. A request that goes out on one of them may find that
-/// the server has closed it.
+/// The connections that recently delivered an answer. A request sent on one of them may find that the server has
+/// closed it.
 #[derive(Debug, Default)]
 pub struct UsedConnections {
     lately: VecDeque<Ends>,
 }
 
 impl UsedConnections {
-    /// Notes that a connection has brought an answer. Returns whether it had brought one before.
+    /// Notes that a connection delivered an answer. Returns whether it had done so before.
     pub fn note_answer(&mut self, ends: Ends) -> bool {
         let is_reused = self.is_known(ends);
         if !is_reused {
@@ -72,7 +71,7 @@ impl UsedConnections {
         self.lately.contains(&ends)
     }
 
-    /// Notes that a connection is closed: another one may have its ends.
+    /// Notes that a connection is closed: another one may get the same ends.
     pub fn forget(&mut self, ends: Ends) {
         self.lately.retain(|known| *known != ends);
     }

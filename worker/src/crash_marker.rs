@@ -34,12 +34,12 @@ impl CrashMarker {
         Ok(CrashMarker { file })
     }
 
-    /// From now on, a death of this process is blamed on this task.
+    /// From now on, this task is blamed if the process dies.
     pub fn set(&self, task: u64) {
         self.write(task);
     }
 
-    /// From now on, a death of this process is blamed on no task.
+    /// From now on, no task is blamed if the process dies.
     pub fn clear(&self) {
         self.write(0);
     }

@@ -1,9 +1,9 @@
 //! Documents (PDF, office formats, RTF, plain text) as pages: which bodies are documents, and how they are
 //! read and kept.
 //!
-//! A document is read by a process of its own ([`child`], [`webfill_reader`]), which lives for this one
-//! document. Nothing that it does to that process reaches the worker: it ends with one word, and the
-//! worker reads its report as foreign input. Plain text needs no such process.
+//! A document is read by a process of its own ([`child`], [`webfill_reader`]), which lives for this one document.
+//! Nothing that the document does to that process reaches the worker: the process ends with one word, and the worker
+//! treats its report as foreign input. Plain text needs no such process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use crate::kept_body::{self, KeptBody};
 mod child;
 mod kept;
 
-/// Whether documents are read, what each may take, and where they are kept.
+/// Whether documents are read, their limits, and where they are kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DocumentsConfig {
-    /// Take documents for pages; otherwise they end in `unsupported_type`.
+    /// Read documents as pages; otherwise they end in `unsupported_type`.
     pub read: bool,
-    /// The folder in which the bytes of documents are kept, by their SHA-256; none are without it.
+    /// The folder that keeps the bytes of documents, by their SHA-256. Without it, none are kept.
     pub keep: Option<PathBuf>,
     /// Documents that a worker reads at the same time.
     pub readers: usize,
-    /// Seconds of CPU time for one document; three times as many by the clock.
+    /// Seconds of CPU time for one document; the limit in wall-clock time is three times as long.
     pub deadline: f64,
     /// Memory for one document, in MiB.
     pub memory_mib: u64,
@@ -51,13 +51,13 @@ impl Default for DocumentsConfig {
 }
 
 impl DocumentsConfig {
-    /// What is kept is read, too.
+    /// Documents that are kept are also read.
     pub fn is_read(&self) -> bool {
         self.read || self.keep.is_some()
     }
 }
 
-/// Refuses what cannot be, before anything is opened.
+/// Refuses invalid settings before anything is opened.
 pub fn check(config: &DocumentsConfig) -> Result<(), Fault> {
     match &config.keep {
         Some(folder) if folder.as_os_str().is_empty() => Err(Fault::usage(
@@ -71,8 +71,8 @@ pub fn check(config: &DocumentsConfig) -> Result<(), Fault> {
     }
 }
 
-/// Creates the folder, and reads a document that is built in, so that a wrong folder and a machine that
-/// can read none are told before anything is fetched.
+/// Creates the folder and reads a built-in document. A wrong folder, or a machine that cannot read documents, is thus
+/// reported before anything is fetched.
 pub fn prepare(config: &DocumentsConfig) -> Result<(), Fault> {
     if config.is_read() {
         read_trial(config)?;
@@ -111,7 +111,8 @@ fn judge_trial(read: Result<Report, NoDocument>) -> Result<(), Fault> {
     )))
 }
 
-/// Reads one document for who tries something, as a crawl does. `None` if the bytes are none. Nothing is kept.
+/// Reads one document as a crawl does, for trying things out. `None` if the bytes are not a document. Nothing is
+/// kept.
 ///
 /// # Errors
 ///
@@ -145,8 +146,8 @@ pub fn read_alone(
     }
 }
 
-/// Whether a body of this declared type is worth a look, though pages have other types. Servers send
-/// documents as `application/octet-stream` and worse.
+/// Whether a body of this declared type may be a document, although it is not a type of pages. Servers send documents
+/// as `application/octet-stream` and worse.
 pub fn may_be_document(content_type: &str) -> bool {
     let of = |family: &str| {
         content_type
@@ -157,8 +158,8 @@ pub fn may_be_document(content_type: &str) -> bool {
     of("application/") || of("binary/")
 }
 
-/// Whether a body is a document that needs a reader. What is declared as a page, or not at all, must
-/// begin as a document with its first byte; of other types, readers forgive some bytes before.
+/// Whether a body is a document that needs a reader. A body declared as a page, or without a declared type, must
+/// begin as a document at its first byte. With other types, some bytes may precede it, as readers tolerate them.
 pub fn is_document(content_type: Option<&str>, body: &[u8]) -> bool {
     let is_page = content_type.is_none_or(|declared| {
         charset::declared_kind(declared).is_some_and(|kind| kind != Kind::Unsupported)
@@ -180,15 +181,15 @@ pub struct ReadDocument {
     pub status: Status,
     pub text: String,
     pub metadata: Metadata,
-    /// What is stored of it with its page.
+    /// The metadata stored with its page.
     pub stored: Map<String, Value>,
-    /// Of its text, so that a document that was made anew is the same; without text, of its bytes.
+    /// The hash of its text, so that a regenerated document counts as the same; without text, the hash of its bytes.
     pub content_hash: String,
     /// Its bytes, if they are kept with its page.
     pub kept_body: Option<KeptBody>,
 }
 
-/// Whether a document's reader came to its end, though there may be no text in it.
+/// Whether a document's reader finished, even if it found no text.
 pub fn is_readable(status: Status) -> bool {
     matches!(status, Status::Text | Status::NoText)
 }
@@ -197,13 +198,13 @@ pub fn is_readable(status: Status) -> bool {
 pub enum NoDocument {
     /// The bytes are something else.
     Unsupported,
-    /// The machine kept it from being read, and says why.
+    /// The machine could not read it, for this reason.
     NotRead(String),
-    /// It could not be kept, so nothing may go on.
+    /// It could not be kept, so the worker must stop.
     NotKept(Fault),
 }
 
-/// Whether a document that the machine kept from being read is tried again.
+/// Whether a document is retried if the machine could not read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Try {
     Early,
@@ -227,7 +228,7 @@ impl Documents {
         })
     }
 
-    /// What a document may take: one that is read with other limits may end otherwise.
+    /// The limits on a document: with others, reading it may end differently.
     pub fn read_as(&self) -> String {
         let DocumentsConfig {
             deadline,
@@ -243,7 +244,7 @@ impl Documents {
         self.places.acquire().await.ok()
     }
 
-    /// Reads a document, and keeps it; also with its page, if it has at most `kept_bytes`.
+    /// Reads a document and keeps it; also with its page, if it has at most `kept_bytes`.
     pub async fn read(
         &self,
         body: Vec<u8>,
@@ -270,14 +271,14 @@ impl Documents {
         if !report.landlock && !self.told_of_kernel.replace(true) {
             tracing::warn!(
                 event = "no_landlock",
-                "this kernel has no landlock: readers of documents are kept from files by seccomp alone"
+                "this kernel has no landlock; only seccomp keeps document readers from files"
             );
         }
         Ok(report)
     }
 }
 
-/// Runs what takes long off the thread of the fetches.
+/// Runs long work off the thread of the fetches.
 async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, NoDocument> {
@@ -318,7 +319,7 @@ fn finish(
     }
     let has_text = report.status == Status::Text;
     let text_hash = has_text.then(|| webfill_urls::content_hash(report.text.as_bytes()));
-    // Plain text is a page without readers, too, and then as now known by its bytes.
+    // Plain text is identified by its bytes, as it is where no documents are read.
     let content_hash = match &text_hash {
         Some(hash) if report.kind != webfill_reader::Kind::Text => hash.clone(),
         _ => webfill_urls::content_hash(body),
@@ -361,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_told_by_their_bytes_and_not_by_their_types_alone() {
+    fn documents_are_recognised_by_their_bytes_and_not_only_by_their_types() {
         for (content_type, body, expected) in [
             (Some("application/pdf"), &b"%PDF-1.4"[..], true),
             (Some("text/html"), b"%PDF-1.4", true),
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused_before_anything_is_opened() {
+    fn invalid_settings_are_refused_before_anything_is_opened() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "x").unwrap();

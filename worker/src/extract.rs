@@ -1,9 +1,9 @@
 //! The extraction thread: decodes page bodies, applies their mappings, passes the results to the
 //! saver.
 //!
-//! It is a thread of its own because compiled XPath expressions and documents are `!Send`, and
-//! because a page may take milliseconds, during which the fetches must go on. The crash marker names
-//! the task in hand, so that the supervisor knows which page killed the worker.
+//! It is a thread of its own because compiled XPath expressions and documents are `!Send`, and because a page may
+//! take milliseconds while fetches must continue. The crash marker names the current task, so the supervisor knows
+//! which page killed the worker.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,20 +49,20 @@ pub enum Work {
 pub struct FetchedPage {
     pub result: TaskResult,
     pub body: Vec<u8>,
-    /// If the page is a document: what its body was read as.
+    /// If the page is a document: the result of reading it.
     pub document: Option<Box<ReadDocument>>,
-    /// The body is not what the server sent, but the document after its scripts ran: HTML in UTF-8.
+    /// The body is the document after its scripts ran, as HTML in UTF-8, not the bytes that the server sent.
     pub is_rendered: bool,
-    /// If it says nothing without its scripts, its body goes back with the result ([`TaskResult::unread`]).
+    /// If it shows nothing without its scripts, its body is returned with the result ([`TaskResult::unread`]).
     pub is_candidate: bool,
-    /// Who gets the result, if that is not the saver.
+    /// The receiver of the result, if it is not the saver.
     pub answer: Option<oneshot::Sender<TaskResult>>,
-    /// The body's share of the worker's memory.
+    /// The body's permit of the worker's memory.
     pub memory: Share,
 }
 
 impl FetchedPage {
-    /// A page without a body yet, to be read in another form than it was.
+    /// A page to be read again in another form. It has no body yet.
     pub fn to_read_again(result: TaskResult, memory: Share) -> FetchedPage {
         FetchedPage {
             result,
@@ -79,16 +79,16 @@ impl FetchedPage {
 /// The stack of the thread. The limits on documents and mappings bound the recursion well below it.
 pub(crate) const STACK_BYTES: usize = 16 << 20;
 
-/// Links taken from one page; further ones are dropped, which is logged.
+/// Links taken from one page; further ones are dropped and logged.
 const MAX_LINKS: usize = 50_000;
 
-/// A page that shows as many characters, white space aside, is no empty shell.
+/// A page that shows this many characters, not counting white space, is not an empty shell.
 const SHELL_CHARACTERS: usize = 400;
 
 /// Bytes of the links taken from one page, so that they fit into a message and a store's entry.
 const MAX_LINKS_BYTES: usize = 8 << 20;
 
-/// A longer text is not stored: together with the rest of its page it may exceed a store's limit.
+/// Longer texts are not stored, because with the rest of its page they may exceed a store's limit.
 const MAX_STORED_TEXT_BYTES: usize = 10 << 20;
 
 /// How long the thread has been working on its current page. The worker's main thread reads it, and
@@ -129,11 +129,11 @@ impl PageTimer {
     }
 }
 
-/// What the thread may take.
+/// The thread's memory limits.
 pub struct ExtractionMemory {
     /// For the trees and values of the page in hand, in bytes.
     pub page: usize,
-    /// For the results until they are saved.
+    /// For results until they are saved.
     pub results: Memory,
     /// The longest body that is kept, in crawls that keep them.
     pub kept_body: usize,
@@ -181,11 +181,11 @@ pub fn start(
                 page_timer.end();
                 crash_marker.clear();
                 if let Some(answer) = answer {
-                    // Who waits for it is gone only if the process ends.
+                    // The receiver is gone only if the process ends.
                     let _ = answer.send(result);
                     continue;
                 }
-                // The page is gone; its result may wait here for the saver.
+                // The page's memory is free by now, so its result may wait here for the saver.
                 result.memory = Some(memory.results.take_blocking(result.memory_bytes()));
                 if results.blocking_send(result).is_err() {
                     return;
@@ -194,7 +194,7 @@ pub fn start(
         })
 }
 
-/// What is kept of pages beside what mappings have found on them.
+/// What is kept of pages besides the values found by mappings.
 pub(crate) struct Keeping {
     sampler: Option<Sampler>,
     repeats: Repeats,
@@ -202,7 +202,7 @@ pub(crate) struct Keeping {
     body_bytes: usize,
 }
 
-/// Extracts from a page. A page that is only read again leaves nothing else behind.
+/// Extracts from a page. A page that is only read again has no other effects.
 pub(crate) fn extract(
     engine: &Engine,
     keeping: Option<&mut Keeping>,
@@ -235,8 +235,8 @@ pub(crate) fn extract(
             deadline,
         );
     if is_sitemap || result.crawl.has(Feature::Sitemaps) && sitemaps::is_gzip(&body) {
-        // What it lists is not stored with it, and would be lost if it has not changed; if it lists nothing, or
-        // cannot be read, it is not to stay so because a server says that it has not changed.
+        // Without validators, the sitemap is always fetched in full. Its entries are not stored with it, so a 304
+        // would lose them; and an empty or unreadable sitemap must not stay so because of a 304.
         result.validators = None;
     }
     let is_listed_alone = is_sitemap && engine.set().find(url.as_str()).is_none();
@@ -250,7 +250,7 @@ pub(crate) fn extract(
     }
     let content_type = result.content_type.as_deref();
     let (kind, encoding) = match is_rendered {
-        // Of the body in which the page came, only what its head has said is left.
+        // Of the body that the page came with, only the facts from its head are left.
         true => (
             Kind::Html,
             charset::encoding_of(b"", content_type, Kind::Html),
@@ -270,7 +270,7 @@ pub(crate) fn extract(
     if is_listed_alone {
         return result;
     }
-    // The text may be a copy of the body, and one of it may be kept.
+    // The text may be a copy of the body, and the body may be kept as well.
     let kept = result.kept_body.as_ref().map_or(0, |kept| kept.body.len());
     let texts = text.len() * (1 + usize::from(result.body.is_some()));
     memory.set(body.capacity() + kept + texts);
@@ -280,14 +280,14 @@ pub(crate) fn extract(
         text: &text,
     };
     let mut wanted = wants(&result, page_deadline);
-    // Most pages show more at their beginning, and are not searched for a root.
+    // Most pages show more at their beginning, so they need no search for a shell's root.
     wanted.shell = is_candidate && blocks::shows_fewer_than(&text, SHELL_CHARACTERS);
     wanted.encoding = Some(encoding);
     let extracted = engine.extract(input, wanted);
     let shell = extracted.as_ref().ok().and_then(|read| read.shell.clone());
     let is_read = extracted.is_ok();
     let mut result = with_extracted(result, extracted);
-    // A page that is read again has been judged at its fetch.
+    // A page that is read again was judged when it was fetched.
     if keeping.is_some() {
         let html = (kind == Kind::Html).then_some(text.as_ref());
         end_if_sent_on(&mut result, &url, html);
@@ -335,7 +335,7 @@ fn extract_document(
     result.document = Some(document.stored);
     result.kept_body = document.kept_body;
     if !is_readable(document.status) {
-        // Values that mappings have for pages without any would pass for what it says.
+        // Default values of mappings would pass for values found in the document.
         result.look = look::of_unread_document(&result);
         return result;
     }
@@ -370,7 +370,7 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
     Wants {
         mapped_links: follows && result.crawl.follow == Follow::Mapped,
         row_links: follows && result.crawl.follow != Follow::None,
-        // What a mapping selects its operator has chosen; see docs/explanation/webmasters.md.
+        // The operator chose the links that a mapping selects; see docs/explanation/webmasters.md.
         all_links: follows && result.crawl.follow == Follow::All && !result.is_nofollow,
         feeds: result.crawl.has(Feature::Sitemaps) && is_seed(&result.task),
         shell: false,
@@ -379,8 +379,8 @@ fn wants(result: &TaskResult, page_deadline: Duration) -> Wants {
     }
 }
 
-/// Whether a task is a seed's, or the first page of its site, where a seed may have been redirected to.
-/// Feeds are taken from these alone: on many sites each page has one of its own, for its comments.
+/// Whether a task is a seed or the first page of its site, where a seed may have been redirected to. Feeds are taken
+/// only from these, because on many sites each page has its own feed of comments.
 fn is_seed(task: &Task) -> bool {
     let is_first_page = || Url::parse(&task.url).is_ok_and(|url| url.path() == "/");
     task.depth == 0 && (task.parent.is_none() || is_first_page())
@@ -393,7 +393,7 @@ fn with_extracted(result: TaskResult, extracted: Result<Extraction, ExtractError
     }
 }
 
-/// Rows become records by their key: counts those that do not, and says so.
+/// Rows become records by their key. Counts and logs the rows that do not.
 fn count_rows(result: &mut TaskResult) {
     let (counts, clashing) = row_counts(&result.listings, &result.task.records);
     result.row_counts = counts;
@@ -406,7 +406,7 @@ fn count_rows(result: &mut TaskResult) {
             crawl_id = result.crawl.crawl_id,
             rows,
             of = result.rows(),
-            "rows have no value for a field of their key, and become no records"
+            "rows lack a field of their key and do not become records"
         );
     }
     let rows = sum(|counts| counts.same_key);

@@ -1,7 +1,7 @@
-//! One request: judged, sent, read within its limits, and told as an outcome.
+//! One request: checked, sent, read within its limits, and reported as an outcome.
 //!
-//! A status, a refusal, a broken connection: all of them are ordinary ends of a request. Redirects
-//! are not followed here; their target goes back to the intake and is judged like any link.
+//! A status, a refusal and a broken connection are all ordinary ends of a request. Redirects are not followed here;
+//! their target goes back to the intake and is judged like any link.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -51,23 +51,23 @@ pub use rule::Files;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FetchConfig {
-    /// Seconds for the look-up of a name, which is made before the request.
+    /// Seconds for the name lookup, which precedes the request.
     pub lookup_timeout: f64,
     /// Seconds for connect and TLS handshake together.
     pub connect_timeout: f64,
-    /// Seconds until the head of the answer is there.
+    /// Seconds until the head of the answer has arrived.
     pub head_timeout: f64,
     /// Seconds that a body may pause between two pieces.
     pub body_timeout: f64,
     /// Seconds for the whole request.
     pub total_timeout: f64,
-    /// Most bytes of a body after decompression.
+    /// The most bytes of a body, after decompression.
     pub max_body_bytes: usize,
     /// HTTP(S) or SOCKS5 proxy for all fetches; the environment is not consulted.
     pub proxy: Option<String>,
     /// `HOST:PORT:ADDR[:PORT]` as curl's; `*` as HOST is a wildcard.
     pub resolve: Vec<String>,
-    /// A PEM file of certificate authorities to trust beside the system's.
+    /// A PEM file of certificate authorities to trust in addition to the system's.
     pub ca_file: Option<std::path::PathBuf>,
     /// `SITE NAME: VALUE`: headers for the pages of a site and its subdomains; `*` is every site.
     pub headers: Vec<String>,
@@ -96,7 +96,7 @@ pub struct Fetched {
     pub outcome: Outcome,
     pub status_code: Option<u16>,
     pub content_type: Option<String>,
-    /// Those of the answer, if there was one.
+    /// The answer's headers, if there was an answer.
     pub headers: HeaderMap,
     /// The decoded body of a page worth reading; empty otherwise.
     pub body: Vec<u8>,
@@ -108,7 +108,7 @@ pub struct Fetched {
     pub error: Option<String>,
     /// See [`FetchError`].
     pub no_route: bool,
-    /// When the answer began, or the attempt ended without one: the site's delay counts from here.
+    /// When the answer began, or the attempt ended without one. The site's delay counts from here.
     pub answered_at: Instant,
     pub answer: Answer,
     /// For the archive, if there is one.
@@ -140,8 +140,8 @@ pub struct Fetcher {
     clients: Clients,
     resolver: Resolver,
     config: FetchConfig,
-    /// With an archive, for which what is fetched is kept: the user agent of crawls that name none. It is
-    /// put into each request, because what the client adds by itself is not known.
+    /// With an archive: the user agent of crawls that name none. It is set on each request explicitly, because the
+    /// archive cannot see headers that the client adds itself.
     archived_agent: Option<String>,
     reads_documents: bool,
     headers: SiteHeaders,
@@ -149,7 +149,7 @@ pub struct Fetcher {
     used: RefCell<UsedConnections>,
 }
 
-/// An answer of which the head is there.
+/// An answer whose head has arrived.
 struct Received {
     head: Parts,
     body: IncomingBody,
@@ -170,26 +170,27 @@ impl Fetcher {
         }
     }
 
-    /// Sends these with requests for pages and what they consist of; robots.txt is the same for all.
+    /// Sends these headers with requests for pages and their subresources, but not for robots.txt, which is the same
+    /// for all.
     pub fn with_headers(mut self, headers: SiteHeaders) -> Fetcher {
         self.headers = headers;
         self
     }
 
-    /// Keeps what is fetched for the archive.
+    /// Keeps exchanges for the archive.
     pub fn archiving(mut self, user_agent: String) -> Fetcher {
         self.archived_agent = Some(user_agent);
         self
     }
 
-    /// Takes documents (PDF, ...) for pages, too.
+    /// Accepts documents (PDF, ...) as pages, too.
     pub fn reading_documents(mut self) -> Fetcher {
         self.reads_documents = true;
         self
     }
 
-    /// Fetches a page, which may be a sitemap if those are read. `memory` grows with its body, here as in
-    /// all that follow.
+    /// Fetches a page, which may be a sitemap if those are read. `memory` grows with its body, as in the methods
+    /// below.
     pub async fn page(
         &self,
         asked: PageRequest<'_>,
@@ -239,7 +240,7 @@ impl Fetcher {
 
     /// # Errors
     ///
-    /// There was no memory for the body in time.
+    /// No memory for the body became free in time.
     async fn fetch(&self, spec: RequestSpec<'_>, memory: &mut Share) -> Result<Fetched, Denied> {
         let (url, rule) = (spec.url, spec.rule);
         if let Err(refusal) = self.resolver.judge_proxied(url).await {
@@ -262,7 +263,7 @@ impl Fetcher {
         Ok(fetched)
     }
 
-    /// Reads of an answer what is of use.
+    /// Reads the useful parts of an answer.
     async fn read(
         &self,
         answered: Received,
@@ -293,11 +294,11 @@ impl Fetcher {
         Ok(fetched)
     }
 
-    /// Whether the connection may serve the next request, which the site's delay holds back for so long.
+    /// Whether the connection can stay open for the site's next request, given the site's delay.
     fn keeps_open(&self, spec: &RequestSpec<'_>, longest_request: Duration) -> bool {
         let (now, is_soon) = (Instant::now(), spec.next_after < IDLE);
         let mut connections = self.connections.borrow_mut();
-        // The page follows right after its robots.txt.
+        // The page's request follows right after its robots.txt.
         matches!(spec.rule, BodyRule::Beginning { .. })
             || is_soon && connections.try_keep_open(&origin(spec.url), now, longest_request)
     }
@@ -348,7 +349,7 @@ async fn read_body(
     Ok(())
 }
 
-/// Reads for the archive what of the body was of no other use.
+/// Reads the rest of the body, for the archive only.
 async fn complete(
     mut exchange: Box<Exchange>,
     mut incoming: IncomingBody,
@@ -356,7 +357,7 @@ async fn complete(
     fetched: &Fetched,
     memory: &mut Share,
 ) -> Result<Box<Exchange>, Denied> {
-    // A server that was too slow is not waited for once more.
+    // Do not wait again for a server that was too slow.
     if fetched.outcome != Outcome::Timeout {
         let body_bytes = fetched.body.capacity();
         let keeping = body::keep_rest(&mut incoming, body_bytes, limits, memory);

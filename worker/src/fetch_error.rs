@@ -38,7 +38,7 @@ impl From<reqwest::Error> for FetchError {
     }
 }
 
-/// The first cause that tells an outcome, or else the innermost one.
+/// The outcome and reason of the first cause that has an outcome, or else of the innermost cause.
 fn of_causes(
     mut next: Option<&(dyn Error + 'static)>,
     mut reason: String,

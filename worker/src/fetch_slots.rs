@@ -1,8 +1,7 @@
 //! Fetch slots: a semaphore with priorities that bounds the fetches in flight.
 //!
-//! A waiting task gets the next free slot by its priority, and within a priority in the order of
-//! arrival. The browser uses the same type to bound its tabs. Everything is on the worker's main
-//! thread, so there are no locks.
+//! Free slots go to waiting tasks by priority, and within a priority in order of arrival. The browser uses the same
+//! type to bound its tabs. Everything runs on the worker's main thread, so there are no locks.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -18,11 +17,11 @@ type WaitQueue = BTreeMap<(Reverse<u8>, u64), oneshot::Sender<()>>;
 pub struct FetchSlots {
     free: Cell<usize>,
     waiting: RefCell<WaitQueue>,
-    /// The arrival number of the next task that has to wait.
+    /// The arrival number of the next waiting task.
     next_arrival: Cell<u64>,
 }
 
-/// A slot in use; dropping it frees the slot.
+/// A slot in use, freed on drop.
 #[derive(Debug)]
 pub struct FetchSlot<'a> {
     slots: &'a FetchSlots,
@@ -73,7 +72,7 @@ impl Drop for FetchSlot<'_> {
     }
 }
 
-/// A place in the wait queue, which it leaves when it is dropped.
+/// An entry in the wait queue, removed on drop.
 struct Waiting<'a> {
     slots: &'a FetchSlots,
     place: (Reverse<u8>, u64),
@@ -129,7 +128,7 @@ mod tests {
         {
             let mut gone = std::pin::pin!(slots.take(90));
             assert!(futures_poll(gone.as_mut()).await, "it waits");
-            // Its turn comes, and it goes away without looking.
+            // The future is granted a slot and dropped before it sees that.
             drop(held);
         }
         assert!(slots.waiting.borrow().is_empty());
@@ -137,7 +136,7 @@ mod tests {
         assert_eq!(slots.free.get(), 0);
     }
 
-    /// Polls once; whether the future is still pending.
+    /// Polls once; returns whether the future is still pending.
     async fn futures_poll(mut future: std::pin::Pin<&mut impl Future>) -> bool {
         std::future::poll_fn(|context| {
             std::task::Poll::Ready(future.as_mut().poll(context).is_pending())

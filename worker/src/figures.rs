@@ -1,5 +1,5 @@
-//! What this worker has counted since its start, for its supervisor, which serves the sums of its workers
-//! to Prometheus. It is told with each heartbeat if something has changed, at the start, and now and then.
+//! This worker's counts since its start. Its supervisor serves the sums of its workers to Prometheus. The counts are
+//! reported with a heartbeat at the start, after each change, and every [`TELL_AGAIN`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use webfill_wire::figures::{MOST_MAPPINGS, OTHER_MAPPINGS, RowTotals, WorkerTota
 
 use crate::task_result::TaskResult;
 
-/// What has not changed is told again after this time, in case a frame was lost.
+/// Unchanged counts are reported again after this time, in case a frame was lost.
 const TELL_AGAIN: Duration = Duration::from_secs(30);
 
-/// Shared by the parts of a worker that live on its main thread.
+/// The counts, shared by the parts of a worker on its main thread.
 #[derive(Debug, Clone, Default)]
 pub struct Figures(Rc<RefCell<Counted>>);
 
@@ -25,10 +25,9 @@ struct Counted {
     totals: WorkerTotals,
     is_store_away: bool,
     has_changed: bool,
-    /// `None`: nothing was told yet, so what is known of this worker is that of its predecessor.
+    /// `None` until the first report; until then, the supervisor has the counts of this worker's predecessor.
     told: Option<Instant>,
-    /// When each task came that has not been requested yet. They are no more than the credit that was
-    /// granted for them.
+    /// When each task arrived whose page was not requested yet. The granted credit bounds their number.
     arrivals: HashMap<u64, Instant>,
     /// How many fields each mapping in force has.
     fields_of: HashMap<String, usize>,
@@ -41,7 +40,7 @@ impl Figures {
         count(&mut counted);
     }
 
-    /// What there is to tell, unless all of it was told lately.
+    /// The counts to report, unless they were reported recently.
     pub fn take_news(&self) -> Option<(WorkerTotals, bool)> {
         let mut counted = self.0.borrow_mut();
         let has_changed = std::mem::take(&mut counted.has_changed);
@@ -52,26 +51,26 @@ impl Figures {
         })
     }
 
-    /// These mappings are in force.
+    /// Notes that these mappings are in force.
     pub fn use_mappings(&self, set: &MappingSet) {
         let fields = set.fields_by_mapping().into_iter();
         let fields = fields.map(|(name, fields)| (name.to_owned(), fields.len()));
         self.0.borrow_mut().fields_of = fields.collect();
     }
 
-    /// A task has come, and waits for its turn.
+    /// Notes that a task has arrived and waits for its turn.
     pub fn task_arrived(&self, task: u64) {
         self.0.borrow_mut().arrivals.insert(task, Instant::now());
     }
 
-    /// A task has ended, or goes back.
+    /// Notes that a task has ended or is given back.
     pub fn task_left(&self, task: u64) {
         self.0.borrow_mut().arrivals.remove(&task);
     }
 
-    /// A page was requested.
+    /// Notes that a page was requested.
     pub fn page_fetched(&self, result: &TaskResult, started: Instant) {
-        // Such a request is refused before it is sent, or has nowhere to go.
+        // No request was sent: it was refused before, or its host has no address.
         if matches!(result.outcome, Outcome::UnsafeAddress | Outcome::DnsError) {
             return;
         }
@@ -89,12 +88,12 @@ impl Figures {
         });
     }
 
-    /// A robots.txt was requested.
+    /// Notes that a robots.txt was requested.
     pub fn robots_fetched(&self) {
         self.count(|counted| counted.totals.robots += 1);
     }
 
-    /// The store has taken writes, or, if it is away, has not.
+    /// Notes that the store accepted writes, or that it is unreachable.
     pub fn store_answered(&self, took: Duration, is_away: bool) {
         self.count(|counted| {
             counted.totals.save.observe(took);
@@ -102,11 +101,11 @@ impl Figures {
         });
     }
 
-    /// A page is stored.
+    /// Notes that a page is stored.
     pub fn page_saved(&self, result: &TaskResult) {
         self.count(|counted| {
             *counted.totals.pages.entry(result.outcome).or_default() += 1;
-            // As the summary of a crawl counts them.
+            // Counted as in the summary of a crawl.
             counted.totals.unmatched += u64::from(result.is_unmatched());
             if let (Outcome::Ok, Some(mapping)) = (result.outcome, &result.mapping) {
                 let name = counted.count_fields(mapping, result.fields.len());
@@ -120,7 +119,7 @@ impl Figures {
 }
 
 impl Counted {
-    /// Gives the name under which the mapping is counted.
+    /// Returns the name under which the mapping is counted.
     fn count_fields(&mut self, mapping: &str, filled: usize) -> String {
         let wanted = self.fields_of.get(mapping).copied().unwrap_or(filled);
         let filled = filled.min(wanted);
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_not_told_again() {
+    fn unchanged_counts_are_not_reported_again() {
         let figures = Figures::default();
         assert!(
             figures.take_news().is_some(),

@@ -1,9 +1,9 @@
 //! The gate: admission control right before each request.
 //!
 //! A request passes if the supervisor's lease is in force and its task was not recalled (see
-//! [`permits`](crate::permits)). Other supervisors wait for our longest request before they take
-//! over a site whose lease has ended; so a request that is found to take longer, because this
-//! process was stopped meanwhile, is broken off. So is one whose body found no memory in time.
+//! [`permits`](crate::permits)). Before other supervisors take over a site whose lease has ended, they wait as long
+//! as our longest request. A request that takes longer, because this process was stopped meanwhile, is therefore
+//! aborted. So is a request whose body found no memory in time.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -19,12 +19,12 @@ use crate::fetch::{FetchConfig, Fetched, Fetcher, PageRequest};
 use crate::memory::Share;
 use crate::permits::{Denied, Permit, Permits};
 
-/// The longest that one request may take. Its name was looked up before.
+/// The longest time that one request may take, not counting its name lookup.
 pub fn longest_request(config: &FetchConfig) -> Duration {
     Duration::from_secs_f64(config.connect_timeout + config.total_timeout)
 }
 
-/// The only way to the web.
+/// The gate: the only way to the web.
 pub struct Gate {
     fetcher: Fetcher,
     longest_request: Duration,
@@ -41,7 +41,7 @@ impl Gate {
         }
     }
 
-    /// Requests may be started until `boot_ms`, by the machine's clock since its boot.
+    /// Allows requests to start until `boot_ms`, on the clock since the machine's boot.
     pub fn open_until(&self, boot_ms: u64) {
         self.permits.extend_lease(boot_ms);
     }
@@ -56,12 +56,12 @@ impl Gate {
         self.permits.is_settled(scope)
     }
 
-    /// A permit for a task that is taken up now.
+    /// A permit for a task that starts now.
     pub fn permit(&self, task: &Task) -> Permit {
         self.permits.permit(task)
     }
 
-    /// Fetches a page for a user agent; it may be a sitemap if those are read.
+    /// Fetches a page, which may be a sitemap if those are read.
     pub async fn page(
         &self,
         permit: &Permit,
@@ -74,7 +74,7 @@ impl Gate {
         fetched
     }
 
-    /// Fetches what a page requests.
+    /// Fetches a subresource of a page.
     pub async fn subresource(
         &self,
         permit: &Permit,
@@ -114,8 +114,8 @@ impl Gate {
     }
 }
 
-/// Drives a future for as long as the deadline has not passed. The future's own timers are not
-/// enough: a process that was stopped goes on with whatever is ready first.
+/// Drives a future for as long as the deadline has not passed. The future's own timers are not enough: a process that
+/// was stopped resumes with whatever is ready first.
 async fn until<T>(deadline_ms: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -144,7 +144,7 @@ mod tests {
         Gate::new(Fetcher::new(clients, resolver, fetch.clone()), &fetch)
     }
 
-    /// Whether a request to a port without a listener is tried at all.
+    /// Whether a request, to a port without a listener, is attempted.
     async fn is_tried(gate: &Gate, permit: &Permit) -> bool {
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
         let mut memory = Memory::new(1 << 20).take(1).await;

@@ -1,9 +1,9 @@
 //! The journey of one task through a worker:
 //! robots.txt -> politeness -> fetch -> extraction (decode, parse, mapping) -> save -> acknowledge.
 //!
-//! Each site has one runner, which takes the site's tasks one after another. What is decided on the
-//! way is elsewhere, without I/O and without a clock: [`permission`](crate::permission) says whether
-//! a page may be fetched, [`sites`](crate::sites) when. This module waits, asks and requests.
+//! Each site has one runner, which takes the site's tasks one after another. Decisions are made elsewhere, without
+//! I/O and without a clock: [`permission`](crate::permission) decides whether a page may be fetched,
+//! [`sites`](crate::sites) when. This module waits, queries and requests.
 //!
 //! A task whose page was not requested is given back when the worker drains or the task is recalled.
 //! After a crash all tasks that were not acknowledged come back through the supervisor.
@@ -68,59 +68,59 @@ mod sitemaps;
 mod steps;
 mod turns;
 
-/// What the runners of all sites share. Everything here lives on the worker's main thread.
+/// The state shared by the runners of all sites. Everything here lives on the worker's main thread.
 pub struct Journey {
     /// The worker's name in the cache and the store.
     pub name: String,
     pub politeness: PolitenessConfig,
     pub gate: Gate,
-    /// Those that the gate sends with requests for pages of a site.
+    /// The headers that the gate sends with requests for pages of a site.
     pub headers: SiteHeaders,
-    /// Where what was fetched is kept as it was sent, if it is.
+    /// The archive of exchanges as they were sent, if there is one.
     pub archive: Option<Archive>,
     pub resolver: Resolver,
     pub names_given_back: RefCell<NamesGivenBack>,
     pub cache: Arc<dyn Cache>,
     pub store: Arc<dyn Store>,
     pub stored_pages: StoredPages,
-    /// Held while a stored page is read that has no share of the memory yet.
+    /// Held while reading a stored page that has no memory permit yet.
     pub reading_stored: tokio::sync::Mutex<()>,
-    /// Those in force, once they have come.
+    /// The mappings in force, once they have arrived.
     pub mappings: RefCell<Option<Arc<MappingSet>>>,
     pub sites: RefCell<Sites>,
     /// The turns that this worker has reserved in the shared cache.
     pub reservations: SharedClock,
     pub robots: RefCell<RobotsFiles>,
     pub crawls: RefCell<HashMap<CrawlKey, Arc<CrawlSettings>>>,
-    /// To recognise sites that answer every URL with one page.
+    /// Recognises sites that answer every URL with one page.
     pub repeated_pages: RefCell<RepeatedPages>,
-    /// Where second fetches of pages that differ have shown nothing lately.
+    /// Sites where recent second fetches of changed pages showed nothing.
     pub rechecks: RefCell<Rechecks>,
-    /// Fetches in flight.
+    /// Bounds the fetches in flight.
     pub slots: FetchSlots,
     pub figures: Figures,
-    /// The longest body that is kept, in crawls that keep them.
+    /// The longest body that is kept, in crawls that keep bodies.
     pub kept_body_bytes: usize,
-    /// If documents are read.
+    /// Reads documents, if they are read at all.
     pub documents: Option<Documents>,
     pub browser: Option<Browser>,
     pub scripted_pages: RefCell<ScriptedPages>,
     /// Without its browser this worker is of no use.
     pub needs_browser: bool,
-    /// Told of faults that end this process.
+    /// Receives faults that end this process.
     pub broken: mpsc::Sender<Fault>,
-    /// For the bodies of answers.
+    /// Memory for the bodies of answers.
     pub bodies: Memory,
-    /// For results that wait for a second fetch of their page.
+    /// Memory for results that wait for a second fetch of their page.
     pub held: Memory,
-    /// For what waits to be saved.
+    /// Memory for results that wait to be saved.
     pub results_memory: Memory,
     pub extraction: mpsc::Sender<Work>,
     pub results: mpsc::Sender<TaskResult>,
     pub draining: Cell<bool>,
-    /// Wakes runners that wait for a site's clock or a slot, when tasks are to be given back.
+    /// Wakes runners that wait for a site's clock or a slot when tasks must be given back.
     pub called_back: Notify,
-    /// Tells the supervisor of a task, by its id and delivery, that waits for a name server.
+    /// Reports to the supervisor that a task, given by its id and delivery, waits for a name server.
     pub tell_waiting: Box<dyn Fn((u64, Delivery))>,
     /// Gives leases back unfinished.
     pub give_back: Box<dyn Fn(Vec<TaskReturned>)>,
@@ -154,7 +154,7 @@ impl Journey {
     async fn travel(&self, site: &str, task: Task, permit: &Permit) {
         let crawl = self.crawls.borrow().get(&task.crawl).cloned();
         let (Some(crawl), Ok(url)) = (crawl, Url::parse(&task.url)) else {
-            // Neither happens with a dispatcher of our version; the lease must not be lost.
+            // A dispatcher of our version never sends these, but the lease must not be lost.
             return self.return_task(site, &task, None);
         };
         if let Some(outcome) = task.unreachable {
@@ -162,7 +162,7 @@ impl Journey {
         }
         let (rendering, browser) = self.rendering_of(&crawl, &task.url, site);
         if browser.is_none() && crawl.lane == Lane::Browser {
-            // Nor does this.
+            // The same applies here.
             return self.return_task(site, &task, None);
         }
         let is_rendered = rendering == Rendering::Always && browser.is_some();
@@ -172,7 +172,7 @@ impl Journey {
             true => LookKind::Only,
             false => self.look_kind(&task, &crawl).await,
         };
-        // The requests for robots.txt and the page share one look-up.
+        // The requests for robots.txt and the page share one name lookup.
         let _name = self.resolver.hold(&url);
         if let Some(address) = self.counted_elsewhere(&task, &url, permit).await {
             return self.return_counted_elsewhere(&task, address);
@@ -194,7 +194,7 @@ impl Journey {
             let named = sitemaps::sitemaps_of(&url, rules.as_deref());
             return self.end_with_sitemaps(site, task, crawl, named).await;
         }
-        // A page without a version has to come whole, or there would never be one.
+        // A page without a stored version must be fetched in full, or it would never get one.
         let condition = match look == LookKind::First || is_rendered {
             true => conditional::Condition::default(),
             false => self.condition(&task, &crawl).await,
@@ -238,10 +238,10 @@ impl Journey {
             Ok(page) => page,
             Err(GivenBack(task)) => return self.return_cut_short(site, &task, delay),
         };
-        // The slot or place is held until the extraction has the body, which bounds bodies in memory.
+        // The slot or permit is held until the extraction has the body. This bounds the bodies in memory.
         let mut slot = Some(slot);
         if sitemaps::is_sitemap(&page) {
-            // It is no document, and nothing to render.
+            // It is neither a document nor to be rendered.
         } else if let Some(documents) = self.documents_for(&page) {
             slot = None;
             page = match self.read_document(documents, page, permit).await {
@@ -276,13 +276,14 @@ impl Journey {
         drop((slot, place));
     }
 
-    /// The user agent of a crawl that wants a text of its own in it.
+    /// The user agent of a crawl that adds a text of its own.
     fn user_agent_of(&self, crawl: &CrawlSettings) -> Option<String> {
         let wanted = crawl.useragent.as_deref()?;
         Some(self.politeness.user_agent_of(Some(wanted)))
     }
 
-    /// What is sent with the request for a page beside the headers of its site: those of its mapping, and these.
+    /// The headers sent with a page's request in addition to those of its site: its mapping's headers and the given
+    /// conditions.
     fn headers_of(&self, url: &Url, conditions: &[(String, String)]) -> Vec<(String, String)> {
         let mappings = self.mappings.borrow().clone();
         let of_mapping = mappings.and_then(|mappings| {

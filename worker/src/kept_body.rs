@@ -1,12 +1,12 @@
-//! Bodies of pages that are kept, so that mappings can be run over them again without fetching
-//! ([`webfill_store::Bodies`]): what a mapping has read, before it was decoded to text.
+//! Kept bodies of pages ([`webfill_store::Bodies`]), for running mappings again without fetching. A body is kept as
+//! the mapping's input was before it was decoded to text.
 
 use webfill_store::{Body, BodyChange, page_id};
 use webfill_wire::{Feature, Outcome};
 
 use crate::task_result::TaskResult;
 
-/// Level of compression: a higher one takes longer than it saves.
+/// Compression level. A higher one is not worth its time.
 const LEVEL: i32 = 3;
 
 /// A body, compressed.
@@ -17,7 +17,7 @@ pub struct KeptBody {
     pub body: Vec<u8>,
 }
 
-/// Compresses a body, unless it is longer than one that is kept. Takes long, as such things go.
+/// Compresses a body, unless it is longer than `max_bytes`. This may take long.
 pub(crate) fn of(body: &[u8], is_rendered: bool, max_bytes: usize) -> Option<KeptBody> {
     if body.len() > max_bytes {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn of(body: &[u8], is_rendered: bool, max_bytes: usize) -> Option<Kep
     })
 }
 
-/// What the end of a task says of its page's body; nothing in crawls that keep none.
+/// The change to the page's kept body at the end of a task; `None` in crawls that keep no bodies.
 pub(crate) fn change_of(result: &TaskResult) -> Option<BodyChange> {
     let crawl = &result.crawl;
     if !crawl.has(Feature::KeepBodies) {

@@ -1,8 +1,7 @@
-//! Robots, politeness, fetch, decode, extract, save: what happens to a task in a worker.
+//! Processes a task: robots, politeness, fetch, decode, extract, save.
 //!
-//! [`run`] is the process; [`journey`] walks one task through the steps, each of which has a file
-//! of its own. A worker keeps nothing but caches in memory: what it held when it dies goes back
-//! to the dispatcher.
+//! [`run`] is the process. [`journey`] leads one task through the steps; each step has a file of its own. A worker
+//! keeps only caches in memory. When it dies, its tasks go back to the dispatcher.
 
 mod archive;
 mod block_outcome;
@@ -64,8 +63,7 @@ pub use documents::{
 pub use fetch::{FetchConfig, retry_after};
 pub use gate::longest_request;
 pub use mapping_rules::RulesOfSet;
-// What decides about politeness, for the simulation (`tests/simulation/`), which drives it in
-// simulated time.
+// The politeness decisions, for the simulation (`tests/simulation/`), which drives it in simulated time.
 pub use journey::address_to_count;
 pub use now::Now;
 pub use permission::{Knowledge, Permission, PermissionCheck, Step};

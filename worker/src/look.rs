@@ -1,5 +1,6 @@
-//! What is kept of a page so that later looks can be compared with this one: its fields and rows if a mapping has read
-//! it, else the blocks of its text; or that it was not found. An error is no look, and neither is a block.
+//! The snapshot kept of a page for comparison with later ones: its fields and rows if a mapping has read it,
+//! otherwise the blocks of its text; or the fact that it was not found. Errors and recognised blocks give no
+//! snapshot.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use webfill_wire::{Feature, Outcome};
 use crate::charset::Kind;
 use crate::task_result::TaskResult;
 
-/// By how much the clock of a server may be behind.
+/// How far a server's clock may be behind.
 const CLOCK_OFF_MS: i64 = 500;
 
-/// Of a page that was read.
+/// The snapshot of a page that was read.
 pub(crate) fn of_page(
     result: &TaskResult,
     kind: Kind,
@@ -38,8 +39,8 @@ pub(crate) fn of_page(
     packed(&seen)
 }
 
-/// The values of the rows of a page, by their dataset and key as far as the page itself has it. Those without a key,
-/// and further ones with the same key, are none that can be known again.
+/// The values of a page's rows, by dataset and by the part of the key that the page itself has. Rows without a key,
+/// and further rows with the same key, are left out, because they cannot be identified again.
 fn rows_by_name(listings: &[Listing]) -> Map<String, Value> {
     let mut rows = Map::new();
     for listing in listings {
@@ -57,7 +58,7 @@ fn rows_by_name(listings: &[Listing]) -> Map<String, Value> {
     rows
 }
 
-/// Of a document that could not be read, or has no text: that it is there.
+/// The snapshot of a document that could not be read or has no text: only that it exists.
 pub(crate) fn of_unread_document(result: &TaskResult) -> Option<Vec<u8>> {
     is_compared(result).then(|| Seen::unread_document().packed())
 }
@@ -66,19 +67,19 @@ fn is_compared(result: &TaskResult) -> bool {
     result.crawl.has(Feature::Changes) && result.outcome == Outcome::Ok
 }
 
-/// What is known of a page and of its site when it is looked at.
+/// The known versions of a page, and what is known about its site.
 pub(crate) struct Known {
     pub(crate) page: Option<PageVersions>,
     pub(crate) site: SiteBlocks,
 }
 
-/// What a look asks of a second fetch.
+/// The second fetch that a snapshot requires.
 pub(crate) struct Recheck {
-    /// Until a clock has moved that the page shows.
+    /// The time until a clock shown on the page has moved.
     pub(crate) wait: Duration,
 }
 
-/// Whether a look must be followed by a second fetch: it is the first one, or differs from what is known.
+/// Whether a snapshot requires a second fetch: it is the first one, or differs from the known ones.
 pub(crate) fn recheck(look: &[u8], at_ms: i64, known: &Known) -> Option<Recheck> {
     let seen = Seen::unpacked(look).ok()?;
     let is_news = known
@@ -93,14 +94,15 @@ pub(crate) fn recheck(look: &[u8], at_ms: i64, known: &Known) -> Option<Recheck>
     })
 }
 
-/// The look of a page with where a second fetch of it differs, and whether it does. `None` if either cannot be read.
+/// The snapshot of a page with its differences from a second fetch, and whether there are any. `None` if either
+/// cannot be read.
 pub(crate) fn with_second(first: &[u8], second: &[u8]) -> Option<(Vec<u8>, bool)> {
     let (first, second) = (Seen::unpacked(first).ok()?, Seen::unpacked(second).ok()?);
     let seen = first.of_two_fetches(&second);
     Some((packed(&seen)?, seen.is_unsteady()))
 }
 
-/// Of an answer without a page.
+/// The snapshot of an answer without a page.
 pub(crate) fn without_page(result: &TaskResult) -> Option<Vec<u8>> {
     let is_missing =
         result.outcome == Outcome::HttpError && matches!(result.status_code, Some(404 | 410));
@@ -108,7 +110,7 @@ pub(crate) fn without_page(result: &TaskResult) -> Option<Vec<u8>> {
     (is_look && result.crawl.has(Feature::Changes)).then(|| Seen::nothing().packed())
 }
 
-/// Nothing of an empty page, and nothing that would be too long to keep.
+/// `None` for an empty page, and for a snapshot too long to keep.
 fn packed(seen: &Seen) -> Option<Vec<u8>> {
     let packed = (!seen.is_empty()).then(|| seen.packed())?;
     (packed.len() <= MAX_LOOK_BYTES).then_some(packed)

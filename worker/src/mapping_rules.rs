@@ -1,4 +1,4 @@
-//! What the store asks of mappings when pages fill records.
+//! The mapping rules that the store needs when pages fill records.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;

@@ -1,32 +1,32 @@
-//! The memory budget of a worker (`worker.memory_mib`): what pages in flight may take, from the first
-//! byte of a body to the confirmation of the store. It has four parts ([`Parts`]):
+//! The memory budget of a worker (`worker.memory_mib`): the memory that pages in flight may take, from the first byte
+//! of a body to the store's confirmation. It has four parts ([`Parts`]):
 //!
-//! - *bodies*: each fetch has a share, which it takes before its request and enlarges as its body
-//!   grows. New requests wait until there is room, and until every body that grows has found room.
-//!   They wait before the site's turn is used, so that neither the site's clock nor a timeout
-//!   sees it. One body may always grow, beyond the budget if need be, so that something always ends.
-//! - *the page being read*: its text and trees. There is one at a time, so nothing waits; a page that
-//!   needs more is cut.
-//! - *held*: results that wait for a second fetch of their page. Nothing waits for room: without it, there is
-//!   none.
+//! - *bodies*: each fetch has a permit. It takes the permit before its request and enlarges it as its body grows. New
+//!   requests wait until there is room, and until every growing body has found room. They wait before the site's turn
+//!   is used, so neither the site's clock nor a timeout is affected. One body may always grow, beyond the budget if
+//!   necessary, so there is always progress.
+//! - *the page being read*: its text and trees. There is one at a time, so nothing waits. A page that needs more is
+//!   truncated.
+//! - *held*: results that wait for a second fetch of their page. Nothing waits for room; without room, there is no
+//!   second fetch.
 //! - *results*, until they are in the store. The extraction waits for room, and so does everything
 //!   behind it.
 //!
-//! Nothing here waits in a circle: bodies wait for the extraction, the extraction waits for the saver,
-//! and the saver waits for the store alone.
+//! There is no deadlock: bodies wait for the extraction, the extraction waits for the saver, and the saver waits only
+//! for the store.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// What a connection may have read ahead, and a decompressor needs beside its window.
+/// What a connection may have read ahead, plus what a decompressor needs besides its window.
 pub const READ_AHEAD: usize = 256 << 10;
 
-/// What a fetch needs at least, with the beginning of its body.
+/// The least memory of a fetch, including the beginning of its body.
 pub const LEAST_SHARE: usize = READ_AHEAD + (16 << 10);
 
-/// How much a new body's size counts in the size that is expected of the next one.
+/// The weight of past bodies in the expected size of the next one.
 const EXPECTATION_WEIGHT: usize = 8;
 
 /// How a worker's budget is divided, in bytes.
@@ -38,7 +38,7 @@ pub struct Parts {
     pub results: usize,
 }
 
-/// The memory that a journey takes shares of.
+/// The memory that a journey takes permits from.
 pub struct Room {
     pub bodies: Memory,
     pub held: Memory,
@@ -57,7 +57,7 @@ impl Parts {
     }
 }
 
-/// A number of bytes that many can have a share of.
+/// A number of bytes, shared by many holders of permits.
 #[derive(Debug, Clone)]
 pub struct Memory {
     state: Arc<Mutex<State>>,
@@ -67,16 +67,16 @@ pub struct Memory {
 struct State {
     total: usize,
     used: usize,
-    /// A share has grown beyond the total.
+    /// A permit has grown beyond the total.
     overdrawn: bool,
     /// The average of the latest bodies.
     expected: usize,
-    /// In the order in which they are served.
+    /// The waiting requests, in the order they are served.
     waiting: BTreeMap<Place, Waiting>,
     next_arrival: u64,
 }
 
-/// Who grows goes before who begins; otherwise the first to arrive is the first.
+/// Growing permits go before new ones; otherwise first come, first served.
 type Place = (Need, u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +94,7 @@ struct Waiting {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Granted {
     bytes: usize,
-    /// Beyond the total.
+    /// Whether it exceeds the total.
     overdraws: bool,
 }
 
@@ -113,19 +113,19 @@ impl Memory {
         }
     }
 
-    /// Waits for a share that a body of the usual size will need.
+    /// Waits for a permit for a body of the usual size.
     pub async fn begin(&self) -> Share {
         let expected = self.lock().expected;
         self.take(expected.max(LEAST_SHARE)).await
     }
 
-    /// Waits for a share of this size. Who is alone gets more than there is.
+    /// Waits for a permit of this size. A sole caller may get more than the total.
     pub async fn take(&self, bytes: usize) -> Share {
         let granted = self.queue(Need::ToBegin, bytes).granted().await;
         self.share(granted)
     }
 
-    /// A share of this size, if there is room and nobody waits for it.
+    /// A permit of this size, if there is room and nobody waits for it.
     pub fn try_take(&self, bytes: usize) -> Option<Share> {
         let mut state = self.lock();
         if !state.waiting.is_empty() || state.used + bytes > state.total {
@@ -145,7 +145,7 @@ impl Memory {
         self.share(granted)
     }
 
-    /// What begins next is expected to be of the size of what was there lately.
+    /// Notes the size of a body, which adjusts the expected size of the next ones.
     pub fn note_size(&self, bytes: usize) {
         let mut state = self.lock();
         let weighted = state.expected * (EXPECTATION_WEIGHT - 1) + bytes;
@@ -189,7 +189,7 @@ impl Memory {
 }
 
 impl State {
-    /// Serves those who wait, in their order.
+    /// Serves waiting requests, in order.
     fn serve(&mut self) {
         while let Some(first) = self.waiting.first_entry() {
             let bytes = first.get().bytes;
@@ -202,7 +202,7 @@ impl State {
                 bytes,
                 overdraws: !fits,
             };
-            // Who does not wait any more needs nothing.
+            // A request that was dropped needs no memory.
             if first.remove().granted.send(granted).is_ok() {
                 self.used += bytes;
                 self.overdrawn |= granted.overdraws;
@@ -211,7 +211,7 @@ impl State {
     }
 }
 
-/// A place among those who wait, which is left when this is dropped.
+/// An entry in the wait queue, removed on drop.
 struct Queued {
     memory: Memory,
     place: Place,
@@ -246,7 +246,7 @@ impl Drop for Queued {
     }
 }
 
-/// A share of the budget, free again when it is dropped.
+/// A permit of the budget, freed on drop.
 #[derive(Debug)]
 pub struct Share {
     memory: Memory,
@@ -255,11 +255,11 @@ pub struct Share {
 }
 
 impl Share {
-    /// Waits until the share has this size, if it is smaller.
+    /// Waits until the permit has this size, if it is smaller.
     pub async fn grow_to(&mut self, bytes: usize) {
         let more = bytes.saturating_sub(self.bytes);
         if self.overdraws {
-            // It was chosen to go on, whatever it takes.
+            // This permit is the one that may always grow.
             return self.set(self.bytes + more);
         }
         if more > 0 {
@@ -269,7 +269,7 @@ impl Share {
         }
     }
 
-    /// Gives the share this size at once, beyond the budget if need be.
+    /// Sets the permit to this size without waiting, beyond the budget if necessary.
     pub fn set(&mut self, bytes: usize) {
         let mut state = self.memory.lock();
         state.used = state.used - self.bytes + bytes;
@@ -277,7 +277,7 @@ impl Share {
         state.serve();
     }
 
-    /// Moves the share; an empty one stays.
+    /// Moves the permit out, leaving an empty one.
     pub fn take(&mut self) -> Share {
         Share {
             memory: self.memory.clone(),
@@ -286,7 +286,7 @@ impl Share {
         }
     }
 
-    /// What a size was expected for is known.
+    /// Notes the actual size of a body.
     pub fn note_size(&self, bytes: usize) {
         self.memory.note_size(bytes);
     }
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn who_begins_waits_for_room_and_who_is_alone_does_not() {
+    fn a_new_permit_waits_for_room_unless_it_is_the_only_one() {
         let memory = Memory::new(10 * MIB);
         let large = poll(pin!(memory.take(20 * MIB))).expect("it is alone");
         let mut second = pin!(memory.take(MIB));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_tries_takes_no_more_than_there_is() {
+    fn try_take_never_takes_more_than_the_total() {
         let memory = Memory::new(10 * MIB);
         let some = memory.try_take(6 * MIB).expect("there is room");
         assert!(memory.try_take(5 * MIB).is_none());
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn who_grows_goes_before_who_begins() {
+    fn growing_permits_go_before_new_ones() {
         let memory = Memory::new(10 * MIB);
         let mut overdrawn = poll(pin!(memory.take(MIB))).unwrap();
         let mut growing = poll(pin!(memory.take(4 * MIB))).unwrap();
@@ -379,13 +379,13 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_waiting_holds_nothing() {
+    fn a_dropped_waiter_holds_nothing() {
         let memory = Memory::new(MIB);
         let first = poll(pin!(memory.take(MIB))).unwrap();
         {
             let mut gone = pin!(memory.take(MIB));
             assert!(poll(gone.as_mut()).is_none());
-            // Its turn comes, and it goes away without looking.
+            // Memory is granted, and the future is dropped before it sees that.
             drop(first);
         }
         assert_eq!(used(&memory), 0);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_request_takes_what_bodies_were_lately() {
+    fn a_new_request_takes_the_size_of_recent_bodies() {
         let memory = Memory::new(100 * MIB);
         assert_eq!(poll(pin!(memory.begin())).unwrap().bytes, LEAST_SHARE);
         for _ in 0..40 {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A moment, read once by the caller and handed to everything that is decided at it. What decides
-/// about politeness never reads a clock itself, so that the simulation can run it in its own time.
+/// A moment, read once by the caller and passed to every decision made at it. Politeness decisions never read a clock
+/// themselves, so the simulation can run them in simulated time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
     /// By the monotonic clock of this process, which paces its requests.
@@ -24,7 +24,7 @@ impl Now {
         }
     }
 
-    /// How long it is until a moment; zero if that has passed.
+    /// The time until a moment; zero if it has passed.
     pub fn until(&self, instant: Instant) -> Duration {
         instant.saturating_duration_since(self.instant)
     }
@@ -35,7 +35,7 @@ pub fn now_ms() -> i64 {
     Now::read().wall_ms
 }
 
-/// A duration in the milliseconds of a message, rounded up so that no wait becomes shorter.
+/// A duration in milliseconds for a message, rounded up so that no wait becomes shorter.
 pub fn millis_rounded_up(duration: Duration) -> u32 {
     u32::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX)
 }

@@ -1,16 +1,14 @@
-//! May a URL be fetched, and under which delay? The steps to the answer, as decisions alone.
+//! Decides whether a URL may be fetched, and under which delay. This module only makes the decisions.
 //!
-//! A [`PermissionCheck`] names the next step; its caller takes the step (asks the shared cache,
-//! waits for the site's turn, sends a request) and tells the check what came of it. The check does
-//! no I/O and reads no clock. Workers drive it in [`journey`](crate::journey); the simulation drives
-//! the same code in simulated time.
+//! A [`PermissionCheck`] names the next step; its caller takes the step (queries the shared cache, waits for the
+//! site's turn, sends a request) and passes the result to the check. The check does no I/O and reads no clock.
+//! Workers drive it in [`journey`](crate::journey); the simulation drives the same code in simulated time.
 //!
-//! The steps: the rules of the URL's origin are taken from memory; else from the shared cache; else
-//! the site's turn is awaited and robots.txt is fetched. Each redirect is a request of its own, with a
-//! turn of its own at the site that it leads to, unless it leads to the robots.txt of an origin whose
-//! rules are known. Every answer moves the clock of the site that was asked, and what was fetched is to
-//! be put into the shared cache. If the fetch fails, the last good file stays in force for a day; without
-//! one, the task ends.
+//! The rules of the URL's origin are taken from memory, or else from the shared cache. If neither has them, the check
+//! waits for the site's turn and fetches robots.txt. Each redirect is a separate request, with its own turn at its
+//! target's site, unless it leads to the robots.txt of an origin whose rules are known. Every answer moves the clock
+//! of the site that sent it, and fetched files go into the shared cache. If the fetch fails, the last good file stays
+//! in force for a day; without one, the task ends.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -30,16 +28,16 @@ use crate::sites::{Sites, Turn};
 pub enum Permission {
     /// The page may be fetched when its turn comes.
     Allowed { delay: Duration, turn: Turn },
-    /// The task ends with this outcome, without a request for its page. The evidence is what a request
-    /// for robots.txt has shown, if one has failed.
+    /// The task ends with this outcome, without a request for its page. The evidence is that of a failed request for
+    /// robots.txt, if there was one.
     Refused {
         outcome: Outcome,
         evidence: Option<Evidence>,
     },
-    /// The task is to be given back: robots.txt was not requested.
+    /// The task must be given back: robots.txt was not requested.
     NotAsked,
-    /// The task is to be given back: the fetch of robots.txt was broken off, or its task called back
-    /// between two redirects.
+    /// The task must be given back: the fetch of robots.txt was aborted, or the task was called back between two
+    /// redirects.
     CutShort,
 }
 
@@ -53,7 +51,7 @@ impl Permission {
     }
 }
 
-/// What a worker knows of its sites, and how polite it is.
+/// What a worker knows about its sites, and its politeness settings.
 #[derive(Clone, Copy)]
 pub struct Knowledge<'a> {
     pub politeness: &'a PolitenessConfig,
@@ -67,8 +65,8 @@ pub enum Step {
     /// Look the robots.txt of this origin up in the shared cache; then
     /// [`PermissionCheck::looked_up`].
     LookUp(String),
-    /// Wait for [`Turn::Robots`] of this site, the task's or one that a redirect has led to; then
-    /// [`PermissionCheck::turn_came`], or [`PermissionCheck::no_turn`] if that one is another worker's.
+    /// Wait for [`Turn::Robots`] of this site, which is the task's or a redirect's target; then
+    /// [`PermissionCheck::turn_came`], or [`PermissionCheck::no_turn`] if the site belongs to another worker.
     AwaitTurn(String),
     /// Request this URL of robots.txt; then [`PermissionCheck::answered`].
     Request(Url),
@@ -83,12 +81,12 @@ pub struct PermissionCheck {
     site: String,
     /// The delay that the operator wants.
     wanted_ms: Option<u32>,
-    /// Other workers may request robots.txt while this one waits for its turn, because the site's
-    /// clock is shared. So the cache is looked at once more when the turn has come.
+    /// Other workers may request robots.txt while this one waits for its turn, because the site's clock is shared. So
+    /// the cache is checked once more when the turn comes.
     looks_up_twice: bool,
     origin: String,
     fetch: RobotsFetch,
-    /// The rules that it was decided by.
+    /// The rules that decided.
     rules: Option<Rules>,
     state: State,
 }
@@ -102,8 +100,8 @@ enum State {
 }
 
 impl PermissionCheck {
-    /// Begins the check of a URL that is fetched for a task; it is decided at once if the origin's
-    /// rules are in memory.
+    /// Begins the check of a URL to be fetched for a task. It is decided immediately if the origin's rules are in
+    /// memory.
     pub fn begin(
         task: &Task,
         url: &Url,
@@ -145,12 +143,12 @@ impl PermissionCheck {
         }
     }
 
-    /// The URL that is to be requested when its turn has come.
+    /// The URL to request when its turn comes.
     pub fn awaits(&self) -> &Url {
         self.fetch.next_request().unwrap_or(&self.url)
     }
 
-    /// The shared cache has answered; `None` if it has no entry, or is out of reach.
+    /// The shared cache has answered; `None` if it has no entry or is unreachable.
     pub fn looked_up(&mut self, entry: Option<&RobotsEntry>, known: Knowledge<'_>, now: Now) {
         let State::LookingUp { has_turn, .. } = self.state else {
             return;
@@ -173,7 +171,7 @@ impl PermissionCheck {
     /// Robots.txt may be requested now.
     pub fn turn_came(&mut self, known: Knowledge<'_>, now: Now) {
         if self.fetch.is_redirected() {
-            // Another may have asked for the same file meanwhile.
+            // Another task may have fetched the same file meanwhile.
             return match self.follow(known, now) {
                 Some(rules) => self.decide(&rules, false, known),
                 None => self.request(known, now),
@@ -190,8 +188,7 @@ impl PermissionCheck {
         }
     }
 
-    /// The site whose turn was awaited belongs to another worker: there is no turn, and what robots.txt
-    /// says there counts as unreachable.
+    /// The awaited site belongs to another worker, so there is no turn, and its robots.txt counts as unreachable.
     pub fn no_turn(&mut self, known: Knowledge<'_>, now: Now) {
         self.fetch.leave_to_owner();
         self.end_fetch(known, now);
@@ -239,7 +236,7 @@ impl PermissionCheck {
         }
     }
 
-    /// The rules that it was decided by, if there were any.
+    /// The rules that decided, if there were any.
     pub fn take_rules(&mut self) -> Option<Rules> {
         self.rules.take()
     }
@@ -251,8 +248,8 @@ impl PermissionCheck {
         }
     }
 
-    /// Moves the clock of the site that was asked. A fetch that has failed backs off from the task's
-    /// own site, wherever the redirects have led.
+    /// Moves the clock of the requested site. A failed fetch backs off from the task's own site, wherever the
+    /// redirects led.
     fn move_clocks(&self, asked: &str, answered: Answered, known: Knowledge<'_>) {
         let has_failed = self.fetch.has_failed();
         let of_fetch = match answered.answer {
@@ -272,7 +269,7 @@ impl PermissionCheck {
         }
     }
 
-    /// Robots.txt is elsewhere. If it is the robots.txt of another origin, that may be known.
+    /// Follows a redirect. If it leads to the robots.txt of another origin, that may be known already.
     fn follow_redirect(&mut self, known: Knowledge<'_>, now: Now) {
         if let Some(rules) = self.follow(known, now) {
             return self.decide(&rules, false, known);
@@ -300,7 +297,7 @@ impl PermissionCheck {
         robots.follow(&self.origin, &target, now)
     }
 
-    /// Each request is a turn of the site that it goes to.
+    /// Each request needs a turn at its own site.
     fn await_turn(&mut self) {
         let url = self.fetch.next_request();
         let of = url.map_or_else(|| self.site.clone(), site);

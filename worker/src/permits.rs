@@ -1,25 +1,25 @@
 //! Permits: which tasks may start a request now.
 //!
-//! Two things are asked right before each request. First, our supervisor's lease from the
-//! dispatcher: after its end our sites may be given to others, so nothing more is started. Second,
-//! whether the task was *recalled* since it was taken up: by a lease that was lost, or by the
-//! dispatcher, which recalls tasks of a stopped crawl or of a site that is to be left alone.
+//! Two conditions are checked right before each request. First, our supervisor's lease from the dispatcher must be in
+//! force: after its end, other workers may get our sites. Second, the task must not have been *recalled* since it
+//! started: by a lost lease, or by the dispatcher, which recalls tasks of a stopped crawl or of a site that is to be
+//! left alone.
 //!
-//! The caller hands in the time: the machine's clock since its boot, which runs on while this
-//! process is stopped.
+//! The caller passes in the time: the clock since the machine's boot, which keeps running while this process is
+//! stopped.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
 use webfill_wire::{CrawlKey, Delivery, RecallScope, Task};
 
-/// Why a request has no answer, and none is to be waited for.
+/// Why a request has no answer and will get none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
     /// The request was not made.
     NotStarted,
-    /// This process was stopped while the request was under way, for longer than it may take; or
-    /// it had no memory for the body in time.
+    /// During the request, this process was stopped for longer than the request may take; or no memory for the body
+    /// became free in time.
     CutShort,
 }
 
@@ -93,7 +93,7 @@ impl Default for Permits {
 }
 
 impl Permits {
-    /// Requests may be started until `boot_ms`, by the machine's clock since its boot.
+    /// Allows requests to start until `boot_ms`, on the clock since the machine's boot.
     pub fn extend_lease(&self, boot_ms: u64) {
         self.lease_until_ms
             .set(self.lease_until_ms.get().max(boot_ms));
@@ -116,7 +116,7 @@ impl Permits {
         !held.any(|task| task.is_in(scope) && task.recalled.get() && !task.has_requested.get())
     }
 
-    /// A permit for a task that is taken up now.
+    /// A permit for a task that starts now.
     pub fn permit(&self, task: &Task) -> Permit {
         let task = Rc::new(PermittedTask {
             id: (task.task, task.delivery),

@@ -1,5 +1,5 @@
-//! How polite the crawler is ([`PolitenessConfig`]), the clock of one site ([`Clock`]), and the pace that a
-//! site accepts ([`AcceptedPace`]). Here is what they say to each other: how a request went.
+//! How polite the crawler is ([`PolitenessConfig`]), the clock of one site ([`Clock`]), and the pace that a site
+//! accepts ([`AcceptedPace`]). This file has the type they share: how a request went.
 
 use std::time::{Duration, Instant};
 
@@ -27,19 +27,19 @@ pub struct Pace {
 /// How a request to the site went, as far as politeness needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The server answered, and asks for nothing.
+    /// The server answered, without asking for anything.
     Served,
     /// 503, 529, or a block: the site asks to be left alone.
     Overloaded { retry_after: Option<Duration> },
-    /// 429, or another refusal that says that no request is left: the server asks for fewer requests.
+    /// 429, or another refusal whose headers say that no request is left: the server asks for fewer requests.
     TooMany { retry_after: Option<Duration> },
-    /// Another failure with a `Retry-After`. Most are of limiters; some servers send it with each refusal.
+    /// Another failure with a `Retry-After`. Most come from limiters; some servers send it with every refusal.
     Refused { retry_after: Duration },
     /// No answer at all.
     Silent,
-    /// A redirect of robots.txt: it says nothing about how the site fares.
+    /// A redirect of robots.txt: it says nothing about the site's state.
     Redirect,
-    /// robots.txt could not be had, so nothing may be fetched.
+    /// robots.txt is unavailable, so nothing may be fetched.
     NoRules,
 }
 
@@ -66,8 +66,8 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// How long the server took to answer, its connect included; the length of the body does not
-    /// count. A request without an answer was not slow: it is backed off from.
+    /// How long the server took to answer, its connect included; the length of the body does not count. A request
+    /// without an answer does not count as slow; the site backs off instead.
     pub(super) fn took(&self) -> Duration {
         match self.answer {
             Answer::Silent | Answer::NoRules => Duration::ZERO,

@@ -1,5 +1,5 @@
-//! Reads pages again that were fetched before: by the code that reads a page after its fetch, without
-//! requests, links, looks and samples.
+//! Reads stored pages again, with the code that reads a page after its fetch, but without requests, links, snapshots
+//! and samples.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,17 +25,17 @@ pub struct PageToRead {
     pub is_rendered: bool,
     /// It was read as a document (PDF, ...).
     pub is_document: bool,
-    /// It was a document whose reader came to its end then.
+    /// It was a document whose reader finished.
     pub was_readable: bool,
 }
 
 /// What mappings find on a page now.
 #[derive(Debug)]
 pub struct PageRead {
-    /// `ok`, or that it could not be read.
+    /// `ok`, or the reason why it could not be read.
     pub outcome: Outcome,
     pub error: Option<String>,
-    /// By which it is known whether the page is the one that is stored.
+    /// Shows whether the page is the stored one.
     pub content_hash: Option<String>,
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
@@ -53,7 +53,7 @@ pub struct PageReader {
     documents: Option<Documents>,
     page_deadline: Duration,
     crawl: Arc<CrawlSettings>,
-    /// A reader has no budget: there is one page at a time.
+    /// Unlimited, because there is one page at a time.
     memory: Memory,
 }
 
@@ -114,8 +114,8 @@ impl PageReader {
         }
     }
 
-    /// The only try is an early one: what ends a reader on a busy machine is no word about the document. And
-    /// what was read before is not taken for unreadable.
+    /// The only try counts as an early one: if a busy machine ends the reader, that says nothing about the document.
+    /// A document that was readable before does not become unreadable.
     async fn read_document(
         &self,
         page: &mut FetchedPage,
@@ -160,7 +160,7 @@ fn unread(reason: &str) -> PageRead {
     }
 }
 
-/// A crawl that follows no links and asks for nothing else.
+/// A crawl that follows no links and uses no features.
 fn no_crawl() -> CrawlSettings {
     CrawlSettings {
         key: 0,

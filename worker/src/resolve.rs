@@ -1,13 +1,12 @@
 //! Resolves host names, and refuses addresses that must not be connected to
 //! (private, loopback, link-local: protection against SSRF).
 //!
-//! The HTTP client asks [`Resolver`] for each name. The answer comes from
-//! `--resolve` or from the system, and every address is checked before the
-//! client gets it. The client does not ask about a host that is an IP address
-//! itself, so [`Resolver::judge_literal`] checks those.
+//! The HTTP client resolves each name through [`Resolver`]. The answer comes from `--resolve` or from the system, and
+//! every address is checked before the client gets it. The client does not resolve hosts that are IP addresses, so
+//! [`Resolver::judge_literal`] checks those.
 //!
-//! A look-up may take long, so it is made before a request takes a fetch slot
-//! ([`Resolver::hold`]); the request then finds the answer ([`names`]).
+//! A lookup may take long, so it precedes taking a fetch slot ([`Resolver::hold`]). The request then finds the answer
+//! ready ([`names`]).
 
 mod clients;
 mod lookup_threads;
@@ -51,7 +50,7 @@ struct Shared {
     names: Names,
 }
 
-/// What the user has permitted.
+/// The permitted kinds of addresses.
 #[derive(Debug, Clone, Copy)]
 struct Policy {
     allow_private: bool,
@@ -69,8 +68,7 @@ impl Policy {
     }
 }
 
-/// The proxy that all requests go through. Its address is not checked, because
-/// the operator has named it.
+/// The proxy that all requests go through. Its address is not checked, because the operator chose it.
 #[derive(Debug)]
 struct ProxyHost(String);
 
@@ -143,7 +141,7 @@ impl Resolver {
         }
     }
 
-    /// The addresses of a URL's host that may be connected to; none if that is not known here.
+    /// The addresses of a URL's host that may be connected to; none if they are unknown here.
     pub async fn allowed_addresses(&self, url: &Url) -> Vec<IpAddr> {
         let host = url.host_str().unwrap_or_default();
         let addresses = match literal(url) {
@@ -176,8 +174,7 @@ impl Resolver {
             .all(|address| judge(address.ip()) == Judgement::Private)
     }
 
-    /// Lets the requests of one task share the answer for a host. `None` for a
-    /// host that is not looked up.
+    /// Lets the requests of one task share a lookup. `None` for a host that needs no lookup.
     pub fn hold(&self, url: &Url) -> Option<HeldName> {
         let host = url.domain()?;
         let overridden = url
@@ -224,8 +221,8 @@ impl Resolver {
         }
     }
 
-    /// What is held, or the system's answer. The addresses have port 0, which
-    /// makes the client use the URL's. Never returns an empty list.
+    /// The held answer, or the system's. The addresses have port 0, which makes the client use the URL's. Never
+    /// returns an empty list.
     async fn look_up(&self, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         match self.shared.names.addresses(host).await {
             Ok(addresses) => Ok(addresses.to_vec()),
@@ -280,7 +277,7 @@ fn literal(url: &Url) -> Option<IpAddr> {
 #[derive(Debug, Clone)]
 pub struct PortResolver {
     resolver: Resolver,
-    /// `None` for all ports that no `--resolve` value names.
+    /// `None` for all ports without a `--resolve` value.
     port: Option<u16>,
 }
 

@@ -1,4 +1,4 @@
-//! The headers of a response as JSON, kept with a page if its crawl asks for them.
+//! The headers of a response as JSON, kept with a page if its crawl wants them.
 
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};

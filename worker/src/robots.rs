@@ -1,16 +1,16 @@
-//! The robots.txt files that a worker knows, and the course of fetching one (RFC 9309).
+//! The robots.txt files that a worker knows, and the fetch of one (RFC 9309).
 //!
 //! An origin's file is fresh for an hour, and then fetched again. While that fails, the file stays in
 //! force until it is a day old. RFC 9309 2.3.1.4 forbids everything while a robots.txt is
 //! unreachable, and lets a crawler "continue to use a cached copy"; 2.4 bounds the age of a copy to 24
 //! hours. We read both together: the last good file for a day after its fetch, then nothing.
 //!
-//! A failure is remembered nowhere. If there is no file to fall back on, the task that asked ends, its
-//! site's clock is moved, and the next task asks anew when its turn comes.
+//! Failures are not remembered. If there is no file to fall back on, the task ends, its site's clock moves, and the
+//! next task requests the file again in its turn.
 //!
-//! Neither [`RobotsFiles`] nor [`RobotsFetch`] performs I/O or reads a clock: the caller hands in the
-//! moment and the answers, and makes the requests that [`RobotsFetch`] names. Nothing here
-//! survives the process; the shared cache does.
+//! Neither [`RobotsFiles`] nor [`RobotsFetch`] performs I/O or reads a clock: the caller passes in the moment and the
+//! answers, and makes the requests that [`RobotsFetch`] names. Nothing here survives the process; the shared cache
+//! does.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -29,8 +29,8 @@ use crate::robots_rules::{self, RobotsRules};
 /// A robots.txt is fetched again after this long.
 const LIFETIME: Duration = Duration::from_secs(3_600);
 
-/// While the last good file is in force because a new one could not be fetched, the fetch is tried
-/// again after this long.
+/// While the last good file stays in force because a new one could not be fetched, the fetch is retried after this
+/// long.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// Only the beginning of a file counts (RFC 9309 2.5 requires at least this much).
@@ -39,11 +39,11 @@ pub const MOST_BYTES: usize = 500 << 10;
 /// RFC 9309 2.3.1.2: at least five redirects are followed.
 const MOST_REDIRECTS: usize = 5;
 
-/// Origins remembered by one worker, and the memory that their rules may take together.
+/// Origins remembered by one worker, and the memory for all their rules.
 const MOST_REMEMBERED: usize = 4_096;
 const MOST_REMEMBERED_BYTES: usize = 8 << 20;
 
-/// The name that group lines select us by: the part of the user agent before the slash.
+/// The name that group lines address us by: the part of the user agent before the slash.
 const AGENT_TOKEN: &str = "webfill";
 
 /// The rules of one origin.
@@ -71,7 +71,7 @@ impl RobotsFiles {
         (known.until > now.instant).then(|| Rc::clone(&known.rules))
     }
 
-    /// Keeps an entry in memory, unless a later one is there. Returns its rules if it is fresh.
+    /// Keeps an entry in memory, unless there is a later one. Returns its rules if it is fresh.
     pub fn remember(&mut self, entry: &RobotsEntry, now: Now) -> Option<Rules> {
         let rules = rules_of(entry)?;
         let after = |at_ms: i64, most: Duration| {
@@ -105,8 +105,7 @@ impl RobotsFiles {
         Some(Rc::clone(&known.rules))
     }
 
-    /// The robots.txt of an origin redirects to that of another one, whose rules are in force for both
-    /// if they are known.
+    /// The robots.txt of an origin redirects to that of another origin. The target's rules, if known, apply to both.
     pub fn follow(&mut self, origin: &str, target: &str, now: Now) -> Option<Rules> {
         let rules = self.in_force(target, now)?;
         let known = self.remembered.get(target)?;
@@ -158,7 +157,7 @@ impl RobotsFiles {
     }
 }
 
-/// The answer to one request of a robots.txt fetch, as far as the fetch needs it.
+/// The answer to one request of a robots.txt fetch, reduced to what the fetch needs.
 #[derive(Debug, Clone)]
 pub struct RobotsResponse {
     pub outcome: Outcome,
@@ -177,7 +176,7 @@ pub struct RobotsResponse {
 }
 
 impl RobotsResponse {
-    /// Whether it says what is allowed. A limiter speaks for itself, whatever its status.
+    /// Whether it has rules. An answer of a rate limiter has none, whatever its status.
     fn is_usable(&self) -> bool {
         !self.answer.asks_to_wait() && has_rules(self.status, &self.body)
     }
@@ -198,8 +197,7 @@ impl From<Fetched> for RobotsResponse {
     }
 }
 
-/// One robots.txt being fetched: up to five redirects are followed, each a request of its own that
-/// passes the gate.
+/// A robots.txt being fetched. Up to five redirects are followed; each is a separate request that passes the gate.
 #[derive(Debug)]
 pub struct RobotsFetch {
     origin: String,
@@ -209,17 +207,16 @@ pub struct RobotsFetch {
     /// The last request that was answered, with its answer.
     last: Option<(Url, RobotsResponse)>,
     denied: Option<Denied>,
-    /// The request that is not made, because its site belongs to another worker.
+    /// The request not made because its site belongs to another worker.
     anothers: Option<Url>,
 }
 
-/// What a robots.txt fetch has found out.
+/// The result of a robots.txt fetch.
 #[derive(Debug)]
 pub enum RobotsAnswer {
-    /// The file, as that of the origin; if redirects led to the robots.txt of another origin, for that
-    /// one as well.
+    /// The file, as an entry for the origin; if redirects led to the robots.txt of another origin, also for that one.
     Files(Vec<RobotsEntry>),
-    /// There was none to be had: how the origin's pages end, and what was seen.
+    /// The file was unavailable: how the origin's pages end, and the evidence.
     Unreachable(Outcome, Evidence),
     /// The gate denied a request.
     Denied(Denied),
@@ -274,13 +271,13 @@ impl RobotsFetch {
         }
     }
 
-    /// The request that [`RobotsFetch::next_request`] named is not made: the site that a redirect has
-    /// led to belongs to another worker, which does not expect it.
+    /// The request that [`RobotsFetch::next_request`] named is not made: the redirect's target belongs to another
+    /// worker, which does not expect the request.
     pub fn leave_to_owner(&mut self) {
         self.anothers = self.next.take();
     }
 
-    /// What was found out, once there is no next request.
+    /// The result, once there is no next request.
     pub fn finish(&mut self, now: Now) -> RobotsAnswer {
         if let Some(url) = &self.anothers {
             // The origin itself has answered, which says that neither it nor this machine is in trouble.
@@ -339,8 +336,8 @@ pub fn is_robots_txt(url: &Url) -> bool {
     url.path() == "/robots.txt" && url.query().is_none()
 }
 
-/// Whether it ends a fetch with rules. A redirect does so only as the last of too many: where it leads nowhere, the file
-/// may be anywhere.
+/// Whether it ends a fetch with rules. A redirect does so only as the last of too many. If a redirect leads nowhere,
+/// the file may be anywhere, so that does not count.
 fn is_final(url: &Url, response: &RobotsResponse) -> bool {
     let leads_nowhere = is_redirect(response.status) && redirect_target(url, response).is_none();
     response.is_usable() && !leads_nowhere
@@ -393,16 +390,16 @@ fn rules_of(entry: &RobotsEntry) -> Option<Rules> {
     Some(Rc::new(RobotsRules::parse(file, AGENT_TOKEN)))
 }
 
-/// Whether an answer says what is allowed. That a server was busy does not (408, 425, 429; Google reads 429 so,
-/// too), and neither does a file that cannot be decoded: as it stands, it would allow everything.
+/// Whether an answer has rules. A busy server's answer has none (408, 425, 429; Google treats 429 so, too). Neither
+/// has a file that cannot be decoded, because read as it is, it would allow everything.
 fn has_rules(status: Option<u16>, body: &[u8]) -> bool {
     match status {
-        // Not the file, but a promise of it (202), or what only makes sense of a request that was not made: a part of it (206),
-        // what has changed of it (226), an emptied form (205), a list of files (207, 208).
+        // Not the file, but a promise of it (202), or answers to requests that were not made: a part of it (206), its
+        // changes (226), a reset form (205), a list of files (207, 208).
         Some(202 | 205..=208 | 226) => false,
         Some(200..=299) => robots_rules::is_text(body),
         Some(408 | 425 | 429) => false,
-        // Among the others, 304 answers a condition that was not sent, and 300 offers a choice.
+        // Of the others, 304 answers a condition that was not sent, and 300 offers a choice.
         Some(400..=499) => true,
         status => is_redirect(status),
     }

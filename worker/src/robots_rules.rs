@@ -1,5 +1,5 @@
-//! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched,
-//! how far apart, and where the sitemaps are.
+//! The rules of one robots.txt for one agent, by RFC 9309: what may be fetched, at which delay, and where the
+//! sitemaps are.
 //!
 //! Groups and rules are parsed and matched here. `texting_robots` only reads
 //! the values of `Crawl-delay` and `Sitemap`, from lines selected for it: given
@@ -17,13 +17,11 @@ pub use lines::is_text;
 use lines::{RuleLine, Selected};
 use pattern::{Pattern, comparable_path};
 
-/// How much of a robots.txt counts, in bytes: the least that RFC 9309 (2.5)
-/// asks for, and what Google reads.
+/// How much of a robots.txt counts, in bytes: the minimum of RFC 9309 (2.5), and Google's limit.
 pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
 
-/// The rules that concern one agent, in a compact form made for caching:
-/// a few bytes beside the text of the patterns. The default has no rules and
-/// allows everything.
+/// The rules that concern one agent, in a compact form for caching: a few bytes besides the text of the patterns. The
+/// default has no rules and allows everything.
 #[derive(Debug, Clone, Default)]
 pub struct RobotsRules {
     /// Texts of all patterns, one after the other.
@@ -43,9 +41,8 @@ struct Rule {
 }
 
 impl RobotsRules {
-    /// Reads the rules for the agent with this product token (`webfill`, with
-    /// no version), compared without case. Never fails: lines that mean nothing
-    /// are skipped, what is beyond [`MAX_ROBOTS_BYTES`] does not count.
+    /// Reads the rules for the agent with this product token (`webfill`, without a version), ignoring case. Never
+    /// fails: meaningless lines are skipped, and everything beyond [`MAX_ROBOTS_BYTES`] is ignored.
     pub fn parse(bytes: &[u8], agent_token: &str) -> Self {
         let text = lines::readable_text(bytes);
         let selected = lines::select(&text, agent_token);
@@ -123,19 +120,18 @@ impl RobotsRules {
         true
     }
 
-    /// The `Crawl-delay` that concerns the agent, in milliseconds, at most a
-    /// day; the longest if there are several. None if there is no usable one.
+    /// The `Crawl-delay` that concerns the agent, in milliseconds, at most a day; the longest if there are several.
+    /// `None` if there is no usable one.
     pub fn crawl_delay_ms(&self) -> Option<u64> {
         self.crawl_delay_ms
     }
 
-    /// The sitemaps that the file names, for whatever agent, as written.
+    /// The sitemaps that the file names, for any agent, as written.
     pub fn sitemaps(&self) -> impl Iterator<Item = &str> {
         self.sitemaps.iter().map(|url| &**url)
     }
 
-    /// Roughly the memory that keeping these rules takes, in bytes; for caches
-    /// that are bounded by it.
+    /// The approximate memory of these rules in bytes, for bounding caches.
     pub fn memory_bytes(&self) -> usize {
         let sitemaps: usize = self.sitemaps().map(|url| url.len() + 16).sum();
         size_of::<Self>() + self.patterns.len() + size_of_val(&*self.rules) + sitemaps

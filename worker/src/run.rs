@@ -1,4 +1,4 @@
-//! The worker process: starts its parts, handles the supervisor's messages, ends in order.
+//! The worker process: starts its parts, handles the supervisor's messages, and shuts down in order.
 //!
 //! - The socket thread ([`webfill_wire::socket`]) receives the supervisor's messages.
 //! - One *runner* per site, a task on the main thread, takes the site's tasks through the
@@ -6,9 +6,9 @@
 //! - The extraction thread ([`crate::extract`]) reads the fetched pages.
 //! - The saver ([`crate::save`]) stores the results and reports them.
 //!
-//! On `Drain`, queued tasks are given back, running ones end, then the channels are closed in the
-//! order of the journey, so that nothing in them is lost. A worker that crashes loses only what is
-//! in memory; its supervisor gives its tasks back to the dispatcher.
+//! On `Drain`, queued tasks are given back and running ones finish. Then the channels are closed in the order of the
+//! journey, so nothing in them is lost. A worker that crashes loses only what is in memory; its supervisor gives its
+//! tasks back to the dispatcher.
 
 mod supervisor_messages;
 
@@ -83,7 +83,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
         .map_err(store_fault)?;
     let (inbox, mut arrived) = mpsc::unbounded_channel();
     let sockets = Sockets::start(socket_specs(&setup), move |frame| {
-        // Unbounded, because the supervisor never sends more than it was granted credit for.
+        // Unbounded, because the supervisor never sends more than its credit.
         let _ = inbox.send(frame.frame);
     })
     .map_err(Fault::error)?;
@@ -192,7 +192,7 @@ async fn run_worker(setup: WorkerSetup) -> Result<ExitStatus, Fault> {
     tell_figures(&figures, &reporter);
     if let Ok(Ok(())) = saved {
         let _ = extractor.join();
-        // It completes its file.
+        // The thread completes its file.
         let _ = archiving.map(JoinHandle::join);
         if let Ok(fault) = breaks.try_recv() {
             return Err(fault);

@@ -1,9 +1,9 @@
-//! Chooses the pages whose texts are kept, a few of each mapping, so that who repairs it has pages from
-//! before and after a change.
+//! Chooses the pages whose texts are kept: a few for each mapping, so that repairs can use pages from before and
+//! after a change.
 //!
-//! Which fields a page has, and which its rows have, is its *kind*. Of each kind the first pages are kept, and one in [`ONE_IN`] after
-//! that: so pages of a changed layout, which lack fields, are kept at once, and do not replace those from
-//! before. No mapping keeps more than a tenth of its pages for long.
+//! The *kind* of a page is the set of fields that it and its rows have. Of each kind, the first pages are kept, and
+//! one in [`ONE_IN`] after that. Pages of a changed layout lack fields, so they are kept immediately and do not
+//! replace the earlier ones. No mapping keeps more than a tenth of its pages for long.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,33 +16,33 @@ use crate::task_result::TaskResult;
 /// Pages of each kind that are kept.
 const KEPT: u64 = 20;
 
-/// After the first ones.
+/// One page in this many is kept after the first ones.
 const ONE_IN: u64 = 50;
 
-/// Places of kinds in the store: two kinds share one rarely.
+/// Slots for kinds in the store. Two kinds rarely share one.
 const PLACES: u64 = 256;
 
-/// Pages that a mapping may keep beside a tenth of all.
+/// Pages that a mapping may keep in addition to a tenth of all.
 const ALLOWED: u64 = 60;
 
 /// Kinds, and mappings, that are remembered.
 const MOST_REMEMBERED: usize = 10_000;
 
-/// A longer text is not kept, and neither is one that is longer than this when compressed.
+/// Longer texts are not kept, and neither are texts that are longer than this when compressed.
 const MOST_TEXT_BYTES: usize = 1 << 20;
 const MOST_KEPT_BYTES: usize = 128 << 10;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
-    /// By mapping and kind: pages.
+    /// Pages by mapping and kind.
     kinds: HashMap<(String, u64), u64>,
-    /// By mapping: pages, and those that were kept.
+    /// Pages, and kept pages, by mapping.
     mappings: HashMap<String, (u64, u64)>,
 }
 
 impl Sampler {
-    /// The text of a page that was just read, if it is to be kept.
+    /// The text of a page just read, if it is to be kept.
     pub(crate) fn sample(&mut self, result: &TaskResult, text: &str) -> Option<SampleText> {
         let mapping = result.mapping.as_ref()?;
         if result.outcome != Outcome::Ok || text.len() > MOST_TEXT_BYTES {
@@ -89,7 +89,7 @@ impl Sampler {
     }
 }
 
-/// What a page's rows have any of, by names that no field has.
+/// The fields that any of a page's rows have, under names that no field of a page has.
 fn of_rows(result: &TaskResult) -> impl Iterator<Item = String> {
     let filled = result.row_counts.iter().flat_map(|counts| {
         let fields = counts.filled.iter().filter(|(_, rows)| **rows > 0);

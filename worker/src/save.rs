@@ -1,10 +1,9 @@
 //! The saver: writes task results to the store in batches, then reports them to the supervisor.
 //!
-//! A batch is closed when it is full or has reached the age that the store asks for
-//! ([`SavePace`]); while it is written, the next one fills. While the store is unavailable, a batch
-//! is retried with growing pauses, and the bounded channel in front of the saver puts back-pressure
-//! on the fetches. A result is reported only after it is stored, so that a crash at any moment loses
-//! no page: an unreported task is leased again. Bodies that are kept are stored before their pages.
+//! A batch is closed when it is full or has reached the store's age limit ([`SavePace`]); while it is written, the
+//! next one fills. While the store is unavailable, a batch is retried with growing pauses, and the bounded channel in
+//! front of the saver puts back-pressure on the fetches. A result is reported only after it is stored, so a crash
+//! never loses a page: an unreported task is leased again. Bodies that are kept are stored before their pages.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -23,16 +22,16 @@ use crate::task_result::TaskResult;
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(10);
 
-/// How often it is told that bodies go because there are too many.
+/// How often dropped bodies are reported.
 const TELL_DROPPED_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Writes results to the store.
 pub struct Saver {
     pub store: Arc<dyn Store>,
     pub bodies: Arc<dyn Bodies>,
-    /// What all kept bodies may take.
+    /// The space for all kept bodies.
     pub max_bodies_bytes: u64,
-    /// When it was told last that some went.
+    /// When dropped bodies were last reported.
     pub told_of_dropped: Cell<Option<Instant>>,
     pub pace: SavePace,
     /// The worker's name, kept with each page.
@@ -41,7 +40,7 @@ pub struct Saver {
 }
 
 impl Saver {
-    /// Runs until `results` is closed; an error means that the store cannot be used any more.
+    /// Runs until `results` is closed; an error means that the store can no longer be used.
     pub async fn run(
         &self,
         mut results: mpsc::Receiver<TaskResult>,
@@ -119,7 +118,7 @@ impl Saver {
         }
     }
 
-    /// Keeps the bodies of pages. Those that the store refuses because of their content are not kept.
+    /// Keeps the bodies of pages. Bodies that the store refuses because of their content are dropped.
     async fn keep_bodies(&self, results: &[TaskResult]) -> Result<(), StoreError> {
         let changes: Vec<_> = results.iter().filter_map(kept_body::change_of).collect();
         if changes.is_empty() {
@@ -147,7 +146,7 @@ impl Saver {
                 event = "bodies_dropped",
                 bodies,
                 max_mib = self.max_bodies_bytes >> 20,
-                "bodies of pages take as much as they may: the oldest go (bodies.max_mib)"
+                "kept bodies have reached bodies.max_mib; the oldest are dropped"
             );
         }
     }
@@ -221,7 +220,7 @@ impl Saver {
             validators: result
                 .validators
                 .clone()
-                // Feeds of a page are not stored with it, and would be lost if it has not changed.
+                // Feeds of a page are not stored with it, so a 304 would lose them.
                 .filter(|_| is_page(result.outcome) && result.listed.is_empty()),
             look: result.look.clone(),
         };

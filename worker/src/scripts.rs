@@ -1,14 +1,14 @@
-//! Pages that say nothing without their scripts, in crawls of the lane `http`: which of them are tried in the
-//! browser, and what came of it.
+//! Pages that show nothing without their scripts, in crawls of the lane `http`: which of them are tried in the
+//! browser, and the results.
 //!
-//! A page is *unread* if scripts run on it, and it is an empty shell or its mapping reads nothing of it. Of each
-//! kind of unread pages of a site (one mapping, one layout) a sample is rendered. If that fills one of them, unread
-//! pages of the kind are rendered from then on, for as long as a good part of them gains by it; if it fills none,
-//! they are kept as they came. A page that says something as its server sends it is never rendered.
+//! A page is *unread* if scripts run on it, and it is an empty shell or its mapping reads nothing from it. Of each
+//! kind of unread pages of a site (one mapping, one layout) a sample is rendered. If this fills any of them, unread
+//! pages of the kind are rendered from then on, as long as a good part of them gains by it. If it fills none, they
+//! are kept as they came. A page with content as its server sends it is never rendered.
 //!
-//! All is in memory, and bounded. What a worker finds out is reported with the outcome of the page
-//! ([`ScriptsReport`]) and kept by the dispatcher, which names it with the next tasks of the site ([`SiteScripts`]): so a
-//! restart of the worker begins no new sample, and a site's rule that was set at the dispatcher arrives.
+//! All state is in memory and bounded. A worker reports its findings with the outcome of the page
+//! ([`ScriptsReport`]). The dispatcher keeps them and sends them with the next tasks of the site ([`SiteScripts`]),
+//! together with the site's rule. So a restarted worker needs no new sample.
 
 use std::collections::HashMap;
 
@@ -20,47 +20,47 @@ use crate::browser::BrowserConfig;
 use crate::memory::Share;
 use crate::task_result::TaskResult;
 
-/// So many pages of a kind are rendered before it is known.
+/// How many pages of a kind are rendered before it counts as known.
 const SAMPLE: u32 = 3;
 
-/// A kind is rendered as long as at least one in so many of its pages gains by it.
+/// A kind is rendered as long as at least one in this many of its pages gains by it.
 const ONE_IN: u32 = 4;
 
-/// So many pages of a site are rendered in vain before it is known to say nothing in a browser either.
+/// How many pages of a site are rendered in vain before it counts as empty in a browser, too.
 const MOST_IN_VAIN: u32 = 2 * SAMPLE;
 
-/// So many pages of a mapping that are no shells are rendered in vain, one after another and at any sites, before it
-/// is known that the mapping does not fit them, and their scripts are not to blame.
+/// How many pages of a mapping, other than shells, are rendered in vain in a row, at any sites. Then the mapping does
+/// not fit them, and their scripts are not to blame.
 const MOST_UNFIT: u32 = 12;
 
-/// Kinds of one site that are told apart; pages of others are kept as they came.
+/// Kinds distinguished per site; pages of further kinds are kept as they came.
 const MOST_KINDS: usize = 16;
 
-/// Sites that are remembered; then all are forgotten, and tried again.
+/// Sites that are remembered. Beyond that, all are forgotten and tried again.
 const MOST_SITES: usize = 20_000;
 
-/// A longer page is no candidate: it would not fit among those that wait for the browser.
+/// Longer pages are no candidates: they would not fit into the memory for pages that wait for the browser.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Kinds of pages are told apart by this.
+/// A kind of pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageKind {
     /// Empty: no mapping matches.
     pub mapping: String,
-    /// Of the page as the server sent it: a sketch, or the root of a shell.
+    /// The layout of the page as the server sent it: a sketch, or the root of a shell.
     pub layout: String,
 }
 
-/// What is needed to try an unread page in the browser.
+/// The data needed to try an unread page in the browser.
 #[derive(Debug)]
 pub struct Unread {
     pub kind: PageKind,
-    /// It is an empty shell; if not, it is only its mapping that reads nothing.
+    /// Whether it is an empty shell; if not, only its mapping reads nothing.
     pub is_shell: bool,
-    /// Why it is held to be unread, for people.
+    /// Why it counts as unread, for people.
     pub seen: String,
     pub body: Vec<u8>,
-    /// The body's share of the worker's memory.
+    /// The body's permit of the worker's memory.
     pub memory: Share,
 }
 
@@ -78,16 +78,16 @@ pub struct ScriptedPages {
     auto: bool,
     sites: Vec<String>,
     not_sites: Vec<String>,
-    /// The lanes of sites that were set at the dispatcher; they go before the settings.
+    /// The lanes set for sites at the dispatcher; they override the settings.
     rules: HashMap<String, Lane>,
     known: HashMap<String, Vec<Tried>>,
-    /// By mapping: how many pages that are no shells were rendered in vain, one after another.
+    /// By mapping: how many pages other than shells were rendered in vain in a row.
     unfit: HashMap<String, u32>,
     /// Why the browser does not start.
     broken: Option<String>,
 }
 
-/// What came of trying a kind of pages.
+/// The results of trying a kind of pages.
 #[derive(Debug)]
 struct Tried {
     kind: PageKind,
@@ -96,7 +96,7 @@ struct Tried {
 }
 
 impl Tried {
-    /// Of a kind that was tried before this process was started, or by another.
+    /// The results for a kind tried before this process started, or by another process.
     fn of_known(known: KnownKind) -> Option<Tried> {
         let (rendered, filled) = match known.finding {
             Finding::Filled => (1, 1),
@@ -132,7 +132,8 @@ impl ScriptedPages {
         }
     }
 
-    /// Whether a page is rendered, by what was set: a mapping's key, then a site's rule, then its crawl's lane.
+    /// Whether a page is rendered, according to the settings: its mapping's key, then its site's rule, then its
+    /// crawl's lane.
     pub fn rendering(&self, crawl: Lane, mapping: Option<PageLane>, site: &str) -> Rendering {
         let names = |sites: &[String]| sites.iter().any(|named| named == site);
         match (mapping, crawl) {
@@ -147,7 +148,7 @@ impl ScriptedPages {
         }
     }
 
-    /// Takes what the dispatcher knows of a site. What was found out here is newer.
+    /// Takes over the dispatcher's knowledge of a site. This worker's own findings are newer and stay.
     pub fn learn(&mut self, told: SiteScripts) {
         let SiteScripts { site, lane, kinds } = told;
         match lane {
@@ -162,7 +163,7 @@ impl ScriptedPages {
         self.known.insert(site, kinds);
     }
 
-    /// Forgets what was found out about a site, and its rule.
+    /// Forgets the findings about a site, and its rule.
     pub fn forget(&mut self, site: &str) {
         self.known.remove(site);
         self.rules.remove(site);
@@ -209,8 +210,7 @@ impl ScriptedPages {
         kinds.any(|tried| tried.filled > 0 && is_same(&tried.kind, kind))
     }
 
-    /// Takes note of what rendering an unread page has come to. Returns what is known of its kind by that, if it
-    /// was not known before.
+    /// Notes the result of rendering an unread page. Returns the finding about its kind, if it is new.
     pub fn note(
         &mut self,
         site: &str,
@@ -248,7 +248,7 @@ impl ScriptedPages {
         }
     }
 
-    /// The browser does not start: pages are kept as they came from now on.
+    /// Notes that the browser does not start. From now on, pages are kept as they came.
     pub fn note_broken(&mut self, why: String) {
         self.broken = Some(why);
     }
@@ -268,7 +268,7 @@ pub fn has_scripts(body: &[u8]) -> bool {
     body.len() <= MOST_BYTES && (starts(b"<script") || starts(b"<SCRIPT"))
 }
 
-/// The kind of an unread page, whether it is a shell, and why it is unread; `None` if it says something.
+/// The kind of an unread page, whether it is a shell, and why it is unread; `None` if it has content.
 pub fn unread_kind(
     result: &TaskResult,
     mappings: &MappingSet,
@@ -301,7 +301,7 @@ pub fn unread_kind(
     Some((kind, shell.is_some(), seen))
 }
 
-/// What the browser has added to a page, for people; `None` if nothing.
+/// What the browser added to a page, for people; `None` if nothing.
 pub fn gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
     let new = after.fields.keys();
     let new: Vec<&str> = new
@@ -317,7 +317,7 @@ pub fn gain(before: &TaskResult, after: &TaskResult) -> Option<String> {
     None
 }
 
-/// Reports with a page's outcome what is known of its kind. Pages that failed have evidence of their own.
+/// Reports the finding about a page's kind with the page's outcome. Failed pages have evidence of their own.
 pub fn report(
     result: &mut TaskResult,
     finding: Finding,
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_known_before_a_restart_begins_no_new_sample() {
+    fn kinds_known_before_a_restart_need_no_new_sample() {
         let one = kind("#app");
         for (finding, tries, left) in [
             (Finding::Empty, 3, 0),
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_memory_of_sites_is_bounded() {
         let mut pages = pages(BrowserConfig::default());
         for n in 0..2 * MOST_KINDS {
             let layout = kind(&"x".repeat(n + 1));

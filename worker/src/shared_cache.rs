@@ -1,9 +1,8 @@
-//! The worker's access to the shared cache. Requests of its runners within a short time are sent as
-//! one call, and the cache logs its unavailability once, not at each failed call.
+//! The worker's access to the shared cache. Requests that its runners make within a short time are sent as one call.
+//! The cache logs its unavailability once, not at each failed call.
 //!
-//! A call of each kind is made at once if the last one is long enough ago for the backend
-//! ([`Cache::call_pace`]); else what is asked meanwhile goes along with it. Reservations are
-//! atomic steps of their own and pass through unbatched.
+//! A call of each kind is sent immediately if the last one is long enough ago for the backend ([`Cache::call_pace`]).
+//! Otherwise requests are collected until then. Reservations are atomic steps and pass through unbatched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +20,7 @@ use crate::now::now_ms;
 /// The most requests in one call. A robots.txt may have half a megabyte.
 const MAX_PER_CALL: usize = 64;
 
-/// A cache as the runners of one worker share it.
+/// A cache shared by the runners of one worker.
 pub struct SharedCache {
     cache: Arc<dyn Cache>,
     availability: Arc<Availability>,
@@ -31,8 +30,7 @@ pub struct SharedCache {
 }
 
 impl SharedCache {
-    /// `processes`: how many workers of this machine ask the cache. Must be called in a
-    /// [`tokio::task::LocalSet`].
+    /// `processes`: how many workers of this machine use the cache. Must be called in a [`tokio::task::LocalSet`].
     pub fn new(cache: Arc<dyn Cache>, processes: u16) -> SharedCache {
         let pace = cache.call_pace(processes);
         let (reader, writer, clocks) = (cache.clone(), cache.clone(), cache.clone());
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_fails_fails_for_all_who_asked_and_the_next_is_made_anew() {
+    fn a_failed_call_fails_for_all_its_requests_and_the_next_call_is_independent() {
         let calls = Calls::default();
         run(async {
             let doubling = doubling(&calls);

@@ -1,16 +1,13 @@
 //! Site clocks in the shared cache.
 //!
-//! With `politeness.clock = "shared"`, before each request a worker reserves its site's next request in
-//! the cache ([`Cache::reserve`], one atomic step), and releases the reservation when the request has
-//! ended.
-//! So workers never break a site's delay, even if tasks of one site go to several workers. A
-//! reservation of a worker that dies lapses.
+//! With `politeness.clock = "shared"`, before each request a worker reserves its site's next request in the cache
+//! ([`Cache::reserve`], one atomic step), and releases the reservation when the request has ended. So workers never
+//! break a site's delay, even if tasks of one site go to several workers. The reservation of a dead worker expires.
 //!
-//! With `politeness.clock = "owner"` (the default), the worker that owns a site keeps its clock in
-//! memory, writes copies to the cache, and reserves nothing. Only visits are reserved: a robots.txt
-//! may redirect to a site that another worker owns, or none. So visits from all workers take turns,
-//! and keep the delay after the last request that the owner has told of; and an owner that looks its
-//! site's clock up during a visit waits for the end of that visit.
+//! With `politeness.clock = "owner"` (the default), the worker that owns a site keeps its clock in memory, writes
+//! copies to the cache, and reserves nothing. Only visits are reserved: a robots.txt may redirect to a site that
+//! another worker owns, or none. So visits from all workers take turns, and keep the delay after the owner's last
+//! reported request. An owner that looks up its site's clock during a visit waits for the end of that visit.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -25,7 +22,7 @@ use webfill_store::{Cache, Reservation, ReservationRelease, ReservationRequest};
 /// its lease (see [`crate::gate`]).
 const RESERVE_TO_START: Duration = Duration::from_secs(30);
 
-/// The wait before an unavailable cache is asked again.
+/// The wait before an unavailable cache is tried again.
 const CACHE_RETRY: Duration = Duration::from_secs(1);
 
 /// The reservations that this worker holds.
@@ -34,12 +31,12 @@ pub struct SharedClock {
     longest_request: Duration,
     /// A random number that identifies this process among those that share the cache.
     process: u64,
-    /// How many reservations were asked for so far: the next one's number.
+    /// The number of reservations requested so far, which is the next one's number.
     reservations: Cell<u64>,
     held: RefCell<HashMap<String, Held>>,
 }
 
-/// A reservation from the first call that asks for it to its release.
+/// A reservation, from the first call that requests it to its release.
 struct Held {
     holder: String,
     is_granted: bool,
@@ -57,8 +54,8 @@ impl SharedClock {
         }
     }
 
-    /// Reserves a site for a request. The error is how long to wait before trying again. A
-    /// reservation that is held already is prolonged.
+    /// Reserves a site for a request. The error is how long to wait before trying again. A reservation that is
+    /// already held is extended.
     pub async fn reserve(&self, site: &str, delay: Duration) -> Result<(), Duration> {
         let called = Instant::now();
         let longest = self.longest_request + RESERVE_TO_START;
@@ -88,8 +85,8 @@ impl SharedClock {
         self.change(site, |held| held.was_used = true);
     }
 
-    /// Releases the site's reservation, if there is one: no request may start for `blocked_for` from
-    /// now. If the cache is unavailable, the reservation lapses by itself.
+    /// Releases the site's reservation, if there is one: no request may start for `blocked_for` from now. If the
+    /// cache is unavailable, the reservation expires by itself.
     pub async fn release(&self, site: &str, blocked_for: Duration) {
         let Some(held) = self.held.borrow_mut().remove(site) else {
             return;

@@ -1,6 +1,6 @@
-//! Fetches single pages for people who try something, without a crawl: by the same permissions,
-//! clocks, guarded addresses and limits, through the same gate. There is no store: what is known of
-//! sites and robots.txt lives as long as the fetcher, and its caller tells of requests before that.
+//! Fetches single pages without a crawl, for trying things out. The same permissions, clocks, address checks, limits
+//! and gate apply. There is no store: knowledge of sites and robots.txt lives as long as the fetcher, and its caller
+//! supplies the times of earlier requests.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -24,10 +24,10 @@ use crate::robots::{self, RobotsFiles, RobotsResponse};
 use crate::site_headers::SiteHeaders;
 use crate::sites::{Sites, Turn};
 
-/// As many as of robots.txt (RFC 9309 2.3.1.2).
+/// The same limit as for robots.txt (RFC 9309 2.3.1.2).
 const MOST_REDIRECTS: usize = 5;
 
-/// How long ago the site of a URL was asked, by who knows it.
+/// How long ago the site of a URL was last requested, if the caller knows.
 pub type LastRequestAgo<'a> = &'a dyn Fn(&Url) -> Option<Duration>;
 
 /// A page that was fetched.
@@ -42,7 +42,7 @@ pub struct SinglePage {
 /// Why there is no page.
 #[derive(Debug, Clone)]
 pub struct NoPage {
-    /// The URL that was the last one to be asked for.
+    /// The last requested URL.
     pub url: Url,
     pub outcome: Outcome,
     pub status_code: Option<u16>,
@@ -76,7 +76,7 @@ impl SingleFetcher {
             .with_headers(headers)
             .reading_documents();
         let gate = Gate::new(fetcher, fetch);
-        // No dispatcher gives the sites to anyone else.
+        // There is no dispatcher that could give the sites to another worker.
         gate.open_until(u64::MAX);
         Ok(SingleFetcher {
             is_excluded,
@@ -120,7 +120,7 @@ impl SingleFetcher {
         Err(NoPage::because(&url, Outcome::Redirected, reason))
     }
 
-    /// The URLs whose sites were asked since this was called last, in order.
+    /// The URLs whose sites were requested since the last call, in order.
     pub fn take_asked(&self) -> Vec<Url> {
         self.asked.take()
     }
@@ -128,7 +128,7 @@ impl SingleFetcher {
     async fn fetch_one(&self, url: &Url, ago: Option<Duration>) -> Result<Fetched, NoPage> {
         let task = self.begin(url, ago);
         let permit = self.gate.permit(&task);
-        // The requests for robots.txt and the page share one look-up.
+        // The requests for robots.txt and the page share one name lookup.
         let _name = self.resolver.hold(url);
         let mut memory = self.bodies.begin().await;
         let permission = self.permission(&task, url, &permit, &mut memory).await;
@@ -179,7 +179,7 @@ impl SingleFetcher {
         };
         let mut sites = self.sites.borrow_mut();
         sites.add(task.clone(), self.politeness.delay(), Now::read());
-        // It is taken up at once.
+        // It starts immediately.
         sites.next_task(&task.site);
         task
     }

@@ -1,4 +1,5 @@
-//! Headers that the operator has sent with requests for pages of a site (`fetch.headers`), above all `Accept-Language`.
+//! Headers that the operator configured for requests for pages of a site (`fetch.headers`), above all
+//! `Accept-Language`.
 
 use webfill_mapping::request_header;
 use webfill_urls::Url;
@@ -9,7 +10,7 @@ pub struct SiteHeaders(Vec<SiteHeader>);
 
 #[derive(Debug, Clone)]
 struct SiteHeader {
-    /// A domain, for it and all below it; none for every site.
+    /// A domain, for itself and its subdomains; `None` for every site.
     domain: Option<String>,
     name: String,
     value: String,
@@ -31,7 +32,7 @@ impl SiteHeaders {
         Ok(SiteHeaders(headers))
     }
 
-    /// Those of the site of a URL, each name once.
+    /// The headers for the site of a URL, each name once.
     pub fn of(&self, url: &Url) -> Vec<(&str, &str)> {
         let host = url.host_str().unwrap_or_default();
         let mut found: Vec<(&str, &str)> = Vec::new();
@@ -42,7 +43,7 @@ impl SiteHeaders {
         found
     }
 
-    /// The same as a text: a page that was asked for with other headers is another page.
+    /// The same headers as text. A page requested with other headers is another page.
     pub fn told(&self, url: &Url) -> String {
         let headers = self.of(url).into_iter();
         headers
@@ -77,7 +78,7 @@ impl SiteHeader {
     }
 }
 
-/// The domain as it is in canonical URLs.
+/// The domain in the form used in canonical URLs.
 fn domain_of(site: &str) -> Option<String> {
     let url = Url::parse(&format!("http://{site}/")).ok()?;
     let is_host = url.path() == "/" && url.port().is_none() && url.username().is_empty();

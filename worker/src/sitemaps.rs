@@ -1,11 +1,10 @@
-//! Sitemaps: files that list the URLs of pages for crawlers. By the protocol (sitemaps.org) these are
-//! sitemaps and sitemap indexes in XML, texts with a URL in each line, and feeds (RSS, Atom, JSON Feed), each perhaps
-//! compressed by gzip.
+//! Sitemaps: files that list the URLs of pages for crawlers. By the protocol (sitemaps.org) these are sitemaps and
+//! sitemap indexes in XML, texts with one URL per line, and feeds (RSS, Atom, JSON Feed). Any of them may be
+//! compressed with gzip.
 //!
-//! A sitemap is recognised by its content, whatever its name and its `Content-Type` say. In a text that
-//! robots.txt names as a sitemap (`is_named`), lines may be there that are no URLs. It is foreign
-//! input: bytes, entries and nesting are bounded, no entity that it declares is expanded, and where it is
-//! broken, what stands before is read.
+//! A sitemap is recognised by its content, whatever its name and `Content-Type`. A text that robots.txt names as a
+//! sitemap (`is_named`) may have lines that are not URLs. Sitemaps are foreign input: bytes, entries and nesting are
+//! bounded, declared entities are not expanded, and of a broken sitemap the part before the break is read.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -29,19 +28,19 @@ const MAX_ENTRIES: usize = 50_000;
 /// The most bytes of the URLs of one sitemap together.
 const MAX_URLS_BYTES: usize = 16 << 20;
 
-/// In which a sitemap is recognised.
+/// The bytes used to recognise a sitemap.
 const BEGINNING_BYTES: usize = 8 << 10;
 
-/// What a sitemap lists.
+/// The content of a sitemap.
 #[derive(Debug, PartialEq)]
 pub struct Sitemap {
-    /// What its entries are: sitemaps, if it is an index, or pages.
+    /// The kind of its entries: sitemaps if it is an index, otherwise pages.
     pub lists: LinkKind,
     /// Canonical, in order.
     pub urls: Vec<Url>,
     /// Why its end was not read.
     pub cut: Option<String>,
-    /// Entries that are no URL of a page.
+    /// Entries that are not URLs of pages.
     pub left_out: usize,
 }
 
@@ -53,13 +52,13 @@ enum Form {
     Lines,
 }
 
-/// Whether a body of this declared type is worth a look, though pages have other types.
+/// Whether a body of this declared type may be a sitemap, although it is not a type of pages.
 pub fn may_be_sitemap(content_type: &str) -> bool {
     let declared = content_type.trim_start().to_ascii_lowercase();
     declared.starts_with("application/") || declared.starts_with("binary/")
 }
 
-/// Whether what has come of a body so far can become a sitemap.
+/// Whether a body may be a sitemap, judged by what has arrived so far.
 pub fn may_become_sitemap(beginning: &[u8], is_named: bool) -> bool {
     match beginning.len() < BEGINNING_BYTES {
         true => is_gzip(beginning) || !beginning.contains(&0) || has_mark_of_utf16(beginning),
@@ -67,7 +66,7 @@ pub fn may_become_sitemap(beginning: &[u8], is_named: bool) -> bool {
     }
 }
 
-/// Whether robots.txt names the file of a task as a sitemap: it is the parent of what it names.
+/// Whether robots.txt names the file of a task as a sitemap. If so, robots.txt is the task's parent.
 pub fn is_named(task: &Task, crawl: &CrawlSettings) -> bool {
     let parent = task.parent.as_deref().and_then(|url| Url::parse(url).ok());
     crawl.has(Feature::Sitemaps) && parent.is_some_and(|url| is_robots_txt(&url))
@@ -79,7 +78,7 @@ pub fn is_sitemap(body: &[u8], is_named: bool) -> bool {
     form_of(&text_of(&beginning, None), is_named).is_some()
 }
 
-/// Whether a body is one that gzip has compressed.
+/// Whether a body is compressed with gzip.
 pub fn is_gzip(body: &[u8]) -> bool {
     body.starts_with(b"\x1f\x8b\x08")
 }
@@ -88,8 +87,8 @@ fn has_mark_of_utf16(body: &[u8]) -> bool {
     body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff")
 }
 
-/// What a sitemap lists; `None` if the body is none. `url` is what it was read from. `note_bytes` is told
-/// how many bytes the body has in memory when it is decompressed.
+/// Reads a sitemap; `None` if the body is not one. `url` is its source. `note_bytes` receives the size of the
+/// decompressed body in memory.
 pub fn read(
     body: &[u8],
     content_type: Option<&str>,
@@ -160,7 +159,7 @@ fn decompressed_to(body: &[u8], most: usize) -> (Vec<u8>, bool) {
     (bytes, is_cut)
 }
 
-/// What was found so far.
+/// The entries found so far.
 struct Found<'u> {
     base: &'u Url,
     sitemap: Sitemap,
@@ -181,7 +180,7 @@ impl Found<'_> {
         }
     }
 
-    /// Counts an entry that is no URL; false when no more are taken.
+    /// Counts an entry that is not a URL. Returns false once no more entries are taken.
     fn leave_out(&mut self) -> bool {
         self.sitemap.left_out += 1;
         if self.sitemap.left_out == MAX_ENTRIES {
@@ -190,12 +189,12 @@ impl Found<'_> {
         self.sitemap.left_out < MAX_ENTRIES
     }
 
-    /// Adds an entry; false when no more are taken.
+    /// Adds an entry. Returns false once no more entries are taken.
     fn add(&mut self, text: &str) -> bool {
         self.add_at(text, None)
     }
 
-    /// The same, with what it refers to if that is not the sitemap.
+    /// The same, for an entry relative to `base` instead of the sitemap.
     fn add_at(&mut self, text: &str, base: Option<&Url>) -> bool {
         let text = text.trim();
         let url = match text.len() <= 4 * MAX_URL_BYTES {

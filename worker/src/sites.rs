@@ -1,11 +1,10 @@
 //! The tasks and the clock of every site that this worker owns.
 //!
-//! One runner per site takes its tasks one after another, so that two requests to a site are
-//! never in flight at once. A site is forgotten once it has no task, its clock holds nothing back, and
-//! its failures do not count any more; until then its clock stays, however long that is. (Of many idle
-//! sites, failures count for less long.) All of it is
-//! lost with the process: tasks go back to the dispatcher, and clocks are in the shared cache and at
-//! the dispatcher.
+//! One runner per site takes its tasks one after another, so two requests to a site are never in flight at once. A
+//! site is forgotten once it has no task, its clock holds nothing back, and its failures no longer count; until then
+//! its clock stays, however long that is. (With many idle sites, failures count for a shorter time.) All state is
+//! lost with the process: tasks go back to the dispatcher, and the shared cache and the dispatcher have copies of the
+//! clocks.
 //!
 //! Nothing here reads a clock: every moment comes from the caller.
 
@@ -21,33 +20,33 @@ use webfill_wire::{CrawlKey, RecallScope, SiteClock, Task};
 use crate::now::{Now, millis_rounded_up};
 use crate::politeness::{Answered, Clock, Pace};
 
-/// A site as its runner sees it.
+/// The state of a site.
 #[derive(Debug, Default)]
 pub struct Site {
     queue: VecDeque<Task>,
     clock: Clock,
     /// The delay last in force.
     delay: Duration,
-    /// It was given tasks, so this worker is its owner. Otherwise it is only visited.
+    /// It has got tasks, so this worker is its owner. Otherwise it is only visited.
     is_owned: bool,
     /// A runner is at work.
     running: bool,
-    /// The worker before this one may have requested something of the site, and this worker has
-    /// requested no page yet. Until then the site's delay is unknown, so the clock is kept.
+    /// The previous worker may have sent a request to the site, and this worker has requested no page yet. Until then
+    /// the site's delay is unknown, so the clock is kept.
     inherited: bool,
-    /// When the shared cache was asked for the clock that another worker may have left there.
+    /// When this worker last looked up, in the shared cache, the clock that another worker may have left there.
     clock_looked_up: Option<Instant>,
     /// When the last request of this worker started.
     last_start: Option<Instant>,
-    /// It was not written to the shared cache yet.
+    /// The clock has not been written to the shared cache yet.
     is_unsaved: bool,
     /// It is among [`Sites::idle`].
     is_watched: bool,
     alone: Alone,
 }
 
-/// Who asks a site is alone with it: held by its runner, or by that of another site which robots.txt
-/// has led here, from before its turn is awaited until its request is over.
+/// Only one request to a site is made at a time. This is held by the site's runner, or by the runner of a site whose
+/// robots.txt redirected here, from before the wait for the turn until the request is over.
 #[derive(Debug)]
 struct Alone(Arc<Semaphore>);
 
@@ -57,14 +56,14 @@ impl Default for Alone {
     }
 }
 
-/// After so long without a request, a site's clock is looked up again before the next one.
+/// After this long without a request, a site's clock is looked up again before the next one.
 pub const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// While so many sites are idle, failures of further ones count no longer than until their next
-/// requests: dead sites may be met by the hundred thousand.
+/// While this many sites are idle, failures of further ones count only until their next requests, because there may
+/// be hundreds of thousands of dead sites.
 const MOST_IDLE: usize = 4_096;
 
-/// Until when an idle site's clock is kept; `None` if it need not be.
+/// The time until which an idle site's clock is kept; `None` if it need not be kept.
 fn kept_until(site: &Site, idle: usize) -> Option<Instant> {
     match idle < MOST_IDLE {
         true => site.clock.passes_at(site.delay),
@@ -78,8 +77,8 @@ pub struct Sites {
     sites: HashMap<String, Site>,
     /// Sites whose clocks have moved since they were last written to the shared cache.
     moved: Vec<String>,
-    /// Sites that became idle, each once, by the time at which they can be forgotten unless they
-    /// have been asked again by then.
+    /// Sites that became idle, each once, by the time when they can be forgotten, unless they are requested again
+    /// before.
     idle: BinaryHeap<Reverse<(Instant, String)>>,
 }
 
@@ -100,7 +99,7 @@ impl Sites {
         if let Some(last) = last {
             site.clock.another_asked(last);
         }
-        // Behind those of the same priority, before those of a lower one.
+        // After tasks of the same priority, before those of a lower one.
         let higher = |queued: &Task| queued.priority >= task.priority;
         let place = site.queue.partition_point(higher);
         site.queue.insert(place, task);
@@ -118,7 +117,7 @@ impl Sites {
         task
     }
 
-    /// The robots.txt of another site has led to this one, which may have no runner here.
+    /// The robots.txt of another site redirects to this one, which may have no runner here.
     pub fn begin_visit(&mut self, name: &str, default_delay: Duration) {
         self.sites.entry(name.to_owned()).or_insert_with(|| Site {
             delay: default_delay,
@@ -130,17 +129,17 @@ impl Sites {
         self.watch(name);
     }
 
-    /// Whether its tasks come to this worker.
+    /// Whether the site's tasks come to this worker.
     pub fn is_owned(&self, name: &str) -> bool {
         self.sites.get(name).is_some_and(|site| site.is_owned)
     }
 
-    /// What one must hold to ask a site.
+    /// The semaphore to hold while requesting a site.
     pub fn alone(&self, name: &str) -> Option<Arc<Semaphore>> {
         self.sites.get(name).map(|site| Arc::clone(&site.alone.0))
     }
 
-    /// The site has no runner and no task: it is to be forgotten when its clock has passed.
+    /// Watches a site without a runner and without tasks, to forget it when its clock has passed.
     fn watch(&mut self, name: &str) {
         let Some(site) = self.sites.get_mut(name) else {
             return;
@@ -151,7 +150,7 @@ impl Sites {
         match kept_until(site, self.idle.len()) {
             Some(at) => {
                 site.is_watched = true;
-                // Sites may be idle by the thousand, and an empty queue keeps its room.
+                // Thousands of sites may be idle, and an empty queue keeps its capacity.
                 site.queue = VecDeque::new();
                 self.idle.push(Reverse((at, name.to_owned())));
             }
@@ -161,13 +160,13 @@ impl Sites {
         }
     }
 
-    /// The crawls of tasks that no runner has taken up.
+    /// The crawls of queued tasks.
     pub fn queued_crawls(&self) -> HashSet<CrawlKey> {
         let queued = self.sites.values().flat_map(|site| &site.queue);
         queued.map(|task| task.crawl).collect()
     }
 
-    /// Takes the tasks in the scope out of the queues; those that a runner has taken up stay.
+    /// Takes the tasks in the scope out of the queues; running ones stay.
     pub fn take_queued(&mut self, scope: &RecallScope) -> Vec<Task> {
         let mut taken = Vec::new();
         for site in self.sites.values_mut() {
@@ -177,20 +176,19 @@ impl Sites {
             site.queue = others;
             taken.extend::<VecDeque<Task>>(in_scope);
         }
-        // Sites are in no order; what is given back is in the same one each time.
+        // Sites are unordered; sorting makes the order of returned tasks stable.
         taken.sort_unstable_by_key(|task| task.task);
         taken
     }
 
-    /// Forgets the site's back-off and `Retry-After`, but not the time of its last request.
+    /// Forgets the site's backoff and `Retry-After`, but not the time of its last request.
     pub fn forget_back_off(&mut self, name: &str) {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock.forget_back_off();
         }
     }
 
-    /// Sites of which the worker before this one may have requested something when it died: they
-    /// count as requested until now.
+    /// Sites that the previous worker may have been requesting when it died: they count as requested until now.
     pub fn inherit(&mut self, names: Vec<String>, default_delay: Duration, now: Now) {
         for name in names {
             let site = self.sites.entry(name).or_insert_with(|| Site {
@@ -212,13 +210,13 @@ impl Sites {
         }
     }
 
-    /// The site's clock under a delay, as the dispatcher is told of it.
+    /// The site's clock under a delay, as reported to the dispatcher.
     pub fn clock(&self, name: &str, delay: Duration, now: Now) -> SiteClock {
         let next = self.next_start(name, Turn::Page(delay));
         site_clock(next, Some(self.spacing(name, delay)), now)
     }
 
-    /// What lies between two requests of a site: the delay in force, or more if it accepts less.
+    /// The time between two requests to a site: the delay in force, or more if it accepts less.
     pub fn spacing(&self, name: &str, delay: Duration) -> Duration {
         let site = self.sites.get(name);
         site.map_or(delay, |site| site.clock.spacing(delay))
@@ -229,9 +227,9 @@ impl Sites {
         self.sites.get(name).map(|site| site.delay)
     }
 
-    /// Whether the caller is to look the site's clock up in the shared cache now: at first, and again
-    /// after [`LOOK_AGAIN_AFTER`] without a request, because others may have visited the site meanwhile.
-    /// The look-up counts as made unless [`Sites::clock_lookup_failed`] is called.
+    /// Whether the caller must look up the site's clock in the shared cache now: the first time, and again after
+    /// [`LOOK_AGAIN_AFTER`] without a request, because others may have visited the site meanwhile. The lookup counts
+    /// as done unless [`Sites::clock_lookup_failed`] is called.
     pub fn begin_clock_lookup(&mut self, name: &str, now: Now) -> bool {
         let Some(site) = self.sites.get_mut(name) else {
             return false;
@@ -245,7 +243,7 @@ impl Sites {
         !is_known
     }
 
-    /// The shared cache could not be reached; the next task's look-up tries again.
+    /// The shared cache could not be reached; the next task tries the lookup again.
     pub fn clock_lookup_failed(&mut self, name: &str) {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock_looked_up = None;
@@ -272,7 +270,7 @@ impl Sites {
         }
     }
 
-    /// A request of the site for a robots.txt is over. The delay under which pages are fetched stays.
+    /// A request to the site for a robots.txt is over. The delay for pages stays.
     pub fn robots_answered(&mut self, name: &str, request: Answered, pace: Pace) {
         self.answered(name, request, pace);
     }
@@ -296,8 +294,8 @@ impl Sites {
         Some(site)
     }
 
-    /// A request was broken off, and may have been under way until now. Returns the site's clock
-    /// under this delay, as the dispatcher is told of it.
+    /// A request was aborted, and may have been under way until now. Returns the site's clock under this delay, as
+    /// reported to the dispatcher.
     pub fn request_cut_short(&mut self, name: &str, delay: Duration, now: Now) -> SiteClock {
         if let Some(site) = self.sites.get_mut(name) {
             site.clock.another_asked(now.instant);
@@ -305,9 +303,8 @@ impl Sites {
         self.clock(name, delay, now)
     }
 
-    /// When the next task may follow one that was refused. A refusal without a request costs the site
-    /// nothing and holds nobody back. If robots.txt was requested in vain, it may be requested again
-    /// when the site's clock allows.
+    /// When the next task may follow a refused one. A refusal without a request costs the site nothing and delays
+    /// nobody. If the robots.txt request failed, it may be repeated when the site's clock allows.
     pub fn next_start_after_refusal(&self, name: &str, was_requested: bool) -> Option<Instant> {
         match was_requested {
             true => self.next_start(name, Turn::Robots),
@@ -326,7 +323,7 @@ impl Sites {
                 let next = site.clock.next(site.delay);
                 let next = next.filter(|next| *next > now.instant);
                 let wait_ms = next.map(|next| now.until(next).as_millis() as i64);
-                // Both by the wall clock of now: it may have been set since the request.
+                // Both use the current wall clock, which may have been set since the request.
                 let ago_ms = now
                     .instant
                     .saturating_duration_since(last_start)
@@ -348,7 +345,7 @@ impl Sites {
         moved
     }
 
-    /// Looks only at sites whose time has come, however many others there are.
+    /// Checks only sites whose time has come, however many others there are.
     fn forget_idle(&mut self, now: Now) {
         while let Some(Reverse((at, _))) = self.idle.peek()
             && *at <= now.instant
@@ -383,16 +380,14 @@ impl Sites {
 }
 
 impl Site {
-    /// Whether it is needed, whatever its clock says. A site that is kept is watched when its runner
-    /// or its visitor ends.
+    /// Whether it is needed regardless of its clock. A kept site is watched when its runner or visitor ends.
     fn is_kept(&self) -> bool {
         let is_visited = Arc::strong_count(&self.alone.0) > 1;
         self.running || self.inherited || is_visited || !self.queue.is_empty()
     }
 }
 
-/// What the dispatcher is told of a site's clock: when its next request may start, and the delay in
-/// force, if that is known.
+/// A site's clock as reported to the dispatcher: when its next request may start, and the delay in force, if known.
 pub fn site_clock(next: Option<Instant>, delay: Option<Duration>, now: Now) -> SiteClock {
     SiteClock {
         next_in_ms: millis_rounded_up(next.map_or(Duration::ZERO, |next| now.until(next))),
@@ -400,10 +395,10 @@ pub fn site_clock(next: Option<Instant>, delay: Option<Duration>, now: Now) -> S
     }
 }
 
-/// What a request is for, which decides what it waits for.
+/// The purpose of a request, which decides what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// robots.txt, under the delay that is known so far.
+    /// robots.txt, under the delay known so far.
     Robots,
     /// A page, under this delay.
     Page(Duration),

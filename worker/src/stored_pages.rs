@@ -1,5 +1,5 @@
-//! Looks up what the store has of pages: those that runners ask for at the same time together, so that a worker
-//! does not ask once for each of its tasks.
+//! Looks up stored pages. Concurrent lookups of runners are combined, so a worker does not query the store for each
+//! task.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use webfill_store::{KnownPage, Store, StoreError};
 
-/// Pages that are looked up at once, and that may wait for that.
+/// Pages looked up in one query, and pages that may wait for one.
 const MOST_AT_ONCE: usize = 256;
 
-/// A request does not wait longer for the condition that it could have.
+/// The longest time that a request waits for its condition.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// Asks for a page by its key.
+/// A lookup of a page by its key.
 type Question<A> = (String, oneshot::Sender<A>);
 
 /// See the module.
@@ -49,19 +49,19 @@ impl StoredPages {
         }
     }
 
-    /// The stored page with this key, if it can be asked for conditionally and the store answers soon.
+    /// The stored page with this key, if it can be requested conditionally and the store answers soon.
     pub async fn known_page(&self, id: String) -> Option<KnownPage> {
         let asking = ask(&self.known, id);
         tokio::time::timeout(LONGEST_WAIT, asking).await.ok()?
     }
 
-    /// Whether there is something to compare the page with this key with; `None` if the store does not tell.
+    /// Whether the page with this key has versions to compare with; `None` if the store does not answer.
     pub async fn has_versions(&self, id: String) -> Option<bool> {
         ask(&self.versions, id).await
     }
 
-    /// What a page, or the pages of a site, are compared with; `None` if there is nothing, or the store does not
-    /// tell.
+    /// The versions that a page, or the pages of a site, are compared with; `None` if there are none or the store
+    /// does not answer.
     pub async fn versions_of(&self, id: String) -> Option<Vec<u8>> {
         ask(&self.states, id).await
     }
@@ -73,7 +73,7 @@ async fn ask<A>(questions: &mpsc::Sender<Question<A>>, id: String) -> Option<A> 
     answered.await.ok()
 }
 
-/// Answers who asks for pages that `look_up` finds; the others get no answer.
+/// Answers the lookups of pages that `look_up` finds; the others get no answer.
 async fn answer<A, F>(mut asked: mpsc::Receiver<Question<A>>, look_up: impl Fn(Vec<String>) -> F)
 where
     A: Clone,
@@ -86,7 +86,7 @@ where
         let found = look_up(ids).await.unwrap_or_default();
         for (id, answer) in questions.drain(..) {
             if let Some(found) = found.get(&id) {
-                // Who does not wait any more needs no answer.
+                // A receiver that no longer waits needs no answer.
                 let _ = answer.send(found.clone());
             }
         }

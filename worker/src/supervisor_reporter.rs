@@ -1,4 +1,4 @@
-//! What a worker tells its supervisor.
+//! A worker's reports to its supervisor.
 
 use webfill_wire::figures::{self, WorkerFigures, WorkerTotals};
 use webfill_wire::socket::{Outbox, SocketName};
@@ -14,7 +14,7 @@ pub struct SupervisorReporter {
 }
 
 impl SupervisorReporter {
-    /// Sends through the socket of this name. The sender is the worker of an index, in an incarnation.
+    /// Sends through the socket of this name, as the worker with this index and incarnation.
     pub fn new(
         outbox: Outbox,
         socket: SocketName,
@@ -39,7 +39,7 @@ impl SupervisorReporter {
         self.send(self.empty_message());
     }
 
-    /// What was counted since the start, and whether the store is away.
+    /// Reports the counts since the start, and whether the store is unreachable.
     pub fn figures(&self, (totals, is_store_away): (WorkerTotals, bool)) {
         let frame = figures::encode(&WorkerFigures {
             worker_index: self.worker_index,
@@ -50,7 +50,7 @@ impl SupervisorReporter {
         self.outbox.send(self.socket, frame);
     }
 
-    /// In as many messages as it takes for none to be longer than a socket takes.
+    /// Reports outcomes, in as many messages as needed to keep each below the socket's limit.
     pub fn done(&self, done: Vec<TaskDone>) {
         for done in links::parts_for_messages(done) {
             self.send(WorkerToSupervisor {
@@ -69,7 +69,7 @@ impl SupervisorReporter {
         }
     }
 
-    /// This task's look-up of a name takes long.
+    /// Reports that this task waits for a slow name lookup.
     pub fn waiting(&self, task: (u64, Delivery)) {
         self.send(WorkerToSupervisor {
             waiting: vec![task],

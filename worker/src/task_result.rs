@@ -41,7 +41,7 @@ pub struct TaskResult {
     pub mapping: Option<String>,
     pub mapping_version: Option<String>,
     pub template: Option<String>,
-    /// Set if the page is one of the few whose texts are kept for repairs.
+    /// Set if the page's text is kept for repairs, as for a few pages.
     pub sample: Option<SampleText>,
     pub fields: Map<String, Value>,
     /// See [`webfill_store::Page::alternatives`].
@@ -52,39 +52,39 @@ pub struct TaskResult {
     /// See [`webfill_store::Page::row_counts`].
     pub row_counts: Vec<RowCounts>,
     pub links: Vec<String>,
-    /// Sitemaps, and the pages that a sitemap lists. They are told to the dispatcher, and not stored.
+    /// Sitemaps, and the pages that a sitemap lists. They are reported to the dispatcher, not stored.
     pub listed: Vec<(LinkKind, String)>,
-    /// The response's headers, if the crawl asks for them and there was a response.
+    /// The response's headers, if the crawl wants them and there was a response.
     pub headers: Option<Map<String, Value>>,
-    /// The response says that the page's links are not to be followed, by `X-Robots-Tag`.
+    /// The response forbids following the page's links, by `X-Robots-Tag`.
     pub is_nofollow: bool,
-    /// The page's text, if the crawl asks for it and it is not too long.
+    /// The page's text, if the crawl wants it and it is not too long.
     pub body: Option<Arc<str>>,
     /// The page's body, if the crawl keeps bodies and it is not too long.
     pub kept_body: Option<KeptBody>,
-    /// Of a document: how reading it ended, and what it says of itself.
+    /// For a document: how reading it ended, and its metadata.
     pub document: Option<Map<String, Value>>,
-    /// With which the page can be asked for conditionally.
+    /// The validators for conditional requests for the page.
     pub validators: Option<Validators>,
-    /// Of a page that has not changed: the size of the stored one.
+    /// For an unchanged page: the size of the stored one.
     pub stored_bytes: Option<u64>,
-    /// If the crawl looks for changes: what the page is compared by.
+    /// If the crawl compares pages: the page's snapshot.
     pub look: Option<Vec<u8>>,
     pub redirect: Option<String>,
     /// The response's header `Refresh`.
     pub refresh: Option<String>,
     pub started_at_ms: i64,
     pub elapsed: Duration,
-    /// The earliest start of the site's next request, and the delay in force, if it is known.
+    /// The earliest start of the site's next request, and the delay in force, if known.
     pub next_start: Option<Instant>,
     pub delay: Option<Duration>,
     /// See [`TaskDone`].
     pub evidence: Option<Evidence>,
-    /// If it resembles a block: the answer that it is compared by.
+    /// If it resembles a block: the hash of the answer, for comparison.
     pub likeness: Option<u64>,
-    /// If the page says nothing without its scripts: what is needed to try it in the browser.
+    /// If the page shows nothing without its scripts: the data needed to try it in the browser.
     pub unread: Option<Unread>,
-    /// Its share of the worker's memory, from the extraction until it is saved.
+    /// Its permit of the worker's memory, from the extraction until it is saved.
     pub memory: Option<Share>,
 }
 
@@ -132,7 +132,7 @@ impl TaskResult {
         }
     }
 
-    /// The result of the same request, to be read in another form of the page.
+    /// The result of the same request, for reading another form of the page.
     pub fn to_read_again(&self) -> TaskResult {
         TaskResult {
             status_code: self.status_code,
@@ -148,7 +148,7 @@ impl TaskResult {
         }
     }
 
-    /// Takes over everything that the request yielded except the body, which the extraction gets.
+    /// Takes over everything from the response except the body, which the extraction gets.
     pub fn with_fetched(mut self, fetched: &mut Fetched) -> TaskResult {
         self.outcome = fetched.outcome;
         self.evidence = evidence(&self.task, fetched);
@@ -173,7 +173,7 @@ impl TaskResult {
         task_span(self.task.task, &self.crawl.crawl_id)
     }
 
-    /// It was read, and no mapping is for it. Sitemaps need none.
+    /// Whether it was read but has no mapping. Sitemaps need none.
     pub fn is_unmatched(&self) -> bool {
         let document = self.document.as_ref();
         let kind = document.and_then(|document| document.get("type"));
@@ -181,7 +181,7 @@ impl TaskResult {
         self.outcome == Outcome::Ok && self.mapping.is_none() && !is_sitemap
     }
 
-    /// What it needs in memory until it is saved, as estimated from above.
+    /// An upper estimate of its memory until it is saved.
     pub fn memory_bytes(&self) -> usize {
         let listed = self.listed.iter().map(|(_, link)| link);
         let links = self.links.iter().chain(listed);
@@ -222,7 +222,7 @@ impl TaskResult {
             .next_start
             .map_or(Duration::ZERO, |next| next.saturating_duration_since(now));
         let is_unmatched = self.is_unmatched();
-        // What a page writes can never be taken for what its worker marks.
+        // A link written by a page must never pass for one marked by the worker.
         let mut links = self.links;
         links.retain(|link| LinkKind::of(link).0 == LinkKind::Link && of_row(link).is_none());
         let likeness = self.likeness.filter(|_| self.outcome == Outcome::Ok);
@@ -237,7 +237,7 @@ impl TaskResult {
         if complete {
             links.clear();
         }
-        // These are for no record.
+        // These belong to no record.
         links.extend(self.listed.iter().map(|(kind, url)| kind.mark(url)));
         let of_rows = match self.crawl.follow {
             Follow::All => with_complete(leads, &self.listings),
@@ -270,7 +270,7 @@ fn rows_of(counts: &[RowCounts], of: fn(&RowCounts) -> u64) -> u32 {
     u32::try_from(counts.iter().map(of).sum::<u64>()).unwrap_or(u32::MAX)
 }
 
-/// Where all links are followed, those of rows are whose records are complete, for no record.
+/// If all links are followed, this includes the links of rows whose records are complete; they belong to no record.
 fn with_complete(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<RowLead> {
     let led_to: HashSet<String> = leads.iter().flat_map(|lead| lead.urls.clone()).collect();
     let rows = listings.iter().flat_map(|listing| &listing.rows);
@@ -285,8 +285,9 @@ fn with_complete(mut leads: Vec<RowLead>, listings: &[Listing]) -> Vec<RowLead> 
     leads
 }
 
-/// The links of rows whose records are open. As the key of a record comes with each, they may be too long for a message:
-/// what does not fit is left out, and comes with the next fetch of the page, because these records stay open.
+/// The links of rows whose records are open. Each carries the key of its record, so together they may be too long for
+/// a message. Links that do not fit are left out; the next fetch of the page brings them, because these records stay
+/// open.
 fn marked_leads(leads: &[RowLead], page: &str) -> Vec<String> {
     let urls = |lead: &RowLead| lead.urls.len();
     let of_rows: usize = leads.iter().map(urls).sum();
@@ -312,13 +313,13 @@ fn marked_leads(leads: &[RowLead], page: &str) -> Vec<String> {
     kept
 }
 
-/// Bytes of the links that rows of one page lead to, each with the key of its record.
+/// The most bytes of the row links of one page, each with the key of its record.
 const MAX_LEADS_BYTES: usize = 8 << 20;
 
-/// A result is copied for the store and written in the store's own form.
+/// How many copies of a result exist: it is copied for the store, and written in the store's own form.
 const COPIES: usize = 3;
 
-/// Bytes of a value in memory beside its text.
+/// Bytes of a value in memory besides its text.
 const PER_VALUE: usize = 100;
 
 fn memory_of_object(object: &Map<String, Value>) -> usize {
@@ -328,7 +329,7 @@ fn memory_of_object(object: &Map<String, Value>) -> usize {
     members.sum::<usize>()
 }
 
-/// Recursive: the values come out of mappings, which bound how deep they are.
+/// Recursive; mappings bound the depth of these values.
 fn memory_of(value: &Value) -> usize {
     let content = match value {
         Value::String(text) => text.len(),
@@ -339,7 +340,7 @@ fn memory_of(value: &Value) -> usize {
     PER_VALUE + content
 }
 
-/// What shows that the site could not be reached, or asks for fewer requests.
+/// The evidence that the site could not be reached, or asks for fewer requests.
 fn evidence(task: &Task, fetched: &Fetched) -> Option<Evidence> {
     let sign = match (fetched.answer, fetched.status_code) {
         (Answer::Silent, _) => fetched.error.clone()?,

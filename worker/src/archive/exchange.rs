@@ -1,8 +1,7 @@
 //! A request and its answer, as they are archived.
 //!
-//! The HTTP client hands over headers with their values as they were sent, in their order (a name that
-//! comes several times, together), and with names in lower case. The heads are built from these. What a
-//! transfer coding or HTTP/2 has put around a message is not part of it.
+//! The HTTP client returns header values as they were sent, in order, with names in lower case; repeated names are
+//! grouped. The heads are built from these. Transfer codings and HTTP/2 framing are not part of them.
 
 use std::net::IpAddr;
 
@@ -11,10 +10,10 @@ use reqwest::header::{CONNECTION, HOST, HeaderMap, HeaderName, TRANSFER_ENCODING
 use reqwest::{Request, Response, Version};
 use webfill_urls::{Position, Url};
 
-/// The name that the header of a transfer coding gets, because the archived body is without it.
+/// Replaces the name of the `Transfer-Encoding` header, because the archived body has no transfer coding.
 const KEPT_TRANSFER_ENCODING: &str = "x-crawl-transfer-encoding";
 
-/// Why a payload is not whole.
+/// Why a payload is truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truncated {
     /// It is longer than the limit on bodies.
@@ -48,13 +47,13 @@ pub struct Exchange {
     pub status: u16,
     pub request_head: Vec<u8>,
     pub response_head: Vec<u8>,
-    /// The body without transfer coding, in the content coding in which it was sent.
+    /// The body without transfer coding, but with the content coding it was sent in.
     pub payload: Vec<u8>,
     pub truncated: Option<Truncated>,
 }
 
 impl Exchange {
-    /// An exchange of which the head of the answer is there.
+    /// An exchange whose answer has its head, but no body yet.
     pub fn begun(url: &Url, request: &SentRequest, response: &Response) -> Exchange {
         let version = response.version();
         Exchange {
@@ -71,7 +70,7 @@ impl Exchange {
     }
 }
 
-/// What is kept of a request until the answer tells the protocol.
+/// The parts of a request kept until the answer shows the protocol.
 #[derive(Debug)]
 pub struct SentRequest {
     pub started_ms: i64,
@@ -86,7 +85,7 @@ impl SentRequest {
         }
     }
 
-    /// The head as it was sent; in HTTP/2, what says the same in HTTP/1.1.
+    /// The head as it was sent; for HTTP/2, its HTTP/1.1 equivalent.
     fn head(&self, url: &Url, version: Version) -> Vec<u8> {
         let target = &url[Position::BeforePath..Position::AfterQuery];
         let mut head = format!("GET {target} HTTP/1.1\r\n").into_bytes();
@@ -133,7 +132,7 @@ fn response_head(response: &Response) -> Vec<u8> {
     head
 }
 
-/// The client keeps the reason if it is not the usual one. HTTP/2 has none.
+/// The client keeps only unusual reason phrases. HTTP/2 has none.
 fn reason(response: &Response) -> &[u8] {
     if response.version() == Version::HTTP_2 {
         return b"";
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_a_response_is_what_was_sent_but_for_its_transfer_coding() {
+    fn the_head_of_a_response_is_as_sent_except_for_its_transfer_coding() {
         let response = http::Response::builder()
             .status(404)
             .header("content-encoding", "gzip")

@@ -1,6 +1,5 @@
-//! One WARC file while it is written. It belongs to this process alone, and is locked for as long as
-//! the process lives. Its name ends in `.open` until it is complete; what a killed process has left is
-//! completed by [`recovery`](super::recovery).
+//! A WARC file being written. It belongs to this process alone and stays locked as long as the process lives. Its
+//! name ends in `.open` until it is complete; [`recovery`](super::recovery) completes the file of a killed process.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -41,7 +40,7 @@ impl WarcFile {
                 Err(error) => return Err(error),
             };
             file.lock()?;
-            // Who recovers files may have been faster with an empty one.
+            // A recovering process may already have removed the file, because it was still empty.
             if !is_at(&file, &path) {
                 continue;
             }
@@ -63,17 +62,17 @@ impl WarcFile {
         self.append(&record)
     }
 
-    /// What the other records of the file refer to.
+    /// The id that the file's other records refer to.
     pub fn warcinfo(&self) -> RecordId {
         self.warcinfo
     }
 
-    /// Appends a record. After an error the file has a torn end, which its recovery cuts.
+    /// Appends a record. After an error the file has a torn end, which recovery cuts off.
     pub fn append(&mut self, record: &Record<'_>) -> io::Result<()> {
         record.write_to(&mut self.out)
     }
 
-    /// Puts everything that was appended on the disk.
+    /// Syncs all appended records to disk.
     pub fn sync(&mut self) -> io::Result<()> {
         self.out.flush()?;
         self.out.get_ref().sync_data()
@@ -98,7 +97,7 @@ pub fn complete(open: &Path, completed: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Whether this file is the one that has the name.
+/// Whether `path` still names this file.
 pub fn is_at(file: &File, path: &Path) -> bool {
     let here = file.metadata().map(|found| (found.dev(), found.ino()));
     let there = std::fs::metadata(path).map(|found| (found.dev(), found.ino()));

@@ -1,7 +1,7 @@
-//! What was archived lately, so that the same payload, or a page that has not changed, refers to it
-//! instead of being kept again.
+//! Recently archived records. A repeated payload or an unchanged page refers to its earlier record instead of being
+//! stored again.
 //!
-//! It is a bounded memory of this process: what it has forgotten is archived once more.
+//! This memory is bounded and per process: a forgotten payload is archived again.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ impl Originals {
             .find_map(|generation| generation.by_digest.get(digest))
     }
 
-    /// The record with the payload that a URL had last.
+    /// The record with a URL's latest payload.
     pub fn of_url(&self, url: &str) -> Option<&Original> {
         let digest = self
             .generations()
@@ -62,7 +62,7 @@ impl Originals {
         self.young.by_digest.insert(original.digest, original);
     }
 
-    /// The URL has this payload now, which is known already.
+    /// Notes that the URL now has this payload, which is already known.
     pub fn note_url(&mut self, url: String, digest: Sha1Digest) {
         if self.young.is_full() {
             self.old = std::mem::take(&mut self.young);

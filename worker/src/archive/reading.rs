@@ -1,7 +1,7 @@
-//! Reads WARC files for the pages that are in them: the answers, with their bodies decoded as after a fetch.
-//! Files of other programs are read as well: compressed or not, with transfer codings or without.
+//! Reads pages from WARC files: the answers, with their bodies decoded as after a fetch. Files written by other
+//! programs are read as well: compressed or not, with transfer codings or without.
 //!
-//! A file may be torn at its end, or still be written: what is whole is read.
+//! A file may be torn at its end, or still being written: its whole records are read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,13 +16,13 @@ use crate::fetch::decode;
 /// The most bytes of a record's head, and of that of an HTTP message.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// How an archive's files end.
+/// The file name endings of an archive.
 const ENDINGS: [&str; 4] = [".warc.gz", ".warc", ".warc.gz.open", ".warc.open"];
 
 /// An answer in an archive.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ArchivedAnswer {
-    /// What was asked for.
+    /// The requested URL.
     pub url: String,
     /// Of the payload, as the file writes it.
     pub payload_digest: Option<String>,
@@ -34,9 +34,9 @@ pub struct ArchivedAnswer {
 pub enum ArchivedBody {
     /// Decoded.
     Here(Vec<u8>),
-    /// It is that of another record with the same digest.
+    /// The body is in another record with the same digest.
     Elsewhere,
-    /// There is none: the answer leads to this address, as it was sent.
+    /// No body: the answer redirects to this address, as it was sent.
     Redirect(String),
 }
 
@@ -55,10 +55,10 @@ pub fn warc_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A file that is read from its beginning to its end.
+/// Reads a file from beginning to end.
 pub struct WarcReader {
     records: Box<dyn BufRead>,
-    /// Bodies that are longer, decoded or not, are passed over.
+    /// Longer bodies, decoded or not, are skipped.
     max_body_bytes: usize,
 }
 
@@ -76,12 +76,12 @@ impl WarcReader {
         })
     }
 
-    /// The next answer that may be a page or leads to one: a whole one with a status below 300, or a
-    /// redirect. `None` at the end.
+    /// The next answer that may be a page or leads to one: a complete answer with a status below 300, or a redirect.
+    /// `None` at the end.
     ///
     /// # Errors
     ///
-    /// The file is torn here, or is none; nothing more can be read of it.
+    /// The file is torn here, or is not a WARC file; nothing more can be read from it.
     pub fn next_answer(&mut self) -> io::Result<Option<ArchivedAnswer>> {
         loop {
             let Some(head) = read_record_head(&mut self.records)? else {
@@ -214,20 +214,20 @@ fn http_head(head: &[u8]) -> Option<(u16, HeaderMap)> {
     Some((status, headers))
 }
 
-/// The body without its codings. `None` if they are not those that it has, or it is too long.
+/// The body without its codings. `None` if the declared codings do not match the body, or if it is too long.
 fn body_of(headers: &HeaderMap, payload: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
     let is_chunked = headers
         .get(TRANSFER_ENCODING)
         .is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
     let sent = match is_chunked {
-        // Some programs leave the header behind when they have undone it.
+        // Some programs remove the coding but leave its header.
         true => unchunked(&payload).unwrap_or(payload),
         false => payload,
     };
     decode(headers, sent, max_bytes)
 }
 
-/// A body out of its chunks.
+/// Joins the chunks of a body.
 fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::with_capacity(rest.len());
     loop {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_told_and_what_is_before_it_is_read() {
+    fn a_torn_end_is_reported_and_the_records_before_it_are_read() {
         let head = "HTTP/1.1 200 OK\r\n\r\n";
         let [first, second] =
             ["http://a.org/1", "http://a.org/2"].map(|url| response(url, head, b"x"));
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_passed_over() {
+    fn records_that_are_not_pages_are_skipped() {
         let long = vec![b'x'; MOST + 1];
         let bomb = gzip(&vec![b'x'; 2 * MOST]);
         let coded = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n";

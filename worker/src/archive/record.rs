@@ -1,5 +1,5 @@
-//! WARC/1.1 records: a head of named fields and a block. Each is a gzip member of its own, so that
-//! readers can begin at any record, and a file that was cut short is whole up to its last one.
+//! WARC/1.1 records: a head of named fields and a block. Each is a gzip member of its own, so that readers can begin
+//! at any record, and a truncated file is readable up to its last complete record.
 
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use sha1::{Digest, Sha1};
 use uuid::Uuid;
 
-/// A record's name, unique in the world.
+/// A record's globally unique name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordId(Uuid);
 
@@ -26,7 +26,7 @@ impl Display for RecordId {
     }
 }
 
-/// SHA-1 in base 32, which is what other tools compare.
+/// SHA-1 in base 32, the form that other tools compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sha1Digest([u8; 20]);
 
@@ -46,13 +46,13 @@ impl Display for Sha1Digest {
     }
 }
 
-/// A moment as WARC writes it, in UTC and to the millisecond.
+/// A time in WARC's format: UTC, to the millisecond.
 pub fn date(wall_ms: i64) -> String {
     let moment = jiff::Timestamp::from_millisecond(wall_ms).unwrap_or_default();
     format!("{moment:.3}")
 }
 
-/// A record that is to be written. Its block is given in parts, so that a payload is not copied.
+/// A record to be written. Its block is given in parts, to avoid copying the payload.
 #[derive(Debug)]
 pub struct Record<'a> {
     head: String,
@@ -71,7 +71,7 @@ impl<'a> Record<'a> {
             .field("WARC-Date", date(wall_ms))
     }
 
-    /// Adds a named field. The value has no line ends: URLs are canonical, everything else is made here.
+    /// Adds a named field. The value has no line ends: URLs are canonical, and all other values are made here.
     pub fn field(mut self, name: &str, value: impl Display) -> Record<'a> {
         // Writing to a string cannot fail.
         let _ = write!(self.head, "{name}: {value}\r\n");
@@ -85,7 +85,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Gives the record its block, with type, length and digest.
+    /// Sets the record's block, with type, length and digest.
     pub fn block(mut self, content_type: &str, block: [&'a [u8]; 2]) -> Record<'a> {
         self.block = block;
         let length = block[0].len() + block[1].len();

@@ -1,8 +1,8 @@
-//! Completes the WARC files of processes that were killed: a file is cut behind its last whole record
-//! and gets its final name.
+//! Completes the WARC files of processes that were killed: each file is cut after its last whole record and gets its
+//! final name.
 //!
-//! A process holds the lock of its file while it lives, so a file whose lock is free has no writer any
-//! more. Several processes may recover the same folder at once.
+//! A process holds the lock of its file while it lives, so a file whose lock is free no longer has a writer. Several
+//! processes may recover the same folder at once.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -15,7 +15,7 @@ use super::file::{OPEN, complete, is_at};
 /// The ending of a file that is being written.
 const OPEN_WARC: &str = ".warc.gz.open";
 
-/// Completes all files in the folder that have no writer. What cannot be completed is logged and left.
+/// Completes all files in the folder that have no writer. Files that cannot be completed are logged and left alone.
 pub fn recover(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         // There is no archive yet.
@@ -44,7 +44,7 @@ enum Recovered {
     Completed {
         cut: u64,
     },
-    /// There was no whole record in it; it is gone.
+    /// It had no whole record and was removed.
     Empty,
     InUse,
 }
@@ -82,7 +82,7 @@ fn whole_bytes(file: &File) -> io::Result<u64> {
         match io::copy(&mut member.by_ref(), &mut io::sink()) {
             Ok(_) => {}
             Err(torn) if is_torn(&torn) => break,
-            // Nothing is cut off because the disk cannot be read.
+            // A disk error is no reason to cut anything off.
             Err(error) => return Err(error),
         }
         reader = member.into_inner();
@@ -91,7 +91,7 @@ fn whole_bytes(file: &File) -> io::Result<u64> {
     Ok(whole)
 }
 
-/// Whether the bytes are wrong or end too early, and not the reading of them.
+/// Whether the bytes are wrong or end too early, as opposed to a failed read.
 fn is_torn(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Turns exchanges into records, and begins a new file when one has its size.
+//! Turns exchanges into records, and begins a new file when one has reached its size.
 
 use std::io;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl Writer {
 
     /// Appends the records of an exchange. They are on the disk after [`Writer::sync`].
     ///
-    /// The answer comes first, so that no record refers to one that a crash has torn off.
+    /// The answer comes first, so no record refers to one that a crash has cut off.
     pub fn write(&mut self, exchange: Exchange) -> io::Result<()> {
         let file = match self.file.take() {
             Some(file) => self.file.insert(file),
@@ -79,7 +79,7 @@ impl Writer {
         });
     }
 
-    /// Puts what was written on the disk. A file that has its size is completed.
+    /// Syncs the written records to disk. Completes a file that has reached its size.
     pub fn sync(&mut self) -> io::Result<()> {
         let Some(mut file) = self.file.take() else {
             return Ok(());
@@ -111,7 +111,7 @@ fn earlier<'a>(
     }
 }
 
-/// Whether the payload may stand for an equal one: it is there, and whole.
+/// Whether the payload can replace an equal one: it is present and complete.
 fn is_comparable(exchange: &Exchange) -> bool {
     exchange.truncated.is_none() && !exchange.payload.is_empty()
 }

@@ -1,12 +1,12 @@
-//! What was seen, in a few words for a log. Consists of a signature's own data, numbers and
-//! addresses, never of a page's text.
+//! The evidence of a block, in a few words for a log: data of the signature, numbers and addresses, never a page's
+//! text.
 
 use webfill_urls::Url;
 
 /// A host and path longer than this are cut.
 const ADDRESS_BYTES: usize = 80;
 
-/// The parts of an evidence, in the order in which they were found.
+/// The parts of the evidence, in the order they were found.
 #[derive(Debug, Default)]
 pub struct Evidence(String);
 
@@ -18,7 +18,7 @@ impl Evidence {
         self.0.push_str(part.as_ref());
     }
 
-    /// Adds host and path of an address; queries may hold tokens.
+    /// Adds the host and path of an address, but not its query, which may hold tokens.
     pub fn add_target(&mut self, target: &Url) {
         let address = format!("{}{}", target.host_str().unwrap_or_default(), target.path());
         let end = address.floor_char_boundary(ADDRESS_BYTES);

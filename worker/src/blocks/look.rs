@@ -1,4 +1,4 @@
-//! A response while it is judged: what was found out about it so far, each thing at most once.
+//! A response under judgement. Each of its features is computed at most once.
 
 use std::cell::OnceCell;
 
@@ -10,20 +10,20 @@ use super::scan::{Scan, scan_all, scan_briefly};
 use super::target::{Refresh, is_same_page};
 use super::{BEGINNING_BYTES, LONGEST_REFRESH_SECONDS, Response, SHORT_CHARACTERS};
 
-/// Markers are looked for on every page that is not large, and therefore only this far.
+/// Markers are searched for on every page that is not large, and therefore only up to this position.
 const MARKER_BYTES: usize = 16 << 10;
 
 /// A response, and what was found on it.
 pub struct Look<'a> {
     pub response: &'a Response<'a>,
     beginning: &'a str,
-    /// Whether the body is no longer than what is looked at.
+    /// Whether the body fits into the inspected beginning.
     is_whole: bool,
     brief: OnceCell<Scan<'a>>,
     full: OnceCell<Scan<'a>>,
     targets: OnceCell<Vec<Url>>,
     title: OnceCell<String>,
-    /// How many characters are counted where all of them are wanted.
+    /// How many characters are counted at most.
     limit: usize,
 }
 
@@ -48,13 +48,13 @@ impl<'a> Look<'a> {
             .get_or_init(|| scan_briefly(self.beginning, SHORT_CHARACTERS))
     }
 
-    /// Costs more than [`Look::brief`]: only for pages that are suspect already.
+    /// Costs more than [`Look::brief`]; use it only for pages that are already suspect.
     pub fn full(&self) -> &Scan<'a> {
         self.full
             .get_or_init(|| scan_all(self.beginning, self.response.url, self.limit))
     }
 
-    /// Whether the page is known as a whole and shows fewer than `limit` characters.
+    /// Whether the page was inspected as a whole and shows fewer than `limit` characters.
     pub fn shows_fewer_than(&self, limit: usize) -> bool {
         if !self.is_whole || self.beginning.is_empty() {
             return false;
@@ -75,7 +75,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// Where the response sends the browser to, by `Location` or by a refresh.
+    /// The addresses that the response sends the browser to, by `Location` or by a refresh.
     pub fn targets(&self) -> &[Url] {
         self.targets.get_or_init(|| {
             let refreshes = self.refreshes().map(|refresh| refresh.target);

@@ -1,21 +1,18 @@
-//! One answer for every URL: a block of which no signature knows. Two kinds are compared within a site: short pages
-//! that speak of what challenges speak of, or do what their scripts do; and redirects to another host
-//! that are named like a challenge.
+//! One answer for every URL: a block that no signature covers. Two kinds of answers are compared within a site: short
+//! pages with the words or scripts of challenges, and redirects to another host that are named like a challenge.
 //!
-//! The second URL in a row that gets the same answer shows a block, if the page has nothing that healthy pages
-//! have (see [`Likeness`]); else it takes [`LONG_RUN`] of them. The first answer of this kind is a
-//! *suspicion*: it is not taken for the page, and its task is to be tried again when others of the site had
-//! their turn. If they got other answers, or there were none, it is a page as any other.
+//! The second URL in a row with the same answer proves a block if the page has nothing that healthy pages have (see
+//! [`Likeness`]); otherwise it takes [`LONG_RUN`] URLs. The first such answer is a *suspicion*: it is not accepted as
+//! the page, and its task is retried after other tasks of the site. If those got other answers, or there were none,
+//! it is accepted as an ordinary page.
 //!
-//! Remembered are the sites whose last page was a short one, each with hashes of that answer and of
-//! the URLs that got it; any other page ends the run. A page that was
-//! recognised stays known meanwhile, so that after a backoff it is recognised at the first request; one that was
-//! suspected and has turned out to be a page stays known as that.
+//! This module remembers the sites whose last page was short, with hashes of that answer and of the URLs that got it.
+//! Any other page ends the run. A recognised block stays known, so after a backoff it is recognised at the first
+//! request. A suspected answer that turned out to be a page stays known as a page.
 //!
-//! Some short pages are the same for many URLs of healthy sites, and never count: see
-//! [`likeness_of`].
+//! Healthy sites, too, serve some short pages for many URLs. Those never count: see [`likeness_of`].
 //!
-//! All is in memory, and bounded; after a restart a site is learnt again.
+//! All state is in memory and bounded. After a restart it is learnt again.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,25 +24,25 @@ use super::scan::{Scan, scan_all};
 use super::target::{is_same_path, names_a_challenge};
 use super::{Grade, Response, Sign, is_short};
 
-/// How many different URLs in a row must get the same page that healthy sites may serve as well.
+/// URLs in a row that must get the same page, if healthy sites may serve such a page as well.
 const LONG_RUN: usize = 5;
 
-/// How many must get an answer that healthy sites hardly give twice.
+/// URLs in a row that must get the same answer, if healthy sites hardly give it twice.
 const SHORT_RUN: usize = 2;
 
-/// A site with so many suspected pages that were pages after all has short pages of its own.
+/// A site with this many suspected answers that turned out to be pages has short pages of its own.
 const MOST_ACQUITTALS: u32 = 3;
 
-/// A page of no more bytes is short, however much of it is shown.
+/// A page with at most this many bytes is short, however much text it shows.
 const SHORT_BYTES: usize = 2048;
 
-/// A page that is nothing but a script is no longer.
+/// The longest page that counts as a bare script.
 const BARE_BYTES: usize = 512;
 
-/// How many sites are remembered for certain. The oldest of twice as many are forgotten.
+/// Sites remembered for certain. Beyond twice as many, the oldest are forgotten.
 const MOST_SITES: usize = 2048;
 
-/// What challenges speak of.
+/// Words that challenges use.
 const WORDS_OF_CHALLENGES: [&str; 11] = [
     "moment",
     "wait",
@@ -80,7 +77,7 @@ const SCRIPTS_OF_CHALLENGES: [&str; 15] = [
     "challenge",
 ];
 
-/// What a page says that is not there. It is the same for all URLs that lead nowhere.
+/// Words of "not found" pages. Such a page is the same for all URLs that lead nowhere.
 const WORDS_OF_MISSING_PAGES: [&str; 7] = [
     "404",
     "not found",
@@ -102,30 +99,30 @@ pub struct RepeatedPages {
 /// How much an answer resembles a challenge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Likeness {
-    /// Nothing of it is for readers: no link, no picture, no way to another page. Or it is a redirect.
+    /// Nothing in it is for readers: no link, no picture, no way to another page. Or it is a redirect.
     Strong,
     Weak,
 }
 
-/// An answer that came last, and the different URLs that got it in a row.
+/// The latest answer, and the different URLs in a row that got it.
 #[derive(Debug, Default)]
 struct Run {
     answer: u64,
     urls: [u64; LONG_RUN],
     length: usize,
-    /// It was put off as suspected.
+    /// The answer was suspected, and its task put off.
     is_suspected: bool,
-    /// The last answer that was suspected, and is a page; and how many there were.
+    /// The last suspected answer that turned out to be a page, and how many there were.
     acquitted: Option<u64>,
     acquittals: u32,
 }
 
 impl RepeatedPages {
-    /// Takes note of an answer: a page that was served, or a redirect. Says whether it is one for every URL, or
-    /// may turn out to be. `may_wait`: its task can be tried again for that.
+    /// Notes an answer: a served page or a redirect. Returns a sign if the site gives it for every URL, or may turn
+    /// out to. `may_wait`: the task can be retried to find out.
     pub fn note(&mut self, site: &str, response: &Response<'_>, may_wait: bool) -> Option<Sign> {
         let Some((likeness, answer)) = likeness_of(response) else {
-            // A redirect is nothing to compare with: a site may block behind it.
+            // A redirect does not end a run: the site may block at its target.
             if response.redirect.is_none() {
                 self.end_run(site);
             }
@@ -144,12 +141,12 @@ impl RepeatedPages {
             run.is_suspected = true;
             return Some(suspicion(response));
         }
-        // It comes once more, and nothing else came in between.
+        // The suspected answer came again, with nothing else in between.
         run.acquit();
         None
     }
 
-    /// The answer that was noted last of a site, if it resembles a challenge.
+    /// A site's latest noted answer, if it resembles a challenge.
     pub fn likeness(&self, site: &str) -> Option<u64> {
         let run = self.recent.get(site).filter(|run| run.length > 0);
         run.map(|run| run.answer)
@@ -179,7 +176,7 @@ impl RepeatedPages {
 }
 
 impl Run {
-    /// Returns whether the URL is the first or a further one that got the answer.
+    /// Returns whether the URL is new to this answer: its first one or a further one.
     fn note(&mut self, answer: u64, url: u64) -> bool {
         if answer != self.answer || self.length == 0 {
             self.acquit();
@@ -198,7 +195,7 @@ impl Run {
         is_new
     }
 
-    /// What was suspected has not become a block.
+    /// The suspected answer has turned out to be a page.
     fn acquit(&mut self) {
         if std::mem::take(&mut self.is_suspected) && self.length < SHORT_RUN {
             self.acquitted = Some(self.answer);
@@ -254,15 +251,15 @@ fn url_key(url: &Url) -> u64 {
     hash(&(host.trim_start_matches("www."), path, url.query()))
 }
 
-/// Whether a response resembles a challenge, with a hash of what is compared; `None` for what healthy
-/// sites serve for many URLs: the shell of an application, a form, a page that leads elsewhere, or one
-/// that says that something is not there; and for redirects that do not name a challenge at another host.
+/// Whether a response resembles a challenge, with a hash of what is compared; `None` for pages that healthy sites
+/// serve for many URLs: the shell of an application, a form, a page that leads elsewhere, or one that says that
+/// something is not there; and for redirects that do not name a challenge at another host.
 fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
     if let Some(target) = response.redirect {
         let target = response.url.join(target).ok()?;
         let is_gate = target.host_str() != response.url.host_str()
             && names_a_challenge(&target, response.url);
-        // The query may name the page that was wanted.
+        // The query may name the requested page, so it is left out.
         let answer = hash(&("redirect", target.host_str(), target.path()));
         return is_gate.then_some((Likeness::Strong, answer));
     }
@@ -287,8 +284,8 @@ fn likeness_of(response: &Response<'_>) -> Option<(Likeness, u64)> {
     })
 }
 
-/// A page's source without what challenges change with each request: the address that was asked for, and
-/// what looks like a token or a number. What people read is compared beside it.
+/// A page's source without the parts that challenges change with each request: the requested address, and everything
+/// that looks like a token or a number. The visible text is compared separately.
 fn masked(response: &Response<'_>) -> String {
     let path = response.url.path();
     let body = match path.len() > 1 {
@@ -306,8 +303,8 @@ fn resembles_a_challenge(page: &Scan<'_>, body: &str) -> bool {
         || (page.features.has_script && scripts.any(|script| body.contains(script)))
 }
 
-/// Whether a page is nothing but a script from elsewhere. Applications that draw all of their pages by scripts have a title, a
-/// style sheet, an icon or a description at least.
+/// Whether a page is nothing but a script from elsewhere. Applications that render all their pages with scripts have
+/// a title, a style sheet, an icon or a description at least.
 fn is_bare_script(page: &Scan<'_>, body: &str) -> bool {
     const OF_APPLICATIONS: [&str; 5] = ["<link", "<style", "<meta name", "<noscript", "<canvas"];
     let body = body.to_ascii_lowercase();

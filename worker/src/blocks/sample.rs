@@ -15,7 +15,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// `None` if the text is no sample.
+    /// `None` if the text is not a sample.
     pub fn read(text: &str) -> Option<Sample> {
         let (head, body) = text.split_once("\n\n")?;
         let mut lines = head.lines();

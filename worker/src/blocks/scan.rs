@@ -1,8 +1,8 @@
-//! One pass over the beginning of an HTML page, without a tree: its title, how much text it shows,
-//! and what it does that challenges do.
+//! One pass over the beginning of an HTML page, without a tree: its title, how much text it shows, and which features
+//! of challenges it has.
 //!
-//! On a healthy page the pass ends where enough text has been seen, which is usually within its
-//! first kilobytes. Time is linear in the bytes looked at, whatever the page.
+//! On a healthy page the pass ends where enough text has been seen, which is usually within its first kilobytes. The
+//! time is linear in the bytes inspected, whatever the page.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,19 +13,19 @@ use super::script;
 use super::tag::{attribute, end_of_tag, tag_name};
 use super::target::Refresh;
 
-/// How much of a body is looked at.
+/// How much of a body is inspected.
 pub const BEGINNING_BYTES: usize = 64 << 10;
 
 /// Titles are cut to this many bytes.
 const TITLE_BYTES: usize = 300;
 
-/// Elements whose content is no markup, or is not shown.
+/// Elements whose content is not markup, or is not shown.
 const NOT_SHOWN: [&str; 4] = ["script", "style", "title", "template"];
 
 /// Elements in which people enter something.
 const FIELDS: [&str; 3] = ["input", "textarea", "select"];
 
-/// Elements that show what is not text.
+/// Elements that show something other than text.
 const MEDIA: [&str; 8] = [
     "img", "picture", "video", "audio", "iframe", "object", "embed", "svg",
 ];
@@ -39,7 +39,7 @@ const WITHIN_TEXT: [&str; 22] = [
     "q", "s", "small", "span", "strong", "sub", "sup", "u",
 ];
 
-/// Where applications draw their pages: one short page serves all their URLs.
+/// Elements that applications render into: one short page serves all their URLs.
 const PLACES_OF_APPLICATIONS: [&str; 7] = [
     "root",
     "app",
@@ -56,25 +56,25 @@ const CAPTCHA_CLASSES: [&str; 3] = ["g-recaptcha", "h-captcha", "cf-turnstile"];
 /// What was found on a page.
 #[derive(Debug, Default)]
 pub struct Scan<'a> {
-    /// As it is written, up to a bounded length.
+    /// As written, up to a bounded length.
     pub title: Option<&'a str>,
     /// Characters that are shown, without white space; not counted beyond the limit of the scan.
     pub visible: usize,
     /// The first of the characters that are shown, in lower case, with single spaces.
     pub text: String,
     pub refresh: Option<Refresh<'a>>,
-    /// The refresh is for browsers without scripts alone.
+    /// The refresh applies only to browsers without scripts.
     pub refresh_is_for_no_script: bool,
     /// A hash of the tags of pictures, films and frames.
     pub media: u64,
-    /// The addresses of pictures, films and frames; only [`scan_blocks`] looks for them.
+    /// The addresses of pictures, films and frames; only [`scan_blocks`] collects them.
     pub sources: Vec<&'a str>,
-    /// What the page's addresses are relative to, as it is written.
+    /// The base of the page's relative addresses, as written.
     pub base: Option<&'a str>,
     pub features: Features,
 }
 
-/// What a page has or does. Only [`scan_all`] looks for it.
+/// What a page has or does. Only [`scan_all`] checks for it.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Features {
     /// An inline script loads the page again.
@@ -84,12 +84,12 @@ pub struct Features {
     pub has_script: bool,
     pub has_external_script: bool,
     pub has_captcha: bool,
-    /// There is something to fill in beside a captcha, as on a login page.
+    /// It has fields to fill in besides a captcha, as a login page does.
     pub has_fields: bool,
     pub has_links: bool,
     /// Pictures, films, frames.
     pub has_media: bool,
-    /// What people see is not in this page: an application draws it, or frames hold it.
+    /// The visible content is not in this page: an application renders it, or frames hold it.
     pub is_shell: bool,
 }
 
@@ -118,12 +118,12 @@ pub fn scan_all<'a>(page: &'a str, url: &Url, limit: usize) -> Scan<'a> {
 struct Scanner<'a, 'u> {
     page: &'a str,
     limit: usize,
-    /// If features are looked for, too.
+    /// Set if features are checked, too.
     url: Option<&'u Url>,
     found: Scan<'a>,
     /// Whether white space precedes what is shown next.
     after_space: bool,
-    /// The same of the end of a paragraph.
+    /// Whether the end of a paragraph precedes it.
     after_block: bool,
     marks_blocks: bool,
     in_no_script: bool,
@@ -158,7 +158,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
         self.found
     }
 
-    /// Takes note of text that is shown. What lies between two texts counts as white space.
+    /// Adds shown text. Anything between two texts counts as white space.
     fn show(&mut self, text: &str) {
         self.after_space = true;
         for character in text.chars() {
@@ -178,7 +178,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
         }
     }
 
-    /// Passes the tag or comment that begins at `start`; returns where it ends.
+    /// Skips the tag or comment that begins at `start`; returns where it ends.
     fn pass_markup(&mut self, start: usize) -> usize {
         let rest = &self.page.as_bytes()[start..];
         if rest.starts_with(b"<!--") {
@@ -213,7 +213,7 @@ impl<'a, 'u> Scanner<'a, 'u> {
         memmem::find(&bytes[from..], mark).map_or(bytes.len(), |found| from + found + mark.len())
     }
 
-    /// Passes what an element that is not shown holds, from `start` to its end tag.
+    /// Skips the content of a hidden element, from `start` to its end tag.
     fn pass_content(&mut self, name: &str, start: usize) -> usize {
         let page = self.page;
         let end = memmem::find_iter(&page.as_bytes()[start..], b"</")
@@ -281,8 +281,8 @@ impl<'a, 'u> Scanner<'a, 'u> {
     }
 }
 
-/// Whether a tag belongs to the shell of an application: the place where it draws, an element of its
-/// own making, or a script that is a module; or to a page of frames.
+/// Whether a tag belongs to an application's shell (the element it renders into, a custom element, or a module
+/// script) or to a page of frames.
 fn is_of_shell(name: &str, tag: &str) -> bool {
     let is = |attribute_name, values: &[&str]| {
         attribute(tag, attribute_name).is_some_and(|value| values.contains(&value))
@@ -293,7 +293,7 @@ fn is_of_shell(name: &str, tag: &str) -> bool {
         || (name.eq_ignore_ascii_case("script") && is("type", &["module"]))
 }
 
-/// Whether a tag of [`FIELDS`] is one to fill in. Captchas bring fields of their own.
+/// Whether a tag of [`FIELDS`] is one that people fill in. Captchas bring fields of their own.
 fn is_field(tag: &str) -> bool {
     let kind = attribute(tag, "type").unwrap_or_default();
     let names = ["name", "id"].map(|name| attribute(tag, name).unwrap_or_default());

@@ -5,16 +5,16 @@ use webfill_urls::Url;
 
 use super::target::{is_same_page, is_same_path, names_a_challenge};
 
-/// How many statements that change the address are looked at in one script, and how long an address
-/// written in one may be. Both bound the time that a hostile script costs.
+/// How many address changes are inspected in one script, and how long an address in one may be. Both bound the time
+/// that a hostile script costs.
 const MOST_MOVES: usize = 100;
 const LONGEST_ADDRESS: usize = 2048;
 
-/// Values of parameters that are no words: long ones, and shorter ones in which digits and letters are mixed.
+/// Parameter values that are tokens, not words: long values, and shorter ones that mix digits and letters.
 const LONG_TOKEN: usize = 16;
 const SHORT_TOKEN: usize = 6;
 
-/// What follows `location` where a script reads the address of its own page.
+/// What follows `location` when a script reads its own page's address.
 const OWN_ADDRESS: [&str; 4] = [".href", ".pathname", ".toString", ".search"];
 
 /// Whether `script` contains a statement that loads the page at `url` again: `location.reload()`,
@@ -27,8 +27,8 @@ pub fn reloads(script: &str, url: &Url) -> bool {
     })
 }
 
-/// Whether `script` contains a statement that goes to another address, as it is written there, which
-/// does not name a challenge: an ordinary redirect.
+/// Whether `script` contains an ordinary redirect: a statement that goes to another, literal address that does not
+/// name a challenge.
 pub fn moves_away(script: &str, url: &Url) -> bool {
     moves(script).any(|found| {
         let Move::To(target) = found else {
@@ -43,8 +43,8 @@ pub fn moves_away(script: &str, url: &Url) -> bool {
     })
 }
 
-/// Whether an address is the front page of the same host with a token, as challenges hand in what they have computed. What
-/// is added to the address in the script is not read.
+/// Whether an address is the front page of the same host with a token, which is how challenges submit their result.
+/// Anything the script appends to the address is ignored.
 fn hands_in_a_token(target: &Url, url: &Url) -> bool {
     let is_front = target.host_str() == url.host_str() && target.path() == "/";
     is_front && target.query_pairs().any(|(_, value)| is_token(&value))
@@ -64,7 +64,7 @@ fn moves(script: &str) -> impl Iterator<Item = Move<'_>> {
     moves.take(MOST_MOVES)
 }
 
-/// The text that an expression begins with.
+/// The string literal that an expression begins with.
 fn literal(expression: &str) -> Option<&str> {
     let quote = expression.chars().next()?;
     if !matches!(quote, '"' | '\'' | '`') {
@@ -133,7 +133,7 @@ fn sets_cookie(script: &str) -> bool {
         .any(|at| assignment(&script[at + COOKIE.len()..]).is_some())
 }
 
-/// Whether the name at `at` goes on to its left, as in `geolocation`.
+/// Whether the name at `at` is the end of a longer one, as in `geolocation`.
 fn is_inside_a_name(script: &str, at: usize) -> bool {
     let before = script.as_bytes()[..at].last();
     before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'))

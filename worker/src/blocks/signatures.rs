@@ -13,7 +13,7 @@ use super::{Grade, Response, Sign};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signatures {
-    /// Goes up by one with each change of the list.
+    /// Incremented with each change of the list.
     pub version: u32,
     pub signatures: Vec<Signature>,
 }
@@ -22,21 +22,21 @@ pub struct Signatures {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signature {
-    /// Stable: it stands in logs and stored outcomes.
+    /// Stable, because logs and stored outcomes contain it.
     pub id: String,
     pub grade: Grade,
     when: Conditions,
     /// Where the facts come from.
     pub source: String,
-    /// Why this is a block, and why its healthy counterpart is none.
+    /// Why this is a block, and why its healthy counterpart is not.
     pub why: String,
-    /// A page that it recognises, below the folder of samples.
+    /// A page that it recognises, in the folder of samples.
     pub sample: String,
-    /// A healthy page that resembles the sample, below the folder of samples.
+    /// A healthy page that resembles the sample, in the same folder.
     pub healthy: String,
 }
 
-/// What a response must have. All conditions that are given must hold.
+/// What a response must have. All given conditions must hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Conditions {
@@ -47,8 +47,8 @@ struct Conditions {
     target: Option<TargetCondition>,
     /// One of these titles, as a whole, in lower case; `*` stands for anything.
     titles: Vec<String>,
-    /// One of these strings of the page's source. Looked for on every page that is not large, so
-    /// there must be few of them.
+    /// One of these strings of the page's source. Every page that is not large is searched for them, so keep them
+    /// few.
     markers: Vec<String>,
     /// The page shows fewer characters than this.
     shows_below: Option<usize>,
@@ -60,7 +60,7 @@ struct Conditions {
     words: Vec<String>,
     /// What the page does or has.
     features: Vec<Feature>,
-    /// What it does not.
+    /// What the page neither does nor has.
     without: Vec<Feature>,
 }
 
@@ -89,7 +89,7 @@ static BUILT_IN: LazyLock<Signatures> = LazyLock::new(|| {
 });
 
 impl Signatures {
-    /// Those that are compiled in.
+    /// The signatures that are compiled in.
     pub fn built_in() -> &'static Signatures {
         &BUILT_IN
     }
@@ -104,7 +104,7 @@ impl Signatures {
         of_grade(Grade::Certain).or_else(|| of_grade(Grade::Structural))
     }
 
-    /// The largest number of characters that a signature asks about.
+    /// The largest number of characters in any signature's condition.
     fn most_characters(&self) -> usize {
         let limits = self
             .signatures
@@ -126,8 +126,7 @@ impl Signature {
 }
 
 impl Conditions {
-    /// Whether all conditions hold. The cheap ones come first: on a healthy page nothing is asked
-    /// about its text.
+    /// Whether all conditions hold. The cheap ones come first, so a healthy page's text is not searched.
     fn hold(&self, look: &Look<'_>, evidence: &mut Evidence) -> bool {
         self.status_holds(look, evidence)
             && self.header_holds(look, evidence)
@@ -233,7 +232,7 @@ fn any_of(wanted: &[String], evidence: &mut Evidence, is_met: impl Fn(&str) -> b
     matching.is_some()
 }
 
-/// Whether a title is `wanted`, in which one `*` may stand for anything.
+/// Whether a title matches `wanted`, where one `*` may stand for anything.
 fn is_like(title: &str, wanted: &str) -> bool {
     match wanted.split_once('*') {
         None => title == wanted,

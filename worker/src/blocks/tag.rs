@@ -1,4 +1,4 @@
-//! The little of HTML's syntax that is needed to tell a tag's end and its attributes without a tree.
+//! The part of HTML's syntax needed to find a tag's end and its attributes without a tree.
 
 use memchr::memchr3;
 
@@ -23,8 +23,7 @@ pub fn end_of_tag(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// The name of the tag that begins at `start`, in the case in which it is written; empty if what
-/// follows the `<` is no letter.
+/// The name of the tag that begins at `start`, in its original case; empty if the `<` is not followed by a letter.
 pub fn tag_name(text: &str, start: usize) -> &str {
     let rest = &text[start + 1..];
     let length = rest
@@ -37,8 +36,8 @@ pub fn tag_name(text: &str, start: usize) -> &str {
     }
 }
 
-/// The value of an attribute within a tag (from its `<` to its `>`), as it is written; the first one
-/// counts if there are several. An attribute without a value has an empty one.
+/// The value of an attribute within a tag (from its `<` to its `>`), as written; the first of several counts. An
+/// attribute without a value has an empty one.
 pub fn attribute<'t>(tag: &'t str, wanted: &str) -> Option<&'t str> {
     let name_length = tag_name(tag, 0).len();
     let mut rest = tag[1 + name_length..].trim_end_matches('>');
@@ -56,7 +55,7 @@ pub fn attribute<'t>(tag: &'t str, wanted: &str) -> Option<&'t str> {
     }
 }
 
-/// An `=` in the first place is a part of the name.
+/// An `=` at the very beginning is part of the name.
 fn length_of_name(rest: &str) -> usize {
     let is_end = |c: char| c.is_ascii_whitespace() || c == '=' || c == '/';
     let mut characters = rest.char_indices().skip(1);

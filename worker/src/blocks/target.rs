@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use webfill_urls::{Url, site};
 
-/// What an address must have to be a challenge. All conditions that are given must hold.
+/// What an address must have to be a challenge. All given conditions must hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TargetCondition {
@@ -68,8 +68,8 @@ const CHALLENGES: [&str; 12] = [
     "robotcheck",
 ];
 
-/// Words that stand for them in the name of another host of the same site, such as `sec.site.example`, and in
-/// paths at it.
+/// Words that stand for challenges in the name of another host of the same site, such as `sec.site.example`, and in
+/// its paths.
 const GATES: [&str; 11] = [
     "sec",
     "security",
@@ -87,12 +87,12 @@ const GATES: [&str; 11] = [
 /// Words that stand for challenges in the name of a host, but not in paths.
 const OF_HOSTS: [&str; 1] = ["anti"];
 
-/// Words that stand for them in the name of a site of its own, such as `ddos-guard.example`, and others that do if the
-/// address says where to come back to. Sites move to new names, too.
+/// Words that stand for challenges in the name of a separate site, such as `ddos-guard.example`; and words that do so
+/// if the address says where to return to, because sites also move to new names.
 const OF_SITES: [&str; 5] = ["captcha", "antibot", "ddos", "botcheck", "robotcheck"];
 const OF_SITES_WITH_QUERY: [&str; 4] = ["anti", "challenge", "challenges", "waf"];
 
-/// Words of the places where healthy sites send people to, whatever else these are called.
+/// Words in addresses that healthy sites send people to. They override all the words above.
 const HEALTHY: [&str; 26] = [
     "login", "logon", "signin", "signup", "sign", "sso", "auth", "oauth", "oauth2", "account",
     "accounts", "session", "register", "consent", "cookie", "cookies", "privacy", "gdpr", "age",
@@ -123,11 +123,11 @@ pub fn names_a_challenge(target: &Url, url: &Url) -> bool {
         || (is_of_site && (has(own_host, &GATES) || has(path, &GATES)))
 }
 
-/// What `<meta http-equiv=refresh>` asks for.
+/// The content of `<meta http-equiv=refresh>`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Refresh<'a> {
     pub seconds: u32,
-    /// As it is written; `None` means the page itself.
+    /// As written; `None` means the page itself.
     pub target: Option<&'a str>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Refresh<'a> {
     }
 }
 
-/// What follows `url=`, if that is there.
+/// The text without a leading `url=`, if it has one.
 fn without_key(text: &str) -> &str {
     let is_key = text
         .get(..3)
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_is_told_from_where_healthy_sites_send_people_to() {
+    fn challenges_are_distinguished_from_targets_of_healthy_sites() {
         let url = Url::parse("https://www.site.example/item/7").unwrap();
         for (target, expected) in [
             ("https://sec.site.example/", true),

@@ -69,7 +69,7 @@ fn no_healthy_sample_is_recognised() {
 }
 
 #[test]
-fn evidence_is_short_and_says_what_was_seen() {
+fn evidence_is_short_and_names_the_findings() {
     for path in samples_in("blocked") {
         let evidence = read(&path).judge().unwrap().evidence;
         assert!((10..=200).contains(&evidence.len()), "{path:?}: {evidence}");
@@ -118,13 +118,13 @@ fn a_large_page_is_no_short_page_however_little_it_shows_at_first() {
 }
 
 #[test]
-fn what_lies_behind_the_beginning_is_not_looked_at() {
+fn only_the_beginning_of_a_body_is_inspected() {
     let filler = "é".repeat(BEGINNING_BYTES);
     let page = format!("<p>{filler}<script>window._cf_chl_opt={{}}</script>");
     assert_eq!(judge_page(&page), None);
 }
 
-/// Pages that repeat one thing until they are much longer than what is looked at.
+/// Pages that repeat one thing until they are much longer than the inspected beginning.
 #[test]
 fn hostile_pages_cost_no_more_than_a_moment() {
     let url = Url::parse("https://site.example/page").unwrap();
@@ -216,7 +216,7 @@ fn bytes_that_are_no_text_are_judged_without_a_panic() {
                 seed ^= seed << 13;
                 seed ^= seed >> 7;
                 seed ^= seed << 17;
-                // Half of them from what markup is made of.
+                // Half of the bytes are those that markup consists of.
                 match seed & 1 {
                     0 => b"<>\"'=/!- \0metascriptlocation"[(seed >> 8) as usize % 28],
                     _ => (seed >> 16) as u8,

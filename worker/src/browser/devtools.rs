@@ -1,8 +1,8 @@
 //! The Chrome DevTools Protocol over two pipes (`--remote-debugging-pipe`): JSON messages, each ended by
 //! a NUL byte. Unlike a debugging port, the pipes cannot be found by other programs.
 //!
-//! One thread reads and one writes, because both may block; all else is on the worker's main thread.
-//! Only about twenty methods are used, so their parameters are plain JSON values without types.
+//! One thread reads and one writes, because both may block; everything else runs on the worker's main thread. Only
+//! about twenty methods are used, so their parameters are plain JSON values without types.
 //! <https://chromedevtools.github.io/devtools-protocol/>
 
 use std::cell::{Cell, RefCell};
@@ -32,7 +32,7 @@ pub enum CallError {
     Refused(String),
 }
 
-/// A message of the browser that answers no call.
+/// A message of the browser that is not the answer to a call.
 #[derive(Debug)]
 pub struct Event {
     pub method: String,
@@ -60,7 +60,7 @@ struct Refusal {
 
 type Answer = Result<Value, CallError>;
 
-/// A connection to a browser. It is over when the browser closes its pipe.
+/// A connection to a browser. It ends when the browser closes its pipe.
 #[derive(Clone)]
 pub struct DevTools {
     shared: Rc<Shared>,
@@ -119,7 +119,7 @@ impl DevTools {
     pub fn events(&self, session: &str) -> mpsc::UnboundedReceiver<Event> {
         let (sender, events) = mpsc::unbounded_channel();
         let mut sessions = self.shared.sessions.borrow_mut();
-        // Sessions that were closed since are removed here.
+        // Also remove sessions that were closed since.
         sessions.retain(|_, sender| !sender.is_closed());
         sessions.insert(session.to_owned(), sender);
         events
@@ -145,7 +145,7 @@ impl DevTools {
         {
             self.shared.asked.borrow_mut().insert(id, answer);
         }
-        // If the writing thread has ended, the browser is gone, which the reading thread notifications.
+        // If the writing thread has ended, the browser is gone, and the reading thread notices it.
         let _ = self.shared.out.send(frame);
         id
     }
@@ -184,7 +184,7 @@ impl Message {
         }
     }
 
-    /// A message of which only the beginning was kept: the id, if it begins like `{"id":12,...`.
+    /// A truncated message: only its id, if it begins like `{"id":12,...`.
     fn cut(head: &[u8]) -> Message {
         let digits = head.strip_prefix(b"{\"id\":").unwrap_or_default();
         let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
@@ -235,7 +235,7 @@ fn read(from_browser: impl Read, max_bytes: usize, inbox: &mpsc::Sender<Message>
 
 enum Frame {
     Whole(Vec<u8>),
-    /// The beginning of one that is too large.
+    /// The beginning of a frame that is too large.
     Cut(Vec<u8>),
 }
 
@@ -276,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    /// A browser that answers each frame by what the function makes of it.
+    /// A browser that answers each frame with the function's result.
     fn browser(answers: impl Fn(Value) -> Vec<String> + Send + 'static) -> UnixStream {
         let (ours, theirs) = UnixStream::pair().unwrap();
         std::thread::spawn(move || {

@@ -15,7 +15,7 @@ use webfill_service::child;
 use super::BrowserConfig;
 use super::devtools::DevTools;
 
-/// A browser that takes longer to answer is given up.
+/// The longest time that a browser may take to answer after its start.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Chromium reads DevTools messages on descriptor 3 and writes them on 4. The shell moves standard input
@@ -62,7 +62,7 @@ const HEADLESS: [&str; 17] = [
     "--password-store=basic",
 ];
 
-/// A running browser. Dropped, it is killed.
+/// A running browser, killed on drop.
 pub struct Process {
     child: Child,
     profile: PathBuf,
@@ -70,7 +70,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a browser with a fresh profile, which is deleted when it ends. An error is one sentence.
+    /// Starts a browser with a fresh profile, which is deleted when it ends. The error is one sentence.
     pub async fn start(
         config: &BrowserConfig,
         profile: PathBuf,
@@ -122,8 +122,8 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         child::kill_group(&mut self.child);
-        // Processes of the browser may still be writing. Files that are left are deleted at the next
-        // start, with the folder of all profiles.
+        // Processes of the browser may still be writing. The next start deletes remaining files, with the folder of
+        // all profiles.
         let _ = std::fs::remove_dir_all(&self.profile);
     }
 }

@@ -1,8 +1,8 @@
 //! Subresources: the requests of a rendered page that are answered, and a cache of the answers.
 //!
-//! Answered are GET requests for scripts and for data (XHR, fetch) from the page's own site. Images,
-//! styles, fonts, media and frames cannot change the text of the page and are refused. So are requests
-//! to other sites, because other workers own the clocks of those sites.
+//! GET requests for scripts and for data (XHR, fetch) from the page's own site are answered. Images, styles, fonts,
+//! media and frames cannot change the text of the page and are refused. So are requests to other sites, because other
+//! workers own the clocks of those sites.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -19,11 +19,11 @@ pub struct SubresourceRequest {
     pub url: Url,
     /// A script may be cached for other pages even if its server does not say for how long.
     pub is_script: bool,
-    /// The request headers that are passed on; see [`is_sent`].
+    /// The request headers passed to the server; see [`is_sent`].
     pub headers: Vec<(String, String)>,
 }
 
-/// What the page is given.
+/// The answer given to the page.
 #[derive(Debug, Clone)]
 pub enum Subresource {
     Answer(Rc<Answer>),
@@ -35,14 +35,14 @@ pub enum Subresource {
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    /// The response headers that are passed on; see [`is_received`].
+    /// The response headers passed to the browser; see [`is_received`].
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// How long it may be given to other pages.
+    /// How long other pages may reuse it.
     pub fresh_for: Duration,
 }
 
-/// Whether a header of a script's request is sent. All others come from the browser (origin, referrer,
+/// Whether a header of a script's request is sent. The other headers are the browser's own (origin, referrer,
 /// languages), and servers need not know them.
 fn is_sent(name: &str) -> bool {
     matches!(
@@ -51,7 +51,7 @@ fn is_sent(name: &str) -> bool {
     )
 }
 
-/// Whether a header of an answer is passed to the browser.
+/// Whether an answer's header is passed to the browser.
 pub fn is_received(name: &str) -> bool {
     matches!(name, "content-type" | "location")
         || name.starts_with("access-control-")
@@ -113,11 +113,11 @@ pub fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// The longest time that anything is cached, and the time for scripts whose servers do not say.
+/// The longest time that anything is cached, and the default for scripts without `Cache-Control`.
 const MAX_FRESH: Duration = Duration::from_secs(3_600);
 
-/// How long an answer may be used again, by a subset of RFC 9111, 5.2.2. Without `Cache-Control`, a
-/// script is fresh for [`MAX_FRESH`], like a robots.txt; data is not cached.
+/// How long an answer may be reused, by a subset of RFC 9111, 5.2.2. Without `Cache-Control`, a script is fresh for
+/// [`MAX_FRESH`], like a robots.txt; data is not cached.
 pub fn fresh_for(status: u16, cache_control: Option<&str>, is_script: bool) -> Duration {
     if status != 200 {
         return Duration::ZERO;
@@ -143,7 +143,7 @@ pub fn fresh_for(status: u16, cache_control: Option<&str>, is_script: bool) -> D
 /// Bytes that the cache of one worker may hold.
 const MAX_CACHED_BYTES: usize = 16 << 20;
 
-/// Answers that may be given to other pages; the oldest are removed first.
+/// Answers that other pages may reuse; the oldest are removed first.
 #[derive(Debug, Default)]
 pub struct SubresourceCache {
     answers: HashMap<String, (Rc<Answer>, Instant)>,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn freshness_is_what_the_server_says_or_an_hour_for_scripts() {
+    fn freshness_follows_the_server_or_is_an_hour_for_scripts() {
         let hour = MAX_FRESH.as_secs();
         for (control, script, data) in [
             (None, hour, 0),
@@ -278,7 +278,7 @@ mod tests {
         };
         for n in 0..100 {
             cache.insert(&url(n), &answer(1 << 20), now);
-            // Again, it is not counted twice.
+            // A second insertion is not counted twice.
             cache.insert(&url(n), &answer(1 << 20), now);
         }
         assert!(

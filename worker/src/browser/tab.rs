@@ -26,7 +26,7 @@ use super::{BrowserConfig, Page, Rendered};
 use crate::blocks::is_same_page;
 use crate::permits::Denied;
 
-/// A tab that takes longer to close is given up.
+/// The longest time that closing a tab may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a page was not read.
@@ -36,14 +36,14 @@ pub enum ReadError {
     BrowserGone,
     /// The page is the cause.
     Page(PageFault),
-    /// A request was not permitted any more.
+    /// A request was no longer permitted.
     Denied,
 }
 
 /// What a page did wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageFault {
-    /// Its tab crashed: too much memory, mostly.
+    /// Its tab crashed, mostly from too much memory.
     Crashed,
     /// Its scripts ran for too long.
     TookTooLong,
@@ -325,9 +325,9 @@ struct PageVisit<'a> {
     page: &'a Page<'a>,
     settle: Duration,
     stage: Stage,
-    /// Subresources that it may still request.
+    /// How many more subresources it may request.
     left: usize,
-    /// Its requests that are not answered yet, with their ids.
+    /// Its unanswered requests, with their ids.
     waiting: VecDeque<(String, SubresourceRequest)>,
 }
 

@@ -9,8 +9,8 @@ pub(super) struct ContentType {
     pub(super) charset: Option<String>,
 }
 
-/// The last value of the list that is a MIME type decides. It takes over the charset of the one before
-/// it if it names none itself and both are of one essence. None if no value is a MIME type.
+/// The last value of the list that is a MIME type decides. Without a charset of its own, it takes the charset of the
+/// previous value if both have the same essence. `None` if no value is a MIME type.
 pub(super) fn extract(header: &str) -> Option<ContentType> {
     let mut extracted: Option<ContentType> = None;
     for value in values(header) {
@@ -27,7 +27,7 @@ pub(super) fn extract(header: &str) -> Option<ContentType> {
     extracted
 }
 
-/// The values of the header, which commas outside of quoted strings separate.
+/// The values of the header, separated by commas outside quoted strings.
 fn values(header: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     let mut escaped = false;
@@ -64,7 +64,7 @@ fn parse(value: &str) -> Option<ContentType> {
     })
 }
 
-/// The first parameter of `text`, none if it does not count, and what is behind its semicolon.
+/// The first parameter of `text` (`None` if invalid), and the text after its semicolon.
 fn parameter(text: &str) -> (Option<(&str, String)>, &str) {
     let text = text.trim_start_matches(is_space);
     let name_end = text.find([';', '=']).unwrap_or(text.len());
@@ -87,8 +87,7 @@ fn parameter(text: &str) -> (Option<(&str, String)>, &str) {
     (counts.then_some((name, value)), behind)
 }
 
-/// The text of a quoted string behind its opening quote, and what follows it; the closing quote may be
-/// missing.
+/// The text of a quoted string after its opening quote, and the rest after it. The closing quote may be missing.
 fn unquoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -112,7 +111,7 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_part)
 }
 
-/// What may stand in a quoted string; the header is text already, so every character beyond ASCII may.
+/// Characters allowed in a quoted string. The header has been decoded, so all non-ASCII characters are allowed.
 fn is_quotable(c: char) -> bool {
     c == '\t' || !c.is_ascii() || matches!(c, ' '..='~')
 }

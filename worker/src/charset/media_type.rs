@@ -18,11 +18,11 @@ pub enum Kind {
     Unsupported,
 }
 
-/// How many bytes the MIME Sniffing Standard looks at.
+/// How many bytes the MIME Sniffing Standard inspects.
 const SNIFFED_BYTES: usize = 1445;
 
-/// The kind that a `Content-Type` header declares; `None` if it declares none, as `html` or `*/*`,
-/// and the body must be inspected.
+/// The kind that a `Content-Type` header declares; `None` if it declares none (such as `html` or `*/*`), so that the
+/// body must be inspected.
 pub fn declared_kind(content_type: &str) -> Option<Kind> {
     let essence = content_type::extract(content_type)?.essence;
     let kind = match essence.as_str() {
@@ -38,13 +38,13 @@ pub fn declared_kind(content_type: &str) -> Option<Kind> {
     Some(kind)
 }
 
-/// Whether a body is worth reading by its `Content-Type` header alone.
+/// Whether a body is worth reading, judged by its `Content-Type` header alone.
 pub fn is_supported_type(content_type: &str) -> bool {
     declared_kind(content_type) != Some(Kind::Unsupported)
 }
 
-/// The kind of a body. A well-known binary format is unsupported even if the
-/// server calls it a page; without a useful header the body decides.
+/// The kind of a body. A well-known binary format is unsupported even if the server calls it a page; without a useful
+/// header, the body decides.
 pub fn media_type(content_type: Option<&str>, body: &[u8]) -> Kind {
     if magic::is_binary_format(body) {
         return Kind::Unsupported;
@@ -54,7 +54,7 @@ pub fn media_type(content_type: Option<&str>, body: &[u8]) -> Kind {
         .unwrap_or_else(|| sniffed_kind(body))
 }
 
-/// After the MIME Sniffing Standard (7.1), which knows no JSON.
+/// Follows the MIME Sniffing Standard (7.1), which does not cover JSON.
 fn sniffed_kind(body: &[u8]) -> Kind {
     let head = &body[..body.len().min(SNIFFED_BYTES)];
     let text = match Encoding::for_bom(head) {

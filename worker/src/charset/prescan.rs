@@ -1,12 +1,11 @@
-//! Finds the encoding that a page declares, before the page is parsed: the
-//! "prescan a byte stream to determine its encoding" of the HTML Standard
-//! (13.2.3.2), the declaration of XML included. Beyond the standard, the texts
-//! of scripts, titles and the like are skipped: what looks like a tag in them is
-//! none, and often belongs to a page that the script writes elsewhere.
+//! Finds the encoding that a page declares, before the page is parsed: the "prescan a byte stream to determine its
+//! encoding" of the HTML Standard (13.2.3.2), the declaration of XML included. Beyond the standard, it skips the
+//! texts of scripts, titles and the like. Apparent tags in them are not tags, and often belong to a page that the
+//! script writes elsewhere.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-/// Elements whose content is text, whatever it looks like.
+/// Elements whose content is always text.
 const TEXT_ELEMENTS: [&[u8]; 8] = [
     b"script",
     b"style",
@@ -18,7 +17,7 @@ const TEXT_ELEMENTS: [&[u8]; 8] = [
     b"noframes",
 ];
 
-/// The declared encoding, none if there is none or it is unknown.
+/// The declared encoding, if there is one and it is known.
 pub(super) fn declared_encoding(head: &[u8]) -> Option<&'static Encoding> {
     if head.starts_with(b"<\0?\0x\0") {
         return Some(UTF_16LE);
@@ -54,8 +53,7 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     of_label(value.split(|b| b == quote).next()?)
 }
 
-/// `<meta charset>` or `<meta http-equiv=content-type content>`, outside of
-/// comments, other tags and texts.
+/// `<meta charset>` or `<meta http-equiv=content-type content>`, outside comments, other tags and texts.
 fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
     let mut rest = head;
     loop {
@@ -73,7 +71,7 @@ fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
             if found.is_some() {
                 return found;
             }
-            // Skips what is left of the tag, quoted angle brackets included.
+            // Skips the rest of the tag, including quoted angle brackets.
             while attributes.next().is_some() {}
             rest = behind_text(attributes.name, attributes.rest)?;
         } else {
@@ -82,9 +80,8 @@ fn meta_element(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// What is behind the text of the element of this name, whose start tag has
-/// just been read; none if the text does not end. Other elements have no such
-/// text.
+/// The rest after the text of the element with this name, whose start tag was just read; `None` if the text does not
+/// end. Elements outside [`TEXT_ELEMENTS`] have no such text.
 fn behind_text<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
     let is_name = |known: &&&[u8]| name.eq_ignore_ascii_case(known);
     let Some(name) = TEXT_ELEMENTS.iter().find(is_name) else {
@@ -105,8 +102,8 @@ fn behind_text<'a>(name: &[u8], content: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// The start or end tag at the beginning of a text; none, and what is behind
-/// it, if that is something else, such as `<!DOCTYPE ...>`.
+/// The start or end tag at the beginning of a text, and the rest after it. `None` for other markup, such as
+/// `<!DOCTYPE ...>`.
 fn tag(text: &[u8]) -> (Option<Attributes<'_>>, &[u8]) {
     let inner = &text[1..];
     let name = inner.strip_prefix(b"/").unwrap_or(inner);
@@ -165,8 +162,7 @@ fn charset_in(content: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The attributes of a tag, one by one; behind the last one, `rest` is what
-/// follows the tag.
+/// The attributes of a tag, one by one. After the last one, `rest` is the text after the tag.
 struct Attributes<'a> {
     /// The tag's name; empty for an end tag.
     name: &'a [u8],

@@ -6,7 +6,7 @@ fn html_encoding(body: impl AsRef<[u8]>) -> &'static Encoding {
     encoding_of(body.as_ref(), Some("text/html"), Kind::Html)
 }
 
-/// A page whose text is no UTF-8, so that only a declaration can tell.
+/// A page whose text is not UTF-8, so only a declaration gives its encoding.
 fn declaring(declaration: &str) -> Vec<u8> {
     [declaration.as_bytes(), b"<p>\xcf\xf0"].concat()
 }
@@ -120,7 +120,7 @@ fn a_page_may_declare_its_encoding() {
 }
 
 #[test]
-fn what_is_no_declaration_declares_nothing() {
+fn invalid_declarations_are_ignored() {
     for declaration in [
         "",
         "<meta",
@@ -195,7 +195,7 @@ fn a_late_declaration_of_a_7_bit_encoding_is_tried() {
 }
 
 #[test]
-fn json_is_utf_8_and_keeps_what_is_right() {
+fn json_is_utf_8_and_keeps_its_valid_parts() {
     let header = Some("application/json; charset=iso-8859-1");
     assert_eq!(
         decode(b"[\"\xc3\xa9\", \"\xe9\", \"\0\"]", header, Kind::Json),
@@ -235,7 +235,7 @@ fn any_bytes_become_text() {
 }
 
 #[test]
-fn the_header_tells_the_kind() {
+fn the_header_decides_the_kind() {
     for (header, expected) in [
         ("text/html", Some(Kind::Html)),
         (" Text/HTML ; charset=utf-8", Some(Kind::Html)),
@@ -299,7 +299,7 @@ fn a_binary_is_unsupported_whatever_the_header_says() {
 }
 
 #[test]
-fn without_a_header_the_body_tells_the_kind() {
+fn without_a_header_the_body_decides_the_kind() {
     let utf_16: Vec<u8> = "\u{feff}<html> "
         .encode_utf16()
         .flat_map(u16::to_le_bytes)

@@ -2,8 +2,8 @@
 //! on its standard input and the report on its standard output. It is killed at the deadline, and when
 //! the worker ends.
 //!
-//! What the document is to blame for is in its report. What the machine is to blame for (no process, no
-//! confinement, no time for a process that wants little) is not: another try may succeed.
+//! The report covers faults of the document. Faults of the machine (no process, no confinement, no time for a process
+//! that needs little) are kept apart, because a retry may succeed.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -19,26 +19,26 @@ use webfill_service::child::kill_with_parent;
 
 use super::{DocumentsConfig, NoDocument, Try};
 
-/// This very program, even if its file was replaced by a newer version meanwhile.
+/// This program itself, even if its file has since been replaced by a newer version.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// The most bytes of a document's text.
 const MAX_TEXT_BYTES: u64 = 10 << 20;
 
-/// What a report may have beside the text.
+/// The most bytes of a report, besides the text.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// The last words of a process that crashes.
+/// How much of a crashed process's standard error is kept.
 const MAX_WORDS_BYTES: usize = 4 << 10;
 
-/// How much longer than its CPU time a reader may take, because others use the processors as well.
+/// How many times its CPU time a reader may take by the clock, because other processes use the processors as well.
 const PATIENCE: u32 = 3;
 
 /// Reads a document.
 ///
 /// # Errors
 ///
-/// The bytes are no document; or the machine kept it from being read, unless this is the last try.
+/// The bytes are not a document; or the machine could not read it, unless this is the last try.
 pub(super) async fn read(
     body: &[u8],
     config: &DocumentsConfig,
@@ -56,7 +56,7 @@ pub(super) async fn read(
     };
     let mut child = start(limits).map_err(not_started)?;
     let Ok(ended) = timeout(deadline * PATIENCE, converse(&mut child, body)).await else {
-        // Who cannot be killed is ending.
+        // A process that cannot be killed is already ending.
         let _ = child.kill().await;
         return cut_off(
             body,
@@ -69,7 +69,7 @@ pub(super) async fn read(
         .report(body, this_try)
 }
 
-/// The reader was ended from outside. That may be the document's doing, so the last try tells.
+/// The reader was ended from outside. The document may be the cause, so the last try decides.
 fn cut_off(body: &[u8], this_try: Try, reason: &str) -> Result<Report, NoDocument> {
     match this_try {
         Try::Last => Ok(Report::failed(coarse_kind(body), Status::TooLarge, reason)),
@@ -96,7 +96,7 @@ fn start(limits: Limits) -> io::Result<Child> {
     Command::from(command).kill_on_drop(true).spawn()
 }
 
-/// What is left of a process.
+/// A process that has ended.
 struct Ended {
     status: std::process::ExitStatus,
     output: Vec<u8>,
@@ -107,7 +107,7 @@ async fn converse(child: &mut Child, body: &[u8]) -> io::Result<Ended> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
-            // Who does not want it has ended, and tells why by that.
+            // If this fails, the process has ended, and its end says why.
             let _ = stdin.write_all(body).await;
         }
     };
@@ -123,18 +123,18 @@ async fn converse(child: &mut Child, body: &[u8]) -> io::Result<Ended> {
     })
 }
 
-/// What comes out of a pipe; what is too much is read and dropped, so that its writer comes to its end.
+/// The first bytes from a pipe. The rest is read and dropped, so that the writer can finish.
 async fn beginning(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // An error is an end, too.
+        // A read error counts as the end.
         let _ = (&mut pipe).take(most).read_to_end(&mut bytes).await;
         let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
     }
     bytes
 }
 
-/// The last bytes that come out of a pipe.
+/// The last bytes from a pipe.
 async fn end(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
     let mut last = Vec::new();
     let mut piece = vec![0; most];
@@ -156,7 +156,7 @@ impl Ended {
             return report.map_err(|NotADocument| NoDocument::Unsupported);
         }
         let Some(signal) = self.status.signal() else {
-            // It told so itself: it could not be confined, or lacks something else.
+            // It said so itself: it could not be confined, or lacks something else.
             let words = self.words.trim();
             return Err(NoDocument::NotRead(match words.is_empty() {
                 true => format!("a reader of documents ended with {}", self.status),
@@ -170,7 +170,7 @@ impl Ended {
             "a reader of documents has died"
         );
         if signal == libc::SIGKILL {
-            // The kernel, which lacks memory, or an operator.
+            // Killed by the kernel for lack of memory, or by an operator.
             return cut_off(body, this_try, "its reader was killed, again and again");
         }
         Ok(report_of_death(kind, &self.words, signal))
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// What is made of a process that ended so: a status of a document, or why there is none.
+    /// Turns the end of a process into a document's status, or the reason why there is none.
     fn made_of(wait_status: i32, words: &str, this_try: Try) -> Result<&'static str, String> {
         let ended = Ended {
             status: ExitStatus::from_raw(wait_status),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_is_to_blame_for_is_no_word_about_the_document() {
+    fn faults_of_the_machine_are_not_blamed_on_the_document() {
         for this_try in [Try::Early, Try::Last] {
             let refused = made_of(1 << 8, "cannot read a document: not permitted\n", this_try);
             let reason = refused.unwrap_err();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_document_is_to_blame_for_is_told_at_once() {
+    fn faults_of_the_document_are_reported_immediately() {
         let made = |signal, words| made_of(signal, words, Try::Early);
         assert_eq!(made(libc::SIGXCPU, ""), Ok("too_large"));
         let no_memory = "memory allocation of 99 bytes failed";

@@ -1,5 +1,5 @@
-//! The folder of documents: each content is there once, in a file named after its SHA-256, two levels of
-//! folders deep. A file that has its name is complete and on the disk.
+//! The folder of documents. It holds each content once, in a file named after its SHA-256, two folder levels deep. A
+//! file with such a name is complete and on disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ fn write(folder: &Path, sha256: &str, body: &[u8]) -> io::Result<()> {
     let lower = upper.join(&sha256[2..4]);
     let file = lower.join(sha256);
     if file.exists() {
-        // Who wrote it may not have come to this yet.
+        // Its writer may not have synced the folder yet.
         return sync_folder(&lower);
     }
     fs::create_dir_all(&lower)?;
@@ -39,14 +39,14 @@ fn write(folder: &Path, sha256: &str, body: &[u8]) -> io::Result<()> {
     let (unfinished, created) = create_new(names)?;
     let written = write_synced(created, body).and_then(|()| fs::rename(&unfinished, &file));
     if written.is_err() {
-        // What cannot be removed is told by the error that is returned.
+        // The returned error already reports the failure.
         let _ = fs::remove_file(&unfinished);
     }
     written?;
     sync_folder(&lower)
 }
 
-/// Creates a file under the first of some names that nothing has.
+/// Creates a file under the first free name.
 fn create_new(mut names: impl FnMut() -> PathBuf) -> io::Result<(PathBuf, File)> {
     loop {
         let name = names();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_machine_is_writing_is_left_alone() {
+    fn files_that_another_machine_is_writing_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let [taken, free] = ["taken", "free"].map(|name| folder.path().join(name));
         fs::write(&taken, "half of").unwrap();

@@ -1,4 +1,4 @@
-//! What a sitemap lists, as the result of its task.
+//! The entries of a sitemap, as the result of its task.
 
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ pub(super) fn read(
             event = "sitemap_unknown",
             url = result.task.url,
             crawl_id = result.crawl.crawl_id,
-            "robots.txt names this file as a sitemap, but it is in no form of a sitemap: nothing of it is read"
+            "robots.txt lists this file as a sitemap, but it has no sitemap format; it is not read as one"
         );
     }
     if let Some(sitemap) = sitemap {
@@ -40,8 +40,8 @@ pub(super) fn read(
     is_sitemap
 }
 
-/// Takes over what a sitemap lists: all of it, or where links are those of mappings, what a mapping
-/// matches. The site chooses the URLs, and so how long the comparison takes: it ends at the deadline.
+/// Takes the entries of a sitemap: all of them or, in crawls that follow mapped links only, those that a mapping
+/// matches. The site chooses the URLs and thereby how long matching takes, so it stops at the deadline.
 fn take(mappings: &MappingSet, result: &mut TaskResult, mut sitemap: Sitemap, deadline: Instant) {
     let entries = sitemap.urls.len();
     let by_mapping = sitemap.lists == LinkKind::Listed && result.crawl.follow == Follow::Mapped;
@@ -61,24 +61,24 @@ fn take(mappings: &MappingSet, result: &mut TaskResult, mut sitemap: Sitemap, de
         }
         result.listed.push((sitemap.lists, url.into()));
     }
-    result.document = Some(told(&sitemap, entries, result.listed.len()));
+    result.document = Some(metadata(&sitemap, entries, result.listed.len()));
     log(result, &sitemap, entries, gave_up);
 }
 
-/// What is stored with the page, by which it is told from pages that a mapping should match.
-fn told(sitemap: &Sitemap, entries: usize, taken: usize) -> Map<String, Value> {
-    let told = json!({
+/// The metadata stored with the page. It distinguishes a sitemap from pages that a mapping should match.
+fn metadata(sitemap: &Sitemap, entries: usize, taken: usize) -> Map<String, Value> {
+    let metadata = json!({
         "type": "sitemap",
         "entries": entries,
         "taken": taken,
         "left_out": sitemap.left_out,
         "reason": sitemap.cut,
     });
-    let Value::Object(mut told) = told else {
+    let Value::Object(mut metadata) = metadata else {
         return Map::new();
     };
-    told.retain(|_, value| !value.is_null());
-    told
+    metadata.retain(|_, value| !value.is_null());
+    metadata
 }
 
 fn log(result: &TaskResult, sitemap: &Sitemap, entries: usize, gave_up: usize) {
@@ -97,7 +97,7 @@ fn log(result: &TaskResult, sitemap: &Sitemap, entries: usize, gave_up: usize) {
             url = result.task.url,
             crawl_id = result.crawl.crawl_id,
             urls = gave_up,
-            "URL patterns of mappings took too many steps on what a sitemap lists, which counts as no match"
+            "URL patterns of mappings took too many steps on a sitemap's entries; counted as no match"
         );
     }
     if let Some(why) = &sitemap.cut {
@@ -182,12 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mapping_matches_is_taken_and_told_apart_from_pages() {
+    fn entries_that_a_mapping_matches_are_taken() {
         let result = taken_by(Instant::now() + Duration::from_secs(60));
         let item = (LinkKind::Listed, String::from("http://a.org/item/1"));
         assert_eq!(result.listed, [item]);
-        let told = json!({"type": "sitemap", "entries": 2, "taken": 1, "left_out": 3});
-        assert_eq!(Value::Object(result.document.unwrap()), told);
+        let metadata = json!({"type": "sitemap", "entries": 2, "taken": 1, "left_out": 3});
+        assert_eq!(Value::Object(result.document.unwrap()), metadata);
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_is_reported_after_the_records_are_complete() {
+    fn entries_are_reported_even_after_the_records_are_complete() {
         let mut result = taken_by(Instant::now() + Duration::from_secs(60));
         result.links = vec!["http://a.org/link".into()];
         let done = result.into_task_done(

@@ -1,4 +1,4 @@
-//! The rows that a mapping has found, as the store takes them.
+//! The rows found by a mapping, in the form that the store takes.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use webfill_wire::Follow;
 
 use crate::task_result::TaskResult;
 
-/// What a row leads to is for its own record: it is no link of the page, which would be for the page's records. A
-/// page is asked for without a condition if rows lead on, because their links are not stored with it.
+/// A row's links belong to its own record. They are not links of the page, which would belong to the page's records.
+/// A page whose rows have links is requested unconditionally, because these links are not stored with it.
 pub(super) fn keep_links_apart(result: &mut TaskResult) {
     let rows = result.listings.iter().flat_map(|listing| &listing.rows);
     let of_rows: HashSet<&str> = rows
@@ -23,8 +23,8 @@ pub(super) fn keep_links_apart(result: &mut TaskResult) {
     result.validators = None;
 }
 
-/// Notes what the page says of its list; `is_cut`: something of the page was left out. A page of a list that says which
-/// rows are gone is asked for without a condition: only what is read again is seen again.
+/// Notes what the page says about its list; `is_cut`: part of the page was left out. A page of a list that marks
+/// missing rows as gone is requested unconditionally, because only rows that are read again count as seen.
 pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation, is_cut: bool) {
     let rows = result.listings.iter().flat_map(|listing| &listing.rows);
     let of_rows: HashSet<&String> = rows.flat_map(|row| &row.links).collect();
@@ -58,7 +58,7 @@ pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation,
     ];
     let first_lack = lacks.into_iter().find(|(is_so, _)| *is_so);
     result.list = Some(PageOfList {
-        // The store finds it.
+        // The store fills it in.
         first: String::new(),
         next: continuation.next,
         complete,
@@ -71,7 +71,7 @@ pub(super) fn note_list(result: &mut TaskResult, mut continuation: Continuation,
 pub(super) fn to_store(found: Vec<Found>) -> Vec<Listing> {
     let stored = found.into_iter().filter_map(|found| {
         Some(Listing {
-            // A mapping with another name is refused when it is loaded.
+            // A mapping with an invalid name is refused when it is loaded.
             dataset: found.dataset.parse().ok()?,
             key: found.key,
             from_record: found

@@ -1,17 +1,18 @@
-//! Pages that only repeat others of their site: what session ids in URLs, links that are relative to the wrong
-//! folder, and calendars lead to without an end. The dispatcher slows down what they lead to.
+//! Pages that only repeat others of their site. Session ids in URLs, links relative to the wrong folder and calendars
+//! lead to endless numbers of them. The dispatcher slows down the pages they link to.
 //!
 //! A page repeats others in one of three ways:
 //!
-//! - [`SAME`] URLs of its crawl and site have shown the very same title, text and pictures;
-//! - so many have shown next to nothing else, and differ only in what does not say which page is meant: the id of a
-//!   session, circles in the path ([`Address::essence`]);
-//! - it is one of a long row of pages at addresses of one shape, none of which has brought anything new ([`Branches`]).
+//! - [`SAME`] URLs of its crawl and site have shown exactly the same title, text and pictures;
+//! - as many have shown almost the same, and differ only in parts of the address that do not identify the page: a
+//!   session id, circles in the path ([`Address::essence`]);
+//! - it is one of a long row of pages at addresses of the same shape, and none of them had anything new
+//!   ([`Branches`]).
 //!
-//! As long as it leads to pages that may bring something new it is the page of a list.
+//! A page that links to pages that may have something new is a list page, and does not count as a repetition.
 //!
-//! Only pages some steps away from the seeds are compared; shallow crawls pay nothing. What is known is in memory, and
-//! bounded; after a restart a site is learnt again.
+//! Only pages some steps away from the seeds are compared, so shallow crawls pay nothing. All state is in memory and
+//! bounded. After a restart it is learnt again.
 
 mod address;
 mod branches;
@@ -30,19 +31,19 @@ use self::remembered::Remembered;
 use crate::blocks::{self, Shown};
 use crate::task_result::TaskResult;
 
-/// So many URLs with the same content are needed, the one in hand included.
+/// How many URLs must have the same content, including the current one.
 const SAME: usize = 8;
 
-/// No trap is an endless one within fewer steps.
+/// No trap looks endless within fewer steps.
 const LEAST_DEPTH: u16 = 3;
 
-/// So many words of a page may be new if its address says that it is the same page.
+/// How many words of a page may be new if its address says that it is the same page.
 const NEW_WORDS: usize = 2;
 
-/// How many contents are remembered for certain.
+/// Contents remembered for certain.
 const MOST_CONTENTS: usize = 32_768;
 
-/// The same of texts, words and links, each of which takes a few bytes.
+/// Texts, words and links remembered for certain; each takes a few bytes.
 const MOST_FEATURES: usize = 131_072;
 
 /// The different URLs that had a content, by their hashes.
@@ -60,14 +61,14 @@ pub(crate) struct Repeats {
     branches: Branches,
 }
 
-/// A page that was read, as it is compared with others.
+/// A read page, in the form used for comparison.
 struct Page<'a> {
-    /// Of its crawl and site.
+    /// The hash of its crawl and site.
     scope: u64,
     url: &'a Url,
     address: Address,
     shown: &'a Shown<'a>,
-    /// Of the values that were read on it, if there are any.
+    /// The hash of the values read from it, if there are any.
     fields: Option<u64>,
     links: &'a [String],
 }
@@ -83,7 +84,7 @@ impl Default for Repeats {
 }
 
 impl Repeats {
-    /// Notes a page that was read; one that only repeats others gets evidence of that.
+    /// Notes a read page. If it only repeats others, its result gets the evidence.
     pub(crate) fn note(&mut self, result: &mut TaskResult, url: &Url, text: &str) {
         if result.task.depth < LEAST_DEPTH || result.crawl.max_depth <= LEAST_DEPTH {
             return;
@@ -106,7 +107,7 @@ impl Repeats {
         }
     }
 
-    /// In what a page only repeats others, in words.
+    /// How a page repeats others, in words, if it does.
     fn repetition(&mut self, page: &Page<'_>) -> Option<String> {
         let is_same = self.is_same(page);
         let is_same_but_for_address = self.is_same_but_for_address(page);
@@ -146,7 +147,7 @@ impl Repeats {
         self.is_of_many(scope, page.url) && new_words <= NEW_WORDS
     }
 
-    /// Notes that a URL has this content. Whether enough others have had it.
+    /// Notes that a URL has this content. Returns whether enough other URLs had it.
     fn is_of_many(&mut self, content: u64, url: &Url) -> bool {
         let url = hash(&url.as_str()) as u32;
         let urls = self.contents.entry(content);

@@ -1,10 +1,10 @@
-//! Pages that only send their readers on: a refresh (`<meta http-equiv="refresh">`, the header
-//! `Refresh`) to another address, soon, on a page of which a mapping reads nothing. Such a page ends as a
-//! redirect, as search engines take it, and its target is judged like that of any redirect. Its links
-//! stay: whether they lead anywhere is not known here.
+//! Pages that only send their readers on: they refresh to another address soon (`<meta http-equiv="refresh">`, the
+//! header `Refresh`), and a mapping reads nothing from them. Such a page ends as a redirect, as in search engines,
+//! and its target is judged like that of any redirect. Its links are kept, because this module does not know whether
+//! they lead anywhere.
 //!
-//! No redirect is a refresh to the page itself, one that comes late (the page is there to be read), and
-//! one for browsers without scripts, unless the page shows nothing else.
+//! These refreshes are not redirects: to the page itself, after a long time (the page is meant to be read), and for
+//! browsers without scripts, unless the page shows nothing else.
 
 use std::borrow::Cow;
 
@@ -15,8 +15,7 @@ use webfill_wire::Outcome;
 use crate::blocks::{self, LONGEST_REFRESH_SECONDS, PageRefresh, Refresh, is_same_page};
 use crate::task_result::TaskResult;
 
-/// Ends a page that was read as a redirect, if it only sends its readers on. `html` is its text, if it
-/// is HTML.
+/// Ends a read page as a redirect if it only sends its readers on. `html` is its text, if it is HTML.
 pub(crate) fn end_if_sent_on(result: &mut TaskResult, url: &Url, html: Option<&str>) {
     let is_read = result.fields.values().any(has_value);
     if result.outcome != Outcome::Ok || is_read {
@@ -43,7 +42,7 @@ fn target_of_page(html: &str, url: &Url) -> Option<Url> {
     target_of(refresh, url, base)
 }
 
-/// Where a refresh of the page at `url` leads, if it leads away from it, and soon.
+/// The target of a refresh of the page at `url`, if it leads elsewhere, and soon.
 fn target_of(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option<Url> {
     if refresh.seconds > LONGEST_REFRESH_SECONDS {
         return None;
@@ -56,7 +55,7 @@ fn target_of(refresh: Refresh<'_>, url: &Url, base: Option<&str>) -> Option<Url>
     (is_web && !is_same_page(&target, url)).then_some(target)
 }
 
-/// An attribute's value with the references decoded that occur in addresses.
+/// An attribute's value, with the character references that occur in addresses decoded.
 fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return text.into();
@@ -117,7 +116,7 @@ fn end_as_redirect(result: &mut TaskResult, target: Url) {
     result.mapping = None;
     result.mapping_version = None;
     result.template = None;
-    // A server that says later that the page has not changed would hide its target.
+    // A later 304 would hide the target.
     result.validators = None;
 }
 

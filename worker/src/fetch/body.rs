@@ -1,8 +1,8 @@
-//! Reads a body within its limits: on bytes, on time, and on the memory that it may take.
+//! Reads a body within its limits of bytes, time and memory.
 //!
-//! A body that finds no room in the worker's [memory](crate::memory) waits for it, while the server
-//! waits for us. That is not the server's fault: who has waited is not said to be too slow. If the
-//! request's time is over by then, it is broken off, and the page is fetched again later.
+//! A body waits if the worker's [memory](crate::memory) is full, and meanwhile the server waits for us. This is not
+//! the server's fault, so such a body is not reported as too slow. If the request's time runs out, the request is
+//! aborted, and the page is fetched again later.
 
 use std::time::Duration;
 
@@ -15,20 +15,20 @@ use crate::fetch_error::FetchError;
 use crate::memory::{READ_AHEAD, Share};
 use crate::sitemaps;
 
-/// A shorter wait for memory is not why a body took too long.
+/// Shorter waits for memory are not the reason why a body took too long.
 const NOTABLE_WAIT: Duration = Duration::from_millis(500);
 
 /// Why there is no body.
 pub(super) enum NoBody {
     Failed(FetchError),
-    /// There was no memory for it in time.
+    /// No memory for it became free in time.
     NoMemory,
 }
 
 /// The limits of a body.
 pub(super) struct BodyLimits {
     pub rule: BodyRule,
-    /// Its type is none of a page's: only a file that is taken beside pages is read on.
+    /// Its type is not a page's, so reading continues only if it is one of the other accepted files.
     pub must_be_file: bool,
     pub bytes: usize,
     /// The longest pause between two pieces.
@@ -37,8 +37,8 @@ pub(super) struct BodyLimits {
 }
 
 impl BodyLimits {
-    /// The most bytes of a body, of which `body` is there and so many more have come. Sitemaps have a limit
-    /// of their own, by their protocol; compressed ones are below that of pages.
+    /// The most bytes of a body that starts with `body`, when `more` bytes have just arrived. Sitemaps have their own
+    /// limit, from their protocol; compressed ones are below the limit of pages.
     fn most_bytes(&self, body: &[u8], more: usize) -> usize {
         let is_over = body.len() + more > self.bytes;
         let files = self.rule.files();
@@ -49,7 +49,7 @@ impl BodyLimits {
         }
     }
 
-    /// Whether what has come of a body can become a file that is taken beside pages.
+    /// Whether the body so far may be one of the files that are accepted besides pages.
     fn may_become_file(&self, body: &[u8]) -> bool {
         let files = self.rule.files();
         files.documents && webfill_reader::is_candidate(body) != Some(false)
@@ -57,7 +57,7 @@ impl BodyLimits {
     }
 }
 
-/// Reads the whole body, or its beginning if that is all that is wanted.
+/// Reads the whole body, or only its beginning if the rule says so.
 pub(super) async fn read(
     incoming: &mut IncomingBody,
     limits: &BodyLimits,
@@ -97,8 +97,8 @@ pub(super) async fn read(
     Ok(body.bytes)
 }
 
-/// Reads on, for the archive alone, beside a body that takes `body_bytes` already. What does not come in
-/// time is left out.
+/// Reads the rest for the archive only, while the body already takes `body_bytes`. Parts that do not arrive in time
+/// are left out.
 pub(super) async fn keep_rest(
     incoming: &mut IncomingBody,
     body_bytes: usize,
@@ -129,7 +129,7 @@ async fn next_chunk(
     match timeout_at(until, incoming.chunk()).await {
         Ok(Ok(chunk)) => Ok(chunk),
         Ok(Err(error)) => Err(NoBody::Failed(error)),
-        // The rest of its time might have been enough.
+        // Without the wait for memory, the time might have been enough.
         Err(_) if until == limits.deadline && waited >= NOTABLE_WAIT => Err(NoBody::NoMemory),
         Err(_) => Err(NoBody::Failed(FetchError::new(
             Outcome::Timeout,
@@ -140,14 +140,14 @@ async fn next_chunk(
 
 struct GrowingBody {
     bytes: Vec<u8>,
-    /// The length that the server declared. None of a body that is decompressed.
+    /// The length that the server declared; `None` for a body that is decompressed.
     declared: Option<usize>,
-    /// For memory.
+    /// The time spent waiting for memory.
     waited: Duration,
 }
 
 impl GrowingBody {
-    /// Appends a piece once there is memory for it, and for what is kept for the archive.
+    /// Appends a piece once there is memory for it and for its copy in the archive.
     async fn append(
         &mut self,
         chunk: &[u8],
@@ -176,7 +176,7 @@ impl GrowingBody {
         self.declared.unwrap_or(grown).max(grown).min(most)
     }
 
-    /// The memory for so many bytes while they are read: the window of a decompressor can be as large.
+    /// The memory for this many bytes while they are read. A decompressor's window can be as large again.
     fn needs(&self, bytes: usize) -> usize {
         match self.declared {
             Some(_) => READ_AHEAD + bytes,

@@ -1,10 +1,10 @@
-//! Content codings (RFC 9110, 8.4): which an answer names, and their decoding, piece by piece.
+//! Content codings (RFC 9110, 8.4): the ones that an answer names, and their decoding piece by piece.
 //!
-//! Names are compared without case, and are read as servers write them, not only as they should. A body
-//! may be coded more than once, and each coding may consist of several parts (members of gzip, frames of
-//! zstd). A body that does not come to the end of its coding is an error, never a part of a page.
+//! Names are case-insensitive, and common misspellings of servers are accepted. A body may be coded more than once,
+//! and each coding may consist of several parts (members of gzip, frames of zstd). A body whose coding does not end
+//! is an error, and is never used as part of a page.
 //!
-//! Bombs are bounded by who reads: a piece is small, and the windows of the decoders are limited.
+//! The reader bounds decompression bombs: pieces are small, and the windows of the decoders are limited.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
@@ -21,13 +21,13 @@ use webfill_wire::Outcome;
 use super::header::list;
 use crate::fetch_error::FetchError;
 
-/// The codings that are decoded, as a request names them.
+/// The supported codings, as named in requests.
 pub(super) const ACCEPTED_CODINGS: &str = "zstd,gzip,deflate,br";
 
-/// More codings of one body are not undone: each takes the memory of a window.
+/// The most codings of a body that are decoded. Each takes the memory of a window.
 const MOST_CODINGS: usize = 3;
 
-/// The most that is decoded at once.
+/// The most bytes decoded at once.
 const PIECE_BYTES: usize = 32 << 10;
 
 /// The largest window of zstd: 8 MiB (RFC 9659).
@@ -41,7 +41,7 @@ pub(super) enum Coding {
     Zstd,
 }
 
-/// The codings are not known, or too many.
+/// The codings are unknown or too many.
 #[derive(Debug)]
 pub(super) struct UnknownCoding(pub String);
 
@@ -61,7 +61,7 @@ pub(super) fn codings(headers: &HeaderMap) -> Result<Vec<Coding>, UnknownCoding>
     }
 }
 
-/// A transfer coding that the client has not undone. It undoes chunks that were put around a body last.
+/// A transfer coding that the client has not decoded. The client decodes chunks if they are the outermost coding.
 pub(super) fn transfer_coding_left(headers: &HeaderMap) -> Option<String> {
     let named = list(headers, TRANSFER_ENCODING)?.to_ascii_lowercase();
     let mut names = named
@@ -85,14 +85,14 @@ fn of_name(name: &str) -> Option<Coding> {
     }
 }
 
-/// Whether a name says that nothing was coded. Servers also put a charset here, or a value that belongs
-/// into `Content-Transfer-Encoding`; the body is as it is then.
+/// Whether a name means that the body is not coded. Some servers send a charset here, or a value that belongs into
+/// `Content-Transfer-Encoding`; then the body is not coded either.
 fn is_no_coding(name: &str) -> bool {
     matches!(name, "" | "identity" | "none" | "7bit" | "8bit" | "binary")
         || Encoding::for_label(name.as_bytes()).is_some()
 }
 
-/// Undoes the codings of a body.
+/// Decodes a body.
 pub(super) struct Decoder {
     input: Input,
     decoded: Box<dyn Read>,
@@ -100,7 +100,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// `None` if there is nothing to undo.
+    /// `None` if there is nothing to decode.
     pub fn of(codings: Vec<Coding>) -> Option<Decoder> {
         if codings.is_empty() {
             return None;
@@ -117,7 +117,7 @@ impl Decoder {
         })
     }
 
-    /// Adds what has come of the body. What was there before has been decoded.
+    /// Adds newly arrived bytes. Everything added before has been decoded.
     pub fn add(&mut self, sent: Bytes) {
         let mut pending = self.input.pending.borrow_mut();
         pending.has_begun |= !sent.is_empty();
@@ -128,16 +128,16 @@ impl Decoder {
     pub fn end(&mut self) {
         let mut pending = self.input.pending.borrow_mut();
         pending.is_over = true;
-        // A body without a byte has no coding either.
+        // An empty body has no coding either.
         self.is_at_end |= !pending.has_begun;
     }
 
-    /// Whether the codings have come to their end.
+    /// Whether all codings have ended.
     pub fn is_at_end(&self) -> bool {
         self.is_at_end
     }
 
-    /// The next piece of what is there; `None` if more must come first, or at the end.
+    /// The next decoded piece; `None` if more bytes must arrive first, or at the end.
     pub fn next_piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         if self.is_at_end {
             return Ok(None);
@@ -167,7 +167,7 @@ fn undone(coding: Coding, coded: BufReader<Box<dyn Read>>) -> Box<dyn Read> {
         Coding::Deflate => Box::new(Inflated::new(coded)),
         Coding::Brotli => {
             let mut decoder = Decompressor::new(coded, PIECE_BYTES);
-            // They are no part of `br` (RFC 7932), and up to 1 GiB large.
+            // Large windows are not part of `br` (RFC 7932), and take up to 1 GiB.
             decoder.set_parameter(BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
             Box::new(UpToEnd::of(decoder))
         }
@@ -184,7 +184,7 @@ fn of_zstd<R: BufRead>(coded: R) -> io::Result<zstd::stream::read::Decoder<'stat
     Ok(decoder)
 }
 
-/// What has come of a body, and was not decoded yet.
+/// Bytes that have arrived but are not decoded yet.
 #[derive(Clone, Default)]
 struct Input {
     pending: Rc<RefCell<Pending>>,
@@ -209,15 +209,15 @@ impl Read for Input {
     }
 }
 
-/// The members of a gzip body, one after the other (RFC 1952, 2.2). Other bytes behind a member are left
-/// alone, as by browsers: servers pad bodies.
+/// The members of a gzip body, one after the other (RFC 1952, 2.2). Other bytes after a member are ignored, as
+/// browsers do, because servers pad bodies.
 struct Members<R> {
-    /// There is one except while it is replaced.
+    /// `None` only while it is being replaced.
     member: Option<GzDecoder<R>>,
     is_at_end: bool,
 }
 
-/// With which a member begins.
+/// The first byte of a member.
 const GZIP: u8 = 0x1f;
 
 impl<R: BufRead> Members<R> {
@@ -274,7 +274,7 @@ impl<R: BufRead> Read for Inflated<R> {
             let Some(first) = coded.first() else {
                 return Err(ErrorKind::UnexpectedEof.into());
             };
-            // The method of compression (RFC 1950, 2.2), with which no plain block begins.
+            // The compression method (RFC 1950, 2.2). No plain block begins with it.
             let has_zlib_header = first & 0x0f == 8;
             let inflater = self
                 .inflater
@@ -296,8 +296,8 @@ impl<R: BufRead> Read for Inflated<R> {
     }
 }
 
-/// A decoder that is not asked again once it is over. Some would then tell of bytes behind the end, or say
-/// after an error that all is well.
+/// A decoder that is not called again after its end. Some would then return bytes from after the end, or report
+/// success after an error.
 struct UpToEnd<D> {
     decoder: D,
     over: Option<Over>,
@@ -335,7 +335,7 @@ impl<D: Read> Read for UpToEnd<D> {
     }
 }
 
-/// A decoder that could not be made.
+/// A decoder that could not be created.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {

@@ -1,5 +1,5 @@
-//! What the head of an answer says: how the request ends, whether the body is worth reading, and
-//! whether the site asks for a pause.
+//! Judges the head of an answer: how the request ends, whether the body is worth reading, and whether the site asks
+//! for a pause.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::charset;
 use crate::documents;
 use crate::sitemaps;
 
-/// What the head alone says: the outcome, and whether the body is worth reading (`Ok`).
+/// The outcome by the head alone; `Ok` if the body is worth reading.
 pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule) -> Fetched {
     let headers = &head.headers;
     let status = head.status.as_u16();
@@ -53,7 +53,7 @@ pub(super) fn outcome_of_head(head: &Parts, answered_at: Instant, rule: BodyRule
     }
 }
 
-/// Whether an answer says that its body is not all of it.
+/// Whether an answer declares that its body is only a part.
 fn is_part(headers: &HeaderMap) -> bool {
     let Some(range) = headers.get(CONTENT_RANGE) else {
         return false;
@@ -67,8 +67,8 @@ fn is_part(headers: &HeaderMap) -> bool {
     range.to_str().ok().and_then(is_whole) != Some(true)
 }
 
-/// Why a body cannot be decoded; such a robots.txt might forbid anything. A browser judges what it has asked
-/// for by itself.
+/// Why a body cannot be decoded. Such a robots.txt might forbid anything, so it matters there, too. A browser judges
+/// the answers to its own requests itself.
 fn undecodable(headers: &HeaderMap, rule: BodyRule) -> Option<String> {
     if let Some(name) = coding::transfer_coding_left(headers) {
         return Some(format!("transfer coding {name:?} is not understood"));

@@ -5,21 +5,21 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// A header that is a URL. Bytes outside ASCII are escaped as they came, in whatever encoding, as browsers do.
+/// A header that is a URL. Non-ASCII bytes are escaped as they came, whatever their encoding, as browsers do.
 pub(super) fn url(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let mut url = String::new();
     for byte in headers.get(name)?.as_bytes() {
         if byte.is_ascii() {
             url.push(char::from(*byte));
         } else {
-            // A string takes everything.
+            // Writing to a string cannot fail.
             let _ = write!(url, "%{byte:02X}");
         }
     }
     Some(url)
 }
 
-/// A header that may come several times, as one list (RFC 9110, 5.3).
+/// A header that may occur several times, as one list (RFC 9110, 5.3).
 pub(super) fn list(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let values: Vec<String> = headers.get_all(name).iter().map(lossy).collect();
     (!values.is_empty()).then(|| values.join(", "))
@@ -32,8 +32,8 @@ fn lossy(value: &HeaderValue) -> String {
 /// The longest wait that a server may ask for: a year.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(31_536_000);
 
-/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year. What servers write beside the standard
-/// is read, too, if it is clear what they mean: fractions, units, a date in another notation of GMT.
+/// `Retry-After`: seconds or an HTTP date (RFC 9110 10.2.3), at most a year. Clear deviations from the standard are
+/// accepted, too: fractions, units, and other notations of GMT in a date.
 pub fn retry_after(value: &str) -> Option<Duration> {
     let value = value.trim();
     let wait = time_span(value).or_else(|| {
@@ -47,14 +47,14 @@ pub fn retry_after(value: &str) -> Option<Duration> {
     Some(wait.min(LONGEST_RETRY_AFTER))
 }
 
-/// A number of seconds, or of the unit behind it; a fraction counts as a whole one.
+/// A number of seconds, or of the unit after it; fractions are rounded up.
 fn time_span(value: &str) -> Option<Duration> {
     let end = value.find(|c: char| !c.is_ascii_digit());
     let (digits, rest) = value.split_at(end.unwrap_or(value.len()));
     if digits.is_empty() {
         return None;
     }
-    // So long a number is too large for its type.
+    // Such a long number is too large for its type.
     let whole: u64 = digits.parse().unwrap_or(u64::MAX);
     let (rest, is_more) = match rest.strip_prefix('.') {
         Some(fraction) => {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_write_into_retry_after_beside_the_standard_is_read_if_it_is_clear() {
+    fn clear_deviations_from_the_standard_of_retry_after_are_read() {
         for (value, seconds) in [
             ("1.5", Some(2)),
             ("2.0", Some(2)),

@@ -1,5 +1,4 @@
-//! The body of an answer while it comes in: decoded for whoever reads the page, and kept as it was
-//! sent for the archive.
+//! The body of an answer while it arrives: decoded for reading the page, and kept as it was sent for the archive.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -19,13 +18,13 @@ use crate::fetch_error::FetchError;
 /// The body of an answer.
 pub(super) struct IncomingBody {
     sent: SentBody,
-    /// `None` if the body has no coding, or one that is not known.
+    /// `None` if the body has no coding, or an unknown one.
     decoder: Option<Decoder>,
 }
 
 impl IncomingBody {
-    /// Takes the body apart from its head, whose coding and length are those of the decoded body then. A
-    /// coding that is not known stays in the head. `keep` is for the archive.
+    /// Separates the body from its head. The head then describes the decoded body, without its coding and length. An
+    /// unknown coding stays in the head. `keep` is for the archive.
     pub fn of(response: Response, keep: Option<Kept>) -> (Parts, IncomingBody) {
         let (mut head, body) = http::Response::from(response).into_parts();
         let decoder = match coding::codings(&head.headers) {
@@ -59,7 +58,7 @@ impl IncomingBody {
         }
     }
 
-    /// Keeps the next piece as it is sent. False at the end, or if nothing more is to be kept.
+    /// Keeps the next piece as it was sent. Returns false at the end, or if nothing more is to be kept.
     pub async fn keep_chunk(&mut self) -> bool {
         if self.sent.kept.as_ref().is_none_or(|kept| kept.is_complete) {
             return false;
@@ -76,20 +75,20 @@ impl IncomingBody {
         usize::try_from(exact).ok()
     }
 
-    /// The memory that is taken for the archive.
+    /// The memory taken for the archive.
     pub fn kept_bytes(&self) -> usize {
         let kept = self.sent.kept.as_ref();
         kept.map_or(0, |kept| kept.bytes.capacity())
     }
 
-    /// What was kept for the archive.
+    /// The body kept for the archive.
     pub fn into_kept(mut self) -> Option<Kept> {
         self.sent.kept.take()
     }
 }
 
-/// Decodes a body that was kept as it was sent. `None` if it is not in the codings that its headers name,
-/// or too long.
+/// Decodes a body that was kept as it was sent. `None` if it does not match the codings in its headers, or is too
+/// long.
 pub(crate) fn decode(headers: &HeaderMap, sent: Vec<u8>, max_bytes: usize) -> Option<Vec<u8>> {
     let codings = coding::codings(headers).ok()?;
     let Some(mut decoder) = Decoder::of(codings) else {
@@ -107,7 +106,7 @@ pub(crate) fn decode(headers: &HeaderMap, sent: Vec<u8>, max_bytes: usize) -> Op
     Some(body)
 }
 
-/// A body as it is sent, for the archive.
+/// A body as it was sent, for the archive.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub bytes: Vec<u8>,
@@ -151,7 +150,7 @@ impl Kept {
         }
     }
 
-    /// The body, with the reason if it did not come to its end: it was not waited for any longer.
+    /// The body, and the reason if it is truncated. Without another reason, the wait for it was over.
     pub fn into_payload(mut self) -> (Vec<u8>, Option<Truncated>) {
         self.end(Some(Truncated::Time));
         self.bytes.shrink_to_fit();
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_read_or_cannot_be_decoded_is_kept_as_well() {
+    async fn unread_and_undecodable_bodies_are_kept_as_well() {
         for sent in [gzip(b"some text"), b"not gzip at all".to_vec()] {
             let (_, mut body) = incoming(sent.clone(), 1_000);
             let _ = body.chunk().await;
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_is_cut_at_the_limit() {
+    async fn kept_bodies_are_truncated_at_the_limit() {
         let sent = gzip(b"some text");
         for most_bytes in [0, 5, sent.len() - 1, sent.len()] {
             let (_, mut body) = incoming(sent.clone(), most_bytes);

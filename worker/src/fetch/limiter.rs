@@ -1,4 +1,4 @@
-//! What servers and limiters ask for: a pause, or fewer requests.
+//! Requests of servers and rate limiters for a pause or fewer requests.
 //!
 //! 429 and 503 say so by themselves. Other limiters refuse with 403 or another status, and say in headers that no request
 //! is left, or when one is welcome: `Retry-After` (RFC 9110, 10.2.3), `RateLimit` (draft-ietf-httpapi-ratelimit-headers, in
@@ -11,7 +11,7 @@ use reqwest::header::{DATE, HeaderMap};
 use super::header::retry_after;
 use crate::politeness::Answer;
 
-/// Names of the time after which a request is welcome.
+/// Headers with the time after which the next request is welcome.
 const WAITS: [&str; 4] = [
     "retry-after",
     "x-retry-after",
@@ -19,7 +19,7 @@ const WAITS: [&str; 4] = [
     "x-rate-limit-retry-after-seconds",
 ];
 
-/// Names of the number of requests that are left, and of the time at which there are more.
+/// Headers with the number of requests left, and with the time when there will be more.
 const LEFT: [&str; 3] = [
     "x-ratelimit-remaining",
     "x-rate-limit-remaining",
@@ -32,26 +32,26 @@ const MORE: [&str; 4] = [
     "ratelimit-reset",
 ];
 
-/// The header that has both.
+/// A header with both.
 const BOTH: &str = "ratelimit";
 
-/// From here on a number is a time since the epoch in seconds (2001), and in milliseconds.
+/// Numbers from here on are times since the epoch: in seconds (from 2001), and in milliseconds.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLISECONDS: f64 = 1e12;
 
-/// What an answer says to politeness.
+/// What an answer means for politeness.
 pub(super) fn answer_of(status: u16, headers: &HeaderMap) -> Answer {
     match status {
         429 => too_many(headers),
         503 | 529 => overloaded(headers),
-        // They say that there is no such page, whatever comes with it.
+        // These mean that there is no such page, whatever headers come with them.
         404 | 410 => Answer::Served,
         400.. => refusal(headers),
         _ => Answer::Served,
     }
 }
 
-/// The site asks for a pause, as long as the headers say.
+/// The site asks for a pause; the headers give its length.
 pub fn overloaded(headers: &HeaderMap) -> Answer {
     Answer::Overloaded {
         retry_after: wait(headers),
@@ -64,7 +64,7 @@ fn too_many(headers: &HeaderMap) -> Answer {
     }
 }
 
-/// A failure whose status does not say whether it is the page's.
+/// A failure whose status does not show whether the page is the cause.
 fn refusal(headers: &HeaderMap) -> Answer {
     match named_wait(headers) {
         _ if limit(headers).is_spent => too_many(headers),
@@ -73,7 +73,7 @@ fn refusal(headers: &HeaderMap) -> Answer {
     }
 }
 
-/// How long to wait, if the server says so.
+/// The wait that the server asks for, if any.
 fn wait(headers: &HeaderMap) -> Option<Duration> {
     named_wait(headers).or_else(|| limit(headers).more_in)
 }
@@ -88,7 +88,7 @@ fn texts<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str
     values.filter_map(|value| value.to_str().ok())
 }
 
-/// What headers say of a limit.
+/// A limit, as given by headers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Limit {
     /// No request is left.
@@ -109,7 +109,7 @@ impl Limit {
 fn limit(headers: &HeaderMap) -> Limit {
     let mut limit = Limit::default();
     let left = LEFT.iter().flat_map(|name| texts(headers, name));
-    // Several windows stand in one header.
+    // One header may hold several windows.
     let mut left: Vec<&str> = left.flat_map(|left| left.split(',')).collect();
     left.sort_by_key(|left| !is_zero(left));
     let now = now_of(headers);
@@ -149,7 +149,7 @@ fn is_zero(number: &str) -> bool {
     number.trim().parse::<f64>().is_ok_and(|left| left <= 0.0)
 }
 
-/// A time from now on, or a time of a clock. Which of them a number is, its size says.
+/// A duration from now or a point in time. The size of a number decides which of them it is.
 fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
     let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
     let since_epoch = match number {
@@ -162,7 +162,7 @@ fn time_until(text: &str, now: SystemTime) -> Option<Duration> {
     retry_after(&format!("{}", seconds.ceil()))
 }
 
-/// The time of the server's clock, which its other times are meant by.
+/// The server's clock, which its other times refer to.
 fn now_of(headers: &HeaderMap) -> SystemTime {
     let date = headers.get(DATE).and_then(|date| date.to_str().ok());
     let date = date.and_then(|date| httpdate::parse_http_date(date).ok());
@@ -201,7 +201,7 @@ mod tests {
     const NOW: &str = "date: Fri, 27 Nov 2026 10:00:00 GMT";
 
     #[test]
-    fn a_limiter_is_known_by_what_it_says() {
+    fn a_limiter_is_recognised_by_its_headers() {
         let cases: &[(u16, &[&str], Answer)] = &[
             (403, &[], Answer::Served),
             (403, &["retry-after: 60"], refused(60)),
@@ -209,7 +209,7 @@ mod tests {
             (403, &["retry-after: soon"], Answer::Served),
             (403, &["x-ratelimit-remaining: 1"], Answer::Served),
             (403, &["x-ratelimit-remaining: 0"], too_many(None)),
-            // As GitHub does it.
+            // As GitHub does.
             (
                 403,
                 &[
@@ -262,7 +262,7 @@ mod tests {
                 &["x-ratelimit-remaining: 4", "x-ratelimit-reset: 900"],
                 too_many(None),
             ),
-            // It is over already.
+            // The wait is already over.
             (
                 429,
                 &[NOW, "x-ratelimit-reset: 1795770000"],
@@ -279,7 +279,7 @@ mod tests {
             // There is no such page.
             (404, &["retry-after: 5"], Answer::Served),
             (410, &["x-ratelimit-remaining: 0"], Answer::Served),
-            // The last of the requests that are allowed has been answered.
+            // The last allowed request has been answered.
             (200, &["x-ratelimit-remaining: 0"], Answer::Served),
         ];
         for (status, lines, expected) in cases {

@@ -1,5 +1,5 @@
-//! The body of a refusal: an error page, of which only the beginning is read, and only to tell
-//! whether the site blocks the crawler ([`crate::blocks`]).
+//! The body of a refusal: an error page. Only its beginning is read, and only to find out whether the site blocks the
+//! crawler ([`crate::blocks`]).
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::incoming::IncomingBody;
 use crate::blocks::BEGINNING_BYTES;
 use crate::charset::{self, Kind};
 
-/// How long the beginning is waited for.
+/// The longest wait for the beginning.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Whether a response has a status with which sites refuse robots, and a body that may tell so.
+/// Whether a response has a status that sites use to refuse robots, and a body that may show it.
 pub fn is_readable(fetched: &Fetched) -> bool {
     let is_html = |declared: &str| charset::declared_kind(declared) == Some(Kind::Html);
     matches!(fetched.status_code, Some(401 | 403 | 405 | 429 | 503))
@@ -22,8 +22,8 @@ pub fn is_readable(fetched: &Fetched) -> bool {
         && fetched.content_type.as_deref().is_some_and(is_html)
 }
 
-/// The beginning of the body; empty if it does not come soon enough. One byte more is read than is
-/// judged, so that a longer body is not taken for a whole one.
+/// The beginning of the body; empty if it does not arrive soon enough. Reads one byte more than is judged, to notice
+/// that a body is longer.
 pub async fn beginning(incoming: &mut IncomingBody, deadline: Instant) -> Vec<u8> {
     let limit = deadline.min(Instant::now() + LONGEST_WAIT);
     let mut body = Vec::new();

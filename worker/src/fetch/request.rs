@@ -1,4 +1,4 @@
-//! What is asked for, and how.
+//! Descriptions of requests.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ const ACCEPTED: &str =
 const ACCEPTED_WITH_FILES: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,\
     application/json;q=0.8,text/*;q=0.7,application/pdf;q=0.7,application/*;q=0.5";
 
-/// What a page is asked for with.
+/// A request for a page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRequest<'a> {
     pub url: &'a Url,
-    /// That of the crawl, if it wants a text of its own in it.
+    /// The crawl's user agent, if it adds a text of its own.
     pub user_agent: Option<&'a str>,
-    /// Sent as well, with their names in lower case.
+    /// Additional headers, with their names in lower case.
     pub headers: &'a [(String, String)],
-    /// It may be a sitemap.
+    /// The page may be a sitemap.
     pub sitemaps: bool,
-    /// robots.txt says that it is one.
+    /// robots.txt lists it as a sitemap.
     pub is_named_sitemap: bool,
     /// The site's delay: the next request to it comes no sooner.
     pub next_after: Duration,
 }
 
 impl<'a> PageRequest<'a> {
-    /// The page, whatever is known of it.
+    /// A request for a page without any particulars.
     pub fn plain(url: &'a Url) -> PageRequest<'a> {
         PageRequest {
             url,
@@ -42,7 +42,7 @@ impl<'a> PageRequest<'a> {
     }
 }
 
-/// What to ask for, and how its answer is read.
+/// What to request, and how to read its answer.
 pub(super) struct RequestSpec<'a> {
     pub(super) url: &'a Url,
     pub(super) user_agent: Option<&'a str>,
@@ -64,7 +64,7 @@ impl<'a> RequestSpec<'a> {
         }
     }
 
-    /// The same for what may be one of these files as well.
+    /// The same request, where the answer may also be one of these files.
     pub(super) fn or_file(mut self, files: Files) -> RequestSpec<'a> {
         self.rule = BodyRule::Page(files);
         if files != Files::default() {

@@ -3,8 +3,7 @@
 /// What a body is used for, which decides how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyRule {
-    /// A page: other types than text are left unread, except those of files that are taken, too. A body
-    /// over the cap is an outcome.
+    /// A page: only text is read, and the files that are accepted as well. A body over the limit is an outcome.
     Page(Files),
     /// robots.txt: any type, and only its beginning counts (RFC 9309 2.5).
     Beginning { bytes: usize },
@@ -12,22 +11,22 @@ pub(super) enum BodyRule {
     Subresource,
 }
 
-/// The files that are taken beside pages.
+/// The files that are accepted besides pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Files {
     pub documents: bool,
     pub sitemaps: bool,
-    /// robots.txt says that it is one.
+    /// robots.txt lists it as a sitemap.
     pub is_named_sitemap: bool,
 }
 
 impl BodyRule {
-    /// A page, or a file that is taken, too.
+    /// Whether it is a page, or another accepted file.
     pub(super) fn is_page(self) -> bool {
         matches!(self, BodyRule::Page(_))
     }
 
-    /// The files that are taken.
+    /// The accepted files.
     pub(super) fn files(self) -> Files {
         match self {
             BodyRule::Page(files) => files,

@@ -1,11 +1,11 @@
-//! Sends a request, and once more if the server did not get it.
+//! Sends a request, and repeats it once if the server did not get it.
 //!
-//! A server closes a connection that it has kept open whenever it likes. A request that crosses the end of
-//! the connection on the way is lost, and no fault of anyone: it is sent again at once, and once, on a new
-//! connection (RFC 9112, 9.3.1). That is no second turn at the site, because the server has not answered.
-//! It happens only if the connection had brought an answer before, and was closed before the head of this one
-//! was there (which is when browsers do it); a new connection that breaks is a failure of the site. Of HTTP/2 the same holds, and what the server says it has
-//! not processed is sent again as well (RFC 9113, 8.7).
+//! A server may close a kept-open connection at any time. A request sent at that moment is lost, and nobody is to
+//! blame. It is repeated immediately, once, on a new connection (RFC 9112, 9.3.1). This does not count as a second
+//! turn at the site, because the server has not answered. Like browsers, it does so only if the connection delivered
+//! an answer before and was closed before the head of this one arrived. A new connection that breaks is a failure of
+//! the site. The same applies to HTTP/2, where requests that the server declares unprocessed are repeated as well
+//! (RFC 9113, 8.7).
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -26,7 +26,7 @@ use crate::connections::Ends;
 use crate::fetch_error::FetchError;
 use crate::now::now_ms;
 
-/// The head of an answer, and what was sent for it if that is archived.
+/// The head of an answer, and its request if exchanges are archived.
 type Answered = (Response, Option<SentRequest>);
 
 /// Why there is no answer.
@@ -48,7 +48,7 @@ impl Fetcher {
             tracing::debug!(
                 event = "sent_again",
                 url = spec.url.as_str(),
-                "the server closed the connection before the request came"
+                "the server closed the connection before the request arrived"
             );
             answered = self.send(spec, connection_stays).await;
         }
@@ -86,7 +86,7 @@ impl Fetcher {
         let response = response.map_err(|error| self.failed(error))?;
         let ends = response.extensions().get::<HttpInfo>().map(ends_of);
         let is_reused = ends.is_some_and(|ends| self.used.borrow_mut().note_answer(ends));
-        // Sent to whoever may be listening before the server closes an idle connection (RFC 9110, 15.5.9).
+        // A server sends it unasked before it closes an idle connection (RFC 9110, 15.5.9).
         if is_reused && response.status() == StatusCode::REQUEST_TIMEOUT && closes(&response) {
             let late = Fetched::refused(Outcome::HttpError, "the server has closed the connection");
             return Err(NoAnswer::of(late, true));
@@ -126,7 +126,7 @@ impl Fetcher {
         }
         request = request.header(ACCEPT_ENCODING, ACCEPTED_CODINGS);
         if !connection_stays {
-            // HTTP/2 knows no such header, and its connections need little memory.
+            // HTTP/2 has no such header, and its connections need little memory.
             request = request.header(CONNECTION, "close");
         }
         let agent = spec.user_agent.or(self.archived_agent.as_deref());
@@ -145,7 +145,7 @@ impl Fetcher {
     ) -> Box<Exchange> {
         let mut exchange = Exchange::begun(spec.url, sent, response);
         if self.config.proxy.is_some() {
-            // It is the proxy's.
+            // The address is the proxy's.
             exchange.peer = None;
         }
         Box::new(exchange)
@@ -171,7 +171,7 @@ fn closes(response: &Response) -> bool {
     values.any(|value| value.trim().eq_ignore_ascii_case("close"))
 }
 
-/// The connection on which a request has failed.
+/// The connection that a request failed on.
 fn connection_of(error: &reqwest::Error) -> Option<Ends> {
     let mut extensions = http::Extensions::new();
     causes(error)
@@ -186,13 +186,13 @@ fn is_refused(error: &(dyn Error + 'static)) -> bool {
         .filter_map(|cause| cause.downcast_ref::<h2::Error>())
         .any(|error| {
             let refuses = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
-            // Only requests above the last one that is processed fail with it.
+            // It fails only requests after the last processed one.
             let leaves = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
             error.is_remote() && (refuses || leaves)
         })
 }
 
-/// Whether the connection was closed while the answer was waited for.
+/// Whether the connection was closed while waiting for the answer.
 fn is_closed(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {
         if let Some(error) = cause.downcast_ref::<hyper::Error>() {
@@ -217,7 +217,7 @@ fn is_closed(error: &(dyn Error + 'static)) -> bool {
     })
 }
 
-/// An error and what has caused it, the innermost cause last.
+/// An error and its causes, the innermost last.
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
@@ -239,14 +239,14 @@ mod tests {
         [&[0, 0, length, kind, 0, 0, 0, 0, stream][..], payload].concat()
     }
 
-    /// How a request ends that a server answers by these frames, and then by closing the connection.
+    /// How a request ends if the server answers with these frames and then closes the connection.
     async fn ended_by(frames: Vec<u8>) -> h2::Error {
         let (ours, mut server) = duplex(1 << 16);
         let answering = async move {
-            // The preface, and with it what the request needs.
+            // The preface and the frames of the request.
             let mut sent = vec![0; 1 << 12];
             let mut read = 0;
-            // Of the smallest request the head is there with its frame of kind 1.
+            // The smallest request is complete with its frame of kind 1, the head.
             while !sent[..read]
                 .windows(5)
                 .any(|bytes| bytes == [1, 5, 0, 0, 0])
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_of_http_2_says_what_it_has_not_processed() {
+    async fn requests_that_an_http_2_server_has_not_processed_are_recognised() {
         let reset = |reason: u8| frame(3, 1, &[0, 0, 0, reason]);
         let go_away = |last: u8, reason: u8| frame(7, 0, &[0, 0, 0, last, 0, 0, 0, reason]);
         for (name, frames, refused, closed) in [

@@ -1,5 +1,5 @@
-//! Which address a task's requests are counted for. The dispatcher bounds the requests to each address;
-//! where names lead, only workers know.
+//! Which address a task's requests are counted for. The dispatcher bounds the requests to each address, but only
+//! workers resolve names.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,8 +16,8 @@ use crate::resolve::{FRESH_FOR, HeldName};
 const MOST_NAMES_KEPT: usize = 4_096;
 
 impl Journey {
-    /// The address that the task is to be counted for, if it was counted for another one. It must be
-    /// asked before the first request for the task, and holds no fetch slot.
+    /// The address that the task must be counted for, if it was counted for another one. Must be called before the
+    /// first request for the task. Holds no fetch slot.
     pub(super) async fn counted_elsewhere(
         &self,
         task: &Task,
@@ -42,8 +42,8 @@ impl Journey {
     }
 }
 
-/// The names of tasks that were given back to be counted elsewhere are held until the task comes again,
-/// so that the same answer serves it, unless that takes long.
+/// Names of tasks that were given back to be counted elsewhere. Each is held until the task returns, unless that
+/// takes long, so the same lookup serves it.
 #[derive(Debug, Default)]
 pub struct NamesGivenBack(HashMap<String, (HeldName, Instant)>);
 
@@ -65,8 +65,8 @@ impl NamesGivenBack {
     }
 }
 
-/// The address to count a task for, if its host's addresses do not include the one that it was counted
-/// for. Always the smallest, so that all hosts with the same addresses are counted together.
+/// The address to count a task for, if its host's addresses do not include the one that it was counted for. It is
+/// always the smallest one, so that hosts with the same addresses are counted together.
 pub fn address_to_count(bounds: AddressBounds, addresses: &[IpAddr]) -> Option<IpAddr> {
     let (counted, of_private) = match bounds {
         AddressBounds::None => return None,

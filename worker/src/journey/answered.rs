@@ -1,4 +1,5 @@
-//! A page has been answered: a block is recognised, the site's clock moves, and the result takes what was fetched.
+//! After the answer to a page's request: blocks are recognised, the site's clock moves, and the result takes over the
+//! fetched data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +20,11 @@ use crate::politeness::{Answered, PageKey};
 use crate::sites::Turn;
 use crate::task_result::TaskResult;
 
-/// So often a task is tried again because its answer may be a block, of which a site that answers each time with
-/// something else would never see the end.
+/// How often a task is retried because its answer may be a block. Without this bound, a site that answers differently
+/// each time would cause endless retries.
 const MOST_SUSPICIONS: usize = 3;
 
-/// A request: when it was started, and the delay that it keeps.
+/// A request: when it started, and the delay it keeps.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) started: Now,
@@ -101,7 +102,7 @@ impl Journey {
         let before = Before {
             repeated: &mut self.repeated_pages.borrow_mut(),
             site: &task.site,
-            // To the browser, many applications serve the same short page for all URLs.
+            // Pages for the browser are not compared: many applications serve it the same short page for all URLs.
             compares_pages: lane == Lane::Http,
             may_wait: blocks.count() < MOST_SUSPICIONS,
         };

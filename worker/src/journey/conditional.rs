@@ -1,4 +1,4 @@
-//! Pages that are asked for conditionally: what is sent along, and what a page has that has not changed.
+//! Conditional requests for pages: the headers sent, and the result of an unchanged page.
 
 use serde_json::{Map, Value};
 use webfill_store::{KnownPage, page_id};
@@ -12,7 +12,7 @@ use crate::extract::FetchedPage;
 use crate::now::now_ms;
 use crate::task_result::TaskResult;
 
-/// With what a page is asked for.
+/// The condition of a request for a page.
 #[derive(Default)]
 pub(super) struct Condition {
     pub(super) headers: Vec<(String, String)>,
@@ -20,7 +20,7 @@ pub(super) struct Condition {
 }
 
 impl Journey {
-    /// The condition for the request of a task's page; it has no headers if there is none.
+    /// The condition for the request of a task's page; without headers if the request is unconditional.
     pub(super) async fn condition(&self, task: &Task, crawl: &CrawlSettings) -> Condition {
         let mappings = self.mappings.borrow().clone();
         let Some(mappings) = mappings.filter(|_| conditions::are_wanted(crawl)) else {
@@ -45,8 +45,8 @@ impl Journey {
         Condition { headers, known }
     }
 
-    /// If the page has not changed: gives its result what the stored page has. If that cannot be read, the
-    /// task is given back, so that nothing of the stored page is lost.
+    /// If the page has not changed, copies the stored page into its result. If the stored page cannot be read, the
+    /// task is given back, so that nothing of it is lost.
     pub(super) async fn keep_unchanged(
         &self,
         mut page: FetchedPage,
@@ -56,7 +56,7 @@ impl Journey {
         let Some(known) = condition.known.filter(|_| is_unchanged) else {
             return Ok(page);
         };
-        // One at a time, because its size is known only then.
+        // One at a time, because its size is unknown until it is read.
         let _reading = self.reading_stored.lock().await;
         let mut stored = None;
         let found = self
@@ -76,7 +76,7 @@ impl Journey {
         };
         match (stored, found) {
             (Some(Value::Object(stored)), _) => fill(&mut page.result, stored, known),
-            // It was dropped meanwhile, with its validators, so all of it will be asked for.
+            // It was dropped meanwhile, together with its validators, so the next request is unconditional.
             (_, Ok(_)) => return given_back("it is stored no more", page),
             (_, Err(error)) => return given_back(&error.to_string(), page),
         }

@@ -1,4 +1,4 @@
-//! A page that is a document is read before its extraction, by a process of its own.
+//! Reads a page that is a document, before its extraction and in a process of its own.
 
 use webfill_wire::{Feature, Outcome, Task};
 
@@ -8,8 +8,7 @@ use crate::documents::{self, Documents, NoDocument, Try};
 use crate::extract::FetchedPage;
 use crate::permits::Permit;
 
-/// A document that the machine kept from being read is given back at the deliveries of its task before
-/// this one.
+/// A document that the machine could not read is given back, until this delivery of its task.
 const MAX_DELIVERIES: u32 = 3;
 
 fn try_of(task: &Task) -> Try {
@@ -30,7 +29,7 @@ impl Journey {
         is_document.then_some(documents)
     }
 
-    /// Reads a document: its text takes the place of its body.
+    /// Reads a document, whose text then replaces its body.
     pub(super) async fn read_document(
         &self,
         documents: &Documents,
@@ -65,7 +64,7 @@ impl Journey {
                     url = page.result.task.url,
                     crawl_id = page.result.crawl.crawl_id,
                     reason,
-                    "this machine kept a document from being read"
+                    "this machine could not read a document"
                 );
                 if this_try == Try::Early {
                     return Err(GivenBack(Box::new(page.result.task)));

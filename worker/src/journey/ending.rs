@@ -1,4 +1,4 @@
-//! How a task ends: its page goes to the extraction, or its result to the saver at once.
+//! How a task ends: its page goes to the extraction, or its result goes directly to the saver.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Journey {
         if !is_ok || (page.body.is_empty() && page.document.is_none()) {
             if is_ok {
                 page.result.body = page.result.crawl.body.then(|| "".into());
-                // It might be a sitemap that is being written: nothing of it is to be taken on trust.
+                // It might be a sitemap that is still being written, so its next request must be unconditional.
                 page.result.validators = None;
                 if let Ok(url) = Url::parse(&page.result.task.url) {
                     end_if_sent_on(&mut page.result, &url, None);
@@ -29,8 +29,7 @@ impl Journey {
         let _ = self.extraction.send(Work::Page(Box::new(page))).await;
     }
 
-    /// Ends a task whose page may not be fetched. There is evidence if robots.txt was requested in
-    /// vain.
+    /// Ends a task whose page may not be fetched. There is evidence if the robots.txt request failed.
     pub(super) async fn end_refused(
         &self,
         site: &str,

@@ -9,8 +9,7 @@ use super::Journey;
 use crate::now::Now;
 
 impl Journey {
-    /// Gives a task back whose page was not requested. `delay` is the delay in force, if it is
-    /// known.
+    /// Gives back a task whose page was not requested. `delay` is the delay in force, if known.
     pub(super) fn return_task(&self, site: &str, task: &Task, delay: Option<Duration>) {
         let sites = self.sites.borrow();
         let clock = delay.map(|delay| sites.clock(site, delay, Now::read()));
@@ -18,7 +17,7 @@ impl Journey {
         self.return_as(ReturnCause::Unstarted, task, clock);
     }
 
-    /// Gives a task back before any request for it, so that the dispatcher counts it for this address.
+    /// Gives back a task before any request for it, so that the dispatcher counts it for this address.
     pub(super) fn return_counted_elsewhere(&self, task: &Task, address: IpAddr) {
         let returned = returned(ReturnCause::Unstarted, task, None);
         (self.give_back)(vec![TaskReturned {
@@ -27,8 +26,8 @@ impl Journey {
         }]);
     }
 
-    /// Gives a task back whose request was broken off because this process was stopped meanwhile, or
-    /// whose robots.txt fetch was denied after a redirect. The page is not to blame.
+    /// Gives back a task whose request was aborted because this process was stopped meanwhile, or whose robots.txt
+    /// fetch was denied after a redirect. The page is not to blame.
     pub(super) fn return_cut_short(&self, site: &str, task: &Task, delay: Duration) {
         self.note_use(site);
         let mut sites = self.sites.borrow_mut();

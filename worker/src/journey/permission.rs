@@ -1,4 +1,5 @@
-//! Whether a page may be fetched: what this worker knows of its site and its robots.txt, and what it has to ask first.
+//! Whether a page may be fetched: gathers what this worker knows about its site and its robots.txt, and what it has
+//! to query first.
 
 use webfill_urls::Url;
 use webfill_wire::{Outcome, Task};
@@ -39,7 +40,7 @@ impl Journey {
         self.carry_out(check, &task.site, permit).await
     }
 
-    /// False if the task is called back meanwhile.
+    /// Also false if the task is called back meanwhile.
     pub(super) async fn is_private_host(&self, url: &Url, permit: &Permit) -> bool {
         let _name = self.look_up(url, permit).await;
         !self.is_called_back(permit) && self.resolver.is_private_host(url).await

@@ -1,13 +1,13 @@
-//! Where a redirect leads.
+//! The targets of redirects.
 
 use webfill_urls::{Url, canonical};
 use webfill_wire::Outcome;
 
 use crate::task_result::TaskResult;
 
-/// Notes the target of the redirect that `url` has answered with. A target that does not resolve is left
-/// as it is, for the intake to refuse. A redirect to `url` itself leads nowhere, and is an error of its page:
-/// most such servers want a cookie back.
+/// Notes the target of a redirect from `url`. A target that cannot be resolved is kept as it is, and the intake
+/// refuses it. A redirect to `url` itself leads nowhere and counts as an error of the page; most such servers want a
+/// cookie back.
 pub(super) fn take(result: &mut TaskResult, url: &Url, target: &str) {
     let own = canonical(url.as_str(), None);
     if own.is_ok() && canonical(target, Some(url)) == own {

@@ -1,5 +1,5 @@
-//! Rendering: a page of a crawl in the lane `browser`, or one that a mapping, a setting or its emptiness sends there
-//! ([`scripted`](super::scripted)), is opened in Chromium before its extraction.
+//! Rendering: a page of a crawl in the lane `browser`, or a page that a mapping, a setting or its emptiness sends
+//! there ([`scripted`](super::scripted)), is opened in Chromium before its extraction.
 //!
 //! The subresources that its scripts request (scripts, data) are fetched here, one after another, and
 //! each is a request to the site like the page itself: robots.txt, the site's clock and the gate
@@ -33,7 +33,7 @@ use crate::sites::Turn;
 /// refused, and the page is rendered without it.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
-/// A page whose browser was gone at this many deliveries of its task ends as `crashed`.
+/// A page whose browser died at this many deliveries of its task ends as `crashed`.
 const MAX_DELIVERIES: u32 = 8;
 
 /// The task must be given back: it was recalled, or its browser is gone.
@@ -83,8 +83,8 @@ impl Journey {
         let content_type = page.result.content_type.as_deref();
         let text = charset::decode(&page.body, content_type, Kind::Html).into_owned();
         page.body = Vec::new();
-        // The tabs bound the texts of pages that are being rendered. A page that kept its share while
-        // its subresources wait for theirs could wait in a circle with others.
+        // The number of tabs already bounds the texts of pages being rendered. Pages that kept their permits while
+        // their subresources wait for permits could deadlock.
         drop(page.memory.take());
         let subresource_bytes = Cell::new(0);
         let rendered = {
@@ -119,7 +119,7 @@ impl Journey {
                 page.body = text.into_bytes();
                 page.memory.set(page.body.capacity());
                 page.is_rendered = true;
-                // What its scripts make of it may change though the page has not.
+                // The rendered document may change although the page has not.
                 page.result.validators = None;
                 Ok(page)
             }
@@ -135,8 +135,8 @@ impl Journey {
         }
     }
 
-    /// Whether the page turned out to be a block in the browser. The site's clock, for which it counted
-    /// as served, then moves once more.
+    /// Whether the page turned out to be a block in the browser. If so, the site's clock, which had counted it as
+    /// served, moves once more.
     fn late_block(
         &self,
         rendered: &Result<Rendered, RenderError>,
@@ -199,7 +199,7 @@ impl Journey {
                 Err(GivenBack(page.result.task.into()))
             }
             RenderError::NoBrowser(why) => {
-                // The first fault ends the process, further ones need not be reported.
+                // The first fault ends the process; further ones need no report.
                 let _ = self.broken.try_send(Fault::error(why));
                 Err(GivenBack(page.result.task.into()))
             }
@@ -247,7 +247,7 @@ impl Journey {
             url = request.url.as_str(),
             crawl_id = crawl.crawl_id,
             outcome = %fetched.outcome,
-            "a page got what it asked for"
+            "a subresource of a page was answered"
         );
         bytes.set(bytes.get() + fetched.body.len() as u64);
         Ok(self.answer(browser, &request, fetched))

@@ -1,5 +1,4 @@
-//! The fetch of a robots.txt, as far as it waits, asks and requests. What is decided on the way is in
-//! [`permission`](crate::permission).
+//! The waits, queries and requests for fetching a robots.txt. The decisions are in [`permission`](crate::permission).
 
 use webfill_urls::Url;
 
@@ -12,21 +11,21 @@ use crate::permits::{Denied, Permit};
 use crate::robots::{self, RobotsResponse, Rules};
 use crate::sites::Turn;
 
-/// The turn that a check has taken, and of which site.
+/// The turn that a check has taken, and its site.
 #[derive(Default)]
 struct Held<'a> {
     turn: Option<TakenTurn<'a>>,
     of: String,
     has_asked: bool,
-    /// The sites beside the task's own that it was led to.
+    /// The sites besides the task's own that redirects led to.
     visited: Vec<String>,
-    /// What was decided by.
+    /// The rules that decided.
     rules: Option<Rules>,
 }
 
 impl Journey {
-    /// Takes the steps of a permission check. If the task is called back meanwhile, it is given back.
-    /// The rules are those that it was decided by.
+    /// Takes the steps of a permission check. If the task is called back meanwhile, it is given back. Returns the
+    /// rules that decided.
     pub(super) async fn carry_out(
         &self,
         check: PermissionCheck,
@@ -61,7 +60,7 @@ impl Journey {
             match check.step() {
                 Step::LookUp(origin) => {
                     let found = self.cache.robots(&origin, now_ms()).await;
-                    // If the cache is out of reach, which it logs itself, the web is asked.
+                    // If the cache is unreachable, which it logs itself, the file is fetched from the web.
                     let entry = found.ok().flatten();
                     check.looked_up(entry.as_ref(), self.known(), Now::read());
                 }
@@ -85,7 +84,7 @@ impl Journey {
                     held.rules = check.take_rules();
                     let fetched = check.take_fetched();
                     if !fetched.is_empty() {
-                        // If the cache is out of reach, only this worker has the files.
+                        // If the cache is unreachable, only this worker has the files.
                         let _ = self.cache.put_robots(fetched, now_ms()).await;
                     }
                     if matches!(permission.turn(), Some(Turn::Page(_))) {
@@ -104,7 +103,7 @@ impl Journey {
         url: &Url,
         held: &mut Held<'_>,
     ) -> Result<RobotsResponse, Denied> {
-        // Each request has a turn.
+        // Every request has a turn.
         let memory = &mut held.turn.as_mut().ok_or(Denied::NotStarted)?.memory;
         let asking = self.gate.robots(permit, url, robots::MOST_BYTES, memory);
         let mut answer = asking.await;
@@ -112,13 +111,13 @@ impl Journey {
             self.figures.robots_fetched();
             self.archive(fetched.exchange.take()).await;
         }
-        // Of the body only the rules are kept.
+        // Only the rules in the body are kept.
         memory.set(LEAST_SHARE);
         answer.map(RobotsResponse::from)
     }
 
-    /// Ends the turn that is held, if there is one. Its reservation ends first: who waits here for the
-    /// turn must not take it over.
+    /// Ends the turn that is held, if there is one. Its reservation ends first, because the next waiter in this
+    /// process must not take it over.
     async fn end_held(&self, held: &mut Held<'_>, site: &str) {
         let Some(turn) = held.turn.take() else {
             return;
@@ -130,7 +129,8 @@ impl Journey {
         drop(turn);
     }
 
-    /// Takes the turn of a request for robots.txt. The one before ends first: it was a turn of its own.
+    /// Takes the turn of a request for robots.txt. The previous turn ends first, because each request has a turn of
+    /// its own.
     async fn take_robots_turn<'a>(
         &'a self,
         of: String,

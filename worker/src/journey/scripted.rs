@@ -1,9 +1,9 @@
-//! Unread pages ([`crate::scripts`]): a page of the lane `http` that says nothing without its scripts is rendered
-//! after it was read, if its kind is to be tried.
+//! Unread pages ([`crate::scripts`]): a page of the lane `http` that shows nothing without its scripts is rendered
+//! after it was read, if pages of its kind are to be tried.
 //!
-//! It is the same task, and no further request for the page: the browser gets the body that was fetched. The result
-//! of the first reading waits meanwhile; one of the two is stored. If the page has to be given back in between, its
-//! task begins anew.
+//! It stays the same task, and the page is not requested again: the browser gets the fetched body. Meanwhile the
+//! result of the first reading waits; one of the two is stored. If the page must be given back in between, its task
+//! starts over.
 
 use webfill_urls::Url;
 use webfill_wire::{CrawlSettings, Finding, Outcome};
@@ -35,7 +35,7 @@ impl Journey {
         (rendering, browser)
     }
 
-    /// Whether the page is to be read with an eye to scripts.
+    /// Whether the page, once read, may turn out to need its scripts.
     pub(super) fn is_candidate(&self, page: &FetchedPage, rendering: Rendering) -> bool {
         rendering == Rendering::IfUnread
             && page.document.is_none()
@@ -43,7 +43,8 @@ impl Journey {
             && scripts::has_scripts(&page.body)
     }
 
-    /// A page that is always to be rendered, and no browser is here: it is kept as it came, and that is reported.
+    /// Notes that a page which is always to be rendered found no browser. It is kept as it came, and that is
+    /// reported.
     pub(super) fn note_no_browser(&self, page: &mut FetchedPage) {
         if is_rendered_in_browser(page) {
             let kind = PageKind {
@@ -55,7 +56,7 @@ impl Journey {
         }
     }
 
-    /// Reads a candidate, and renders it if it is unread and its kind is to be tried.
+    /// Reads a candidate, and renders it if it is unread and pages of its kind are to be tried.
     pub(super) async fn read_and_render(
         &self,
         page: FetchedPage,
@@ -86,7 +87,7 @@ impl Journey {
         let site = first.task.site.clone();
         let (kind, is_shell) = (&unread.kind, unread.is_shell);
         if !self.scripted_pages.borrow().may_try(&site, kind, is_shell) {
-            // Whoever has handed it on is to know that nothing comes of it.
+            // The worker that passed it on must learn that nothing comes of it.
             if self.browser.is_some() && !self.scripted_pages.borrow().knows(&site, kind) {
                 let seen = format!("{}; not tried, as others like it were in vain", unread.seen);
                 scripts::report(&mut first, Finding::Empty, (kind, is_shell), &seen);
@@ -96,7 +97,7 @@ impl Journey {
         let is_broken = self.scripted_pages.borrow().is_broken();
         let Some(browser) = self.browser.as_ref().filter(|_| !is_broken) else {
             scripts::report(&mut first, Finding::Wanted, (kind, is_shell), &unread.seen);
-            // Where there is a browser one day, the page has to come whole.
+            // Once there is a browser, the page must be fetched in full.
             first.validators = None;
             return self.report(first).await;
         };
@@ -123,8 +124,8 @@ impl Journey {
         }
     }
 
-    /// Waits for a tab while the body has a share of the memory for what is held, because those who have tabs may
-    /// wait for that for bodies. `None` if there is no room, or the task is called back.
+    /// Waits for a tab. Meanwhile the body has a permit of the memory for held results, because pages that have tabs
+    /// may be waiting for the memory for bodies. `None` if there is no room or the task is called back.
     async fn wait_with<'a>(
         &self,
         unread: &mut Unread,
@@ -136,8 +137,8 @@ impl Journey {
         self.wait_for_tab(browser, permit).await
     }
 
-    /// Reports one of two results of a page: the browser's if that says more, or if the page's kind is one that
-    /// only scripts fill, so that its failures are not hidden.
+    /// Reports one of two results of a page: the browser's if it has more, or if pages of this kind are filled only
+    /// by scripts, so that failures of the browser are not hidden.
     async fn report_better(
         &self,
         mut first: TaskResult,

@@ -3,7 +3,7 @@
 //!
 //! It is a further request of the same task: after the site's delay, under the same permission, turn and gate.
 //! Meanwhile the result of the first fetch waits without its body, within a budget. Whatever happens to the second
-//! one, the first stands; if the process dies in between, the task begins anew.
+//! one, the first one counts. If the process dies in between, the task starts over.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -26,12 +26,12 @@ use crate::permits::{Denied, Permit};
 use crate::sites::Turn;
 use crate::task_result::TaskResult;
 
-/// What is known of a page that is looked at.
+/// What is known about a page to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LookKind {
-    /// It is fetched once: nobody compares it, or only what a browser shows.
+    /// It is fetched once: it is not compared, or only in its rendered form.
     Only,
-    /// There is nothing to compare it with.
+    /// It has no earlier version to compare with.
     First,
     Later,
 }
@@ -42,7 +42,7 @@ pub(super) enum LookKind {
 pub struct Rechecks(HashMap<String, u32>);
 
 impl Rechecks {
-    /// After so many second fetches in a row that have shown nothing, only each [`ONE_OF`]th page is fetched again.
+    /// After this many second fetches in a row without a difference, only one page in [`ONE_OF`] is fetched again.
     const MOST_FRUITLESS: u32 = 5;
     const ONE_OF: u32 = 5;
     const MOST_SITES: usize = 4_096;
@@ -71,12 +71,11 @@ impl Rechecks {
     }
 }
 
-/// If the site asks for a longer pause than this beyond its delay (`Retry-After`), the first fetch has to do.
+/// If the site asks for a longer pause than this beyond its delay (`Retry-After`), the first fetch must suffice.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
 impl Journey {
-    /// Whether the crawl looks for changes, and has versions of the page. One that a browser renders is
-    /// fetched once.
+    /// Whether the crawl compares pages, and has versions of this one. Rendered pages are fetched once.
     pub(super) async fn look_kind(&self, task: &Task, crawl: &CrawlSettings) -> LookKind {
         if !crawl.has(Feature::Changes) || crawl.lane != Lane::Http || task.unreachable.is_some() {
             return LookKind::Only;
@@ -89,7 +88,7 @@ impl Journey {
         }
     }
 
-    /// Hands a page on that is compared, fetched again if need be.
+    /// Passes on a page that is compared, after a second fetch if needed.
     pub(super) async fn look_twice(
         &self,
         look: LookKind,
@@ -102,7 +101,7 @@ impl Journey {
         if !has_text(&page) {
             return self.hand_on(page).await;
         }
-        // Without room for its result, which is hardly longer, the first fetch has to do.
+        // Without room for its result, which is hardly longer than its body, the first fetch must suffice.
         let Some(mut held) = self.held.try_take(page.body.len()) else {
             let waiting = (slot, place);
             return match page.is_candidate {
@@ -131,7 +130,8 @@ impl Journey {
         self.report(first).await;
     }
 
-    /// Fetches a page again if it is new or differs from what is known, and notes what differs at each fetch.
+    /// Fetches a page again if it is new or differs from its known versions, and notes the parts that differ at each
+    /// fetch.
     async fn recheck(&self, look: LookKind, first: &mut TaskResult, url: &Url, permit: &Permit) {
         let Some(recheck) = self.wanted_recheck(look, first).await else {
             return;
@@ -179,7 +179,7 @@ impl Journey {
         tokio::task::spawn_blocking(compare).await.ok()?
     }
 
-    /// Waits until a clock that is shown has moved. False if the task is called back meanwhile.
+    /// Waits until a clock shown on the page has moved. False if the task is called back meanwhile.
     async fn wait_for_clock(&self, wait: Duration, permit: &Permit) -> bool {
         let until = tokio::time::Instant::now() + wait;
         while tokio::time::Instant::now() < until && !permit.is_recalled() && !self.draining.get() {
@@ -205,7 +205,7 @@ impl Journey {
         read.await.ok()
     }
 
-    /// The result of a further request for the page. `None` if there is none, or it brought no page.
+    /// The result of another request for the page. `None` if there was none, or it returned no page.
     async fn fetch_again(
         &self,
         first: &TaskResult,
@@ -239,7 +239,7 @@ impl Journey {
             is_named_sitemap: crate::sitemaps::is_named(&first.task, &first.crawl),
         };
         let asked = self.gate.page(permit, asked, &mut slot.memory).await;
-        // The page was requested, whatever has become of this request.
+        // The page was requested, whatever the outcome of this request.
         permit.note_request(true);
         let mut fetched = match asked {
             Ok(fetched) => fetched,

@@ -1,8 +1,8 @@
-//! The journeys of sitemaps, in crawls that ask for them.
+//! The journeys of sitemaps, in crawls that read them.
 //!
-//! The dispatcher queues the robots.txt of each seed's origin as a task. Its permission has the rules of that
-//! robots.txt already, and with them the sitemaps that it names: nothing more is requested for it. The
-//! sitemaps are tasks like all others; they are recognised when they are there.
+//! The dispatcher queues the robots.txt of each seed's origin as a task. Its permission check has already read that
+//! robots.txt and thus the sitemaps it lists, so nothing more is requested for it. The sitemaps become ordinary
+//! tasks; they are recognised by their content.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::robots_rules::RobotsRules;
 use crate::sitemaps;
 use crate::task_result::TaskResult;
 
-/// Where a sitemap is looked for if robots.txt names none.
+/// Where a sitemap is expected if robots.txt lists none.
 const USUAL_PLACE: &str = "/sitemap.xml";
 
 /// Whether a task stands for the sitemaps of its origin. A robots.txt that a page links to is a page.
@@ -25,7 +25,7 @@ pub(super) fn is_list_of_sitemaps(task: &Task, crawl: &CrawlSettings, url: &Url)
     crawl.has(Feature::Sitemaps) && task.parent.is_none() && is_robots_txt(url)
 }
 
-/// The sitemaps of an origin, at this or at other hosts. Where robots.txt is ignored, there are no rules.
+/// The sitemaps of an origin, at this or at other hosts. There are no rules if robots.txt is ignored.
 pub(super) fn sitemaps_of(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<String> {
     let named = rules.into_iter().flat_map(RobotsRules::sitemaps);
     let mut urls: Vec<String> = named
@@ -38,7 +38,7 @@ pub(super) fn sitemaps_of(robots_txt: &Url, rules: Option<&RobotsRules>) -> Vec<
     urls
 }
 
-/// Whether a page is a sitemap that is to be read as one.
+/// Whether a page is a sitemap and is to be read as one.
 pub(super) fn is_sitemap(page: &FetchedPage) -> bool {
     page.result.crawl.has(Feature::Sitemaps)
         && page.result.outcome == Outcome::Ok

@@ -1,8 +1,8 @@
-//! The turn of a request comes when nobody else here asks its site, the site's clock allows it, its
-//! host's name is looked up, and a fetch slot and memory for a body are free, unless its task is recalled before. Where the
-//! site's clock is shared, the request is reserved there, too. A *visit*, which is a request to a site
-//! that this worker does not own, is always reserved, and has no turn at all while another worker owns the
-//! site: that one keeps its clock, and would not know of the request.
+//! A request gets its turn when this worker has no other request at its site, the site's clock allows it, its host's
+//! name is resolved, and a fetch slot and memory for a body are free. It gets none if its task is recalled before. If
+//! the site's clock is shared, the request is reserved there, too. A *visit* is a request to a site that this worker
+//! does not own. It is always reserved, and gets no turn while another worker owns the site, because the owner keeps
+//! the site's clock and would not know of the request.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -20,9 +20,9 @@ use crate::politeness::ClockOwner;
 use crate::resolve::{HeldName, MOMENT};
 use crate::sites::{LOOK_AGAIN_AFTER, Turn};
 
-/// The right to ask a site now, until it is dropped.
+/// The right to send a request to a site, until it is dropped.
 pub(super) struct TakenTurn<'a> {
-    /// For the body of the answer.
+    /// The memory for the body of the answer.
     pub memory: Share,
     _slot: FetchSlot<'a>,
     _alone: OwnedSemaphorePermit,
@@ -30,9 +30,9 @@ pub(super) struct TakenTurn<'a> {
     _name: Option<HeldName>,
 }
 
-/// A site belongs to its worker until this long after its clock has passed. A worker that has sent no
-/// request for half that time looks at the cache again before the next one. The difference is for the
-/// time until the cache knows of a request, and for machines whose clocks differ.
+/// A site belongs to its worker until this long after its clock has passed. A worker that has sent no request for
+/// half that time checks the cache again before the next one. The difference covers the time until the cache knows of
+/// a request, and differences between the clocks of machines.
 const OWNED_FOR_MS: i64 = 2 * LOOK_AGAIN_AFTER.as_millis() as i64;
 
 /// Why there is no turn.
@@ -45,8 +45,8 @@ pub(super) enum NoTurn {
 }
 
 impl Journey {
-    /// Waits until the site's clock allows a request for this URL and the name of its host is looked
-    /// up, without holding a slot meanwhile, and takes one. `None` if the task is called back.
+    /// Waits, without holding a slot, until the site's clock allows a request for this URL and its host's name is
+    /// resolved; then takes a slot. `None` if the task is called back.
     pub(super) async fn take_turn(
         &self,
         turn: Turn,
@@ -104,8 +104,8 @@ impl Journey {
         }
     }
 
-    /// Another worker, or this one before a restart, may have left the site's clock in the cache. A visit
-    /// that is under way is waited for: its end, which moves the clock, cannot be predicted.
+    /// Another worker, or this one before a restart, may have left the site's clock in the cache. Waits for a visit
+    /// in progress, because its end moves the clock and cannot be predicted.
     pub(super) async fn look_up_clock(&self, site: &str, permit: &Permit) {
         // With reservations, the cache decides at each request.
         let is_shared = self.politeness.clock == ClockOwner::Shared;
@@ -129,8 +129,8 @@ impl Journey {
         self.sites.borrow_mut().clock_lookup_failed(site);
     }
 
-    /// Whether another worker owns a site, as far as the cache knows: the last request there is its own,
-    /// and the next one may be under way. A cache that is out of reach grants no reservation either.
+    /// Whether another worker owns a site, according to the cache: the last request there was its own, and the next
+    /// one may be under way. An unreachable cache grants no reservation either.
     async fn is_anothers(&self, site: &str) -> bool {
         if self.sites.borrow().is_owned(site) {
             return false;
@@ -144,7 +144,7 @@ impl Journey {
         })
     }
 
-    /// Waits until nobody else here asks the site. `None` if the task is called back.
+    /// Waits until this worker has no other request at the site. `None` if the task is called back.
     async fn be_alone(&self, site: &str, permit: &Permit) -> Option<OwnedSemaphorePermit> {
         let alone = self.sites.borrow().alone(site)?;
         let mut alone = pin!(alone.acquire_owned());
@@ -157,8 +157,8 @@ impl Journey {
         None
     }
 
-    /// Waits until the host's name is looked up, or until the task is called back. That there is no
-    /// address is told by the request. If it takes long, the supervisor is told.
+    /// Waits until the host's name is resolved or the task is called back. If there is no address, the request
+    /// reports it. A long wait is reported to the supervisor.
     pub(super) async fn look_up(&self, url: &Url, permit: &Permit) -> Option<HeldName> {
         let name = self.resolver.hold(url)?;
         {
@@ -202,7 +202,7 @@ impl Journey {
         None
     }
 
-    /// Reserves a turn in the shared cache; if it is not granted now, the wait is told.
+    /// Reserves a turn in the shared cache. If it is not granted now, the error is the time to wait.
     async fn reserve(&self, turn: Turn, site: &str) -> Result<(), Duration> {
         let delay = match turn {
             Turn::Page(delay) | Turn::PageAfterRobots(delay) => delay,
@@ -237,8 +237,8 @@ impl Journey {
         self.reservations.release(site, wait).await;
     }
 
-    /// Waits until the site's clock, as far as it is known here, allows the next request, or until
-    /// the task is called back.
+    /// Waits until the site's clock, as known to this worker, allows the next request, or until the task is called
+    /// back.
     pub(super) async fn wait_for(&self, turn: Turn, site: &str, permit: &Permit) {
         loop {
             let next = self.sites.borrow().next_start(site, turn);
@@ -251,7 +251,7 @@ impl Journey {
         }
     }
 
-    /// Sleeps, but not longer than until tasks are called back.
+    /// Sleeps, but at most until tasks are called back.
     pub(super) async fn wait_until(&self, until: Instant, permit: &Permit) {
         if !self.is_called_back(permit) {
             tokio::select! {

@@ -88,7 +88,7 @@ fn robots_txt_is_looked_up_then_fetched_and_then_remembered() {
 }
 
 #[test]
-fn with_a_shared_clock_the_cache_is_looked_at_again_when_the_turn_has_come() {
+fn with_a_shared_clock_the_cache_is_checked_again_at_the_turn() {
     let (bench, now) = (Bench::default(), Now::read());
     let mut check = bench.begin(true, now);
     check.looked_up(None, bench.known(), now);

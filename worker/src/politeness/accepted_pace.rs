@@ -1,51 +1,50 @@
 //! The pace that a site accepts, learnt from its refusals (429, 503): additive increase, multiplicative
 //! decrease, as TCP finds the rate of a path.
 //!
-//! A refusal doubles the time between two requests. Each answer that is none raises the rate a little
-//! again, up to just below the rate that was refused last, which is known to be too much. So a limiter is met after a
-//! few refusals, and not tried again and again. What is learnt only slows requests down: the delay in
-//! force always holds.
+//! A refusal doubles the time between two requests. Each other answer raises the rate a little again, up to just
+//! below the last refused rate, which is known to be too much. The pace thus matches a limiter after a few refusals,
+//! and does not probe it again and again. The learnt pace only slows requests down: the delay in force always
+//! applies.
 //!
-//! A limiter that is slower than that refuses several requests in a row, each after a longer wait. Once it answers again,
-//! it is known how many requests it has answered in how long a time, and that this was too much. A row of refusals of
-//! one page says so only if that page is answered in the end: it may be closed.
+//! A slower limiter refuses several requests in a row, each after a longer wait. Once it answers again, the number of
+//! requests it answered, and the time they took, give a rate known to be too much. A row of refusals of one page
+//! counts only if that page is answered in the end, because it may be closed for good.
 
 use std::time::{Duration, Instant};
 
 use super::PageKey;
 
-/// What is assumed to have been refused of a site that was requested faster: a burst says little about
-/// the rate that it accepts.
+/// The spacing assumed as refused if requests came faster: a burst says little about the rate that a site accepts.
 const FASTEST_REFUSED: Duration = Duration::from_millis(50);
 
-/// The longest time between two requests that is learnt from single refusals where the server names no time. What
-/// slows a crawl down further may have other causes than its pace: a page that is always refused.
+/// The longest time between two requests that is learnt from single refusals if the server names no time. Refusals
+/// beyond it may have other causes than the pace, such as a page that is always refused.
 const SLOWEST: Duration = Duration::from_secs(2);
 
-/// The same where many requests are answered with 429: several in a row, or one after no more than so many answers.
+/// The same if many requests are answered with 429: several in a row, or one after at most this many answers.
 const SLOWEST_OF_MANY: Duration = Duration::from_secs(60);
 const REFUSALS_IN_A_ROW: u32 = 2;
 const MANY_REFUSED: u32 = 3;
 const SOME_REFUSED: u32 = 20;
 
-/// The same where it names one (`Retry-After`): a request is welcome after that time.
+/// The same if the server names a time (`Retry-After`): a request is welcome after it.
 const SLOWEST_NAMED: Duration = Duration::from_secs(60);
 const FASTEST_NAMED: Duration = Duration::from_secs(1);
 
-/// Each answer raises the rate by this part of the rate that was refused.
+/// Each answer raises the rate by one such part of the refused rate.
 const STEPS: f64 = 200.0;
 
-/// For so long the rate stays below four fifths of what was refused.
+/// How long the rate stays below four fifths of the refused rate.
 const REFUSAL_COUNTS_FOR: Duration = Duration::from_secs(3_600);
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AcceptedPace {
-    /// The time between two requests; zero: nothing was learnt.
+    /// The time between two requests; zero if nothing was learnt.
     spacing: Duration,
     /// The spacing that was refused last, and when.
     refused: Option<(Duration, Instant)>,
-    /// The first answer since the last refusals, and how many there were since.
+    /// The first answer since the last refusals, and the number of answers since.
     answers: Option<(Instant, u32)>,
     too_many: Option<Row>,
 }
@@ -62,7 +61,7 @@ struct Row {
 }
 
 impl AcceptedPace {
-    /// What was learnt before, by another worker or in another run.
+    /// The pace learnt before, by another worker or in another run.
     pub fn known(spacing: Duration) -> AcceptedPace {
         AcceptedPace {
             spacing: spacing.min(SLOWEST_NAMED),
@@ -70,7 +69,7 @@ impl AcceptedPace {
         }
     }
 
-    /// The time between two requests, beside the delay in force.
+    /// The learnt time between two requests. The delay in force applies as well.
     pub fn spacing(&self) -> Duration {
         self.spacing
     }
@@ -90,12 +89,12 @@ impl AcceptedPace {
             }
             (None, _) => (refused * 2).min(SLOWEST),
         };
-        // What the server named before may have been longer.
+        // An earlier time named by the server may have been longer.
         self.spacing = slower.max(self.spacing);
         self.refused = Some((refused, at));
     }
 
-    /// A request was answered with 429, which says that it is the number of requests.
+    /// A request was answered with 429: there were too many requests.
     pub fn counted_as_too_many(&mut self, page: Option<PageKey>, at: Instant) {
         let row = self.too_many.get_or_insert(Row {
             length: 0,
@@ -130,7 +129,7 @@ impl AcceptedPace {
         let refused = refused.min(SLOWEST_OF_MANY * 4 / 5);
         if refused > self.spacing {
             self.spacing = refused * 5 / 4;
-            // It was no more than that for sure, but may have been less.
+            // The refused spacing was at most this, but may have been less.
             self.refused = Some((refused / 2, row.last));
         }
     }
@@ -161,7 +160,7 @@ mod tests {
     use super::super::tests::TokenBucket;
     use super::*;
 
-    /// Which of so many requests are refused, and the rate of the last half of them.
+    /// Which of this many requests are refused, and the rate of the last half of them.
     fn refusals(
         per_second: f64,
         burst: f64,
@@ -226,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Slower than any wait that single refusals lead to.
+    /// A limiter slower than any wait that single refusals lead to.
     #[test]
     fn a_slow_limiter_is_met_though_it_names_no_time() {
         for (per_second, burst, delay_ms) in [
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_is_forgotten_when_the_site_accepts_more() {
+    fn the_learnt_pace_is_forgotten_when_the_site_accepts_more() {
         let (mut pace, at) = (AcceptedPace::default(), Instant::now());
         pace.refused(Duration::ZERO, None, at);
         assert!(pace.is_known());

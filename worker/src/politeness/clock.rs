@@ -1,10 +1,9 @@
 //! The clock of one site ([`Clock`]): when may the site's next request start?
 //!
-//! The delay counts from the moment the server's answer began (or the attempt ended without
-//! one), never from the start of a request: a slow connect would shorten the gap that the
-//! server sees. A site belongs to one worker, and only that worker's clock paces its requests;
-//! the dispatcher and the shared cache hold copies, from which another worker goes on after this
-//! process. A clock is handed every moment; it never reads the time itself.
+//! The delay counts from the moment the server's answer began (or the attempt ended without one), never from the
+//! start of a request: a slow connect would shorten the gap that the server sees. A site belongs to one worker, and
+//! only that worker's clock paces its requests; the dispatcher and the shared cache hold copies, from which another
+//! worker continues after this process. Every moment is passed in; a clock never reads the time itself.
 
 use std::time::{Duration, Instant};
 
@@ -26,33 +25,31 @@ pub struct Clock {
     refused_pages: RefusedPages,
 }
 
-/// A site that is overloaded or has no robots.txt to be had is left alone for at least this long, even
-/// when the delay is zero.
+/// The shortest backoff of a site that is overloaded or whose robots.txt is unavailable, even if the delay is zero.
 const LEAST_BACK_OFF: Duration = Duration::from_secs(1);
 
-/// A refusal that may be of one page alone holds its site back no longer than this; the next one in a row
-/// as long as it says.
+/// The longest wait after a refusal that may concern only one page. The next refusal in a row is believed in full.
 const BELIEVED_AT_ONCE: Duration = Duration::from_secs(60);
 
-/// Failures in a row still count this long after the wait that they have led to.
+/// How long failures in a row still count after the wait they led to.
 const FAILURES_COUNT_FOR: Duration = Duration::from_secs(60);
 
-/// What a site accepts is remembered here for so long after its last request; then only the cache has it.
+/// How long a site's accepted pace is remembered here after its last request; then only the cache has it.
 const ACCEPTED_PACE_COUNTS_FOR: Duration = Duration::from_secs(600);
 
-/// The wait doubles with each failure in a row: up to 8 delays for a site that does not answer, so
-/// that a dead site with many URLs comes to an end; up to 64 delays for one that is overloaded.
+/// The wait doubles with each failure in a row: up to 8 delays for a site that does not answer, so that a dead site
+/// with many URLs is finished at some time; up to 64 delays for an overloaded one.
 const MOST_DOUBLINGS_SILENT: u32 = 3;
 const MOST_DOUBLINGS_OVERLOADED: u32 = 6;
 
 impl Clock {
-    /// When the next request may start, if `delay` lies between two requests.
+    /// When the next request may start, with `delay` between two requests.
     pub fn next(&self, delay: Duration) -> Option<Instant> {
         let paced = self.last.map(|last| last + self.spacing(delay));
         paced.max(self.not_before)
     }
 
-    /// What lies between two requests: the delay in force, or more if the site accepts less.
+    /// The time between two requests: the delay in force, or more if the site accepts less.
     pub fn spacing(&self, delay: Duration) -> Duration {
         delay.max(self.accepted.spacing())
     }
@@ -61,7 +58,7 @@ impl Clock {
         self.accepted
     }
 
-    /// Another worker, or an earlier run, has learnt what the site accepts.
+    /// Takes over the accepted pace learnt by another worker or an earlier run.
     pub fn accepts(&mut self, spacing: Duration) {
         if !self.accepted.is_known() {
             self.accepted = AcceptedPace::known(spacing);
@@ -74,7 +71,7 @@ impl Clock {
         paced.max(self.not_before)
     }
 
-    /// Forgets `Retry-After`, back-off, holds and what the site accepts; the delay stays.
+    /// Forgets `Retry-After`, backoff, holds and the accepted pace; the delay stays.
     pub fn forget_back_off(&mut self) {
         self.not_before = None;
         self.failures = 0;
@@ -93,7 +90,7 @@ impl Clock {
         self.last_page = self.last_page.max(Some(at));
     }
 
-    /// No request before `instant`: the dispatcher or the shared cache says so.
+    /// Allows no request before `instant`, as the dispatcher or the shared cache says.
     pub fn hold_until(&mut self, instant: Instant) {
         self.not_before = self.not_before.max(Some(instant));
     }
@@ -133,7 +130,7 @@ impl Clock {
         }
     }
 
-    /// The wait after a request that the server has refused.
+    /// The wait after a refused request.
     fn refused(
         &mut self,
         request: Answered,
@@ -146,7 +143,7 @@ impl Clock {
         }
         let base = delay.max(LEAST_BACK_OFF);
         let own = self.back_off(base, MOST_DOUBLINGS_OVERLOADED);
-        // What the server asks for is a floor: a short wait does not end the doubling.
+        // The wait that the server asks for is a minimum: a short one does not end the doubling.
         own.max(retry_after.unwrap_or_default())
     }
 
@@ -156,11 +153,11 @@ impl Clock {
         delay: Duration,
         retry_after: Option<Duration>,
     ) {
-        // A time that the server names is learnt from it alone.
+        // If the server names a time, the pace is learnt from that alone.
         if matches!(request.answer, Answer::TooMany { retry_after: None }) {
             self.accepted.counted_as_too_many(request.page, request.at);
         }
-        // Those that follow in a row come after a back-off, and show an outage rather than a pace.
+        // Further ones in a row come after a backoff, and indicate an outage rather than a pace.
         if self.failures == 0 {
             self.accepted.refused(delay, retry_after, request.at);
         }
@@ -173,8 +170,8 @@ impl Clock {
         wait
     }
 
-    /// From when on the clock can be forgotten: nothing holds the next request back, and failures in
-    /// a row do not count any more. `None` if it holds nothing.
+    /// When the clock can be forgotten: nothing holds the next request back, and failures in a row no longer count.
+    /// `None` if it is empty.
     pub fn passes_at(&self, delay: Duration) -> Option<Instant> {
         let next = self.next(delay)?;
         Some(match self.failures {
@@ -277,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_asks_for_is_a_floor_and_no_ceiling() {
+    fn a_named_wait_is_a_minimum_and_no_maximum() {
         let (mut clock, mut at) = (Clock::default(), Instant::now());
         let overloaded = Answer::Overloaded {
             retry_after: Some(SECOND),

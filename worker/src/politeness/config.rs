@@ -1,4 +1,4 @@
-//! How polite the crawler is: delays, bounds of addresses, and whom its requests name.
+//! How polite the crawler is: delays, bounds per address, and the contact in its user agent.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use super::Pace;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolitenessConfig {
-    /// Seconds between two requests to one site where robots.txt names none.
+    /// Seconds between two requests to one site, unless robots.txt names a delay.
     pub delay: f64,
-    /// The longest wait that a server can ask for (Crawl-delay, Retry-After), in seconds; what
-    /// asks for more waits this long. Nothing is dropped for a long wait.
+    /// The longest wait that a server can ask for (Crawl-delay, Retry-After), in seconds. Longer ones are reduced to
+    /// it. Nothing is dropped because of a long wait.
     pub max_delay: f64,
-    /// Seconds between the starts of two requests to one address, over all workers and machines, and to
-    /// all sites of one provider. See [`address_in_flight`](Self::address_in_flight).
+    /// Seconds between the starts of two requests to one address, or to all sites of one provider, over all workers
+    /// and machines. See [`address_in_flight`](Self::address_in_flight).
     pub address_delay: Option<f64>,
-    /// Requests to one address, or to one provider, at the same time. If neither this nor `address_delay`
-    /// is set, 0.2 seconds and 8 requests hold for public addresses; loopback and private ones are the
-    /// operator's own. If one of them is set, they hold for every address.
+    /// Requests to one address, or to one provider, at the same time. If neither this nor `address_delay` is set, 0.2
+    /// seconds and 8 requests apply to public addresses; loopback and private ones are the operator's own. If one of
+    /// them is set, they apply to every address.
     pub address_in_flight: Option<u32>,
     /// The page that explains the crawl, sent in the user agent; required for public addresses.
     pub contact: Option<String>,
-    /// The `useragent` of a crawl request takes the place of webfill's name instead of following it.
+    /// The `useragent` of a crawl request replaces webfill's name instead of following it.
     pub useragent_replaces_name: bool,
-    /// Do not ask for robots.txt on loopback and private addresses.
+    /// Do not request robots.txt on loopback and private addresses.
     pub ignore_robots: bool,
     /// Permit loopback, private and link-local targets.
     pub allow_private_networks: bool,
@@ -64,7 +64,7 @@ impl Default for PolitenessConfig {
     }
 }
 
-/// What holds for public addresses if nothing else is set.
+/// The defaults for public addresses.
 const ADDRESS_DELAY_S: f64 = 0.2;
 const ADDRESS_IN_FLIGHT: u32 = 8;
 
@@ -87,8 +87,8 @@ impl PolitenessConfig {
         Duration::from_secs_f64(self.max_delay.clamp(0.0, 31_536_000.0))
     }
 
-    /// The delay between two requests to a site: what robots.txt asks for and what the operator
-    /// wants, the longer of the two; the configured delay where there is neither.
+    /// The delay between two requests to a site: the longer of the delays that robots.txt and the operator ask for;
+    /// the configured delay if there is neither.
     pub fn delay_in_force(&self, crawl_delay_ms: Option<u64>, wanted_ms: Option<u32>) -> Duration {
         let wanted = wanted_ms.map(u64::from).map(Duration::from_millis);
         let asked_for = crawl_delay_ms.map(|ms| Duration::from_millis(ms).min(self.longest_wait()));
@@ -99,7 +99,7 @@ impl PolitenessConfig {
         }
     }
 
-    /// A delay, with the longest wait that a server can ask for beyond it.
+    /// A delay, together with the longest wait that a server can ask for.
     pub fn pace(&self, delay: Duration) -> Pace {
         Pace {
             delay,
@@ -117,8 +117,8 @@ impl PolitenessConfig {
         self.with_contact(concat!("webfill/", env!("CARGO_PKG_VERSION")))
     }
 
-    /// The same for a crawl that wants a text of its own in it. Whoever crawls is always named by the contact: an
-    /// application may choose the text, and only the operator answers for the requests.
+    /// The user agent of a crawl that adds its own text. The contact always stays in it: an application may choose
+    /// the text, but the operator is responsible for the requests.
     pub fn user_agent_of(&self, wanted: Option<&str>) -> String {
         match wanted {
             None => self.user_agent(),

@@ -2,15 +2,15 @@
 //! nothing about the pace that the site accepts.
 //!
 //! A limiter refuses whichever page comes next. So a refusal is the page's own if the page was refused before, and
-//! nothing but answers has come from pages that were not refused before. The first refusal of any other page is a sign
-//! of a limiter, and then all count again.
+//! all pages that were not refused before have been answered since. The first refusal of any other page indicates a
+//! limiter, and then all refusals count again.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A site has this many closed pages in turn at most; with more of them, each refusal may be a limiter's.
+/// The most closed pages that are tracked per site. With more of them, each refusal may be a limiter's.
 const MOST_PAGES: usize = 8;
 
-/// The URL of a page, as far as the pace needs to recognise it.
+/// The URL of a page, reduced to what is needed to recognise it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageKey(u64);
 
@@ -22,7 +22,7 @@ impl PageKey {
     }
 }
 
-/// What has come from other pages since the page was refused.
+/// The answers of other pages since the page was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nothing,
@@ -30,12 +30,12 @@ enum Others {
     Refusals,
 }
 
-/// See the module. Those that were refused last are at the end.
+/// See the module. The latest refused pages are at the end.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RefusedPages(Vec<(PageKey, Others)>);
 
 impl RefusedPages {
-    /// A page was refused. Returns whether that is the page's own.
+    /// Notes a refused page. Returns whether the refusal is the page's own.
     pub(super) fn refused(&mut self, page: PageKey) -> bool {
         let known = self.0.iter_mut().find(|(known, _)| *known == page);
         if let Some((_, others)) = known {
@@ -55,7 +55,7 @@ impl RefusedPages {
         false
     }
 
-    /// A page was answered.
+    /// Notes an answered page.
     pub(super) fn served(&mut self, page: PageKey) {
         self.0.retain(|(known, _)| *known != page);
         for (_, others) in &mut self.0 {

@@ -1,4 +1,4 @@
-//! Whole sites, paced by their clocks: pages that are closed for good beside others, and limiters.
+//! Whole sites, paced by their clocks: pages that are closed for good among others, and limiters.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::now::Now;
 
-/// A server that accepts so many requests a second, and so many at once.
+/// A server that accepts a number of requests per second, and a number at once.
 pub(super) struct TokenBucket {
     per_second: f64,
     burst: f64,
@@ -45,7 +45,7 @@ struct Pages {
     delay: Duration,
 }
 
-/// What a crawl of a site has cost.
+/// The cost of crawling a site.
 struct Cost {
     seconds: f64,
     refused_by_limiter: usize,
@@ -54,8 +54,8 @@ struct Cost {
 
 const LATENCY: Duration = Duration::from_millis(2);
 
-/// Each page is requested until it is served, a closed one this many times. One that was refused is requested again
-/// after so many others.
+/// Each page is requested until it is served, a closed one this many times. A refused page is requested again after
+/// this many others.
 const MOST_TRIES: usize = 20;
 const OTHERS_BETWEEN: usize = 2;
 
@@ -97,7 +97,7 @@ fn crawl(pages: &Pages) -> Cost {
         if !is_over {
             queue.insert(OTHERS_BETWEEN.min(queue.len()), (page, tries + 1));
         }
-        // The others are over: what a closed page costs now holds up nobody.
+        // Only closed pages are left, and their cost no longer delays others.
         if queue.iter().all(|(page, _)| pages.closed.contains(page)) {
             break;
         }

@@ -17,8 +17,8 @@ use super::{PortResolver, Resolver};
 #[derive(Debug, Clone)]
 pub struct ClientPart {
     pub resolver: PortResolver,
-    /// Offer HTTP/1.1 only: the authority that HTTP/2 sends is taken from the
-    /// dialled URL, and cannot be told apart from it as the Host header can.
+    /// Offer HTTP/1.1 only. HTTP/2 takes its authority from the dialled URL; unlike the Host header, it cannot be set
+    /// separately.
     pub http1_only: bool,
 }
 
@@ -61,8 +61,8 @@ impl Clients {
         })
     }
 
-    /// Begins a GET request. The URL of the response may lack a port that this
-    /// one has, so relative links are to be joined to this one.
+    /// Begins a GET request. The URL of the response may lack a port that this one has, so join relative links to
+    /// this one.
     pub fn get(&self, url: &Url) -> RequestBuilder {
         let port = url.port_or_known_default();
         let own = port.and_then(|port| self.by_port.get(&port));
@@ -81,8 +81,8 @@ impl Clients {
             .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
     }
 
-    /// Whether the URL names a port and is to be connected to at another one.
-    /// A proxy connects by itself, to what the URL says.
+    /// Whether the URL names a port but the connection goes to another one. A proxy makes its own connection, to the
+    /// URL's port.
     fn is_dialled_elsewhere(&self, url: &Url) -> bool {
         let shared = &self.resolver.shared;
         let (Some(host), Some(port), None) = (url.domain(), url.port(), &shared.proxy) else {

@@ -1,21 +1,19 @@
-//! The threads on which the system's resolver is asked.
+//! The threads that call the system's resolver.
 //!
-//! Asking blocks a thread until there is an answer or the system gives up, which takes ten seconds
-//! and more where name servers are silent, and cannot be broken off. So a thread is a *place* that
-//! stays taken until the call returns, whether anybody still waits for it or not, and there are
-//! never more look-ups under way than [`PLACES`]. Threads are started when they are needed and end
-//! after [`IDLE`] without work. One that waits for an answer takes 18 KiB of memory and a socket.
+//! A call blocks its thread until there is an answer or the system gives up. With silent name servers this takes ten
+//! seconds or more, and it cannot be aborted. So a thread is a *place* that stays taken until the call returns,
+//! whether anybody still waits for it or not. There are never more than [`PLACES`] lookups under way. Threads start
+//! on demand and end after [`IDLE`] without work. A thread waiting for an answer takes 18 KiB of memory and a socket.
 //!
-//! Look-ups wait in three lines, by the [`Class`] of their name. Each class may take places up to
-//! its own ceiling, and a free place goes to the highest class that may have it. So
+//! Lookups wait in three queues, by the [`Class`] of their name. Each class may take places up to its own ceiling,
+//! and a free place goes to the highest class that may have it. Therefore:
 //!
-//! - names that failed slowly before leave at least 256 places to all others, and 1,500 of them can
-//!   be tried every minute;
-//! - names met for the first time leave at least 64 places to names that were found before. If very
-//!   many of them are dead at once, new names wait: of names without an answer, 448 come to their end
-//!   in the time in which the system gives up;
-//! - a name that was found quickly before waits only if hundreds of such names die at once, and
-//!   only until the system gives them up for the first time; then they are slow.
+//! - names that failed slowly before leave at least 256 places to all others, and 1,500 of them can be tried per
+//!   minute;
+//! - names met for the first time leave at least 64 places to names that were found before. If very many of them are
+//!   dead at once, new names wait: 448 unanswered lookups finish per timeout of the system;
+//! - a name that was found quickly before waits only if hundreds of such names die at once, and only until their
+//!   first lookups time out; then they count as slow.
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,23 +24,23 @@ use std::time::Duration;
 /// The most threads of a worker.
 pub const PLACES: usize = 512;
 
-/// How many places may be taken after a look-up of a class has begun: [`Class::Quick`],
-/// [`Class::New`], [`Class::Slow`].
+/// How many places may be taken after a lookup of a class has begun: [`Class::Quick`], [`Class::New`],
+/// [`Class::Slow`].
 const CEILINGS: [usize; 3] = [PLACES, PLACES - 64, PLACES / 2];
 
 /// A thread without work ends after this long.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The system's resolver needs little.
+/// The system's resolver needs little stack.
 const STACK_BYTES: usize = 256 << 10;
 
-/// What is known of a name before it is looked up. The highest class is first.
+/// What is known about a name before its lookup. The highest class comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     /// It was found quickly the last time.
     Quick,
     New,
-    /// The last look-up had no answer, or a failure that took long.
+    /// The last lookup had no answer, or a failure that took long.
     Slow,
 }
 
@@ -56,14 +54,14 @@ pub(super) struct LookupThreads {
 
 struct Shared {
     state: Mutex<State>,
-    /// Told when a look-up is ready for a thread that waits.
+    /// Notified when a lookup is ready for a waiting thread.
     is_ready: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     lines: [VecDeque<LookUp>; 3],
-    /// Look-ups that have a place and that no thread has taken up yet.
+    /// Lookups that have a place but no thread yet.
     ready: VecDeque<LookUp>,
     /// Places taken.
     taken: usize,
@@ -82,11 +80,11 @@ impl LookupThreads {
         }
     }
 
-    /// Runs a look-up on one of the threads when its turn comes.
+    /// Runs a lookup on one of the threads when its turn comes.
     ///
     /// # Errors
     ///
-    /// If there is no thread, and the system starts none.
+    /// If there is no thread and the system cannot start one.
     pub(super) fn begin(&self, class: Class, look_up: LookUp) -> io::Result<()> {
         let mut state = self.shared.lock();
         state.lines[class as usize].push_back(look_up);
@@ -146,7 +144,7 @@ impl Shared {
 }
 
 impl State {
-    /// Gives free places to the look-ups that may have them.
+    /// Gives free places to the lookups that may have them.
     fn admit(&mut self) {
         for (line, ceiling) in self.lines.iter_mut().zip(CEILINGS) {
             while self.taken < ceiling
@@ -158,7 +156,7 @@ impl State {
         }
     }
 
-    /// The threads that there are will do; if there are none, the look-up is dropped.
+    /// Existing threads take the lookup; if there are none, it is dropped.
     fn without_new_thread(&mut self, error: io::Error) -> io::Result<()> {
         if self.threads > 0 {
             return Ok(());
@@ -177,7 +175,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(20);
 
-    /// Look-ups that last until they are told to end, and that tell when they begin.
+    /// Lookups that report when they begin, and last until the test ends them.
     struct Bench {
         threads: LookupThreads,
         begun: (Sender<&'static str>, Receiver<&'static str>),
@@ -191,7 +189,7 @@ mod tests {
             }
         }
 
-        /// The look-up ends when what is returned is dropped.
+        /// The lookup ends when the returned sender is dropped.
         fn begin(&self, class: Class, name: &'static str) -> Sender<()> {
             let (end, ended) = channel::<()>();
             let begun = self.begun.0.clone();

@@ -1,9 +1,7 @@
-//! What is remembered of names: that they could not be found, for how long that holds, and how long
-//! the look-up took. Addresses are not remembered; they are only held while a task needs them
-//! ([`names`](super::names)).
+//! The memory of names: that they could not be found, for how long this is valid, and how long the lookup took.
+//! Addresses are not remembered; they are held only while a task needs them ([`names`](super::names)).
 //!
-//! The number of names is bounded: those that were not used for longest are forgotten. Everything is
-//! lost with the process.
+//! The number of names is bounded: the least recently used are forgotten. Everything is lost with the process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,19 +11,19 @@ use super::lookup_threads::Class;
 use super::names::Answer;
 use super::refusal::LookupError;
 
-/// A name that does not exist, or has no address. Shorter than the wait before a crawl looks it up once more.
+/// For a name that does not exist or has no address. Shorter than the wait before a crawl looks it up again.
 const NOT_FOUND_FOR: Duration = Duration::from_secs(4);
 
-/// The same, when that was the answer before, too.
+/// The same if the previous lookup had that result, too.
 const NOT_FOUND_AGAIN_FOR: Duration = Duration::from_secs(60);
 
-/// A failure of a name server that was told at once.
+/// For a failure that a name server reported quickly.
 const FAILED_FOR: Duration = Duration::from_secs(10);
 
-/// No answer, or a failure that took long.
+/// For no answer, or a failure that took long.
 const UNANSWERED_FOR: Duration = Duration::from_secs(60);
 
-/// A look-up that takes longer is slow.
+/// A lookup that takes longer counts as slow.
 pub const MOMENT: Duration = Duration::from_millis(500);
 
 /// Names in one of the two generations: some 100 bytes each.
@@ -48,7 +46,7 @@ enum Entry {
 }
 
 impl Memory {
-    /// The failure that the name's last look-up ended with, as long as it holds.
+    /// The failure of the name's last lookup, as long as it is valid.
     pub(super) fn failure(&mut self, name: &str, now: Instant) -> Option<Arc<LookupError>> {
         match self.entry(name)? {
             Entry::Failed { why, until, .. } if now < *until => Some(Arc::clone(why)),
@@ -64,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// A look-up has ended `now`, or nobody waits for it any more.
+    /// Notes that a lookup ended `now`, or that nobody waits for it any more.
     pub(super) fn note(&mut self, name: &str, answer: &Answer, took: Duration, now: Instant) {
         let is_slow = took > MOMENT;
         let why = match answer {

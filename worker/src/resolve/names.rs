@@ -1,13 +1,12 @@
-//! Names and their addresses: who asks, who waits, and what is at hand.
+//! Names and their addresses: pending lookups, their waiters, and held answers.
 //!
-//! A name is looked up once for all that ask for it at the same time. The look-up runs on a thread
-//! ([`lookup_threads`](super::lookup_threads)) and has a time limit from its begin on; the wait for a
-//! thread does not count, and has a limit of its own. Failures are remembered
+//! Concurrent requests for a name share one lookup. It runs on a thread ([`lookup_threads`](super::lookup_threads))
+//! and has a time limit from its start. The wait for a thread has a limit of its own. Failures are remembered
 //! ([`memory`](super::memory)).
 //!
-//! Addresses are held only for tasks that need the name ([`HeldName`]): the requests of a task use
-//! the same addresses, and the next task's are looked up again. What the HTTP client gets is what is
-//! held, so that a request that was prepared waits for no look-up.
+//! Addresses are held only for tasks that need the name ([`HeldName`]): the requests of a task use the same
+//! addresses, and the next task looks them up again. The HTTP client gets the held addresses, so a prepared request
+//! never waits for a lookup.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,10 +24,10 @@ use super::refusal::LookupError;
 /// At least one address, with port 0.
 pub(super) type Answer = Result<Arc<[SocketAddr]>, Arc<LookupError>>;
 
-/// A task that waits for long prepares its next request anew when its answer is older.
+/// After a long wait, a task whose answer is older looks the name up again for its next request.
 pub const FRESH_FOR: Duration = Duration::from_secs(30);
 
-/// A look-up that gets no thread in this time fails.
+/// A lookup without a thread after this time fails.
 const LONGEST_WAIT_IN_LINE: Duration = Duration::from_secs(60);
 
 /// Looks a name up, and blocks meanwhile.
@@ -42,7 +41,7 @@ pub(super) struct Names {
 
 struct Shared {
     system: System,
-    /// The most time for a look-up.
+    /// The time limit of a lookup.
     limit: Duration,
     threads: LookupThreads,
     state: Mutex<State>,
@@ -61,7 +60,7 @@ struct Held {
     answer: Option<(Answer, Instant)>,
 }
 
-/// How far a look-up is.
+/// The progress of a lookup.
 #[derive(Default)]
 struct Progress {
     begun: Option<Instant>,
@@ -80,7 +79,7 @@ impl Names {
         }
     }
 
-    /// The answer for a name is kept until all holds of it are dropped.
+    /// Keeps the answer for a name until all holds of it are dropped.
     pub(super) fn hold(&self, name: &str) -> HeldName {
         let mut state = self.shared.lock();
         state.held.entry(name.into()).or_default().holders += 1;
@@ -90,7 +89,7 @@ impl Names {
         }
     }
 
-    /// The answer that is held, however old; if there is none, a new one.
+    /// The held answer, however old, or a new one.
     pub(super) async fn addresses(&self, name: &str) -> Answer {
         self.answer(name, Duration::MAX).await
     }
@@ -100,7 +99,7 @@ impl Names {
         self.shared.lock().memory.forget_site(site);
     }
 
-    /// An answer that is held is good enough up to this age.
+    /// The held answer if it is not older than `most_age`, or a new one.
     async fn answer(&self, name: &str, most_age: Duration) -> Answer {
         let mut progress = match self.ask(name, most_age) {
             Ok(progress) => progress,
@@ -120,8 +119,7 @@ impl Names {
         }
     }
 
-    /// The progress of the look-up of a name, which is begun if there is none. The error is the
-    /// answer, if it is at hand.
+    /// The progress of a name's lookup, which starts if there is none. An error carries the answer if it is ready.
     fn ask(&self, name: &str, most_age: Duration) -> Result<watch::Receiver<Progress>, Answer> {
         let mut state = self.shared.lock();
         if let Some(answer) = state.at_hand(name, most_age, Instant::now()) {
@@ -156,7 +154,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the system, on a thread for it. If nobody waits any more, it does not.
+    /// Calls the system on a lookup thread, unless nobody waits any more.
     fn look_up(&self, name: &str, look_up: &watch::Sender<Progress>) {
         let begun = Instant::now();
         let mut state = self.lock();
@@ -174,8 +172,7 @@ impl Shared {
         look_up.send_modify(|progress| progress.answer = Some(answer));
     }
 
-    /// The look-up has reached its time limit. It goes on, and so does its thread, but nobody waits
-    /// for it.
+    /// The lookup has reached its time limit. It keeps its thread and continues, but nobody waits for it.
     fn give_up(&self, name: &str) -> Answer {
         let answer = failed(LookupError::Unanswered(self.limit));
         self.lock().note(name, &answer, self.limit);
@@ -215,7 +212,7 @@ impl HeldName {
     pub async fn look_up(&self) {
         let answer = self.names.answer(&self.name, FRESH_FOR).await;
         let mut state = self.names.shared.lock();
-        // Addresses are held already; failures are, too, so that the request does not ask again.
+        // Addresses are held already. Hold failures, too, so that the request does not look up again.
         if let Some(held) = state.held.get_mut(&self.name).filter(|_| answer.is_err()) {
             held.answer = Some((answer, Instant::now()));
         }
@@ -238,7 +235,7 @@ fn failed(why: LookupError) -> Answer {
     Err(Arc::new(why))
 }
 
-/// Waits until the progress has something; `None` if the look-up was broken off.
+/// Waits until the progress has a result; `None` if the lookup was dropped.
 async fn reach<T>(
     progress: &mut watch::Receiver<Progress>,
     part: impl Fn(&Progress) -> Option<T>,

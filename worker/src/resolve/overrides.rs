@@ -54,7 +54,7 @@ impl Overrides {
         self.0.iter().map(|o| o.port).collect()
     }
 
-    /// Whether something at this port is to be connected to at another one.
+    /// Whether a value redirects connections from this port to another one.
     pub(super) fn change_port(&self, port: u16) -> bool {
         self.0
             .iter()
@@ -86,7 +86,7 @@ impl Override {
     }
 }
 
-/// The name in the form in which URLs hold it.
+/// The name in the form used in URLs.
 fn read_host(host: &str) -> Result<Option<String>, &'static str> {
     const NO_NAME: &str = "the host is neither a host name nor *";
     if host == "*" {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use webfill_wire::Outcome;
 
-/// The fetcher finds it among the sources of the client's error.
+/// The fetcher finds this among the sources of the client's error.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     #[error("no address for host {host}: {why}")]
@@ -21,7 +21,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// How a task ends whose host is refused.
+    /// The outcome of a task whose host is refused.
     pub fn outcome(&self) -> Outcome {
         match self {
             ResolveError::Lookup { .. } => Outcome::DnsError,

@@ -23,8 +23,8 @@ pub(super) fn look_up(host: &str) -> Result<Vec<SocketAddr>, LookupError> {
     }
 }
 
-/// Whether an answer came, which was that there is no such name, or no address. The library hides
-/// the code, but its message has the system's text for it.
+/// Whether the answer was that there is no such name, or no address. The library hides the code, but its message has
+/// the system's text for it.
 fn is_not_found(error: &io::Error) -> bool {
     let said = error.to_string();
     [libc::EAI_NONAME, libc::EAI_NODATA]
@@ -50,8 +50,8 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_does_not_exist_is_told_from_a_failure() {
-        // Too long for a name server to be asked.
+    fn a_missing_name_is_distinguished_from_a_failure() {
+        // Too long for a query to a name server.
         let missing = look_up(&"x".repeat(300)).unwrap_err();
         assert!(matches!(missing, LookupError::NotFound), "{missing}");
         assert!(!is_not_found(&io::Error::other(text_of(libc::EAI_AGAIN))));

@@ -196,7 +196,7 @@ async fn a_refusal_is_found_in_the_error_of_the_client() {
     let message = refusal(&refused).to_string();
     assert!(message.starts_with("host localhost is at "), "{message}");
     assert!(message.contains("--allow-private-networks"), "{message}");
-    // No name server is asked about a label of more than 63 letters.
+    // No name server is queried for a label of more than 63 letters.
     let unknown = format!("http://{}.test/", "a".repeat(64));
     let unknown = clients.get(&url(&unknown)).send().await.unwrap_err();
     assert_eq!(refusal(&unknown).outcome(), Outcome::DnsError);
@@ -251,7 +251,7 @@ fn every_spelling_of_an_address_in_a_url_is_judged() {
 }
 
 #[test]
-fn what_is_permitted_widens_what_is_allowed() {
+fn each_permission_allows_more_addresses() {
     let (loopback, public_address) = (url("http://127.0.0.1/"), url("http://8.8.8.8/"));
     let nobodys = url("http://0.0.0.0/");
     for (resolver, expected) in [
@@ -311,7 +311,7 @@ async fn a_private_host_is_one_with_private_addresses_only() {
 }
 
 #[tokio::test]
-async fn the_proxy_may_be_anywhere_and_what_it_fetches_may_not() {
+async fn only_the_proxy_itself_may_have_a_private_address() {
     let resolver = resolver(
         Permitted {
             contact: Some("https://example.com/crawl"),

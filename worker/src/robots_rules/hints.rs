@@ -9,8 +9,7 @@ use texting_robots::Robot;
 
 use super::lines::Selected;
 
-/// The longest delay, in milliseconds; longer ones are reduced to it. It is one
-/// day, the longest that is seen in real files.
+/// The longest delay, in milliseconds; longer ones are reduced to it. It is one day, the longest seen in real files.
 const MAX_DELAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The most values that are read. Real files have one delay and at most some
@@ -24,7 +23,7 @@ pub(super) struct Hints {
     pub(super) sitemaps: Box<[Box<str>]>,
 }
 
-/// The reader failed or panicked, so nothing it might have said is known.
+/// The reader failed or panicked, so its values are unknown.
 #[derive(Debug)]
 pub(super) struct Unreadable;
 
@@ -40,7 +39,7 @@ fn read_by(
 ) -> Result<Hints, Unreadable> {
     let read = |file: &[u8]| panic::catch_unwind(|| reader(file)).unwrap_or(Err(Unreadable));
     let mut hints = Hints::default();
-    // One by one, since it reads the first of several, and the longest counts.
+    // One by one, because it reads only the first of several, but the longest counts.
     for delay in selected.crawl_delays.iter().take(MAX_DELAYS) {
         let delay_s = read(&file("Crawl-delay: ", &[delay]))?.delay;
         let delay_s = delay_s.or_else(|| number_of_seconds(delay));
@@ -54,7 +53,7 @@ fn read_by(
     Ok(hints)
 }
 
-/// A robots.txt for everyone, with one line a value.
+/// A robots.txt for everyone, with one line per value.
 fn file(key: &str, values: &[&[u8]]) -> Vec<u8> {
     let mut file = b"User-agent: *\n".to_vec();
     for value in values {
@@ -65,7 +64,7 @@ fn file(key: &str, values: &[&[u8]]) -> Vec<u8> {
     file
 }
 
-/// A delay in the other ways in which people write it: `60s`, `30 seconds`, `1,5`, `"2"`, `2 min`.
+/// A delay in other common notations: `60s`, `30 seconds`, `1,5`, `"2"`, `2 min`.
 fn number_of_seconds(value: &[u8]) -> Option<f32> {
     let value = String::from_utf8_lossy(value).to_ascii_lowercase();
     let value = value.trim_start_matches(|c: char| c.is_whitespace() || "\"'=:".contains(c));
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_no_delay() {
+    fn invalid_times_are_no_delays() {
         for (seconds, expected) in [
             (f32::INFINITY, None),
             (f32::NAN, None),

@@ -1,7 +1,7 @@
 //! Parses the lines of a robots.txt, and selects those that concern an agent.
 //!
-//! As lenient as Google's parser: it accepts any line end, missing colons,
-//! misspelt keys, and text behind the agent's name.
+//! As lenient as Google's parser: it accepts any line end, missing colons, misspelt keys, and text after the agent's
+//! name.
 
 use std::borrow::Cow;
 
@@ -21,10 +21,10 @@ pub(super) struct RuleLine<'a> {
 }
 
 impl RuleLine<'_> {
-    /// An `Allow` with a blank in its path allows nothing. RFC 9309 has no such paths, and parsers differ:
-    /// for Google's, the blank is a character that no URL has; some take it for `%20`, some for the end of the
-    /// path. What only some of them allow is not taken. `Disallow: /a b` forbids `/a%20b`, which is the
-    /// stricter answer there.
+    /// An `Allow` with a blank in its path allows nothing. RFC 9309 has no such paths, and parsers differ: for
+    /// Google's, the blank is a character that no URL has; others read it as `%20` or as the end of the path. A path
+    /// that only some parsers allow is not allowed here. `Disallow: /a b` forbids `/a%20b`, which is the stricter
+    /// answer there.
     pub(super) fn counts(&self) -> bool {
         !(self.allow && self.path.iter().any(|b| matches!(b, b' ' | b'\t')))
     }
@@ -38,9 +38,8 @@ pub(super) struct Selected<'a> {
     pub(super) sitemaps: Vec<&'a [u8]>,
 }
 
-/// The part of a file that counts, in an encoding that extends ASCII: UTF-16,
-/// with or without its mark, is turned into UTF-8, for a rule that cannot be
-/// read would allow.
+/// The part of a file that counts, in an encoding that extends ASCII. UTF-16, with or without its byte order mark, is
+/// converted to UTF-8, because an unreadable rule would forbid nothing.
 pub(super) fn readable_text(bytes: &[u8]) -> Cow<'_, [u8]> {
     let bytes = whole_lines(bytes);
     let utf16 = match bytes {
@@ -51,7 +50,7 @@ pub(super) fn readable_text(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(utf16.decode_with_bom_removal(bytes).0.into_owned().into())
 }
 
-/// With what files begin that are compressed: by gzip, zstd, zip, bzip2 and xz.
+/// The first bytes of compressed files: gzip, zstd, zip, bzip2 and xz.
 const PACKED: [&[u8]; 5] = [
     b"\x1f\x8b",
     b"\x28\xb5\x2f\xfd",
@@ -60,8 +59,8 @@ const PACKED: [&[u8]; 5] = [
     b"\xfd7zXZ",
 ];
 
-/// Whether a file is text, which may have bytes in it that are none. Something else, such as a file that is
-/// compressed and does not say so, has no line that means anything.
+/// Whether a file is text; a few other bytes in it are tolerated. Any other file, such as an undeclared compressed
+/// one, has no meaningful lines.
 pub fn is_text(bytes: &[u8]) -> bool {
     if PACKED.iter().any(|magic| bytes.starts_with(magic)) {
         return false;
@@ -77,8 +76,7 @@ pub fn is_text(bytes: &[u8]) -> bool {
     has("user-agent") || has("disallow")
 }
 
-/// Cut at the limit, without the line that the cut goes through: half a rule
-/// might allow what the whole one does not.
+/// Truncated at the limit, without the partial last line: half a rule might allow paths that the whole one forbids.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     let Some(counted) = bytes.get(..MAX_ROBOTS_BYTES) else {
         return bytes;
@@ -92,14 +90,14 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
 /// The UTF-8 byte order mark.
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// Without the byte order mark, or what is left of it.
+/// Removes the byte order mark, or the rest of it.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     let length = bytes.iter().zip(MARK).take_while(|(b, m)| *b == m).count();
     &bytes[length..]
 }
 
-/// Without blanks around, among them those that are copied out of documents (U+00A0), and the marks that are
-/// left where files were put together.
+/// Trims blanks, including those copied from documents (U+00A0), and the byte order marks left where files were
+/// concatenated.
 fn trimmed(mut bytes: &[u8]) -> &[u8] {
     const WIDE: [&[u8]; 2] = ["\u{a0}".as_bytes(), &MARK];
     loop {
@@ -112,7 +110,7 @@ fn trimmed(mut bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// NUL ends a line too: what is before it stays a rule, and so forbids more.
+/// NUL ends a line, too: the text before it stays a rule, which forbids more.
 fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0)
 }
@@ -174,8 +172,7 @@ impl Key {
     }
 }
 
-/// `key: value`, without the comment; the colon may be missing where one key
-/// and one value stand apart by blanks.
+/// `key: value`, without the comment; the colon may be missing if a key and a value are separated by blanks.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = trimmed(line.split(|b| *b == b'#').next()?);
     if let Some(colon) = line.iter().position(|b| *b == b':') {
@@ -193,15 +190,14 @@ struct Group<'a> {
     crawl_delays: Vec<&'a [u8]>,
 }
 
-/// What has been read so far. A group begins with one or more agent lines and
-/// ends at the first agent line behind a rule; other lines do not end it (RFC
-/// 9309, 2.2.4).
+/// What has been read so far. A group begins with one or more agent lines and ends at the first agent line after a
+/// rule; other lines do not end it (RFC 9309, 2.2.4).
 #[derive(Debug, Default)]
 struct Reading<'a> {
     ours: Group<'a>,
     everyones: Group<'a>,
     sitemaps: Vec<&'a [u8]>,
-    /// Delays before any agent line, which some take for all agents.
+    /// Delays before any agent line, which some crawlers apply to all agents.
     leading_delays: Vec<&'a [u8]>,
     in_ours: bool,
     in_everyones: bool,
@@ -281,7 +277,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The name in front of a version or other text: `Name` of `Name/2.1`.
+/// The name before a version or other text: `Name` of `Name/2.1`.
 fn product_token(agent: &[u8]) -> &[u8] {
     let end = agent
         .iter()

@@ -19,11 +19,10 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// None for an empty path, which forbids nothing and allows nothing.
+    /// `None` for an empty path, which neither forbids nor allows anything.
     ///
-    /// Escaped letters and digits (`/%62ar`) are where RFC 9309 and Google's
-    /// cases differ: is that `/bar`? The stricter answer is taken on both
-    /// sides: it is for `Disallow`, it is not for `Allow`.
+    /// RFC 9309 and Google's cases differ on escaped letters and digits: is `/%62ar` the same as `/bar`? Each side
+    /// gets the stricter answer: yes for `Disallow`, no for `Allow`.
     pub(super) fn of_rule(allow: bool, path: &[u8]) -> Option<Self> {
         if path.is_empty() {
             return None;
@@ -92,11 +91,9 @@ enum Special {
     None,
 }
 
-/// One spelling for what is the same: escapes with upper-case digits, escaped
-/// what URL parsers escape here and there (so that `{` is `%7B`), plain what
-/// needs no escape (so that `%7E` is `~`), letters and digits left alone. `*`
-/// and `$` as characters become escapes, which is how patterns write them (RFC
-/// 9309, 2.2.3). The result is ASCII.
+/// One spelling for equivalent paths: escapes have upper-case digits; characters that some URL parsers escape are
+/// escaped (`{` becomes `%7B`); characters that need no escape are plain (`%7E` becomes `~`); letters and digits stay
+/// as they are. Literal `*` and `$` become escapes, as in patterns (RFC 9309, 2.2.3). The result is ASCII.
 fn comparable(path: &[u8], special: Special) -> Vec<u8> {
     let mut text = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -146,9 +143,8 @@ fn push_escape(text: &mut Vec<u8>, byte: u8) {
     ]);
 }
 
-/// Whether a pattern matches a path from its start. Each piece between
-/// wildcards is taken where it first occurs, which leaves most to the others,
-/// so one pass over the path is enough.
+/// Whether a pattern matches a path from its start. Each piece between wildcards is matched at its first occurrence,
+/// which leaves the most for the others, so one pass over the path is enough.
 pub(super) fn matches(pattern: &[u8], anchored: bool, path: &[u8]) -> bool {
     let mut pieces = pattern.split(|b| *b == b'*');
     let first = pieces.next().unwrap_or_default();

@@ -33,7 +33,7 @@ fn blanks_out_of_documents_and_marks_within_a_file_hide_no_rule() {
         assert!(!allows(robots, "/private"), "{robots:?}");
         assert!(allows(robots, "/public"), "{robots:?}");
     }
-    // The last byte of a letter is no blank.
+    // The last byte of a letter is not a blank.
     assert!(!allows(
         for_everyone("Disallow: /voil\u{e0}$"),
         "/voil%C3%A0"
@@ -83,8 +83,8 @@ impl Case {
     }
 }
 
-/// The two others ask for a URL with an unescaped character, expecting that it
-/// is not taken for the escaped one. A parsed URL has no such character.
+/// The two other cases use a URL with an unescaped character and expect that it differs from the escaped one. A
+/// parsed URL has no such character.
 #[test]
 fn googles_cases_are_answered_as_expected() {
     let cases = google_cases();
@@ -252,7 +252,7 @@ fn utf_16_is_read_with_and_without_its_mark() {
 }
 
 #[test]
-fn what_is_no_robots_txt_allows() {
+fn a_file_that_is_no_robots_txt_allows_everything() {
     let mut random = fastrand::Rng::with_seed(1);
     let noise: Vec<u8> = std::iter::repeat_with(|| random.u8(..))
         .take(200_000)
@@ -344,8 +344,8 @@ fn sitemaps_are_those_of_the_whole_file() {
     );
 }
 
-/// Where `texting_robots` is right it is asked again: on files made of rules
-/// as people write them, in the one spelling that both read alike.
+/// Compares with `texting_robots` where that is right: on files with common rules, in a spelling that both read the
+/// same way.
 #[test]
 fn the_answers_are_those_of_texting_robots_on_plain_files() {
     const PIECES: [&str; 12] = [
@@ -362,7 +362,7 @@ fn the_answers_are_those_of_texting_robots_on_plain_files() {
         let length = 1 + next(longest);
         (0..length).fold("/".to_owned(), |path, _| path + PIECES[next(PIECES.len())])
     };
-    // It takes a dollar in the middle for an end, which is one of its faults.
+    // One of its faults is that it treats a dollar in the middle as an end.
     let rule_path =
         |path: String| path.replace('$', "").replace("**", "*") + ["", "$"][path.len() % 2];
     let mut denied = 0;
@@ -389,7 +389,7 @@ fn the_answers_are_those_of_texting_robots_on_plain_files() {
     assert!(denied > 5_000, "only {denied} URLs were denied");
 }
 
-/// Files made to be slow; the bounds are loose, for busy machines.
+/// Files designed to be slow; the bounds are loose, for busy machines.
 #[test]
 fn hostile_files_are_read_and_matched_in_time() {
     let full = |line: &str| {

@@ -1,5 +1,5 @@
-//! What the supervisor tells a worker: mappings, settings of crawls, tasks, the time until when it may start
-//! requests, recalls, and to drain.
+//! The supervisor's messages to a worker: mappings, settings of crawls, tasks, the time until which it may start
+//! requests, recalls, and the order to drain.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::mapping_rules::RulesOfSet;
 use crate::now::Now;
 use crate::supervisor_reporter::SupervisorReporter;
 
-/// How long the confirmation of a recall waits for tasks that are just being given back.
+/// How long the confirmation of a recall waits for tasks that are being given back.
 const RECALL_GRACE: Duration = Duration::from_millis(100);
 
 /// Handles the supervisor's messages.
@@ -147,8 +147,7 @@ impl Worker {
         });
     }
 
-    /// Removes the queued tasks in the recall's scope, to be given back. Running tasks go on to their
-    /// end.
+    /// Removes the queued tasks in the recall's scope, to be given back. Running tasks continue to their end.
     fn take_back_queued(&self, scope: &RecallScope) -> Vec<TaskReturned> {
         self.journey.called_back.notify_waiters();
         let queued = self.journey.sites.borrow_mut().take_queued(scope);

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::Found;
 
-/// What names the format, also with escaped slashes.
+/// Names the format, also with escaped slashes.
 const VERSION: &str = "jsonfeed.org/version/";
 
 /// Why reading ends when no more entries are taken.
@@ -21,7 +21,7 @@ pub(super) fn is_sitemap(beginning: &str) -> bool {
     object.contains("\"version\"") && object.replace("\\/", "/").contains(VERSION)
 }
 
-/// Item after item, so that what stands before a fault is read.
+/// Reads item by item, so that the items before a fault are found.
 pub(super) fn read(text: &str, found: &mut Found<'_>) {
     let text = text.trim_start_matches('\u{feff}');
     let mut json = serde_json::Deserializer::from_str(text);

@@ -1,9 +1,9 @@
-//! A sitemap that is a text with a URL in each line.
+//! A sitemap that is a text with one URL per line.
 
 use super::Found;
 
-/// Whether every line is a URL, a comment or blank; of a text that is said to be a sitemap one URL is enough.
-/// The last line may be cut, unless the text is whole.
+/// Whether every line is a URL, a comment or blank; in a text named as a sitemap, one URL is enough. The last line
+/// may be truncated, unless the text is whole.
 pub(super) fn is_sitemap(beginning: &str, is_whole: bool, is_named: bool) -> bool {
     let is_markup = beginning.trim_start().starts_with('<');
     let mut lines: Vec<&str> = beginning.lines().collect();
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, found: &mut Found<'_>) {
     }
 }
 
-/// A line that says something.
+/// The content of a line, if it has any.
 fn entry(line: &str) -> Option<&str> {
     let line = line.trim();
     (!line.is_empty() && !line.starts_with('#')).then_some(line)

@@ -138,7 +138,7 @@ fn other_pages_are_none() {
 }
 
 #[test]
-fn what_is_broken_is_read_as_far_as_it_goes() {
+fn a_broken_sitemap_is_read_up_to_the_break() {
     let good = "<url><loc>https://a.example/1</loc></url>";
     let torn = urlset(&format!("{good}<url><loc>https://a.example/2</lo"));
     let sitemap = try_read(torn.trim_end_matches("</urlset>").as_bytes()).unwrap();
@@ -206,7 +206,7 @@ fn the_beginning_of_a_body_decides_whether_the_rest_is_read() {
 }
 
 #[test]
-fn what_can_be_read_of_odd_feeds_and_sitemaps_is_read() {
+fn the_readable_parts_of_odd_feeds_and_sitemaps_are_read() {
     let table = include_str!("odd.tsv").lines();
     let rows: Vec<&str> = table.filter(|line| !line.starts_with('#')).collect();
     assert!(rows.len() >= 100, "{}", rows.len());

@@ -1,6 +1,5 @@
-//! A sitemap in XML: `urlset`, `sitemapindex`, RSS 2.0 and 1.0, Atom. It is read as a stream, without a
-//! tree; a `loc` or `link` counts as a child of its entry alone, because pictures and videos within an entry
-//! have some of their own.
+//! A sitemap in XML: `urlset`, `sitemapindex`, RSS 2.0 and 1.0, Atom. It is read as a stream, without a tree; a `loc`
+//! or `link` counts only as a direct child of its entry, because pictures and videos within an entry have their own.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -9,10 +8,10 @@ use webfill_wire::LinkKind;
 
 use super::Found;
 
-/// Elements within each other; no sitemap has more than a few.
+/// The deepest nesting; no sitemap has more than a few levels.
 const MAX_DEPTH: usize = 100;
 
-/// The namespaces of RSS 1.0 and 0.90, by which they are told from other RDF.
+/// The namespaces of RSS 1.0 and 0.90, which distinguish them from other RDF.
 const RSS_IN_RDF: [&str; 2] = [
     "http://purl.org/rss/1.0/",
     "http://my.netscape.com/rdf/simple/0.9/",
@@ -60,7 +59,7 @@ fn reader(text: &str) -> Reader<&[u8]> {
     reader
 }
 
-/// Reads all entries. Behind a place where the XML is broken it goes on with the next entry.
+/// Reads all entries. After a break in the XML, it continues with the next entry.
 pub(super) fn read(text: &str, found: &mut Found<'_>) {
     let mut place = Place::default();
     let mut begin = 0;
@@ -81,7 +80,7 @@ struct Broken {
     why: String,
 }
 
-/// Reads up to the end, or to where the XML is broken.
+/// Reads to the end, or to a break in the XML.
 fn read_from(text: &str, place: &mut Place, found: &mut Found<'_>) -> Option<Broken> {
     let mut reader = reader(text);
     loop {
@@ -116,7 +115,7 @@ fn read_from(text: &str, place: &mut Place, found: &mut Found<'_>) -> Option<Bro
     }
 }
 
-/// Whether a tag is none, but an unescaped `<` in a text, as in `a < b</title>`.
+/// Whether an apparent tag is an unescaped `<` in a text, as in `a < b</title>`.
 fn is_stray(tag: &BytesStart<'_>) -> bool {
     let name = tag.name();
     !name
@@ -136,14 +135,14 @@ fn next_entry(text: &str, from: usize) -> Option<usize> {
     })
 }
 
-/// Where in the sitemap the reader is.
+/// The reader's position in the sitemap.
 #[derive(Default)]
 struct Place {
-    /// The names of the elements that have begun.
+    /// The names of the open elements.
     open: Vec<String>,
-    /// What links refer to (`xml:base`), and the depth of the elements that say so.
+    /// The bases of links (`xml:base`), and the depth of the elements that set them.
     bases: Vec<(usize, Url)>,
-    /// The depth of the entry that has begun, and the URLs that it has named so far.
+    /// The open entry: its depth, and the URLs it has named so far.
     entry: Option<Entry>,
     /// The child of the entry that names its URL, while it is read.
     naming: Option<Naming>,
@@ -151,7 +150,7 @@ struct Place {
 
 struct Naming {
     text: String,
-    /// It is a `guid`, which counts where there is no link.
+    /// It is a `guid`, which counts if there is no link.
     is_guid: bool,
 }
 
@@ -162,7 +161,7 @@ struct Entry {
 }
 
 impl Place {
-    /// An element begins. False when no more is to be read; here as in all that follow.
+    /// An element begins. Returns false once no more is to be read, as do the methods below.
     fn begin(&mut self, element: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
         let name = element.local_name();
         if self.is_within_its_like(name.as_ref()) && !self.end(name.as_ref(), found) {
@@ -200,7 +199,7 @@ impl Place {
         true
     }
 
-    /// Whether an entry begins directly within another one, whose end is missing.
+    /// Whether an entry begins directly within another one whose end is missing.
     fn is_within_its_like(&self, name: &str) -> bool {
         self.entry.as_ref().is_some_and(|entry| {
             entry.depth == self.open.len() && self.open.last().is_some_and(|open| open == name)
@@ -220,7 +219,7 @@ impl Place {
         });
     }
 
-    /// Passes over an unescaped `<` in a text, up to the end of an element that it seems to hold.
+    /// Skips an unescaped `<` in a text. If the apparent tag holds the end of an element, that element ends.
     fn pass_over(&mut self, tag: &BytesStart<'_>, found: &mut Found<'_>) -> bool {
         let text: &str = tag;
         match text.rsplit_once("</") {
@@ -229,7 +228,7 @@ impl Place {
         }
     }
 
-    /// Elements within say what their links refer to.
+    /// Takes the base that an element sets for the links within it.
     fn take_base(&mut self, element: &BytesStart<'_>, found: &Found<'_>) {
         let mut attributes = element.attributes();
         attributes.with_checks(false);
@@ -244,8 +243,8 @@ impl Place {
         }
     }
 
-    /// An element ends, and with it those within it that were not closed, such as a `br`. An end without a beginning
-    /// is passed over.
+    /// An element ends, together with unclosed elements within it, such as a `br`. An end tag without a start tag is
+    /// skipped.
     fn end(&mut self, name: &str, found: &mut Found<'_>) -> bool {
         let Some(depth) = self.open.iter().rposition(|open| open == name) else {
             return true;
@@ -288,7 +287,7 @@ impl Place {
         url.is_none_or(|url| found.add_at(&url, base))
     }
 
-    /// Passes over the rest of an entry that is broken.
+    /// Skips the rest of a broken entry.
     fn leave_entry(&mut self) {
         self.naming = None;
         if let Some(entry) = self.entry.take() {
@@ -301,7 +300,7 @@ impl Place {
         if let Some(naming) = &mut self.naming
             && naming.text.len() <= 4 * MAX_URL_BYTES
         {
-            // What is longer is no URL, which is found out when it is added.
+            // A longer text is not a URL, which shows when it is added.
             let text = &text[..text.floor_char_boundary(4 * MAX_URL_BYTES + 1)];
             naming.text.push_str(text);
         }
@@ -324,11 +323,11 @@ impl Place {
     }
 }
 
-/// What a `link` says.
+/// The target of a `link`.
 enum Target {
     /// The page of the entry (Atom).
     Page(String),
-    /// Something beside it: a picture, the comments, how to edit it.
+    /// Something else: a picture, the comments, how to edit it.
     Other,
     /// The URL is its text (RSS).
     InText,
@@ -352,18 +351,18 @@ fn target(link: &BytesStart<'_>) -> Target {
     }
 }
 
-/// By its name, or by the URI that Atom has for it.
+/// By its name, or by Atom's URI for it.
 fn is_alternate(rel: &str) -> bool {
     let name = rel.trim().rsplit('/').next().unwrap_or_default();
     name.eq_ignore_ascii_case("alternate")
 }
 
-/// By RSS 2.0 a `guid` is the URL of its entry unless it says otherwise.
+/// In RSS 2.0, a `guid` is the URL of its entry unless it says otherwise.
 fn is_permanent(guid: &BytesStart<'_>) -> bool {
     attributes(guid).all(|(name, value)| name != "isPermaLink" || value != "false")
 }
 
-/// An attribute's value with its character references resolved; one that cannot be is left as it is.
+/// An attribute's value with its character references resolved, or as it is if that fails.
 fn unescaped(value: &str) -> String {
     match quick_xml::escape::unescape(value) {
         Ok(text) => text.into_owned(),

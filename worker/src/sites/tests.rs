@@ -153,8 +153,8 @@ fn however_fast_dead_sites_are_met_few_are_remembered() {
             most = most.max(sites.sites.len());
         }
     }
-    // Those whose failures count, and those of the last seven seconds: a wait of five, and two until
-    // they are looked at.
+    // Those whose failures count, and those of the last seven seconds: a wait of five, and two until they are
+    // checked.
     assert!(most <= MOST_IDLE + 7_001, "{most} sites at once");
 }
 

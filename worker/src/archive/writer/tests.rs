@@ -110,7 +110,7 @@ fn the_same_payload_is_kept_once() {
 }
 
 #[test]
-fn a_page_that_was_not_modified_refers_to_what_it_was() {
+fn an_unmodified_page_refers_to_its_earlier_record() {
     let not_modified = |url: &str| Exchange {
         status: 304,
         ..exchange(url, b"")

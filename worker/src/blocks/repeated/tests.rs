@@ -11,7 +11,7 @@ use crate::blocks::Sample;
 
 const CHALLENGE: &str = "<p>Hold on.</p><script>document.cookie = run()</script>";
 
-/// What is found, and whether it proves a block.
+/// `None` without a sign; otherwise whether it proves a block.
 fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option<bool> {
     let url = Url::parse(&format!("https://{site}/{path}")).unwrap();
     let response = Response {
@@ -29,7 +29,7 @@ fn note(pages: &mut RepeatedPages, site: &str, path: &str, body: &str) -> Option
 const SUSPECTED: Option<bool> = Some(false);
 const BLOCKED: Option<bool> = Some(true);
 
-/// What each of the bodies gives, each served for a URL of its own.
+/// The sign for each of the bodies, each served for a URL of its own.
 fn signs(bodies: &[&str]) -> Vec<Option<bool>> {
     let mut pages = RepeatedPages::default();
     let numbered = bodies.iter().enumerate();
@@ -84,7 +84,7 @@ fn tokens_do_not_make_a_challenge_another_page() {
 }
 
 #[test]
-fn any_other_page_ends_the_run_and_what_was_suspected_is_a_page_then() {
+fn any_other_page_ends_the_run_and_acquits_the_suspected_one() {
     let long = "<p>words of a page ".repeat(200);
     for other in ["<p>Sold out", &long, ""] {
         let bodies = [CHALLENGE, other, CHALLENGE, other, CHALLENGE, CHALLENGE];
@@ -132,7 +132,7 @@ fn a_task_that_may_not_wait_gets_its_page() {
 }
 
 #[test]
-fn redirects_to_what_is_named_like_a_challenge_are_recognised_at_the_second() {
+fn redirects_to_names_of_challenges_are_recognised_at_the_second() {
     let redirected = |targets: [&str; 3]| {
         let mut pages = RepeatedPages::default();
         let mut paths = 0..;
@@ -166,7 +166,7 @@ fn redirects_to_what_is_named_like_a_challenge_are_recognised_at_the_second() {
             "{gate}"
         );
     }
-    // An ordinary redirect before the gate is no page.
+    // An ordinary redirect before the gate does not count as a page.
     assert_eq!(redirected([gate, "/new", gate]), [SUSPECTED, None, BLOCKED]);
     for healthy in [
         "https://login.site.example/?next=1",
@@ -218,7 +218,7 @@ fn no_healthy_sample_that_stands_for_an_application_or_a_form_counts() {
 }
 
 #[test]
-fn sites_are_told_apart_and_their_number_is_bounded() {
+fn sites_are_kept_apart_and_their_number_is_bounded() {
     let mut pages = RepeatedPages::default();
     for path in ["1", "2"] {
         note(&mut pages, "first.example", path, CHALLENGE);

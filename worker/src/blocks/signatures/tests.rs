@@ -21,7 +21,7 @@ fn the_list_has_a_version_and_every_signature_an_id_of_its_own() {
 }
 
 #[test]
-fn every_signature_tells_its_source_and_its_reason() {
+fn every_signature_has_a_source_and_a_reason() {
     for one in all() {
         assert!(one.source.len() > 10 && one.why.len() > 10, "{}", one.id);
         assert_eq!(one.sample, format!("blocked/{}.http", one.id));
@@ -29,7 +29,7 @@ fn every_signature_tells_its_source_and_its_reason() {
 }
 
 #[test]
-fn what_is_compared_in_lower_case_is_written_so() {
+fn texts_compared_in_lower_case_are_in_lower_case() {
     for one in all() {
         let header = one.when.header.iter().map(|header| &header.name);
         for text in header.chain(&one.when.titles).chain(&one.when.words) {

@@ -1,4 +1,4 @@
-//! Addresses of pages: what of them does not say which page is meant, and of which shape they are.
+//! Addresses of pages: which parts do not identify the page, and the shape of the address.
 
 use std::collections::BTreeSet;
 
@@ -6,23 +6,23 @@ use webfill_urls::{Position, Url};
 
 use super::words::{FOLDED, is_token};
 
-/// Shorter parts of an address may stand in any text.
+/// Shorter parts of an address may occur in any text.
 const LEAST_PART_BYTES: usize = 3;
 
-/// How often a row of path segments must follow upon itself to be a cycle.
+/// How often a sequence of path segments must repeat to count as a cycle.
 const LEAST_TURNS: usize = 3;
 
-/// So many folders that occurred before in a path are a sign of a path that goes round.
+/// This many folders that already occurred in a path show that it goes in circles.
 const FOLDERS_AGAIN: usize = 2;
 
 /// A conference has sessions, too, with short numbers.
 const SESSION: &str = "session";
 const SESSION_CHARACTERS: usize = 8;
 
-/// So many segments of a path belong to the shape of an address.
+/// How many path segments belong to the shape of an address.
 const SHAPE_SEGMENTS: usize = 2;
 
-/// What parameters are called that say nothing about the page, in lower case: ids of sessions, and what keeps caches off.
+/// Names of parameters that do not identify the page, in lower case: session ids and cache busters.
 const SAYS_NOTHING: [&str; 17] = [
     "sid",
     "sessid",
@@ -43,14 +43,14 @@ const SAYS_NOTHING: [&str; 17] = [
     "timestamp",
 ];
 
-/// What is told of an address.
+/// What is known about an address.
 #[derive(Debug)]
 pub(super) struct Address {
-    /// What is left of it without what says nothing about the page, if there is such a thing.
+    /// The address without the parts that do not identify the page, if it has any.
     pub(super) essence: Option<String>,
-    /// What addresses of one kind share: folders, and the names of parameters.
+    /// The parts that similar addresses share: folders and the names of parameters.
     pub(super) shape: String,
-    /// A parameter has a token, which only by chance is what a page is about.
+    /// A parameter has a token, which rarely identifies the page.
     pub(super) has_token: bool,
     pub(super) numbers: Vec<u64>,
 }
@@ -85,7 +85,7 @@ fn essence(url: &Url) -> Option<String> {
     let mut names = BTreeSet::new();
     let mut is_shorter = dropped || is_circle;
     for (name, value) in url.query_pairs() {
-        // Where to go back to says nothing, and what is said twice says nothing more.
+        // Return addresses do not identify the page, and neither do repeated parameters.
         let is_kept =
             !says_nothing(&name, &value) && !is_address(&value) && names.insert(name.clone());
         is_shorter |= !is_kept;
@@ -121,7 +121,7 @@ fn shape(url: &Url) -> String {
     shape
 }
 
-/// A segment as it is in a shape: numbers, tokens and dates are alike.
+/// A segment's form in a shape: numbers, tokens and dates are equal.
 fn folded(segment: &str) -> &str {
     let segment = segment.split(';').next().unwrap_or_default();
     let digits = segment.bytes().filter(u8::is_ascii_digit).count();
@@ -131,7 +131,8 @@ fn folded(segment: &str) -> &str {
     }
 }
 
-/// What a page shows beside its path and the values of its query. Numbers stay: they tell the pages of a list apart.
+/// The shown text without the page's own path and query values. Numbers stay, because they distinguish the pages of a
+/// list.
 pub(super) fn without_address(url: &Url, mut shown: String) -> String {
     let values = url.query_pairs().map(|(_, value)| value.to_lowercase());
     let values = values.filter(|value| value.contains(char::is_alphabetic));
@@ -143,8 +144,7 @@ pub(super) fn without_address(url: &Url, mut shown: String) -> String {
     shown
 }
 
-/// Whether a path ends with a row of segments that follows upon itself, as in `/a/b/a/b/a/b`, or comes back to
-/// folders where it was before.
+/// Whether a path ends with a repeated sequence of segments, as in `/a/b/a/b/a/b`, or returns to earlier folders.
 fn goes_round(segments: &[&str]) -> bool {
     // The last one may be the page's own name.
     let mut ends = [segments.len(), segments.len().saturating_sub(1)].into_iter();

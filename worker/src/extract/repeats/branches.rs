@@ -1,10 +1,9 @@
-//! Long rows of pages at addresses of one shape that bring nothing new: calendars of coming years, lists that do not end,
-//! numbers that only grow.
+//! Long rows of pages at addresses of the same shape without anything new: calendars of coming years, lists that do
+//! not end, numbers that only grow.
 //!
-//! A page brings something new if one of its texts, values, pictures or numbers was not on those before it. Times, what a
-//! server says of itself, numbers of the page's own address, and numbers that rise with each request do not count
-//! ([`words`]). Nor does a page only repeat others as long as it leads to others that are not
-//! known to do so.
+//! A page has something new if one of its texts, values, pictures or numbers was not on earlier pages. Times, server
+//! signatures, numbers from the page's own address and numbers that rise with each request do not count ([`words`]).
+//! A page that links to pages not known as repetitions is not a repetition either.
 
 use webfill_urls::Url;
 
@@ -12,13 +11,13 @@ use super::address::Address;
 use super::remembered::Remembered;
 use super::{Page, hash, words};
 
-/// So many pages of a branch in a row bring nothing new before it is said of the next one.
+/// After this many pages of a branch in a row without anything new, the next one counts as a repetition.
 pub(super) const LONG_ROW: u32 = 64;
 
-/// How often a branch is taken for one with new pages, of which none has been seen since.
+/// How often a branch may promise new pages without any having been seen since.
 const MOST_PROMISES: u32 = 64;
 
-/// A number that has risen so often is a counter.
+/// A number that has risen this often is a counter.
 const RISES_OF_COUNTER: u8 = 3;
 
 const MOST_BRANCHES: usize = 2_048;
@@ -27,9 +26,9 @@ const MOST_COUNTERS: usize = 8_192;
 /// Pages at addresses of one shape.
 #[derive(Debug, Default)]
 struct Branch {
-    /// Pages in a row that have brought nothing new.
+    /// Pages in a row without anything new.
     row: u32,
-    /// Pages that were no repetition because they led here, since this one has brought something new.
+    /// Pages that did not count as repetitions because they linked here, since this branch last had something new.
     promises: u32,
     is_seen: bool,
 }
@@ -58,10 +57,10 @@ impl Default for Branches {
 }
 
 impl Branches {
-    /// Notes a page. Returns whether it is one of a long row that has brought nothing new.
+    /// Notes a page. Returns whether it belongs to a long row without anything new.
     pub(super) fn note(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let key = hash(&(page.scope, &page.address.shape));
-        // The first page of a branch is one of a row with those of others: a trap may make up folders.
+        // The first pages of all branches form one row, because a trap may invent folders.
         let row_of = self.known_or_unknown(page.scope, key);
         self.branches.entry(key).is_seen = true;
         let is_new = self.brings_something_new(features, page, row_of);
@@ -103,7 +102,7 @@ impl Branches {
         is_new
     }
 
-    /// Whether a number is one that rises with each page.
+    /// Whether a number rises with each page.
     fn counts(&mut self, place: u64, number: &str) -> bool {
         let Ok(number) = number.replace(',', "").parse::<f64>() else {
             return false;
@@ -115,7 +114,7 @@ impl Branches {
         !counter.has_fallen && counter.seen > RISES_OF_COUNTER
     }
 
-    /// Whether a page leads to others, at addresses of another shape, that may bring something new.
+    /// Whether a page links to pages, at addresses of another shape, that may have something new.
     pub(super) fn leads_on(&mut self, features: &mut Remembered<()>, page: &Page<'_>) -> bool {
         let mut leads_on = false;
         for link in page.links {
@@ -131,7 +130,7 @@ impl Branches {
                 }
                 self.known_or_unknown(page.scope, hash(&(page.scope, &shape)))
             } else {
-                // Advertisements carry tokens.
+                // Links of advertisements carry tokens, so their queries are left out.
                 let name = (page.scope, "link", url.host_str(), url.path());
                 if !features.insert(hash(&name)) {
                     continue;
@@ -146,7 +145,7 @@ impl Branches {
         leads_on
     }
 
-    /// A branch of which pages were seen, or what stands for all others of its site.
+    /// The branch if any of its pages were seen; otherwise the key that stands for all unseen branches of its site.
     fn known_or_unknown(&self, scope: u64, branch: u64) -> u64 {
         let known = self.branches.get(branch);
         match known.is_some_and(|branch| branch.is_seen) {

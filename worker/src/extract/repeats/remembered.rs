@@ -1,11 +1,11 @@
-//! What is known of many things by their hashes, within bounds: the oldest of twice as many are forgotten.
+//! A bounded memory keyed by hashes: beyond twice the bound, the oldest entries are forgotten.
 
 use std::collections::HashMap;
 
 #[derive(Debug)]
 pub(super) struct Remembered<V> {
     recent: HashMap<u64, V>,
-    /// What was in `recent` when it was full.
+    /// The entries of `recent` when it was last full.
     older: HashMap<u64, V>,
     most: usize,
 }
@@ -28,14 +28,14 @@ impl<V: Default> Remembered<V> {
         self.recent.get(&key).or_else(|| self.older.get(&key))
     }
 
-    /// Whether it was not known before.
+    /// Returns whether the key is new.
     pub(super) fn insert(&mut self, key: u64) -> bool {
         let is_known = self.renew(key);
         self.recent.entry(key).or_default();
         !is_known
     }
 
-    /// Counts what is known under a key as recent; returns whether there is something.
+    /// Marks a key as recent; returns whether it is known.
     fn renew(&mut self, key: u64) -> bool {
         if self.recent.contains_key(&key) {
             return true;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// At which of the pages the first repetition is found.
+/// The position of the first page found to be a repetition.
 fn first_repetition(pages: impl Iterator<Item = (String, String)>) -> Option<usize> {
     let mut repeats = Repeats::default();
     let mut pages = pages.map(|(path, text)| {
@@ -19,7 +19,7 @@ fn first_repetition(pages: impl Iterator<Item = (String, String)>) -> Option<usi
 }
 
 #[test]
-fn only_pages_that_show_what_many_others_show_are_repetitions() {
+fn only_pages_with_the_content_of_many_others_are_repetitions() {
     let same = |n: usize| (format!("/{n}"), "<p>Welcome <a href=x>on</a>".to_owned());
     assert_eq!(first_repetition((0..20).map(same)), Some(SAME - 1));
     let session = |n: usize| {

@@ -1,16 +1,16 @@
-//! Words of pages, as pages are compared by them: which ones say something, and which change from request to
-//! request (times, counters, tokens), or with the address (numbers of pages, months).
+//! The words by which pages are compared: which ones are significant, and which change from request to request
+//! (times, counters, tokens) or with the address (page numbers, months).
 
 use webfill_values::in_english;
 
-/// Stands for what does not tell pages apart.
+/// Replaces words that do not distinguish pages.
 pub(super) const FOLDED: &str = "#";
 
-/// A row of so many letters and digits is a token, not the number of a thing.
+/// A run of this many letters and digits is a token, not the number of a thing.
 const TOKEN_CHARACTERS: usize = 12;
 const HEX_TOKEN_CHARACTERS: usize = 8;
 
-/// What stands beside figures that say something about the server, or about its visitors.
+/// Words next to numbers that describe the server or its visitors.
 const OF_SERVER: [&str; 18] = [
     "second",
     "sec",
@@ -32,16 +32,16 @@ const OF_SERVER: [&str; 18] = [
     "cached",
 ];
 
-/// The last days of months and years that calendars show.
+/// The highest day of a month, and the years that calendars show.
 const LAST_DAY: u64 = 31;
 const YEARS: std::ops::Range<u64> = 1_900..2_200;
 
 /// A text of a page: a paragraph, a cell, an item.
 #[derive(Debug, PartialEq)]
 pub(super) struct Folded<'a> {
-    /// Its words; what changes is [`FOLDED`]. Empty if nothing else is there.
+    /// Its words, with changing ones replaced by [`FOLDED`]. Empty if there are no others.
     pub(super) text: String,
-    /// The numbers among them, with figures beside letters.
+    /// The numbers among them, including words that mix digits and letters.
     pub(super) numbers: Vec<&'a str>,
 }
 
@@ -85,7 +85,7 @@ fn bare(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// Names of days and months, in the languages that are read.
+/// Whether a word is the name of a day or a month, in the supported languages.
 fn is_date_name(word: &str) -> bool {
     // In English they are written with a capital.
     word.len() <= 24 && (in_english(word, "%B") != word || in_english(word, "%A") != word)
@@ -95,7 +95,7 @@ fn is_of_server(word: &str) -> bool {
     OF_SERVER.contains(&word.trim_end_matches('s'))
 }
 
-/// Whether a word with digits may be what a page is about: not a date, a time, a number of its address, or a token.
+/// Whether a word with digits may distinguish pages: it is not a date, a time, a number of the address, or a token.
 fn tells_apart(word: &str, address: &[u64]) -> bool {
     if !word.contains(|c: char| c.is_ascii_digit()) || word.contains([':', '/']) {
         return false;
@@ -114,7 +114,7 @@ fn tells_apart(word: &str, address: &[u64]) -> bool {
     }
 }
 
-/// Whether letters and digits are mixed as no name mixes them.
+/// Whether it mixes letters and digits in a way that names do not.
 pub(super) fn is_token(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_is_folded_and_numbers_of_things_are_kept_beside_it() {
+    fn changing_words_are_folded_and_numbers_of_things_are_kept() {
         for (text, expected, numbers) in [
             (
                 "item 4711 for 12.50 eur",

@@ -5,7 +5,7 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
 use super::*;
 
-/// [`HTML`] in `br`, made once: a decoder is all that this crate has.
+/// [`HTML`] in `br`, encoded once, because this crate has only a decoder.
 const HTML_IN_BROTLI: &[u8] = b"\x1b\x35\x00\x20\x8c\xd3\x1d\xf3\xaf\xab\x66\x84\x4a\xef\x17\x1f\
     \x2a\x34\xc9\x13\x43\x07\x0e\x39\x60\xff\x97\x58\x62\x81\x16\x19\xd8\x80\x03\x89\xd3\x64\xf9\
     \x98\x01\xb1\x1d\x8c\xb3\x5f\x90\x98\x36\x07";
@@ -50,7 +50,7 @@ fn coding_header(value: &str) -> HeaderMap {
     HeaderMap::from_iter([(CONTENT_ENCODING, value.parse().unwrap())])
 }
 
-/// The body that is sent in pieces of so many bytes; `None` if it cannot be decoded.
+/// Decodes a body sent in pieces of `piece` bytes; `None` if it cannot be decoded.
 fn decoded(headers: &HeaderMap, sent: &[u8], piece: usize) -> Option<Vec<u8>> {
     let mut decoder = match Decoder::of(codings(headers).ok()?) {
         Some(decoder) => decoder,

@@ -3,7 +3,7 @@ use std::sync::mpsc;
 
 use super::*;
 
-/// What the system is asked: names that begin with `dead` have no answer until the bench is dropped.
+/// A fake system resolver: names that begin with `dead` have no answer until the bench is dropped.
 struct Bench {
     names: Names,
     asked: Arc<AtomicUsize>,
@@ -47,7 +47,7 @@ impl Bench {
 const LONG: Duration = Duration::from_secs(20);
 
 #[tokio::test]
-async fn all_that_ask_at_the_same_time_share_one_look_up() {
+async fn concurrent_requests_for_a_name_share_one_lookup() {
     let bench = bench(LONG);
     let asks = || bench.names.addresses("slow.example");
     let (first, second, third) = tokio::join!(asks(), asks(), asks());
@@ -85,12 +85,12 @@ async fn a_missing_name_is_not_asked_for_again_until_it_is_forgotten() {
 }
 
 #[tokio::test]
-async fn a_look_up_without_an_answer_ends_at_its_limit_and_is_not_made_a_second_time() {
+async fn a_lookup_without_an_answer_ends_at_its_limit_and_is_not_repeated() {
     let bench = bench(Duration::from_millis(50));
     for _ in 0..3 {
         let dead = bench.names.addresses("dead.example").await.unwrap_err();
         assert!(matches!(*dead, LookupError::Unanswered(_)), "{dead}");
-        // Its thread is still taken, so that a new look-up joins the old one.
+        // Its thread is still taken, so a new lookup joins the old one.
         bench.names.forget_site("dead.example");
     }
     assert_eq!(bench.asked(), 1);
@@ -114,7 +114,7 @@ async fn names_without_an_answer_delay_no_other() {
 }
 
 #[tokio::test]
-async fn a_look_up_that_nobody_waits_for_is_not_made() {
+async fn a_lookup_that_nobody_waits_for_is_not_started() {
     let bench = bench(LONG);
     // More than there are places for names met for the first time.
     let waiting: Vec<_> = (0..500)
