@@ -17,12 +17,12 @@ pub struct SupervisorConfig {
     pub dispatcher: String,
     /// The supervisor's name, unique in the fleet. Left out: the host's name.
     pub id: Option<String>,
-    /// Whether its workers have browsers for pages whose scripts must run.
+    /// The lane of its workers: whether they have browsers for pages whose scripts must run.
     pub lane: Lane,
     /// Worker processes. 0: one per core.
     pub workers: u16,
-    /// The most tasks held, in the queue and with the workers, apart from those that wait for a name
-    /// server. 0: four for each fetch slot.
+    /// The most tasks held, in the queue and by the workers, not counting those that wait for a name server. 0: four
+    /// for each fetch slot.
     pub queue: u32,
     /// The most bytes of URLs held.
     pub queue_url_bytes: u64,
@@ -48,15 +48,16 @@ pub struct SupervisorSetup {
     /// See [`webfill_wire::Hello`].
     pub instance: u64,
     pub lane: Lane,
-    /// It belongs to `webfill crawl`, which looks after the dispatcher only once this one says `ready`.
+    /// It belongs to `webfill crawl`, which starts to supervise the dispatcher only once this supervisor reports
+    /// `ready`.
     pub is_local: bool,
-    /// The claim to the crawl, without which nothing is requested.
+    /// The claim to the crawl. Without it, nothing is requested.
     pub claim: Option<ClaimFile>,
-    /// Where its figures are served, if they are.
+    /// The address for metrics, if they are served.
     pub metrics: Option<SocketAddr>,
-    /// How often supervisors were started on the state folder.
+    /// How often a supervisor was started with this state folder.
     pub starts: u64,
-    /// Where probes are answered, if they are.
+    /// The address for probes, if they are answered.
     pub probes: Option<SocketAddr>,
     /// The longest that one request may take, in milliseconds.
     pub longest_request_ms: u64,

@@ -1,6 +1,5 @@
-//! The sums of what workers have counted. A worker that has died keeps its share: its figures are added to
-//! those of the dead before its successor's replace them, so no sum goes back as long as the supervisor
-//! lives.
+//! The sums of the workers' counts. The counts of a dead worker stay: they are added to those of all dead workers
+//! before its successor's replace them. So no sum decreases as long as the supervisor lives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +10,16 @@ use webfill_wire::figures::{
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerSums {
-    /// Of processes that have died.
+    /// The counts of processes that have died.
     dead: WorkerTotals,
     latest: BTreeMap<u16, WorkerFigures>,
-    /// The mappings that are counted apart, the first ones that there were.
+    /// The mappings that are counted separately, which are the first ones seen.
     mappings: BTreeSet<String>,
 }
 
 impl WorkerSums {
-    /// Takes what a worker has counted since its start. What a process tells late, after its successor has,
-    /// is of no use any more.
+    /// Takes a worker's counts since its start. Late counts of a process, which arrive after those of its successor,
+    /// are ignored.
     pub(crate) fn take(&mut self, figures: WorkerFigures) {
         for name in figures.totals.fields.keys() {
             if self.mappings.len() < MOST_MAPPINGS && name != OTHER_MAPPINGS {
@@ -56,7 +55,7 @@ impl WorkerSums {
         sum
     }
 
-    /// Whether a worker's store takes no writes.
+    /// Whether the store of any worker is unreachable.
     pub(crate) fn is_store_away(&self) -> bool {
         self.latest.values().any(|figures| figures.is_store_away)
     }
@@ -131,7 +130,7 @@ mod tests {
         sums.take(figures(0, 1, 5));
         sums.take(figures(1, 1, 2));
         assert_eq!(pages(&sums), 7);
-        // One of a frame that was lost in between.
+        // As if a frame in between was lost.
         sums.take(figures(0, 1, 9));
         assert_eq!(pages(&sums), 11);
         sums.take(figures(0, 2, 1));

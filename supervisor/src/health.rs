@@ -1,6 +1,6 @@
-//! What the probes of a supervisor are answered: whether its loop turns, and whether it fetches.
+//! Answers the probes of a supervisor: whether its loop runs, and whether it fetches.
 //!
-//! The loop notes how it is at each check; the thread that answers probes reads that, whatever the loop does.
+//! The loop notes its state at each check. The thread that answers probes reads it, whatever the loop does.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use webfill_service::metrics::Probe;
 
-/// The loop checks ten times a second. One that has not for so long is stuck.
+/// The loop checks ten times a second. After this long without a check, it is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
-/// Shared by the loop and the thread that answers.
+/// The state shared by the loop and the answering thread.
 #[derive(Clone)]
 pub(crate) struct Health(Arc<Mutex<Noted>>);
 
 struct Noted {
-    /// When the loop last turned, or was about to begin.
+    /// When the loop last ran, or was about to begin.
     at: Instant,
     /// Why nothing is fetched, in words.
     holds: Option<String>,
@@ -30,7 +30,7 @@ impl Health {
         })))
     }
 
-    /// Answers probes from now on. What cannot be probed crawls all the same.
+    /// Starts to answer probes. If that fails, the supervisor crawls without them.
     pub(crate) fn serve(&self, address: SocketAddr) {
         let health = self.clone();
         let serving =
@@ -42,7 +42,7 @@ impl Health {
         }
     }
 
-    /// The loop turns. `holds`: why nothing is fetched.
+    /// Notes that the loop runs. `holds`: why nothing is fetched.
     pub(crate) fn note_turn(&self, holds: Option<String>) {
         let noted = Noted {
             at: Instant::now(),

@@ -1,14 +1,14 @@
 //! Feeds a bounded queue of tasks to worker processes and watches them.
 //!
-//! A supervisor grants its dispatcher credit for as many tasks as its queue has room for, gives each
-//! site to one of its N workers, and passes their outcomes on. A worker that dies is started again;
-//! its tasks go back to the dispatcher, and the task that its crash marker names is blamed. Nothing is
-//! kept on disk: if the supervisor dies, its leases run out at the dispatcher.
+//! A supervisor grants its dispatcher credit for as many tasks as its queue has room for, gives each site to one of
+//! its N workers, and passes their outcomes on. A worker that dies is started again; its tasks go back to the
+//! dispatcher, and the task that its crash marker names is blamed. Nothing is kept on disk: if the supervisor dies,
+//! its leases expire at the dispatcher.
 //!
 //! [`supervisor`] is the core, which has no sockets, processes or clock, so that the simulation can
 //! run it; [`mod@run`] is the process around it.
 
-// Printed is by `say!` and `terminal::stdout`, which let no control characters through.
+// Only `say!` and `terminal::stdout` may print, because they filter control characters.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod claim;

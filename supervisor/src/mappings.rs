@@ -1,15 +1,15 @@
-//! The mappings that a supervisor has for its workers, and those that it lacks.
+//! The mappings that a supervisor has for its workers, and the set it still needs.
 //!
-//! The dispatcher names the set in force by its version. The supervisor asks for a set that it lacks,
-//! once, and again only if no answer comes for the time of a lease. Meanwhile its workers get no tasks,
-//! so that no page is read by mappings of yesterday.
+//! The dispatcher names the set in force by its version. The supervisor requests a missing set once, and again only
+//! if there is no answer within the time of a lease. Meanwhile its workers get no tasks, so no page is read with
+//! outdated mappings.
 
 use webfill_wire::{MappingSource, MappingsVersion};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
-    /// `None` until the first have come.
+    /// `None` until the first set has arrived.
     sources: Option<Vec<MappingSource>>,
     version: Option<MappingsVersion>,
     lacking: Option<Lacking>,
@@ -26,7 +26,7 @@ impl Mappings {
         self.sources.as_ref()
     }
 
-    /// Whether the workers have those in force, or may go on until the dispatcher has named some.
+    /// Whether the workers have the set in force. They may also continue as long as the dispatcher has not named one.
     pub(crate) fn are_complete(&self) -> bool {
         self.lacking.is_none()
     }
@@ -40,7 +40,7 @@ impl Mappings {
         });
     }
 
-    /// The version to ask for now. It is asked for again after `patience_ms`.
+    /// The version to request now. It is requested again after `patience_ms`.
     pub(crate) fn next_to_ask(&mut self, now_ms: u64, patience_ms: u64) -> Option<MappingsVersion> {
         let lacking = self.lacking.as_mut()?;
         let is_due = now_ms >= lacking.ask_again_ms;
@@ -50,14 +50,14 @@ impl Mappings {
         })
     }
 
-    /// A set has come. Returns whether the workers must get it.
+    /// Takes a set that has arrived. Returns whether the workers must get it.
     pub(crate) fn take(&mut self, version: MappingsVersion, sources: Vec<MappingSource>) -> bool {
         self.version = Some(version);
         self.lacking = None;
         self.sources.replace(sources) != self.sources
     }
 
-    /// Whether this set is the one that is lacking.
+    /// Whether this set is the missing one.
     pub(crate) fn lacks(&self, version: &MappingsVersion) -> bool {
         let lacking = self.lacking.as_ref();
         lacking.is_some_and(|lacking| lacking.version == *version)

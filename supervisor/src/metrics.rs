@@ -1,5 +1,5 @@
-//! What a supervisor tells Prometheus: what its workers have counted, and how it is itself. The loop
-//! publishes it once a second; who asks gets what was published last.
+//! A supervisor's metrics for Prometheus: the counts of its workers, and its own state. The loop publishes them once
+//! a second; each scrape gets the latest ones.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ use webfill_wire::socket::Traffic;
 use crate::config::SupervisorSetup;
 use crate::figures::WorkerSums;
 
-/// How often the loop publishes what it knows.
+/// How often the loop publishes metrics.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
-/// The series that there are from the start, so that rates of the first ones are seen.
+/// The series that exist from the start, so that rates include their first events.
 const ANSWERS: [u8; 5] = [1, 2, 3, 4, 5];
 
-/// A worker, as far as people look at it.
+/// A worker, as shown to people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerRow {
     /// `None`: it does not run.
@@ -32,7 +32,7 @@ pub(crate) struct WorkerRow {
     pub(crate) is_ready: bool,
 }
 
-/// How the supervisor is.
+/// The state of the supervisor.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     /// By index.
@@ -45,33 +45,33 @@ pub(crate) struct State {
     pub(crate) traffic: Vec<(&'static str, Traffic)>,
 }
 
-/// What is known without the loop.
+/// Facts that are known without the loop.
 struct Machine {
     starts: u64,
-    /// Whose disks have to have room.
+    /// The folders whose disks must have room.
     folders: Vec<PathBuf>,
 }
 
-/// What is served.
+/// The published metrics.
 #[derive(Default)]
 struct Published {
     totals: WorkerTotals,
     is_store_away: bool,
     state: State,
-    /// `None`: the loop has not begun.
+    /// `None` until the loop begins.
     at: Option<Instant>,
 }
 
-/// The side of the loop.
+/// The loop's side of the metrics.
 pub(crate) struct Metrics {
-    /// `None`: nobody is told.
+    /// `None` if metrics are not served.
     published: Option<Arc<Mutex<Arc<Published>>>>,
     sums: WorkerSums,
     next: Instant,
 }
 
 impl Metrics {
-    /// Serves what is published, if that is wanted. What cannot be watched crawls all the same.
+    /// Serves the published metrics, if configured. If that fails, the supervisor crawls without them.
     pub(crate) fn start(setup: &SupervisorSetup) -> Metrics {
         let published = setup.metrics.and_then(|address| {
             serve(address, setup)
@@ -91,7 +91,7 @@ impl Metrics {
         self.sums.take(figures);
     }
 
-    /// Publishes what is known, if it is time.
+    /// Publishes the metrics if they are due.
     pub(crate) fn publish(&mut self, state: impl FnOnce() -> State) {
         let now = Instant::now();
         let Some(published) = self.published.as_ref().filter(|_| now >= self.next) else {
@@ -119,7 +119,7 @@ fn serve(
         folders: setup.disks.folders().to_vec(),
     };
     let page = move || {
-        // The loop takes the lock, too: nothing is written under it.
+        // The loop takes this lock, too, so nothing may be written to a client while holding it.
         let told = Arc::clone(&served.lock().unwrap_or_else(PoisonError::into_inner));
         told.page(&machine)
     };

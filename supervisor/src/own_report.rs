@@ -1,24 +1,24 @@
-//! What a supervisor tells the dispatcher of itself every few seconds, for people: its version, its memory
-//! and load, its workers. Nothing is decided by it.
+//! The report that a supervisor sends to the dispatcher every few seconds, for people: its version, memory, load and
+//! workers. No decision depends on it.
 
 use std::time::{Duration, Instant};
 
 use webfill_wire::SupervisorReport;
 
-/// How often.
+/// How often a report is sent.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// The part of a file of `/proc` that is read at most.
+/// The most bytes read of a file in `/proc`.
 const MOST_BYTES: usize = 8 << 10;
 
 /// When the next report is due.
 #[derive(Debug, Default)]
 pub(crate) struct OwnReports {
-    /// The session that was told last, and when.
+    /// The session of the last report, and its time.
     told: Option<(u64, Instant)>,
 }
 
-/// What the supervisor's other parts know of it.
+/// The facts that other parts of the supervisor contribute.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) session: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Known {
 }
 
 impl OwnReports {
-    /// The next report, if it is due; in a new session that is at once.
+    /// The next report, if it is due. In a new session it is due immediately.
     pub(crate) fn next(
         &mut self,
         known: impl FnOnce() -> Known,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_told_at_once_and_then_every_few_seconds() {
+    fn a_session_gets_a_report_immediately_and_then_every_few_seconds() {
         let mut reports = OwnReports::default();
         let start = Instant::now();
         let mut at = |session, now| {

@@ -1,11 +1,11 @@
 //! The leases that this supervisor holds: which worker has each task, and how much credit is left.
 //!
-//! Credit-based flow control bounds the queue: the supervisor grants the dispatcher credit in tasks
-//! and in bytes of URLs, as totals since its hello, and raises the totals as leases end. Nothing is
-//! on disk; the leases of a supervisor that dies run out at the dispatcher.
+//! Credit-based flow control bounds the queue: the supervisor grants the dispatcher credit in tasks and in bytes of
+//! URLs, as totals since its hello, and raises the totals as leases end. Nothing is on disk; the leases of a dead
+//! supervisor expire at the dispatcher.
 //!
-//! A task that waits for a name server needs nothing but memory. So that names without an answer do
-//! not use up the credit, such a task stops counting, up to a number of them.
+//! A task that waits for a name server needs nothing but memory. Such tasks stop counting, up to a limit, so that
+//! names without an answer do not use up the credit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ struct Held {
     is_uncounted: bool,
 }
 
-/// Everything that this supervisor holds. Its size never exceeds the credit that was granted.
+/// Everything that this supervisor holds. Its size never exceeds the granted credit.
 #[derive(Debug)]
 pub struct Queue {
     held: BTreeMap<u64, Held>,
@@ -47,7 +47,7 @@ impl Queue {
         }
     }
 
-    /// Starts the credit anew for a hello: what is free now.
+    /// Resets the credit for a hello: the room that is free now.
     pub fn fresh_credit(&mut self) -> Credit {
         let counted = self.held.values().filter(|held| !held.is_uncounted);
         let held_bytes: u64 = counted.map(|held| held.url_bytes).sum();
@@ -59,7 +59,7 @@ impl Queue {
         self.granted
     }
 
-    /// The running total of credit since hello.
+    /// The running total of credit since the hello.
     pub fn credit(&self) -> Credit {
         self.granted
     }
@@ -72,7 +72,7 @@ impl Queue {
         self.held.len()
     }
 
-    /// The leases held, as hello lists them.
+    /// The held leases, as listed in a hello.
     pub fn leases(&self) -> Vec<(u64, Delivery)> {
         let leases = self.held.iter();
         leases.map(|(task, held)| (*task, held.delivery)).collect()
@@ -97,8 +97,7 @@ impl Queue {
         }
     }
 
-    /// A task waits for a name server: it gives its credit back before it ends, unless too many
-    /// others did.
+    /// A task waits for a name server. It returns its credit before it ends, unless too many others already did.
     pub fn note_waiting(&mut self, task: u64, delivery: Delivery) {
         let Some(held) = self.held.get_mut(&task) else {
             return;
@@ -112,8 +111,7 @@ impl Queue {
         }
     }
 
-    /// Ends a lease. Returns false if it is not held, or not any more: its end must not be reported
-    /// twice.
+    /// Ends a lease. Returns false if it is not, or no longer, held: its end must not be reported twice.
     pub fn release(&mut self, task: u64, delivery: Delivery) -> bool {
         match self.held.get(&task) {
             Some(held) if held.delivery == delivery => {
@@ -131,8 +129,7 @@ impl Queue {
         }
     }
 
-    /// Ends the leases that were with a dead worker process. `blamed` is the task that its crash marker
-    /// names.
+    /// Ends the leases held by a dead worker process. `blamed` is the task that its crash marker names.
     pub fn give_back(&mut self, worker_index: u16, blamed: Option<u64>) -> Lost {
         let mut lost = Lost::default();
         for (task, held) in &self.held {
@@ -162,7 +159,7 @@ impl Queue {
     }
 }
 
-/// What a worker process that died held.
+/// What a dead worker process held.
 #[derive(Debug, Default)]
 pub struct Lost {
     pub returned: Vec<TaskReturned>,
@@ -172,9 +169,9 @@ pub struct Lost {
     pub blamed_crawl: Option<CrawlKey>,
 }
 
-/// The worker that a site's tasks go to; the same one after a restart of the supervisor.
+/// The worker that a site's tasks go to. It stays the same after a restart of the supervisor.
 pub fn worker_index_for(site: &str, workers: u16) -> u16 {
-    // FNV-1a, 64 bits; the high bits decide, the low ones are the weaker.
+    // FNV-1a, 64 bits. The high bits decide, because the low ones are weaker.
     let hash = site.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -248,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_worker_gives_back_what_it_had_and_no_more() {
+    fn exactly_the_tasks_of_a_dead_worker_are_given_back() {
         let mut queue = Queue::new(LIMIT, 0);
         queue.hold(&task(1), 0, true);
         queue.hold(&task(2), 0, true);

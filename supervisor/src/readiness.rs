@@ -1,12 +1,12 @@
-//! What people are told while a supervisor starts: `ready` on standard error once it is welcome at its
-//! dispatcher and a worker takes tasks; until then what it waits for, there and in the log, each reason
-//! at most once a minute.
+//! Messages for people while a supervisor starts. It prints `ready` on standard error once its dispatcher has
+//! welcomed it and a worker takes tasks. Until then it reports what it waits for, on standard error and in the log,
+//! each reason at most once a minute.
 
 use std::time::{Duration, Instant};
 
 use webfill_wire::RefusalLog;
 
-/// A start takes a moment; what lasts no longer is not told.
+/// A start takes a moment, so shorter waits are not reported.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// See the module.
@@ -16,7 +16,7 @@ pub(crate) struct Readiness {
     told: RefusalLog,
 }
 
-/// What there is to tell.
+/// A message to print.
 #[derive(Debug, PartialEq, Eq)]
 enum News {
     Nothing,
@@ -37,7 +37,7 @@ impl Readiness {
         self.is_ready
     }
 
-    /// Tells what is new. `waits_for`: what it waits for now.
+    /// Prints what is new. `waits_for`: what the supervisor waits for now.
     pub(crate) fn tell(&mut self, waits_for: Option<String>) {
         let waits_for = waits_for.as_deref();
         match self.news(waits_for, Instant::now()) {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_is_told_once_and_then_that_it_is_ready() {
+    fn each_reason_is_reported_once_and_then_ready() {
         let mut readiness = Readiness::new();
         let now = readiness.started;
         assert_eq!(readiness.news(Some("a"), now), News::Nothing, "too early");

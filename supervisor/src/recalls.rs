@@ -1,10 +1,9 @@
 //! Recalls (revocations of leased tasks) that the workers have not all confirmed yet.
 //!
-//! The dispatcher numbers each recall and names a [`webfill_wire::RecallScope`]. The supervisor
-//! forwards it to every ready worker. A recall is *settled*, and reported to the dispatcher, when
-//! each of these workers has confirmed that it starts no task in the recall's scope any more, or has
-//! died. Nothing is kept on disk: after a restart the supervisor says hello again, and the dispatcher
-//! repeats the recalls that still matter.
+//! The dispatcher numbers each recall and names a [`webfill_wire::RecallScope`]. The supervisor forwards it to every
+//! ready worker. A recall is *settled*, and reported to the dispatcher, when each of these workers has died, or has
+//! confirmed that it no longer starts tasks in the recall's scope. Nothing is kept on disk: after a restart the
+//! supervisor says hello again, and the dispatcher repeats the recalls that still matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +14,7 @@ pub(crate) struct Recalls {
 }
 
 impl Recalls {
-    /// The recall was sent to these workers. Returns it if there are none, because it is settled then.
+    /// Notes that the recall was sent to these workers. Without workers it is settled, and is returned.
     pub(crate) fn begin(&mut self, recall: u64, workers: Vec<usize>) -> Option<u64> {
         if workers.is_empty() {
             return Some(recall);

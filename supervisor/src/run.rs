@@ -1,8 +1,8 @@
 //! The supervisor process: one loop that passes messages and the time to the core, sends the core's
 //! messages, and starts and watches the worker processes.
 //!
-//! On the first SIGTERM or SIGINT it drains and says goodbye to the dispatcher; on the second it ends
-//! at once. If it dies, its workers die with it.
+//! On the first SIGTERM or SIGINT it drains and says goodbye to the dispatcher; on the second it ends immediately. If
+//! it dies, its workers die with it.
 
 mod telling;
 
@@ -128,14 +128,14 @@ struct Process {
     outbox: Outbox,
     last_check: Instant,
     refusals: RefusalLog,
-    /// In which the dispatcher has spoken last, and is spoken to.
+    /// The protocol version of the dispatcher's last message, which is also used for messages to it.
     version: u8,
     readiness: Readiness,
     service_manager: ServiceManager,
     health: Health,
     /// The last refusal of a hello for lack of a common version, in words.
     refused: Option<String>,
-    /// How a worker died last.
+    /// How a worker last died.
     last_death: Option<String>,
     worker_deaths: u64,
     metrics: Metrics,
@@ -227,8 +227,7 @@ impl Process {
                     self.outbox.send(TASKS, frame);
                 }
                 OutgoingMessage::ToDispatcherNow(message) => {
-                    // An older dispatcher may have taken the place of one that is silent: it must be
-                    // able to ask for a hello.
+                    // An older dispatcher may have replaced a silent one, and must be able to request a hello.
                     let version = match self.supervisor.has_lease(boot_ms()) {
                         true => self.version,
                         false => OLDEST_VERSION,
@@ -327,8 +326,8 @@ impl Process {
             incarnation = worker.incarnation,
             "worker started"
         );
-        // The tasks of the former incarnation are given back only now: its last messages have had the
-        // restart delay to arrive.
+        // The tasks of the former incarnation are given back only now: its last messages had the restart delay to
+        // arrive.
         self.supervisor
             .worker_started(worker.worker_index, worker.incarnation, blamed);
         Ok(())
@@ -345,7 +344,7 @@ impl Process {
             tracing::error!(
                 event = "worker_hangs",
                 slot = worker_index,
-                "a worker was not heard of for too long and is ended"
+                "a worker sent nothing for too long and is killed"
             );
         }
         match self.workers[worker_index].poll() {
@@ -373,13 +372,13 @@ impl Process {
             event = "worker_died",
             slot = worker_index,
             how,
-            "worker died, it is started again"
+            "worker died and is restarted"
         );
         self.last_death = Some(how.to_owned());
         self.worker_deaths += 1;
         self.supervisor.worker_died(worker_index as u16);
         if self.supervisor.is_draining() {
-            // It is not started again, so its tasks are given back now.
+            // It is not restarted, so its tasks are given back now.
             let blamed = self.crash_marker_of(worker_index);
             self.supervisor
                 .give_back_tasks_of_dead_worker(worker_index as u16, blamed);

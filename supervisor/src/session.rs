@@ -4,11 +4,10 @@
 //! - *Begun*: a hello was sent and is repeated, each time as a new session, until it is answered.
 //! - *Welcomed*: the dispatcher has answered; heartbeats follow.
 //!
-//! Each session has a number (a fencing token), which all its messages carry; messages of another
-//! session are ignored. The *lease* lasts for a fixed time from the moment when the supervisor sent the
-//! last message that the dispatcher is known to have received. The answer to a heartbeat names that
-//! message, so slow or repeated answers cannot prolong the lease. All times are milliseconds of the
-//! machine's clock since boot, handed in by the caller.
+//! Each session has a number (a fencing token), which all its messages carry; messages of another session are
+//! ignored. The *lease* lasts for a fixed time from when the supervisor sent the latest message that the dispatcher
+//! is known to have received. The answer to a heartbeat names that message, so slow or repeated answers cannot
+//! prolong the lease. All times are milliseconds of the machine's clock since boot, passed in by the caller.
 
 use webfill_wire::{Arrivals, Credit, SupervisorHeartbeat};
 
@@ -59,7 +58,7 @@ impl Session {
         self.next_send_ms
     }
 
-    /// Begins a new session and returns its number. The lease runs on.
+    /// Begins a new session and returns its number. The lease continues.
     pub(crate) fn begin(&mut self, now_ms: u64) -> u64 {
         self.id = now_ms.max(self.id + 1);
         self.lease_ms = None;
@@ -92,8 +91,7 @@ impl Session {
         self.next_send_ms = now_ms + lease_ms / HEARTBEATS_PER_LEASE;
     }
 
-    /// The dispatcher has received the message that was sent at `heard_ms`. Returns whether that
-    /// prolongs the lease.
+    /// The dispatcher has received the message that was sent at `heard_ms`. Returns whether that extends the lease.
     pub(crate) fn heard(&mut self, heard_ms: u64, now_ms: u64) -> bool {
         let Some(lease_ms) = self.lease_ms else {
             return false;
@@ -132,8 +130,8 @@ impl Session {
         }
     }
 
-    /// Records the number of a message of the dispatcher. Returns false if the message must be
-    /// ignored: it belongs to another session, or has arrived before.
+    /// Records the number of a message of the dispatcher. Returns false if the message must be ignored, because it
+    /// belongs to another session or has arrived before.
     pub(crate) fn accept(&mut self, session: u64, number: u64) -> bool {
         session == self.id && self.is_welcomed() && self.arrived.record(number)
     }
@@ -143,8 +141,8 @@ impl Session {
         self.recalled = self.recalled.max(number);
     }
 
-    /// Whether a recall that was sent after the tasks message with this number arrived before it. The
-    /// recall may include its tasks then.
+    /// Whether a recall sent after the tasks message with this number arrived before it. If so, the recall may
+    /// include its tasks.
     pub(crate) fn has_overtaken(&self, tasks: u64) -> bool {
         tasks < self.recalled
     }
@@ -175,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn the_lease_counts_from_what_the_dispatcher_has_heard() {
+    fn the_lease_counts_from_the_latest_message_that_the_dispatcher_received() {
         let mut session = welcomed(1_000);
         assert_eq!(session.lease_until_ms(), 11_000);
-        // An answer that took nine seconds makes it longer by what it answers, not by itself.
+        // An answer after nine seconds extends the lease from the message it answers, not from its own arrival.
         assert!(session.heard(2_000, 11_000));
         assert_eq!(session.lease_until_ms(), 12_000);
         assert!(!session.heard(1_500, 11_000), "an old answer again");

@@ -1,12 +1,11 @@
 //! The supervisor's core: its state, and what each message does to it.
 //!
-//! It has no sockets, processes or clock, so that the simulation can run it. Its caller hands in
-//! messages and the time, and sends the [`OutgoingMessage`]s that it collects.
+//! It has no sockets, processes or clock, so that the simulation can run it. Its caller passes in messages and the
+//! time, and sends the [`OutgoingMessage`]s that it collects.
 //!
-//! Tasks arrive from the dispatcher ([`dispatcher_side`]), wait in the [`Queue`] and are sent to the
-//! workers ([`worker_side`]); outcomes go the other way. All state is in memory. After a crash of the
-//! supervisor, its leases run out at the dispatcher, or end at once when a supervisor of the same
-//! instance says hello.
+//! Tasks arrive from the dispatcher ([`dispatcher_side`]), wait in the [`Queue`] and are sent to the workers
+//! ([`worker_side`]); outcomes go the other way. All state is in memory. After a crash of the supervisor, its leases
+//! expire at the dispatcher, or end immediately when a supervisor of the same instance says hello.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ use crate::worker_state::WorkerState;
 mod dispatcher_side;
 mod worker_side;
 
-/// What distinguishes a supervisor, and its limits.
+/// The identity of a supervisor, and its limits.
 #[derive(Debug, Clone)]
 pub struct Terms {
     /// Its name.
@@ -46,7 +45,7 @@ pub struct Terms {
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutgoingMessage {
     ToDispatcher(SupervisorToDispatcher),
-    /// Sent at once or dropped: a later message of the same kind replaces it.
+    /// Sent immediately or dropped, because a later message of the same kind replaces it.
     ToDispatcherNow(SupervisorToDispatcher),
     Outcomes(Arc<SupervisorOutcomes>),
     ToWorker(u16, SupervisorToWorker),
@@ -57,12 +56,13 @@ pub enum OutgoingMessage {
 pub struct Supervisor {
     terms: Terms,
     session: Session,
-    /// Requests may be started until then, whatever the lease; `u64::MAX` without a claim.
+    /// When the claim ends: no requests may start after that, whatever the lease. `u64::MAX` without a claim.
     claimed_until_ms: u64,
     workers: Vec<WorkerState>,
     queue: Queue,
     crawls: HashMap<CrawlKey, CrawlSettings>,
-    /// Of sites whose tasks are about to go to their worker: they come again with each hand-out.
+    /// For sites whose tasks are about to go to their worker. The dispatcher sends them again with each batch of
+    /// tasks.
     site_scripts: HashMap<String, SiteScripts>,
     mappings: Mappings,
     /// Outcomes that the next [`Supervisor::report`] sends to the dispatcher.
@@ -71,11 +71,11 @@ pub struct Supervisor {
     recalls: Recalls,
     reported_credit: Credit,
     draining: bool,
-    /// No task is begun for now.
+    /// No task is started for now.
     paused: bool,
     /// It was logged that the dispatcher is silent or that the name is taken.
     problem_logged: bool,
-    /// The last hello that was answered was refused for that.
+    /// The last answer to a hello refused it because the name is taken.
     name_taken: bool,
     outgoing: Vec<OutgoingMessage>,
 }
@@ -117,14 +117,14 @@ impl Supervisor {
         now_ms < self.session.lease_until_ms()
     }
 
-    /// The process that runs the crawl has a claim to it until `boot_ms`: the workers start no request after that.
+    /// The process that runs the crawl has a claim to it until `boot_ms`. The workers start no request after that.
     pub fn set_claimed_until(&mut self, boot_ms: u64) {
         if std::mem::replace(&mut self.claimed_until_ms, boot_ms) != boot_ms {
             self.send_lease();
         }
     }
 
-    /// When workers may start no more requests, by the lease and the claim.
+    /// The time after which workers may start no requests, by the lease and the claim.
     fn requests_until_ms(&self) -> u64 {
         self.session.lease_until_ms().min(self.claimed_until_ms)
     }
@@ -139,7 +139,7 @@ impl Supervisor {
         self.queue.len()
     }
 
-    /// The number of those of them that wait here for their worker.
+    /// The number of held leases that wait here for their worker.
     pub fn waiting(&self) -> usize {
         self.workers.iter().map(|worker| worker.waiting.len()).sum()
     }
@@ -173,7 +173,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts to drain: workers finish the tasks that they have begun and give back the rest.
+    /// Starts to drain: workers finish the tasks they have started and give back the rest.
     pub fn drain(&mut self) {
         if std::mem::replace(&mut self.draining, true) {
             return;
@@ -183,8 +183,8 @@ impl Supervisor {
         self.send_to_ready_workers(&SupervisorToWorker::Drain);
     }
 
-    /// Begins or ends a pause. During one, tasks that were begun are finished, all others go back, and
-    /// no credit is granted, so that what the dispatcher may still send comes to an end.
+    /// Begins or ends a pause. During a pause, started tasks are finished, all others are given back, and no credit
+    /// is granted, so the dispatcher soon sends no more tasks.
     pub fn set_paused(&mut self, paused: bool) {
         if std::mem::replace(&mut self.paused, paused) == paused {
             return;
@@ -199,7 +199,7 @@ impl Supervisor {
         self.draining
     }
 
-    /// Gives back the tasks in the scope that were not sent to a worker yet.
+    /// Gives back the tasks in the scope that were not yet sent to a worker.
     fn return_waiting(&mut self, scope: &RecallScope) {
         for worker in &mut self.workers {
             let is_in_scope = |task: &mut Task| scope.holds(task.crawl, &task.site, task.priority);
@@ -218,7 +218,7 @@ impl Supervisor {
         self.report();
     }
 
-    /// Whether it drains and holds no leases any more.
+    /// Whether it is draining and holds no more leases.
     pub fn is_drained(&self) -> bool {
         self.draining && self.queue.is_empty()
     }
@@ -233,7 +233,7 @@ impl Supervisor {
     }
 }
 
-/// Each of these tasks holds one of its worker's look-ups of names, or waits for one.
+/// Each of these tasks occupies one of its worker's name lookups, or waits for one.
 fn most_uncounted(terms: &Terms) -> u64 {
     u64::from(terms.workers) * MOST_LOOK_UPS as u64
 }

@@ -1,19 +1,18 @@
-//! Outcome messages that were sent to the dispatcher and that it has not acknowledged.
+//! Outcome messages that were sent to the dispatcher but not acknowledged yet.
 //!
-//! A broken connection or a killed dispatcher may lose messages. So each outcome message stays here
-//! until a heartbeat of the dispatcher acknowledges its number as durable, and is sent again at the
-//! start of the next session; otherwise the pages would be fetched twice. Memory is bounded by the
-//! credit-based flow control: without acknowledgements the supervisor asks for no new tasks once the
-//! messages are long. Nothing is
-//! on disk: if the supervisor dies, the dispatcher leases its tasks again.
+//! A broken connection or a killed dispatcher may lose messages. So each outcome message stays here until a heartbeat
+//! of the dispatcher acknowledges its number as durable, and is sent again at the start of the next session;
+//! otherwise the pages would be fetched twice. Memory is bounded by the credit-based flow control: without
+//! acknowledgements the supervisor requests no new tasks once the messages are long. Nothing is on disk: if the
+//! supervisor dies, the dispatcher leases its tasks again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use webfill_wire::{Delivery, SupervisorOutcomes, links};
 
-/// While the links of unacknowledged outcomes have more bytes than this, the supervisor asks for no more
-/// tasks. An ordinary queue of outcomes stays far below; those of sitemaps may have 16 MiB each.
+/// While the links of unacknowledged outcomes exceed this many bytes, the supervisor requests no more tasks. An
+/// ordinary queue of outcomes stays far below; those of sitemaps may have 16 MiB each.
 const MOST_LINK_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
@@ -28,7 +27,7 @@ impl UnacknowledgedOutcomes {
         self.sent.push_back(Arc::clone(outcomes));
     }
 
-    /// Whether no more outcomes are to be made until some are acknowledged.
+    /// Whether no more tasks may be requested until some outcomes are acknowledged.
     pub(crate) fn are_too_long(&self) -> bool {
         self.link_bytes > MOST_LINK_BYTES
     }

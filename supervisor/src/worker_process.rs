@@ -4,9 +4,9 @@
 //! - *Starting*: running, has not reported ready; killed after [`READY_TIMEOUT`] without a message.
 //! - *Ready*: running; killed after [`HEARTBEAT_TIMEOUT`] without a message.
 //!
-//! A process that dies is started again after an exponential back-off. One that ends with exit code
-//! 2 or 17 is not: a restart would end the same way, so the supervisor ends, too. Workers die with
-//! their supervisor (`PR_SET_PDEATHSIG`), so none is left behind by a killed one.
+//! A process that dies is restarted after an exponential backoff. A process that ends with exit code 2 or 17 is not:
+//! it would end the same way again, so the supervisor ends, too. Workers die with their supervisor
+//! (`PR_SET_PDEATHSIG`), so none is left behind by a killed one.
 
 use std::io::Read;
 use std::path::Path;
@@ -26,9 +26,9 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(15);
 /// A worker that has not reported ready after this long is killed.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The least time between a worker's death and its restart. The dispatcher sends a site's next task
-/// up to 300 ms before the site's delay is over (its lookahead). The dead worker alone knew when the
-/// last answer came, so its successor waits out that lookahead.
+/// The least time between a worker's death and its restart. The dispatcher sends a site's next task up to 300 ms
+/// before the site's delay is over (its lookahead). Only the dead worker knew when the last answer came, so its
+/// successor waits out that lookahead.
 const MIN_RESTART_DELAY: Duration = Duration::from_millis(300);
 
 /// See the module.
@@ -38,7 +38,7 @@ pub struct WorkerProcess {
     pub incarnation: u32,
     process: Option<Child>,
     back_off: BackOff,
-    /// When a dead worker may be started again.
+    /// When a dead worker may be restarted.
     start_at: Option<Instant>,
     /// The process has reported that it takes tasks.
     ready: bool,
@@ -50,11 +50,11 @@ pub struct WorkerProcess {
 pub enum ProcessChange {
     /// Alive, or still waiting to be started again.
     Unchanged,
-    /// It has exited with code 0, which only a drained worker does.
+    /// It exited with code 0, as only a drained worker does.
     Drained,
-    /// It has died; `how` describes that for the log.
+    /// It died; `how` describes that for the log.
     Died { how: String },
-    /// It has exited with a fault that a restart would not repair.
+    /// It exited with a fault that a restart would not repair.
     Broken(Fault),
 }
 
@@ -79,7 +79,7 @@ impl WorkerProcess {
         self.process.is_some()
     }
 
-    /// Its number, if it runs.
+    /// Its process id, if it runs.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(Child::id)
     }
@@ -131,7 +131,7 @@ impl WorkerProcess {
         };
         let silent = now.duration_since(self.last_message_at) > limit;
         match &mut self.process {
-            // `poll` finds it dead afterwards, like any other dead process.
+            // `poll` then finds it dead, like any other dead process.
             Some(process) if silent => process.kill().is_ok(),
             _ => false,
         }
@@ -180,7 +180,7 @@ impl WorkerProcess {
 fn last_stderr_line(process: &mut Child) -> String {
     let mut text = Vec::new();
     if let Some(stderr) = &mut process.stderr {
-        // What cannot be read leaves the exit status as the only account.
+        // If this fails, only the exit status says why the process ended.
         let _ = stderr.take(64 << 10).read_to_end(&mut text);
     }
     let text = String::from_utf8_lossy(&text);

@@ -7,8 +7,8 @@ use webfill_wire::{CrawlKey, Task};
 
 #[derive(Debug, Default)]
 pub(crate) struct WorkerState {
-    /// How often the worker's process was started; tells messages of a dead process from those of
-    /// the present one.
+    /// How often the worker's process was started; distinguishes messages of a dead process from those of the present
+    /// one.
     pub(crate) incarnation: u32,
     /// The process has reported that it takes tasks.
     pub(crate) ready: bool,

@@ -1,4 +1,4 @@
-//! What the loop tells of itself: to the dispatcher, to the service manager, to people who wait, and to Prometheus.
+//! The loop's reports: to the dispatcher, to the service manager, to waiting people, and to Prometheus.
 
 use std::time::Instant;
 
@@ -13,7 +13,8 @@ use crate::own_report::Known;
 use crate::worker_process::WorkerProcess;
 
 impl Process {
-    /// Tells the dispatcher from time to time how this supervisor is doing. What is lost of it is told again.
+    /// Reports to the dispatcher from time to time how this supervisor is doing. A lost report is replaced by the
+    /// next one.
     pub(super) fn tell_dispatcher(&mut self, why_paused: Option<&str>) {
         if !(self.supervisor.is_welcome() && self.supervisor.has_lease(boot_ms())) {
             return;
@@ -38,7 +39,7 @@ impl Process {
         }
     }
 
-    /// Tells the service manager, and whoever probes.
+    /// Reports to the service manager and to probes.
     pub(super) fn tell_how_it_is(&mut self, low_disk: Option<String>) {
         if self.supervisor.is_draining() {
             self.service_manager.stops();
@@ -58,7 +59,7 @@ impl Process {
         self.health.note_turn(holds);
     }
 
-    /// What it waits for before it can work, in words.
+    /// What the supervisor waits for before it can work, in words.
     pub(super) fn waits_for(&self) -> Option<String> {
         let dispatcher = &self.setup.tasks_endpoint;
         if self.supervisor.is_welcome() {
@@ -99,7 +100,7 @@ fn row(worker: &WorkerProcess) -> WorkerRow {
     }
 }
 
-/// The sockets to all workers are one in the figures.
+/// In the metrics, the sockets to all workers count as one.
 fn traffic_by_name(
     traffic: impl IntoIterator<Item = (SocketName, Traffic)>,
 ) -> Vec<(&'static str, Traffic)> {

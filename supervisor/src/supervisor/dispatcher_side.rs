@@ -19,8 +19,8 @@ use crate::session::Due;
 use crate::unacknowledged::leases_of;
 
 impl Supervisor {
-    /// When [`Supervisor::keep_time`] has a message to send next; the simulation advances its clock to
-    /// that time.
+    /// When [`Supervisor::keep_time`] will next have a message to send. The simulation advances its clock to that
+    /// time.
     pub fn next_send_ms(&self) -> u64 {
         self.session.next_send_ms()
     }
@@ -65,8 +65,8 @@ impl Supervisor {
         });
         self.outgoing.push(OutgoingMessage::ToDispatcherNow(hello));
         if is_repeated {
-            // The dispatcher may have leased the tasks held here to other supervisors. Started ones
-            // go on; the rest is given back and may be leased again.
+            // The dispatcher may have leased the tasks held here to other supervisors. Started ones continue; the
+            // rest is given back and may be leased again.
             self.recalls.clear();
             self.recall(0, RecallScope::default());
         }
@@ -173,7 +173,7 @@ impl Supervisor {
         }
     }
 
-    /// The dispatcher has refused the hello, because another supervisor has this name.
+    /// The dispatcher refused the hello, because another supervisor has this name.
     pub(super) fn note_name_taken(&mut self, session: u64) {
         if session != self.session.id() {
             return;
@@ -194,13 +194,13 @@ impl Supervisor {
         if silent && !self.problem_logged {
             tracing::warn!(
                 event = "dispatcher_silent",
-                "nothing heard of the dispatcher, no fetches are started"
+                "no message from the dispatcher; no fetches are started"
             );
         }
         if !silent && self.problem_logged {
             tracing::info!(
                 event = "dispatcher_back",
-                "the dispatcher is heard of again"
+                "messages from the dispatcher arrive again"
             );
         }
         self.problem_logged = silent;
@@ -211,7 +211,7 @@ impl Supervisor {
         self.send_to_ready_workers(&SupervisorToWorker::LeaseUntil { boot_ms });
     }
 
-    /// The dispatcher has answered a hello. Returns whether that begins a session.
+    /// The dispatcher answered a hello. Returns whether that begins a session.
     fn join(&mut self, session: u64, heard_ms: u64, lease_ms: u64, now_ms: u64) -> bool {
         let begins = session == self.session.id() && !self.session.is_welcomed();
         if begins {
@@ -308,7 +308,7 @@ impl Supervisor {
         if ended + collected.recalled.len() > 0 {
             let mut outcomes = std::mem::replace(&mut self.outcomes, no_outcomes(&self.terms.id));
             let mut parts = links::parts_for_messages(std::mem::take(&mut outcomes.done));
-            // What confirms recalls comes last.
+            // The confirmations of recalls come last.
             outcomes.done = parts.pop().unwrap_or_default();
             for done in parts {
                 let part = no_outcomes(&self.terms.id);
@@ -324,7 +324,7 @@ impl Supervisor {
         }
     }
 
-    /// The running total that the dispatcher is told.
+    /// The running total reported to the dispatcher.
     fn credit(&self) -> Credit {
         match self.paused || self.unacknowledged.are_too_long() {
             true => self.reported_credit,
@@ -340,7 +340,7 @@ impl Supervisor {
         self.outgoing.push(OutgoingMessage::Outcomes(outcomes));
     }
 
-    /// Begins a new session with the outcomes that the last one may have lost.
+    /// Begins a new session by sending again the outcomes that the last one may have lost.
     pub(super) fn send_again(&mut self) {
         for outcomes in self.unacknowledged.take_all() {
             self.send_outcomes(outcomes);

@@ -108,7 +108,7 @@ fn recall(supervisor: &mut Supervisor, number: u64, crawl: u32) {
     supervisor.take_from_dispatcher(message, NOW_MS);
 }
 
-/// What the supervisor reports to the dispatcher: tasks given back, and settled recalls.
+/// The supervisor's report to the dispatcher: tasks given back, and settled recalls.
 fn reported(supervisor: &mut Supervisor) -> (Vec<u64>, Vec<u64>) {
     supervisor.report();
     let (mut returned, mut recalled) = (Vec::new(), Vec::new());

@@ -13,8 +13,8 @@ use super::Supervisor;
 use crate::worker_state::WorkerState;
 
 impl Supervisor {
-    /// Sends a ready worker the tasks that wait for it, after the crawl settings they need, unless the
-    /// mappings in force are still lacking.
+    /// Sends a ready worker the tasks that wait for it, after the crawl settings they need, unless the mappings in
+    /// force are still missing.
     pub(super) fn send_waiting_tasks(&mut self, worker_index: usize) {
         let worker = &mut self.workers[worker_index];
         if !worker.ready || worker.waiting.is_empty() || !self.mappings.are_complete() {
@@ -100,8 +100,8 @@ impl Supervisor {
         self.send_waiting_tasks(worker_index);
     }
 
-    /// A worker's process has died. Messages that it sent before may still arrive, so the tasks that
-    /// it held are not given back yet; see [`Supervisor::give_back_tasks_of_dead_worker`].
+    /// A worker's process has died. Its earlier messages may still arrive, so the tasks that it held are not given
+    /// back yet; see [`Supervisor::give_back_tasks_of_dead_worker`].
     pub fn worker_died(&mut self, worker_index: u16) {
         let settled = self
             .recalls
@@ -112,8 +112,8 @@ impl Supervisor {
         worker.crawls.clear();
     }
 
-    /// A new process of this worker was started. Tasks that the former process still held are given
-    /// back; `blamed` is the task that its crash marker names, if it died while it extracted a page.
+    /// A new process of this worker was started. Tasks that the former process still held are given back; `blamed` is
+    /// the task that its crash marker names, if it died while extracting a page.
     pub fn worker_started(&mut self, worker_index: u16, incarnation: u32, blamed: Option<u64>) {
         self.worker_died(worker_index);
         self.workers[usize::from(worker_index)].incarnation = incarnation;
