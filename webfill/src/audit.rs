@@ -1,5 +1,5 @@
-//! `webfill audit`: who has fed, changed or been refused what, by the audit logs of a dispatcher, of its folder of keys
-//! and of dashboards. It reads files and asks nobody.
+//! `webfill audit`: who fed, changed or was refused what, according to the audit logs of a dispatcher, of its key
+//! folder and of dashboards. It only reads files.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -62,7 +62,7 @@ pub fn run(options: AuditOptions) -> Result<ExitStatus, Fault> {
             folder.display()
         )));
     }
-    // They are short.
+    // These files are short.
     let mut beside: Vec<Told> = lines_of(beside)?.collect();
     beside.sort_by_key(|(at_ms, _)| *at_ms);
     let mut beside = beside.into_iter().peekable();
@@ -90,7 +90,7 @@ fn next_before(lines: &mut Peekable<impl Iterator<Item = Told>>, at_ms: i64) -> 
     lines.next_if(|(own_ms, _)| *own_ms < at_ms)
 }
 
-/// The lines of files, one after the other. One that is being written, or was cut off, is left out.
+/// The lines of files, one file after the other. Incomplete lines are left out.
 fn lines_of(files: Vec<PathBuf>) -> Result<impl Iterator<Item = Told>, Fault> {
     let opened = files
         .into_iter()
@@ -113,7 +113,7 @@ fn lines_of(files: Vec<PathBuf>) -> Result<impl Iterator<Item = Told>, Fault> {
 }
 
 impl AuditOptions {
-    /// A file that was last written before the asked time has nothing that is asked for.
+    /// Whether a file may have wanted entries: one last written before the given time has none.
     fn may_hold(&self, file: &Path) -> bool {
         let modified = file.metadata().and_then(|file| file.modified()).ok();
         let since_epoch = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -121,7 +121,7 @@ impl AuditOptions {
         self.since.is_none_or(|since_ms| written_ms >= since_ms)
     }
 
-    /// Prints a line that is asked for. Returns false when nobody reads any more.
+    /// Prints a line if it is wanted. Returns false when the reader has closed the output.
     fn show(&self, (at_ms, line): &Told, out: &mut impl Write) -> Result<bool, Fault> {
         let is = |key: &str, wanted: &Option<String>| {
             wanted.is_none() || line[key].as_str() == wanted.as_deref()
@@ -144,10 +144,10 @@ impl AuditOptions {
     }
 }
 
-/// The members that every line shows in their places.
+/// The members that every printed line shows in fixed places.
 const PLACED: [&str; 6] = ["timestamp", "action", "who", "address", "by", "result"];
 
-/// A line for people: when, who from where, what, what became of it, and what it concerned.
+/// A line for people: when, who and from where, the action, its result, and its object.
 fn sentence(line: &Value) -> String {
     let text = |key: &str| line[key].as_str();
     let who = text("who").or(text("by")).unwrap_or("-");
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_when_who_what_and_what_became_of_it() {
+    fn a_line_has_the_time_the_user_the_action_and_its_result() {
         let line = json!({
             "timestamp": "2026-11-23T08:00:00Z", "action": "feed", "who": "feeder",
             "address": "10.0.0.7", "by": "key", "result": "done", "accepted": 5,

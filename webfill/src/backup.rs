@@ -1,4 +1,4 @@
-//! `webfill backup`: copies of the dispatcher's file and of the store, while the fleet is at work.
+//! `webfill backup`: copies of the dispatcher's file and of the store, while the fleet is running.
 
 mod rotation;
 
@@ -92,7 +92,7 @@ pub fn run(options: BackupOptions) -> Result<ExitStatus, Fault> {
 }
 
 impl Sources {
-    /// What is mistyped is found before anything is copied, so that the same folder can be named again.
+    /// Finds mistyped names before anything is copied, so the same folder can be used again.
     fn require(&self) -> Result<(), Fault> {
         require_frontier(&self.state)?;
         for uri in std::iter::once(&self.store).chain(&self.cache) {
@@ -101,8 +101,7 @@ impl Sources {
         Ok(())
     }
 
-    /// The dispatcher's file is copied first: a task that is done there has its page in every later copy of
-    /// the store.
+    /// The dispatcher's file is copied first: a task that is done in it has its page in any later copy of the store.
     fn copy_to(&self, folder: &Path, begun_ms: i64) -> Result<(), Fault> {
         let copy = Frontier::back_up(&self.state, folder, begun_ms);
         tell(copy.map_err(Fault::error)?.display())?;
@@ -114,7 +113,7 @@ impl Sources {
     }
 }
 
-/// Refuses a folder without a dispatcher's file, or one that cannot be looked into.
+/// Refuses a folder that has no dispatcher's file or cannot be read.
 pub fn require_frontier(state: &Path) -> Result<(), Fault> {
     let frontier = state.join(FILE_NAME);
     let told = frontier.display();
@@ -173,7 +172,7 @@ fn create(folder: &Path) -> Result<(), Fault> {
             folder.display()
         )));
     }
-    // It may have been there, with other permissions.
+    // The folder may have existed with other permissions.
     std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(unwritable)
 }
 

@@ -1,5 +1,5 @@
-//! `webfill changes`: what has changed on pages, as the dispatchers of a store have judged them. It reads the
-//! store alone; a change is in it a few seconds after the page was fetched.
+//! `webfill changes`: lists changes of pages, as judged by the dispatchers of a store. It reads only the store; a
+//! change is in it a few seconds after the page was fetched.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,14 +44,14 @@ pub struct ChangesOptions {
     pub json: bool,
 }
 
-/// The application of watches that name none.
+/// The application of watches without one of their own.
 const WATCHES: &str = "watches";
 
-/// Changes that are read at once.
+/// Changes read at once.
 const AT_ONCE: u32 = 500;
 
-/// How often a follower asks the store, how often it looks for signals meanwhile, and how often it says that
-/// the store is away.
+/// How often a follower queries the store, how often it checks for signals meanwhile, and how often it reports an
+/// unreachable store.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(20);
 const REPORT_EVERY: Duration = Duration::from_secs(60);
@@ -121,7 +121,7 @@ pub fn run(options: ChangesOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// Sleeps until the next look; false if a signal has come.
+/// Sleeps until the next check; false if a signal arrived.
 fn sleep_unless_interrupted() -> bool {
     let until = Instant::now() + LOOK_EVERY;
     while signals::asked() == Asked::Nothing {
@@ -141,7 +141,7 @@ fn tell_one(change: &Change, as_json: bool) -> Result<(), Fault> {
     }
 }
 
-/// What went stands behind `-` or in `[-…-]`, what came behind `+` or in `{+…+}`. The text is a foreign page's:
+/// Removed text follows `-` or is in `[-…-]`, added text follows `+` or is in `{+…+}`. The text is a foreign page's:
 /// nothing in it may steer the terminal.
 fn paragraph(change: &Change) -> String {
     let kind = change.kind.as_str();

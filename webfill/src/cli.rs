@@ -368,7 +368,7 @@ pub struct DemoOptions {
     pub keep: bool,
 }
 
-/// Prints one sentence for a mistyped command, or the whole text for `--help`.
+/// Prints one sentence for a mistyped command, or the whole help text for `--help`.
 pub fn tell_usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     match error.kind() {
@@ -419,7 +419,7 @@ pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     Ok(std::time::Duration::from_millis(millis as u64))
 }
 
-/// The same, but with its unit: what it is for cannot be taken back.
+/// The same, but the unit is required, because its use cannot be undone.
 pub fn age(text: &str) -> Result<std::time::Duration, String> {
     let age = duration(text)?;
     match text.ends_with(|last: char| last.is_ascii_alphabetic()) {

@@ -15,7 +15,7 @@ use webfill_wire::socket::{Pattern, SocketSpec, Sockets};
 /// is idempotent.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// How often it is asked, while an answer is waited for, whether to go on waiting.
+/// How often, during a wait for an answer, the client checks whether to keep waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const DISPATCHER: u32 = 1;
@@ -27,8 +27,8 @@ pub struct ControlClient {
     connection: Connection,
 }
 
-/// Each try has a socket of its own, so a late answer to an abandoned request is never taken for the
-/// answer to the next one.
+/// Each try has a socket of its own, so a late answer to an abandoned request is never mistaken for the answer to the
+/// next one.
 struct Connection {
     sockets: Sockets,
     answers: mpsc::Receiver<Vec<u8>>,
@@ -48,8 +48,7 @@ impl ControlClient {
         })
     }
 
-    /// Repeats a request until there is an answer. `meanwhile` runs while it is waited for; its error ends
-    /// that.
+    /// Repeats a request until there is an answer. `meanwhile` runs during the wait; its error ends the wait.
     pub fn ask<A: DeserializeOwned>(
         &mut self,
         request: &impl Serialize,
@@ -162,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_gives_up_does_not_wait_for_the_next_try() {
+    fn giving_up_does_not_wait_for_the_next_try() {
         let folder = tempfile::tempdir().unwrap();
         let nobody = format!("ipc://{}", folder.path().join("control").display());
         let mut client = ControlClient::connect(&nobody).unwrap();

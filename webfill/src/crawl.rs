@@ -164,7 +164,7 @@ impl Crawl {
                 return Err(fault);
             }
         };
-        // Before the fleet, so that it is unreachable after that has ended.
+        // Claimed before the fleet starts, so that it is released only after the fleet has ended.
         let claim = match self.claim(&store, &state) {
             Ok(claim) => claim,
             Err(fault) => {
@@ -187,7 +187,7 @@ impl Crawl {
         let (shared, same) = (Arc::clone(&store), Rc::clone(&runtime));
         let ended = self.crawl(started, &told_state, shared, dataset, claim, same);
         if ended.is_err() && fleet::was_killed_at_end() && record.may_go_on()? {
-            // As after a death of this process, the run is gone on with, and told then.
+            // As after a death of this process, the next process resumes the run and sends its notifications.
             return ended;
         }
         record.end(&ended);
@@ -199,23 +199,24 @@ impl Crawl {
                 store: &*store,
             });
         }
-        // Who is killed before goes on with this run, and tells what was not told.
+        // If this process is killed before this point, the next one resumes the run and sends the missing
+        // notifications.
         record.keep()?;
-        // What waits is delivered by the next run, if not by this one.
+        // Notifications that this run cannot deliver are delivered by the next one.
         if let Some(notifications) = notifications {
             notifications.deliver();
         }
         ended
     }
 
-    /// The notifications of the run, if somebody is to be told of it.
+    /// The notifications of the run, if it has recipients.
     pub fn notifications(&self) -> Option<RunNotifications> {
         let run = self.options.watched_run.as_ref()?;
         let tells = self.options.progress != ProgressStyle::None;
         RunNotifications::of(&run.watch, &self.settings, tells)
     }
 
-    /// The work, between the opening of the store and the summary.
+    /// The work between opening the store and the summary.
     fn crawl(
         mut self,
         started: Instant,
@@ -280,7 +281,7 @@ impl Crawl {
         watch.drain(&mut client, &mut fleet)?;
         let written_back = watch.finish_writing_back()?;
         watch.progress.finish();
-        // Who interrupts a crawl does not want to wait for what it has found so far.
+        // A user who interrupts a crawl does not want to wait until its findings are counted.
         let findings = match end {
             End::Interrupted => None,
             _ => findings::count(
@@ -331,7 +332,7 @@ impl Crawl {
         &self.settings.state
     }
 
-    /// Opens the store. Without seeds, the crawl must exist there; else its id was mistyped.
+    /// Opens the store. Without seeds, the crawl must exist in it; otherwise its id was mistyped.
     async fn open_store(&self) -> Result<Arc<dyn Store>, Fault> {
         let uri = self.settings.store_uri()?;
         let opened = webfill_store::open(&uri, None).await;
@@ -363,7 +364,7 @@ impl Crawl {
         plan.open().await.map(Some).map_err(unusable_store)
     }
 
-    /// Starts writing values back to the dataset, if this was asked for.
+    /// Starts writing values back to the dataset, if configured.
     fn write_back(
         &self,
         dataset: Option<&Arc<Dataset>>,
@@ -427,7 +428,7 @@ impl Crawl {
         })
     }
 
-    /// A run of a watch asks again for what was filled before it.
+    /// A run of a watch refreshes values that were filled before it.
     fn refresh(&self) -> RefreshRule {
         RefreshRule {
             since_ms: self.spec.run_began_ms,
@@ -435,7 +436,7 @@ impl Crawl {
         }
     }
 
-    /// What the dispatcher is told of the dataset, if there may be records.
+    /// The dataset as reported to the dispatcher, if there may be records.
     fn chosen_dataset(&self) -> Option<ChosenDataset> {
         let has_records = self
             .seeds
@@ -444,7 +445,7 @@ impl Crawl {
         self.dataset_name.chosen().filter(|_| has_records)
     }
 
-    /// Says that records from a pipe have a dataset, which they share with those of other pipes.
+    /// Tells the user that records from a pipe belong to a dataset shared with other pipes.
     fn tell_dataset_of_pipe(&self, name: &DatasetName) {
         let has_records = self.seeds.as_ref().is_some_and(Seeds::may_have_records);
         let is_told = has_records && self.options.progress != ProgressStyle::None;
@@ -455,7 +456,7 @@ impl Crawl {
         }
     }
 
-    /// The fields that some mapping extracts.
+    /// The fields that any mapping extracts.
     fn extracted(&self) -> BTreeSet<String> {
         self.fields.values().flatten().cloned().collect()
     }

@@ -37,7 +37,7 @@ pub struct DashboardOptions {
     pub config: Option<PathBuf>,
 }
 
-/// How often signals are looked for.
+/// How often signals are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs the command.
@@ -102,7 +102,7 @@ fn setup(options: &DashboardOptions, settings: &Settings) -> Result<DashboardSet
     })
 }
 
-/// Whether the store can be opened: better told here than on a page.
+/// Checks that the store can be opened: better reported here than on a page.
 fn check(store: &StoreUri) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -112,7 +112,7 @@ fn check(store: &StoreUri) -> Result<(), Fault> {
     opened.map(drop).map_err(Fault::usage)
 }
 
-/// The certificate and the tokens, changed while the dashboard is open. Those with a fault change nothing.
+/// Reads the certificate and the tokens again while the dashboard runs. Faulty files change nothing.
 fn read_again(files: &HttpFiles, protection: &InForce) {
     match files.read() {
         Ok(read) => protection.replace(read),

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn another_store_is_refused_without_repeating_what_may_be_secret() {
+    fn another_store_is_refused_without_repeating_possible_secrets() {
         for uri in [
             "sqlite:people.db",
             "postgres://me:secret@db",

@@ -92,7 +92,7 @@ struct DemoFolder {
 impl DemoFolder {
     fn create() -> Result<DemoFolder, Fault> {
         let path = std::env::temp_dir().join(format!("webfill-demo-{}", std::process::id()));
-        // Fails if it exists: in a folder that all users share, it would not be ours.
+        // Fails if it exists: in a folder shared by all users, an existing one might not be ours.
         let created = std::fs::create_dir(&path);
         let created = created.and_then(|()| std::fs::create_dir(path.join("mappings")));
         let written = created.and_then(|()| {

@@ -1,16 +1,15 @@
 //! `webfill export`: writes the pages, records or changes of a store as JSON lines, CSV or Parquet, row by row.
 //!
 //! - JSON lines are the stored documents, unchanged.
-//! - CSV and Parquet have [`columns`]: one for each key of a page or change; for records, one for each field that
-//!   some record has or misses, which a first pass collects. `--sources` adds where records and their values are
-//!   from.
-//! - In CSV, texts are written as they are, null as an empty cell, lists and objects as JSON. With `--spreadsheet`, a
+//! - CSV and Parquet have [`columns`]: one for each key of a page or change; for records, one for each field that any
+//!   record has or lacks, which a first pass collects. `--sources` adds the sources of records and values.
+//! - In CSV, texts are written unchanged, null as an empty cell, lists and objects as JSON. With `--spreadsheet`, a
 //!   cell that a spreadsheet would run as a formula gets a leading apostrophe, because the text comes from foreign
-//!   pages; without it, other programs read back what the pages said.
-//!   Numbers beside numbers that the user's table has as texts are spelt as these ([`numbers`]).
-//!   With `--list-separator`, lists that pages have brought are written with it between their entries.
-//! - Parquet keeps the kinds of values; what has none of its kinds is JSON.
-//! - With `--since` or `--follow`, pages are read from a cursor on ([`changes`]).
+//!   pages; without it, other programs read the original text. Numbers are spelt like the numbers that the user's
+//!   table has as texts ([`numbers`]). With `--list-separator`, lists from pages are written with it between their
+//!   entries.
+//! - Parquet keeps the types of values; values that fit none are JSON.
+//! - With `--since` or `--follow`, pages are read starting from a cursor ([`changes`]).
 
 mod cells;
 mod changes;
@@ -36,19 +35,19 @@ use columns::Column;
 use csv::CsvFile;
 use parquet::ParquetFile;
 
-/// What is written, and how.
+/// What to write, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
     pub what: ExportWhat,
     pub format: ExportFormat,
     pub cells: Cells,
-    /// With columns that say where records and their values are from.
+    /// With columns for the sources of records and values.
     pub sources: bool,
-    /// With the id of the record for which the page of a row was fetched, and these of its fields.
+    /// With the id of the record that a row's page was fetched for, and these of its fields.
     pub parent: Option<Vec<String>>,
-    /// With rows that are gone, and since when.
+    /// Include rows that are gone, with the time.
     pub gone: bool,
-    /// What stands between the entries of a list in a cell; lists are JSON without it.
+    /// The separator between list entries in a cell; without it, lists are JSON.
     pub list_separator: Option<ListSeparator>,
     pub filter: ExportFilter,
 }
@@ -114,7 +113,7 @@ pub fn run(options: ExportOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// What is left out is said.
+/// Reports the rows that are left out.
 fn tell_of_gone(left_out: u64) {
     let records = match left_out {
         0 => return,
@@ -124,7 +123,7 @@ fn tell_of_gone(left_out: u64) {
     webfill_service::say!("webfill: {records} left out; --with-gone exports what is gone");
 }
 
-/// A mistyped name would look like an empty dataset or crawl.
+/// Reports an empty result, because a mistyped name would look like an empty dataset or crawl.
 fn tell_of_nothing(wanted: &Wanted, uri: &StoreUri) {
     let filter = &wanted.filter;
     let named = [
@@ -175,7 +174,7 @@ fn check(options: &ExportOptions) -> Result<(), Fault> {
     Err(Fault::usage(refusal))
 }
 
-/// The cursor to begin at; `None` for an export that is not from a cursor on.
+/// The cursor to begin at; `None` for an export that uses no cursor.
 fn begin(options: &ExportOptions) -> Result<Option<Cursor>, Fault> {
     let since = match &options.since {
         Some(since) => since.parse().map_err(Fault::usage)?,

@@ -1,5 +1,5 @@
-//! `webfill extract`: reads the pages of a crawl again that were kept, with the mappings of today, and
-//! tells what changes. Nothing is fetched. It may run beside a crawl, and again after it was interrupted.
+//! `webfill extract`: reads the kept pages of a crawl again with the current mappings, and reports the changes.
+//! Nothing is fetched. It may run during a crawl, and can be repeated after an interruption.
 
 mod bodies;
 mod documents;
@@ -77,7 +77,7 @@ pub fn run(options: ExtractOptions) -> Result<ExitStatus, Fault> {
         .unwrap_or_else(|_| Err(Fault::error("reading a page broke down")))
 }
 
-/// The command, with everything checked that can be before anything is opened.
+/// The command, after all checks that are possible before anything is opened.
 struct Prepared {
     options: ExtractOptions,
     settings: Settings,
@@ -134,7 +134,7 @@ impl Prepared {
         status
     }
 
-    /// A fault in the middle leaves something to tell: what was read by then is stored.
+    /// The report is returned even after a fault, because everything read before it is stored.
     async fn read(&self) -> Result<(Report, Result<ExitStatus, Fault>), Fault> {
         let options = &self.options;
         let uri = self.settings.store_uri()?;

@@ -1,10 +1,10 @@
 //! Feeds seeds of a local crawl, on a thread beside the one that watches the crawl: reads the input,
 //! puts records into the store, and hands URLs and crawl requests to the dispatcher.
 //!
-//! The dispatcher answers a batch when it is durable, together with the position in the input, so a
-//! resumed crawl goes on after the last answered batch; an input that was edited is read from its start. Crawl requests are fed again when resuming:
-//! the dispatcher finds their crawls again, and the command waits for these, too. Lines that cannot be
-//! used are listed in a file.
+//! The dispatcher answers a batch when it is durable, together with the position in the input, so a resumed crawl
+//! continues after the last answered batch. An edited input is read from its start. Crawl requests are fed again when
+//! resuming: the dispatcher finds their crawls again, and the command waits for these, too. Unusable lines are listed
+//! in a file.
 
 mod broken_list;
 mod documents;
@@ -53,30 +53,30 @@ pub struct Input {
     /// The position in the input up to which seeds are durable from an earlier run.
     pub fed_lines: u64,
     pub endpoint: String,
-    /// The fields that mappings extract, and the folder of these.
+    /// The fields that mappings extract, and the folder of mappings.
     pub extracted: BTreeSet<String>,
     pub mappings: PathBuf,
-    /// On whose pages rows are listed.
+    /// The pages that list rows.
     pub rows: Arc<RowPages>,
-    /// Where broken seeds are listed.
+    /// The file that lists broken seeds.
     pub broken_file: PathBuf,
-    /// Where lines are listed that repeat the record of another.
+    /// The file that lists lines repeating the record of another line.
     pub repeated_file: PathBuf,
     /// The input was read to its end before: its lines may have moved since.
     pub is_read_again: bool,
-    /// The dispatcher is told of the dataset when the first record is read.
+    /// Report the dataset to the dispatcher when the first record is read.
     pub notes_dataset: bool,
     pub store: Arc<dyn Store>,
 }
 
-/// What was found in the input.
+/// The findings about the input.
 #[derive(Debug, Default)]
 pub struct Fed {
-    /// How many seeds are good, whether or not anything of them is left to do.
+    /// How many seeds are valid, whether or not they still need work.
     pub good: u64,
     pub broken: BrokenSeeds,
     pub repeated: RepeatedSeeds,
-    /// Fields that records want and that no mapping extracts; the first few.
+    /// The first few fields that records want but no mapping extracts.
     pub unfillable: BTreeSet<String>,
 }
 
@@ -108,12 +108,12 @@ impl Feeding {
         })
     }
 
-    /// The crawls that are fed: the command's own, and those that crawl requests name.
+    /// The crawls that are fed: the command's own, and those named by crawl requests.
     pub fn crawls(&self) -> Crawls {
         Arc::clone(&self.crawls)
     }
 
-    /// What people should know of the input while the crawl goes on; each line is returned once.
+    /// Messages about the input for people while the crawl runs; each line is returned once.
     pub fn words(&self) -> impl Iterator<Item = String> {
         self.words.try_iter()
     }
@@ -126,7 +126,7 @@ impl Feeding {
         }
     }
 
-    /// Stops reading, even before the end of the input, and returns what was found so far.
+    /// Stops reading, even before the end of the input, and returns the findings so far.
     pub fn stop(mut self) -> Result<Fed, Fault> {
         self.over.store(true, Ordering::Relaxed);
         self.join()?;

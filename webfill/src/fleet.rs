@@ -20,7 +20,7 @@ const MOST_EARLY_DEATHS: u32 = 5;
 /// Set if a process was killed when all that was left to do was its own end.
 static KILLED_AT_END: AtomicBool = AtomicBool::new(false);
 
-/// Whether the crawl has failed only because somebody has killed one of its processes at its end.
+/// Whether the crawl failed only because one of its processes was killed at its end.
 pub fn was_killed_at_end() -> bool {
     KILLED_AT_END.load(Ordering::Relaxed)
 }
@@ -56,8 +56,8 @@ impl Fleet {
         self.supervisor.restart_if_dead(&self.config_file)
     }
 
-    /// Waits for both to end. A draining dispatcher ends the supervisor, except one that connected
-    /// after the dispatcher had drained: it is asked to drain here.
+    /// Waits for both to end. A draining dispatcher ends the supervisor, unless the supervisor connected after the
+    /// drain; that one is told to drain here.
     pub fn wait(&mut self, give_up: &impl Fn() -> bool) -> Result<(), Fault> {
         if self.dispatcher.wait(give_up)? {
             if let Ok(None) = self.supervisor.child.try_wait() {
@@ -76,7 +76,7 @@ impl Fleet {
         matches!(self.dispatcher.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Kills both at once. Their last commits survive.
+    /// Kills both immediately. Their last commits survive.
     pub fn stop(&mut self) {
         for process in [&mut self.supervisor, &mut self.dispatcher] {
             // An error means that the process has ended already.
@@ -93,7 +93,7 @@ impl Drop for Fleet {
 }
 
 impl Process {
-    /// One that somebody kills before it is ready, such as the kernel when memory is short, is started again.
+    /// A process that is killed before it is ready, for example by the kernel for lack of memory, is started again.
     fn start(role: &'static str, config_file: &Path) -> Result<Process, Fault> {
         let mut deaths = 0;
         loop {
@@ -107,7 +107,7 @@ impl Process {
         }
     }
 
-    /// The inner error: it has ended before it was ready.
+    /// The inner error means that it ended before it was ready.
     fn try_start(
         role: &'static str,
         config_file: &Path,

@@ -1,5 +1,5 @@
-//! `webfill health`: how the extractions of mappings are doing, as the dispatchers of a store have judged
-//! them. It reads the store alone; the pages that were fetched last are in it after a few seconds.
+//! `webfill health`: the health of mappings, as judged by the dispatchers of a store. It reads only the store; the
+//! latest pages are in it after a few seconds.
 
 mod pages;
 
@@ -82,7 +82,7 @@ pub fn run(options: HealthOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// The health of all mappings. What another version has written is passed over.
+/// The health of all mappings. Entries written by other versions are skipped.
 pub async fn read(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
     let states = store.health().await?;
     let read = |state: &HealthState| {
@@ -92,7 +92,7 @@ pub async fn read(store: &dyn Store) -> Result<Vec<MappingHealth>, StoreError> {
     Ok(states.iter().filter_map(read).collect())
 }
 
-/// For people: a table, and what deserves a look.
+/// For people: a table, and warnings.
 fn text(reports: &[Value], alerts: &[&Alert], store: &StoreUri) -> String {
     if reports.is_empty() {
         return String::from("no mapping has read a page yet");
@@ -168,7 +168,7 @@ fn alert_text(alert: &Alert, store: &StoreUri) -> String {
         }
     }
     if !alert.of_pages().is_empty() {
-        // It shows no password.
+        // The store's text shows no password.
         lines.push(visible(&format!(
             "  repair  webfill mapping repair FILE --mapping {} --store {}",
             shell::word(&alert.mapping),
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_has_fallen_is_told() {
+    fn a_field_that_has_fallen_is_reported() {
         let report = json!({
             "mapping": "shop", "templates": [{}, {}], "warnings": [],
             "known_values": [{"field": "name", "now": 0.5, "fallen": false}],

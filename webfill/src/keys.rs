@@ -26,7 +26,7 @@ use webfill_wire::socket::{has_curve, is_local, key_pair_of};
 /// The name of the dispatcher's own files.
 pub const DISPATCHER: &str = "dispatcher";
 
-/// The names of the files of the key that takes the place of the dispatcher's own, and of the one before.
+/// The names of the files of the dispatcher's next key, and of its former one.
 pub const NEXT: &str = "dispatcher-next";
 pub const FORMER: &str = "dispatcher-former";
 
@@ -64,7 +64,7 @@ impl KeyFolder {
         self.path.join("allowed")
     }
 
-    /// Who has changed the list.
+    /// The audit log of changes to the list.
     pub fn audit_file(&self) -> PathBuf {
         self.path.join("audit.log")
     }
@@ -87,7 +87,7 @@ impl KeyFolder {
         let own = self.key_pair(role.as_str())?;
         let files = [DISPATCHER, NEXT].map(|name| self.public_file(name));
         let server = read_public(&files[0])?;
-        // A fault of the next one is logged, and keeps nobody from working with the present one.
+        // A fault of the next key is logged, and does not affect the use of the present one.
         let trusted = TrustedKeys::in_files(server, files.to_vec());
         Ok(ClientKeys { own, trusted })
     }

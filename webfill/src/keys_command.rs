@@ -1,5 +1,5 @@
-//! `webfill keys`: makes keys, and edits a dispatcher's list of allowed keys. A running dispatcher
-//! applies a changed list at once. Who has changed it is in the folder's audit log.
+//! `webfill keys`: makes keys, and edits a dispatcher's list of allowed keys. A running dispatcher applies a changed
+//! list immediately. The folder's audit log records who changed it.
 
 mod rotation;
 mod writing;
@@ -186,8 +186,7 @@ fn make(
     tell(keys.public)
 }
 
-/// A new pair of keys. The public key does not begin with a dash, with which it would be taken for a
-/// flag.
+/// A new pair of keys. The public key does not begin with a dash, because it would be taken for a flag.
 fn new_keys() -> Result<KeyPair, Fault> {
     loop {
         let keys = new_key_pair().map_err(Fault::error)?;
@@ -272,7 +271,7 @@ fn list(folder: &KeyFolder) -> Result<(), Fault> {
     }
 }
 
-/// Changes of the folder take turns: until this is dropped, no other one begins.
+/// Serialises changes of the folder: no other one begins until this is dropped.
 fn lock(folder: &KeyFolder) -> Result<File, Fault> {
     let turn = File::open(folder.path()).map_err(|error| {
         Fault::usage(format!(
@@ -298,7 +297,7 @@ fn change(
     // Left by an interrupted change.
     let _ = fs::remove_file(&new);
     create(&new, &changed, 0o644)?;
-    // Before the list, so that no change is in force that nobody is named for.
+    // Written before the list, so that every change in force has an entry.
     audit(folder, &audited)?;
     fs::rename(&new, &list).map_err(|error| cannot_write(&list, &error))
 }

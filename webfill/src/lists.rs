@@ -1,5 +1,5 @@
-//! `webfill lists`: how far the lists of a crawl were read, page by page, and which of their rows are gone. It reads the
-//! store alone.
+//! `webfill lists`: how far the lists of a crawl were read, page by page, and which of their rows are gone. It reads
+//! only the store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -191,7 +191,7 @@ impl Shown {
     }
 }
 
-/// The outcome with which a page has failed.
+/// The outcome of a failed page.
 fn outcome_of(breach: &webfill_store::Breach) -> Option<String> {
     let outcome: Outcome = breach.why.parse().ok()?;
     (outcome != Outcome::Ok).then(|| outcome.as_str().to_owned())
@@ -226,7 +226,7 @@ fn cells(list: &ListReading, judged: &[JudgedRows]) -> Vec<String> {
     ]
 }
 
-/// For people: the state, and why.
+/// For people: the state, and the reason.
 fn state(list: &ListReading, judged: &[JudgedRows]) -> String {
     let why =
         |breach: &webfill_store::Breach| format!("{} at {}", breach.why, visible(&breach.url));

@@ -1,6 +1,6 @@
-//! `webfill manual DIR`: the manual pages, the completions of shells, and the pages of commands and settings in `docs/`.
-//! They are made from the command line and the table of settings, so that they say what the program does. It is hidden, because only packages and the
-//! documentation are made with it.
+//! `webfill manual DIR`: writes the manual pages, the shell completions, and the pages of commands and settings in
+//! `docs/`. They are generated from the command line and the table of settings, so they match the program. The
+//! command is hidden, because only packages and the documentation use it.
 
 mod commands_page;
 mod settings_page;
@@ -48,7 +48,7 @@ fn write(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The page of a command, and those of its subcommands.
+/// Writes the page of a command, and those of its subcommands.
 fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
     for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
         write_pages(below.clone(), folder)?;
@@ -72,7 +72,7 @@ fn write_exit_status(name: &str, page: &mut dyn Write) -> io::Result<()> {
     roff.to_writer(page)
 }
 
-/// How the command with this page may end. The first page speaks of all commands.
+/// The exit statuses of the command with this page. The first page covers all commands.
 fn statuses(name: &str) -> &'static [ExitStatus] {
     use ExitStatus::{Done, Error, Fatal, Interrupted, Usage};
     match name {

@@ -88,7 +88,7 @@ fn check(paths: &[PathBuf]) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// Ready to be pasted into the mapping.
+/// Prints a rewrite, ready to be pasted into the mapping.
 fn tell_rewrite(rewrite: &Value) -> Result<(), Fault> {
     let text = match rewrite.get("rows") {
         Some(rows) => format!("\"rows\": {rows:#}"),

@@ -1,6 +1,6 @@
-//! Shows the progress of a crawl or a feed on standard error: a bar on a terminal, else a plain line
-//! after [`PLAIN_FIRST`] and every [`PLAIN_EVERY`]. What matters most comes first, because a narrow
-//! terminal cuts the end off.
+//! Shows the progress of a crawl or a feed on standard error: a bar on a terminal, otherwise a plain line after
+//! [`PLAIN_FIRST`] and every [`PLAIN_EVERY`]. The most important facts come first, because a narrow terminal cuts off
+//! the end.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -14,23 +14,23 @@ use crate::cli::ProgressStyle;
 use crate::demand::Tally;
 use crate::summary::{Counters, CutOff, format_duration};
 
-/// The first plain line tells early that all is well, or that a mistake was made.
+/// The first plain line shows early that all is well, or that something is wrong.
 const PLAIN_FIRST: Duration = Duration::from_secs(5);
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
-/// The interval of plain lines of a feed, which takes less time than a crawl.
+/// The interval of plain lines during a feed, which takes less time than a crawl.
 const FEED_EVERY: Duration = Duration::from_secs(10);
 
 /// Rates are averages over this long.
 const WINDOW: Duration = Duration::from_secs(30);
 
-/// No time left is told from this on: rests may be without end.
+/// Longer estimates of the time left are not shown, because backoffs may have no end.
 const LONGEST_LEFT: Duration = Duration::from_secs(30 * 86_400);
 
-/// No time left is told below this: the estimate is not that good.
+/// Shorter estimates of the time left are not shown, because they are not precise enough.
 const SHORTEST_LEFT: Duration = Duration::from_secs(5);
 
-/// On a terminal of fewer columns there is no bar before the text.
+/// On a terminal with fewer columns there is no bar before the text.
 const ROOM_FOR_BAR: u16 = 100;
 
 /// The counters at one moment.
@@ -89,7 +89,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line that the summary repeats, unless no progress is wanted.
+    /// Prints a line that the summary repeats, unless progress is off.
     pub fn remark(&self, line: &str) {
         if self.style != ProgressStyle::None {
             self.say(line);
@@ -137,8 +137,9 @@ impl Progress {
         }
     }
 
-    /// An estimate of the time left. The queue's end is told only after it has been shrinking for a whole
-    /// window; until then, and while one slow site outlasts all others, what its delay makes of its queue.
+    /// An estimate of the time left. The end of the whole queue is estimated only after it has been shrinking for a
+    /// whole window. Until then, and while one slow site outlasts all others, the estimate is that site's queue times
+    /// its delay.
     fn time_left(&self, counters: &Counters) -> Option<String> {
         let least = Duration::from_millis(counters.least_time_left_ms);
         let (about, left) = match self.queue_ends_in() {
@@ -237,7 +238,7 @@ fn new_bar() -> ProgressBar {
     bar
 }
 
-/// For the terminal as wide as it is now.
+/// The style for the terminal's present width.
 fn bar_style() -> BarStyle {
     let (_, columns) = console::Term::stderr().size();
     let template = match columns < ROOM_FOR_BAR {
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_queue_is_told_only_while_it_shrinks() {
+    fn the_end_of_the_queue_is_estimated_only_while_it_shrinks() {
         let shrinking = [(0, 0, 100), (30, 60, 40)];
         assert_eq!(left(&shrinking, 0).unwrap(), "about 20 s left");
         assert_eq!(left(&[(0, 0, 100), (30, 60, 100)], 0), None);

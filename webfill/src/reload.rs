@@ -1,5 +1,5 @@
-//! What a reload of a dispatcher reads: its mappings, and its settings with the same flags as at the
-//! start. Which settings change by it is decided here.
+//! Reloads a dispatcher: reads its mappings, and its settings with the same flags as at the start. This module
+//! decides which settings change.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::cli::DispatcherOptions;
 use crate::roles::{self, load_mappings};
 use crate::settings::Settings;
 
-/// The settings that change by a reload: single ones, and whole sections.
+/// The settings that a reload can change: single ones, and whole sections.
 const CHANGEABLE: [&str; 4] = [
     "mappings",
     "dispatcher.exclude_sites",
@@ -26,8 +26,8 @@ const CHANGEABLE: [&str; 4] = [
     "backoff.",
 ];
 
-/// Reads again what a dispatcher was started with. `in_force` are the settings that it has now, and
-/// `has_mappings` says whether there are any.
+/// Reads again the settings and mappings that a dispatcher was started with. `in_force` are its present settings, and
+/// `has_mappings` says whether it has any mappings.
 pub fn read_again(
     options: DispatcherOptions,
     mut in_force: Settings,
@@ -38,7 +38,7 @@ pub fn read_again(
         let settings = roles::dispatcher_settings(&options)?;
         let mappings = load_mappings(&settings.mappings)?;
         if has_mappings && mappings.is_empty() {
-            // More likely a folder that is just being replaced than the wish to read nothing.
+            // This is more likely a folder that is being replaced than an intended removal of all mappings.
             return Err(Fault::usage(format!(
                 "{}: no mapping is left; if that is meant, restart the dispatcher",
                 settings.mappings.display()
@@ -86,8 +86,8 @@ fn is_changeable(name: &str) -> bool {
     })
 }
 
-/// The settings that name a file, and a hash of what the file holds. Mapping files have a version of their
-/// own. A file that cannot be read has none: whoever reads it for its sake says what is wrong.
+/// The settings that name a file, and a hash of what the file holds. Mapping files have a version of their own. A
+/// file that cannot be read has none; the code that uses it reports the fault.
 fn contents(settings: &Settings) -> BTreeMap<String, Option<u64>> {
     let config = &settings.dispatcher;
     let excluded = config.exclude_sites.as_deref().map(ExcludedSites::file);
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_and_what_needs_a_restart_is_told_by_name() {
+    fn changed_settings_and_those_that_need_a_restart_are_named() {
         let before = Settings::default();
         let mut now = before.clone();
         now.mappings = "others".into();

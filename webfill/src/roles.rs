@@ -26,7 +26,7 @@ use crate::mapping_command::DashboardHost;
 use crate::reload;
 use crate::settings::Settings;
 
-/// The supervisor's name where there is only one.
+/// The supervisor's name in a crawl with only one.
 pub const LOCAL_SUPERVISOR: &str = "local";
 
 /// The settings of a dispatcher, checked.
@@ -121,7 +121,7 @@ pub fn dispatcher(options: DispatcherOptions) -> Result<ExitStatus, Fault> {
     ))
 }
 
-/// What the dashboard that the dispatcher serves is told of its surroundings.
+/// The environment of the dashboard that the dispatcher serves.
 fn dashboard_setup(
     config: Option<&Path>,
     settings: &Settings,
@@ -138,8 +138,7 @@ fn dashboard_setup(
     })
 }
 
-/// What the feeders of watches need: a socket beside the dispatcher's, and its settings as they are in
-/// force, flags included.
+/// The setup for feeders of watches: a socket beside the dispatcher's, and its settings in force, including flags.
 fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup, Fault> {
     let config_file = state.path().join("feeders.toml");
     let mut settings = settings.clone();
@@ -154,7 +153,7 @@ fn feeder_setup(settings: &Settings, state: &StateFolder) -> Result<FeederSetup,
     })
 }
 
-/// Those of `webfill crawl` have no figures.
+/// The processes of `webfill crawl` have no metrics.
 fn starts(state: &StateFolder, role: &str, is_local: bool) -> u64 {
     match is_local {
         true => 0,
@@ -174,7 +173,7 @@ pub fn distributed(mappings: &MappingSet) -> Mappings {
     }
 }
 
-/// That of `webfill crawl` is not started by hand, so that it can be told of nothing.
+/// A dispatcher of `webfill crawl` is not started by hand, so it cannot get the flag.
 fn restoring(settings: &Settings, is_told: bool, is_local: bool) -> Restoring {
     let longest_request = webfill_worker::longest_request(&settings.fetch);
     Restoring {
@@ -281,7 +280,7 @@ pub fn supervisor(options: SupervisorOptions) -> Result<ExitStatus, Fault> {
         sockets,
         config_file,
     }));
-    // Workers that were killed last have no successor that would do it.
+    // The last killed workers have no successors that would do it.
     if let Some(folder) = &settings.archive.warc {
         webfill_worker::recover_archive(folder);
     }

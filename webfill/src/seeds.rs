@@ -1,11 +1,10 @@
 //! Reads seeds: text, JSON lines or CSV, from a file or standard input, gzipped or not. JSON lines are
 //! records, crawl requests ([`SeedRequest`]) or plain URLs; rows that an export has written are seeds as well.
 //!
-//! The input is streamed with one line in memory at a time, so its size does not matter. A line that
-//! cannot be used becomes a [`SeedFault`] with its number, and reading goes on after it.
-//! The format is that of the file's extension (`.jsonl`, `.ndjson`, `.json`, `.csv`, each also
-//! with `.gz`), else of the first line: `{` begins JSON lines, a header with a column `url` or
-//! `urls` begins CSV, anything else is a URL per line.
+//! The input is streamed with one line in memory at a time, so its size does not matter. A line that cannot be used
+//! becomes a [`SeedFault`] with its number, and reading continues after it. The format is that of the file's
+//! extension (`.jsonl`, `.ndjson`, `.json`, `.csv`, each also with `.gz`), or else that of the first line: `{` begins
+//! JSON lines, a header with a column `url` or `urls` begins CSV, anything else is one URL per line.
 
 mod document;
 pub mod exported;
@@ -47,7 +46,8 @@ pub struct Seed {
     pub fields: Option<Map<String, Value>>,
     /// The fields to fill.
     pub want: Vec<String>,
-    /// The line lists the fields to fill, also those that have a value; otherwise they are those without one.
+    /// The line lists the fields to fill, including fields that have a value. Otherwise, fields without a value are
+    /// to be filled.
     pub lists_want: bool,
     /// Set if the seed is a crawl request, which names a crawl of its own.
     pub request: Option<Box<SeedRequest>>,
@@ -88,7 +88,7 @@ impl Seed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeedFault {
     pub line: u64,
-    /// The id of the document, if it is one of a dataset and no line.
+    /// The id of the document, if it is from a dataset instead of a line.
     pub document: Option<String>,
     /// The JSON path of the fault, if the line is a crawl request.
     pub path: Option<String>,
@@ -108,7 +108,7 @@ impl SeedFault {
         }
     }
 
-    /// A crawl request that is refused.
+    /// A refused crawl request.
     pub fn of_request(line: u64, refusal: Refusal, text: &[u8]) -> SeedFault {
         SeedFault {
             path: Some(refusal.path),
@@ -140,7 +140,7 @@ impl SeedReader {
         SeedReader::of_lines(path, Lines::open(path), now_ms)
     }
 
-    /// The same for a file that is open already, of this name.
+    /// The same for a file with this name that is already open.
     pub fn of_file(name: &Path, file: File, now_ms: i64) -> Result<SeedReader, String> {
         SeedReader::of_lines(name, Lines::of(Box::new(file)), now_ms)
     }
@@ -178,7 +178,7 @@ impl SeedReader {
         }
     }
 
-    /// How far the input was read for the last seed that was returned.
+    /// The mark of the input after the last returned seed.
     pub fn mark(&self) -> Mark {
         self.lines.mark()
     }

@@ -43,7 +43,7 @@ pub struct Settings {
     pub cache: Option<String>,
     /// The dataset that the records of `webfill crawl` belong to; by default, that of their source.
     pub dataset: Option<String>,
-    /// What stands between the entries of a list in a cell of a seeds file; by default a cell is one text.
+    /// The separator between list entries in a cell of a seeds file; by default a cell is one text.
     pub list_separator: Option<String>,
     /// The folder of the dispatcher's files, sockets and logs.
     pub state: PathBuf,
@@ -56,25 +56,25 @@ pub struct Settings {
     pub watches: WatchesConfig,
     /// How notifications of watches leave this machine, and what they may use of it.
     pub notifications: NotificationsConfig,
-    /// Where figures are served to Prometheus.
+    /// The addresses where metrics are served to Prometheus.
     pub metrics: MetricsConfig,
-    /// Where probes are answered.
+    /// The addresses where probes are answered.
     pub probes: ProbesConfig,
     pub supervisor: SupervisorConfig,
     pub worker: WorkerConfig,
     pub politeness: PolitenessConfig,
     pub fetch: FetchConfig,
-    /// Whether what is fetched is archived.
+    /// Whether fetches are archived.
     pub archive: ArchiveConfig,
     /// Whether documents (PDF, ...) are read.
     pub documents: DocumentsConfig,
-    /// How much is kept of the bodies of pages, in crawls that keep them.
+    /// How much is kept of the bodies of pages, in crawls that keep bodies.
     pub bodies: BodiesConfig,
     /// The browser, and which pages need it.
     pub browser: BrowserConfig,
     /// Which failed tasks are retried, and when.
     pub retries: RetryTable,
-    /// For how long sites in trouble rest.
+    /// How long failing sites back off.
     pub backoff: BackoffTable,
     /// The limits of applications, by name; they can only be set in the file.
     pub applications: BTreeMap<String, ApplicationLimits>,
@@ -152,7 +152,7 @@ impl Settings {
         })
     }
 
-    /// What watches may read of this machine.
+    /// What watches may read on this machine.
     pub fn watch_sources(&self) -> Result<WatchSources, Fault> {
         Ok(WatchSources::new(&self.watches, &self.store_uri()?))
     }
@@ -229,7 +229,8 @@ impl Settings {
         }
     }
 
-    /// For which pages a worker has a browser. One of `webfill crawl` has it at hand, if this machine has one.
+    /// Which pages a worker has a browser for. A worker of `webfill crawl` has one at hand if this machine has a
+    /// browser.
     pub fn browser_use(&self, is_local: bool) -> BrowserUse {
         match self.has_browsers() {
             true => BrowserUse::Lane,

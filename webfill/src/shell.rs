@@ -1,4 +1,4 @@
-//! Words of commands that people are told to run.
+//! Words of commands that people are advised to run.
 
 /// The text as one word of a shell, in quotes where it needs them.
 pub fn word(text: &str) -> String {
@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
+    fn words_that_a_shell_would_split_are_quoted() {
         assert_eq!(word("https://a.example/x_1?"), "'https://a.example/x_1?'");
         assert_eq!(word("https://a.example/1"), "https://a.example/1");
         assert_eq!(word("?a=1&b=$(reboot)"), "'?a=1&b=$(reboot)'");

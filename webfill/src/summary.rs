@@ -30,20 +30,20 @@ pub use seeds::{BrokenSeed, BrokenSeeds, RepeatedSeed, RepeatedSeeds};
 pub struct Counters {
     pub finished: bool,
     pub limit_reached: bool,
-    /// All that is left backoffs for longer than was asked, until then.
+    /// Everything that is left backs off for longer than the given patience, until then.
     pub backoff_until_ms: Option<i64>,
-    /// How many sites with queued tasks rest, and the first of them.
+    /// How many sites with queued tasks are backing off, and the first of them.
     pub backing_off: u64,
     pub backing_off_first: Vec<BackingOffSite>,
-    /// How long the slowest site takes at least for what is queued of it, as far as sites are in memory.
+    /// The least time that the slowest site needs for its queue, as far as sites are in memory.
     pub least_time_left_ms: u64,
-    /// The sites of which nothing can be requested for a while.
+    /// The sites that cannot be requested for a while.
     pub waiting: Waiting,
-    /// Set while this machine does not reach the web.
+    /// Set while this machine cannot reach the web.
     pub cut_off: Option<CutOff>,
-    /// Why nothing is handed out for now: a disk is nearly full.
+    /// Why no tasks are leased for now: a disk is nearly full.
     pub paused: Option<String>,
-    /// For how long nothing is handed out, because the state folder is a copy of another.
+    /// How long no tasks are leased, because the state folder is a copy of another.
     pub quiet_s: u64,
     pub queued: u64,
     pub leased: u64,
@@ -79,7 +79,7 @@ impl Counters {
     }
 }
 
-/// That this machine does not reach the web: since when, and what was seen.
+/// An offline machine: since when, and the evidence.
 #[derive(Debug, Clone, Deserialize)]
 pub struct CutOff {
     pub since_ms: i64,
@@ -97,7 +97,7 @@ impl CutOff {
     }
 }
 
-/// The sites of which nothing can be requested for a while.
+/// Sites that cannot be requested for a while, counted.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Waiting {
     /// How many, by what they wait for.
@@ -132,13 +132,13 @@ impl Waiting {
 pub struct BackingOffSite {
     pub site: String,
     pub reason: String,
-    /// Seconds since the epoch; `None`: until somebody wakes it.
+    /// Seconds since the epoch; `None` if it backs off until it is resumed manually.
     pub until: Option<f64>,
     pub queued: u64,
     pub evidence: Option<SeenEvidence>,
 }
 
-/// What shows that a site is in trouble.
+/// The evidence that a site is in trouble.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SeenEvidence {
     pub url: String,
@@ -166,14 +166,14 @@ impl BackingOffSite {
     }
 }
 
-/// A time as people write it, in UTC.
+/// A time for people, in UTC.
 fn utc(seconds: f64) -> String {
     let time = webfill_store::iso_time((seconds * 1_000.0) as i64);
     // To the second.
     format!("{}Z", &time[..19])
 }
 
-/// What this run wrote back to the dataset. A record counts each time it was written.
+/// The records that this run wrote back to the dataset. A record counts each time it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WrittenBack {
     pub records: u64,
@@ -188,22 +188,22 @@ pub struct Summary {
     pub counters: Counters,
     /// The pages of earlier runs of the crawl.
     pub pages_before: u64,
-    /// How many ended tasks this run has queued again; `None` if that was not asked for.
+    /// How many ended tasks this run has queued again; `None` if that was not requested.
     pub retried: Option<u64>,
     pub records: RecordCounts,
     /// The dataset that the run's records belong to.
     pub dataset: DatasetName,
-    /// How many seeds are good, whether or not anything of them was left to do.
+    /// How many seeds are valid, whether or not they still needed work.
     pub good_seeds: u64,
     pub broken_seeds: BrokenSeeds,
     pub repeated_seeds: RepeatedSeeds,
     /// `None` if values are not written back.
     pub written_back: Option<WrittenBack>,
-    /// Fields that records want and that no mapping extracts.
+    /// Fields that records want but no mapping extracts.
     pub unfillable: BTreeSet<String>,
     /// `None` if it was not counted.
     pub findings: Option<Findings>,
-    /// What has failed for good; `None` if it was not counted.
+    /// The final failures; `None` if they were not counted.
     pub failures: Option<Failures>,
     pub elapsed: Duration,
     /// Why the crawl ended early; `None` if it was finished.
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_told_in_two_units() {
+    fn durations_are_shown_in_two_units() {
         assert_eq!(format_duration(Duration::from_millis(4_240)), "4.2 s");
         assert_eq!(format_duration(Duration::from_secs(3_725)), "1 h 2 min");
     }

@@ -1,8 +1,8 @@
-//! `webfill trace`: the history of one URL in the order of time, out of what the dispatcher knows of it, the
-//! page in the store, and the logs of all processes, which may come from many machines.
+//! `webfill trace`: the history of one URL in chronological order, from the dispatcher's state, the page in the
+//! store, and the logs of all processes, which may come from many machines.
 //!
-//! Lines belong to the history if they name the URL, or one of its tasks together with its crawl. How much they
-//! tell depends on what was logged: `log.level = "info,journey=debug"` logs each step.
+//! Lines belong to the history if they name the URL, or one of its tasks together with its crawl. Their detail
+//! depends on the log level: `log.level = "info,journey=debug"` logs each step.
 
 mod feeders;
 mod logs;
@@ -95,7 +95,7 @@ pub fn run(options: TraceOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// What the file of a dispatcher says that does not answer, and what that leaves out.
+/// The content of the dispatcher's file, if the dispatcher does not answer, and what that leaves out.
 fn by_file(
     state: &Path,
     url: &str,
@@ -115,7 +115,7 @@ fn by_file(
     }
 }
 
-/// The crawls whose pages are looked for: those that know the URL, or the one that was named.
+/// The crawls whose pages are looked up: those that know the URL, or the named one.
 fn named_crawls(crawls: &[Value], app: Option<&str>, crawl: Option<&str>) -> Vec<(String, String)> {
     let mut named: Vec<(String, String)> = crawls.iter().filter_map(ids_of).collect();
     if let (true, Some(app), Some(crawl)) = (named.is_empty(), app, crawl) {
@@ -130,7 +130,7 @@ fn ids_of(told: &Value) -> Option<(String, String)> {
     Some((text("appid")?, text("crawlid")?))
 }
 
-/// The pages that the store has of a URL in these crawls.
+/// The stored pages of a URL in these crawls.
 fn stored_pages(store: &str, crawls: &[(String, String)], url: &str) -> Result<Vec<Value>, Fault> {
     if crawls.is_empty() {
         return Ok(Vec::new());

@@ -1,5 +1,4 @@
-//! `webfill watch`: crawls that are run again and again, by the dispatcher of a fleet, or by
-//! `run FILE`, which needs nothing but this machine.
+//! `webfill watch`: crawls that run repeatedly, by the dispatcher of a fleet or by `run FILE` on this machine alone.
 
 mod local;
 
@@ -60,7 +59,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// The file of a watch that is run on this machine; `None` if it is one of a fleet.
+    /// The file of a watch that runs on this machine; `None` for a watch of a fleet.
     fn file(&self) -> Option<PathBuf> {
         let path = Path::new(&self.watch);
         let is_local = self.once || path.is_file() || self.watch.ends_with(".json");

@@ -1,7 +1,7 @@
-//! Many backups in one folder: each in a folder that is named after its time, of which the older ones are removed.
+//! Many backups in one folder. Each is in a folder named after its time; older ones are removed.
 //!
-//! A backup has its name only once it is complete. What a command that was ended has left is named otherwise, is never
-//! taken for a backup, and is removed after a day. Nothing else in the folder is touched.
+//! A backup gets its name only once it is complete. The remains of an interrupted command have another name, are
+//! never mistaken for a backup, and are removed after a day. Nothing else in the folder is touched.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use std::path::Path;
 use webfill_service::Fault;
 use webfill_store::iso_time;
 
-/// Before the name of a backup that is being made.
+/// The prefix of the name of an unfinished backup.
 const UNFINISHED: &str = "unfinished-";
 
-/// How many characters of a name say the day.
+/// How many characters of a name give the day.
 const DAY: usize = "2026-11-27".len();
 
 const DAY_MS: i64 = 86_400_000;
@@ -21,14 +21,14 @@ const DAY_MS: i64 = 86_400_000;
 /// Which backups are kept.
 pub(super) struct Rotation<'f> {
     pub(super) folder: &'f Path,
-    /// The last ones.
+    /// How many of the latest ones.
     pub(super) keep: usize,
-    /// The first of each of so many days with backups, the last ones.
+    /// The first backup of each day, for this many of the latest days with backups.
     pub(super) keep_days: usize,
 }
 
 impl Rotation<'_> {
-    /// Makes another backup, and then removes those that are too many.
+    /// Makes another backup, then removes the surplus ones.
     pub(super) fn add(
         &self,
         now_ms: i64,
@@ -72,7 +72,7 @@ impl Rotation<'_> {
     }
 }
 
-/// `2026-11-27T03-20-05.123Z`: in the order of time, and fit for every file system.
+/// `2026-11-27T03-20-05.123Z`: sorts by time, and is valid in every file system.
 fn name_of(at_ms: i64) -> String {
     iso_time(at_ms).replace(':', "-")
 }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn only_backups_are_removed_and_what_is_left_of_one() {
+    fn only_backups_and_remains_of_backups_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let now_ms = 1_764_000_000_000;
         for other in [
@@ -185,7 +185,7 @@ mod tests {
         let last = [3, 4].map(|minute| name_of(now_ms + minute * 60_000));
         assert_eq!(backups.into_iter().cloned().collect::<Vec<_>>(), last);
         assert!(!names.contains(&dead));
-        // Four others, two backups, and what the one that failed has left.
+        // Four others, two backups, and the remains of the failed one.
         assert_eq!(names.len(), 7, "{names:?}");
     }
 }

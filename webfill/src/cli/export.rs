@@ -1,4 +1,4 @@
-//! What can be typed to export what is stored.
+//! The command line of `webfill export`.
 
 use std::path::PathBuf;
 

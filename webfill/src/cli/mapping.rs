@@ -162,7 +162,7 @@ pub struct KnownRecordsOptions {
     pub records_projection: Option<String>,
 }
 
-/// Where pages come from that were fetched before.
+/// Where pages that were fetched before come from.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PageSourceOptions {
     /// Folder of pages with their URLs in its pages.jsonl, or of golden cases
@@ -182,7 +182,7 @@ pub struct PageSourceOptions {
     pub store: Option<String>,
 }
 
-/// Where a mapping is written to, and what is told.
+/// Where a mapping is written to, and the format of the report.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MappingOutputOptions {
     /// Output file of the mapping [default: standard output]

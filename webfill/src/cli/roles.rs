@@ -1,4 +1,4 @@
-//! What can be typed to run one role of a fleet.
+//! The command lines that run one role of a fleet.
 
 use std::path::PathBuf;
 

@@ -1,9 +1,9 @@
-//! The claim of this process to its crawl, held in the store while the crawl runs, so that no second
-//! `webfill crawl` runs the same crawl of the same store from another state folder.
+//! The claim of this process to its crawl. The store holds it while the crawl runs, so that no second `webfill crawl`
+//! runs the same crawl of the same store from another state folder.
 //!
-//! A thread renews it, and writes down until when it holds; after that, the supervisor lets no request start until it
-//! is renewed. When this process dies, the claim lapses; the next process in the same state
-//! folder, whose lock it must have taken, need not wait for that.
+//! A thread renews it and writes its end to a file. After that time, the supervisor starts no request until the claim
+//! is renewed. When this process dies, the claim lapses. The next process in the same state folder need not wait for
+//! that, because it holds the folder's lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -23,13 +23,13 @@ use webfill_store::{
 
 use crate::feeding::{now_ms, store_fault};
 
-/// How often a claim of another process is looked at.
+/// How often a claim of another process is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// How long the end of the crawl waits for the store to take the claim back.
+/// How long the end of the crawl waits for the store to release the claim.
 const RELEASE_WITHIN: Duration = Duration::from_secs(3);
 
-/// The claim, given up when this is dropped.
+/// The claim, released on drop.
 pub struct Claim {
     hold: Arc<Hold>,
     waited: Duration,
@@ -81,13 +81,13 @@ impl Claim {
         Ok(claim)
     }
 
-    /// For how long nothing was begun, because requests of a former process could be under way.
+    /// How long nothing was started, because requests of a former process could be under way.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// The children of the former process have begun no request since the claim was taken over; those that they had
-    /// begun end in this time. The claim is renewed meanwhile.
+    /// The children of the former process have started no request since the claim was taken over. Requests they had
+    /// started end within this time. The claim is renewed meanwhile.
     fn wait_for_requests(&self, longest: Duration, tells: bool) -> Result<(), Fault> {
         if tells && !longest.is_zero() {
             webfill_service::say!(
@@ -117,19 +117,19 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.going_on = None;
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and there is nothing left to do if it has.
+            // The thread does not panic, and if it did, nothing is left to do.
             let _ = thread.join();
         }
     }
 }
 
-/// Until when the crawl is ours.
+/// Until when this process holds the crawl.
 pub struct Hold {
     /// By the machine's clock since boot.
     until_ms: AtomicU64,
-    /// Why it is not renewed any more.
+    /// Why the claim is no longer renewed.
     over: OnceLock<Fault>,
-    /// From which the supervisor knows.
+    /// The file that the supervisor reads.
     file: ClaimFile,
 }
 
@@ -142,8 +142,8 @@ impl Hold {
         }
     }
 
-    /// Whether nobody else can have taken the crawl over by now. It cannot be told while a renewal is overdue. An
-    /// error: somebody has, or it will never be renewed.
+    /// Whether it is certain that no other process has taken over the crawl. It is uncertain while a renewal is
+    /// overdue. An error means that another process has, or that the claim will never be renewed.
     pub fn is_certain(&self) -> Result<bool, Fault> {
         match self.over.get() {
             Some(fault) => Err(fault.clone()),
@@ -151,14 +151,14 @@ impl Hold {
         }
     }
 
-    /// From now on no request starts. An error in writing that leaves it at the time that was written before.
+    /// From now on no request starts. If this cannot be written, the time written before applies.
     fn give_up(&self, why: Fault) {
         self.until_ms.store(0, Ordering::Release);
         let _ = self.file.write(0);
         let _ = self.over.set(why);
     }
 
-    /// The store has granted what was asked for at `asked_ms`.
+    /// The store has granted the renewal requested at `asked_ms`.
     fn extend(&self, asked_ms: u64) -> std::io::Result<()> {
         let until_ms = asked_ms + HOLDS_FOR.as_millis() as u64;
         self.until_ms.store(until_ms, Ordering::Release);
@@ -177,7 +177,7 @@ impl Renewing {
         while over.recv_timeout(RENEW_EVERY) == Err(RecvTimeoutError::Timeout) {
             self.claim.beat += 1;
             let asked_ms = boot_ms();
-            // A store that is away is asked again; nobody can take the crawl over there either.
+            // Retry while the store is unreachable: nobody can take over the crawl there either.
             match runtime.block_on(self.store.renew_claim(self.claim.clone())) {
                 Ok(true) => self.note_renewal(asked_ms),
                 Ok(false) => return self.hold.give_up(taken_over()),
@@ -188,17 +188,17 @@ impl Renewing {
             }
         }
         let release = self.store.release_crawl(self.claim.clone());
-        // A claim that is left behind lapses.
+        // A claim that is not released lapses.
         let _ = runtime.block_on(async { tokio::time::timeout(RELEASE_WITHIN, release).await });
     }
 
-    /// On a disk without room, the file is written again at the next renewal.
+    /// If the disk is full, the next renewal writes the file again.
     fn note_renewal(&self, asked_ms: u64) {
         if let Err(error) = self.hold.extend(asked_ms) {
             tracing::warn!(
                 event = "claim_not_written",
                 error = %error,
-                "cannot write until when the crawl is claimed: no requests start until it can be"
+                "cannot write the end of the claim to the crawl; no requests start until it is written"
             );
         }
     }
@@ -207,7 +207,7 @@ impl Renewing {
 fn new_claim(crawl: CrawlId, state: &StateFolder) -> Result<CrawlClaim, Fault> {
     let (now_ms, pid) = (now_ms(), std::process::id());
     let folder = format!("{:016x}", state.instance()?);
-    // Without a name, the folder still tells.
+    // Without a host name, the folder still identifies the process.
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     Ok(CrawlClaim {
         crawl,
@@ -233,7 +233,7 @@ fn ask(
     runtime.block_on(asking).map_err(store_fault)
 }
 
-/// Watches a claim of another process until it has lapsed, and takes its place. Returns when it asked for that, by the
+/// Watches a claim of another process until it has lapsed, then replaces it. Returns when it requested that, by the
 /// clock since boot.
 fn wait_until_lapsed(
     runtime: &Runtime,
@@ -274,7 +274,7 @@ fn refusal(other: &CrawlClaim) -> Fault {
     ))
 }
 
-/// Why a process ends whose crawl was taken over.
+/// The fault of a process whose crawl was taken over.
 fn taken_over() -> Fault {
     Fault::error(
         "another webfill crawl has taken this crawl over, because this process stood still or was away from the store for too long: that one goes on with it",

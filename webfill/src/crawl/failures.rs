@@ -1,5 +1,5 @@
-//! What has failed for good in a crawl that is over: counted for the summary, and the unreachable records
-//! listed in a file (`--dead`), each once.
+//! Final failures of a finished crawl: counted for the summary. Unreachable records are listed in a file (`--dead`),
+//! each once.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::control_client::ControlClient;
 use crate::fleet::Fleet;
 use crate::summary::{Failure, Failures};
 
-/// A slice of a list.
+/// A page of a list.
 #[derive(Deserialize)]
 struct Slice<T> {
     found: Vec<T>,
@@ -39,7 +39,7 @@ struct DeadRecord {
     sign: Option<String>,
 }
 
-/// Reads what has failed in these crawls.
+/// Reads the failures of these crawls.
 pub(super) fn read(
     crawls: &[u32],
     file: Option<&Path>,
@@ -74,7 +74,7 @@ pub(super) fn read(
     Ok(failures)
 }
 
-/// Asks for slice after slice.
+/// Requests page after page.
 fn each<T: for<'a> Deserialize<'a>>(
     client: &mut ControlClient,
     fleet: &mut Fleet,

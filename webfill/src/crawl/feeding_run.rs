@@ -1,5 +1,5 @@
-//! Feeds a run of a watch to the dispatcher of a fleet: what `webfill crawl` does with its seeds, without
-//! processes of its own. The dispatcher decides when the run is over; then the records are counted.
+//! Feeds a run of a watch to the dispatcher of a fleet, as `webfill crawl` does with its seeds, but without processes
+//! of its own. The dispatcher decides when the run is over; then the records are counted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct RunState {
     over: bool,
 }
 
-/// Feeds the run of this number of a watch, under the settings that its dispatcher has written.
+/// Feeds the run with this number of a watch, under the settings that its dispatcher has written.
 pub fn feed_run(
     config: &Path,
     endpoint: &str,
@@ -87,7 +87,7 @@ pub fn feed_run(
     Ok(ExitStatus::Done)
 }
 
-/// What is asked of the dispatcher about the run.
+/// Queries the dispatcher about the run.
 struct Asking {
     client: ControlClient,
     watch: String,
@@ -108,7 +108,7 @@ impl Asking {
         Ok(state.over)
     }
 
-    /// Adds what was counted to the record of the run.
+    /// Adds the counts to the record of the run.
     fn count(&mut self, counts: &Value) -> Result<(), Fault> {
         let (watch, run) = (self.watch.clone(), self.run);
         let counts = counts.as_object().cloned().unwrap_or_default();
@@ -146,8 +146,8 @@ impl Crawl {
             Seeds::of_file(path, file.map_err(Fault::usage)?)
         };
         let mut seeds = options.seeds.as_deref().map(open).transpose()?;
-        // A relative path begins at the folder of seeds, not where this process runs: there it would be
-        // no file, and all watches would share the dataset of pipes.
+        // Relative paths begin at the seeds folder, not at this process's working folder. There they would not be
+        // files, and all watches would share the dataset of pipes.
         let place = |path: &Path| sources.seeds_path(&path.to_string_lossy());
         let seeds_path = options.seeds.as_deref().map(place).transpose();
         let seeds_path = seeds_path.map_err(Fault::usage)?;

@@ -1,4 +1,4 @@
-//! Counts what a crawl has found, when it has ended.
+//! Counts the findings of a crawl after its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use webfill_store::{CrawlId, FieldCounts, Lists, Marks, Store, StoreError, judge
 use crate::health;
 use crate::summary::{FieldsByMapping, Findings, ListCounts};
 
-/// How often somebody who will not wait is listened to.
+/// How often a request to stop is checked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What is counted of a crawl.
+/// What to count in a crawl.
 pub struct Wanted {
     /// The fields that mappings extract.
     pub fields: FieldsByMapping,
-    /// Changes of pages since then, if they were looked for.
+    /// Count changes of pages since then, if the crawl compared pages.
     pub changed_since_ms: Option<i64>,
-    /// Lists of rows say which of them are gone: these are marked.
+    /// Some lists mark missing rows as gone, so mark these rows.
     pub lists: bool,
 }
 
-/// Reads the crawl's pages in the store. `None` if the store fails, which its log tells, or if somebody asks for a stop
+/// Reads the crawl's pages in the store. `None` if the store fails, which it logs, or if a stop is requested
 /// meanwhile.
 pub fn count(
     runtime: &Runtime,

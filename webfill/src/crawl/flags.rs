@@ -1,4 +1,4 @@
-//! What a crawl's flags come to: settings, the crawl's specification, and what is missing.
+//! Turns a crawl's flags into settings and the crawl's specification, and finds missing ones.
 
 use std::time::Duration;
 
@@ -59,15 +59,15 @@ pub fn apply_flags(settings: &mut Settings, options: &CrawlOptions) {
     );
 }
 
-/// How long dead and failing sites are waited for, if nothing else is said.
+/// The default wait for dead and failing sites.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long a run of a watch waits while everything that is left backs off, and any crawl while this machine does
-/// not reach the web, which says nothing about sites.
+/// How long a run of a watch waits while all remaining sites back off. Also how long any crawl waits while this
+/// machine cannot reach the web, which says nothing about sites.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(600);
 
-/// A run of a watch has no patience with sites: as in a fleet, they back off as long as the tables say, and the next
-/// run goes on with them. What fails at a page is tried again while the run lasts.
+/// A run of a watch has no patience with sites. As in a fleet, they back off as the tables say, and the next run
+/// continues with them. Failures of single pages are retried while the run lasts.
 pub fn give_patience(settings: &mut Settings, options: &CrawlOptions) {
     let patience = &mut settings.dispatcher.patience;
     *patience = match (&options.watched_run, options.patience) {
@@ -86,7 +86,7 @@ pub fn limits(options: &CrawlOptions) -> Limits {
     }
 }
 
-/// A watch that names no state folder has one of its own, so that several can run side by side.
+/// A watch without a state folder gets one of its own, so that several watches can run side by side.
 pub fn give_watch_a_folder(settings: &mut Settings, options: &CrawlOptions) {
     if let Some(run) = &options.watched_run
         && settings.state == Settings::default().state
@@ -99,7 +99,7 @@ pub fn has_seeds(options: &CrawlOptions) -> bool {
     !options.urls.is_empty() || options.seeds.is_some() || options.dataset.records.is_some()
 }
 
-/// Errors of a crawl's scope name the members of a crawl request; this turns them into flags.
+/// Errors of a crawl's scope name members of a crawl request; this translates them into flags.
 pub fn scope_fault(error: ScopeError) -> Fault {
     Fault::usage(format!("--{}", error.to_string().replacen('_', "-", 1)))
 }
@@ -115,8 +115,7 @@ pub fn require_work(options: &CrawlOptions, settings: &Settings) -> Result<(), F
     ))
 }
 
-/// Refuses a crawl without `--contact`, unless private networks are allowed: without both, no
-/// address may be fetched from.
+/// Refuses a crawl without `--contact`, unless private networks are allowed: without both, no address may be fetched.
 pub fn require_contact(settings: &Settings) -> Result<(), Fault> {
     let politeness = &settings.politeness;
     if politeness.contact.is_some() || politeness.allow_private_networks {
@@ -136,7 +135,7 @@ pub fn refresh(options: &CrawlOptions) -> RefreshRule {
     }
 }
 
-/// By default where pages are fetched again.
+/// Conditional by default if pages are refreshed.
 fn is_conditional(options: &CrawlOptions) -> bool {
     let looks_again = options.refresh_after.is_some() || options.watched_run.is_some();
     options.conditional.unwrap_or(looks_again)
@@ -168,7 +167,7 @@ pub fn spec_of(options: &CrawlOptions, settings: &Settings) -> CrawlSpec {
     }
 }
 
-/// With documents, the built-in list lets them through.
+/// With documents, their extensions are removed from the built-in list.
 fn denied_extensions(options: &CrawlOptions, settings: &Settings) -> Option<Vec<String>> {
     let with_documents = settings.documents.is_read().then(denied_beside_documents);
     options.deny_extensions.clone().or(with_documents)

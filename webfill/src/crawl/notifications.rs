@@ -1,6 +1,6 @@
-//! Notifications of a watch that is run on this machine: told and delivered when its run has ended, before the
-//! command ends. What cannot be delivered in time is said, and tried again by who waits for the next run, and
-//! when that has ended.
+//! Notifications of a watch that runs on this machine. They are created and delivered after the run has ended and
+//! before the command ends. Those that cannot be delivered in time are reported. Delivery is retried during the wait
+//! for the next run, and after that run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::feeding::{now_ms, store_fault};
 use crate::settings::Settings;
 use crate::summary::Summary;
 
-/// How long notifications may take to be delivered.
+/// How long delivery may take.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// What is needed once a run has ended.
+/// Everything needed for notifications after a run.
 pub struct RunNotifications {
     watch: Watch,
     state: PathBuf,
@@ -35,7 +35,7 @@ pub struct RunNotifications {
 }
 
 impl RunNotifications {
-    /// `None` if nobody is to be told.
+    /// `None` if there are no recipients.
     pub fn of(watch: &Watch, settings: &Settings, tells: bool) -> Option<RunNotifications> {
         (!watch.notify.is_empty()).then(|| RunNotifications {
             watch: watch.clone(),
@@ -53,7 +53,7 @@ impl RunNotifications {
         permissions.check(watch, "$").map_err(refused)
     }
 
-    /// Before the run begins: only what comes from now on is told.
+    /// To be called before the run begins: only later changes are reported.
     pub fn begin(&self, runtime: &Runtime, store: &dyn Store) -> Result<(), Fault> {
         let runs = RunFile::of(&self.state, &self.watch.name).ended(1)?;
         let last_change = runtime.block_on(run_changes::last_change(store));
@@ -64,14 +64,14 @@ impl RunNotifications {
         LocalNotifications::open(&self.state)?.begin(&self.watch, &before, now_ms())
     }
 
-    /// Puts what is new into the outbox. A fault of this does not make the run a failure.
+    /// Puts new notifications into the outbox. A fault here does not fail the run.
     pub fn tell(&self, told: &ToldRun<'_>) {
         if let Err(fault) = self.try_tell(told) {
             self.warn(&fault.message);
         }
     }
 
-    /// Delivers what waits in the outbox. A fault of this does not make the run a failure.
+    /// Delivers the outbox. A fault here does not fail the run.
     pub fn deliver(self) {
         match self.try_deliver() {
             Ok(None) => {}
@@ -85,7 +85,7 @@ impl RunNotifications {
         }
     }
 
-    /// Tries to deliver what a run has left, between two runs. Whether something is left still.
+    /// Between two runs, tries to deliver remaining notifications. Returns whether some still remain.
     pub fn deliver_left(&self, give_up: impl Fn() -> bool) -> bool {
         let opened = LocalNotifications::open(&self.state);
         let left = opened.and_then(|notifications| {
@@ -109,7 +109,7 @@ impl RunNotifications {
         runs.extend(ended);
         self.warn_of_late(&notifications, told);
         let standing = standing(told.ended);
-        // A notification holds so many changes: there may be several.
+        // A notification holds a limited number of changes, so there may be several.
         loop {
             let changes = self.changes(&notifications, told);
             notifications.tell(&RunEnded {
@@ -134,7 +134,8 @@ impl RunNotifications {
     }
 }
 
-/// A run that is over, and has to be told before it is recorded as ended: who is killed meanwhile tells it again.
+/// A run that is over. It is reported before it is recorded as ended, so a process that is killed in between reports
+/// it again.
 pub struct ToldRun<'a> {
     pub run: &'a WatchRun,
     pub ended: &'a Result<(Summary, End), Fault>,
@@ -154,12 +155,12 @@ impl RunNotifications {
             tracing::warn!(
                 event = "changes_late",
                 watch = self.watch.name,
-                "what the run has changed is not judged yet: it is told after the next run"
+                "the changes of the run are not judged yet; they are reported after the next run"
             );
         }
     }
 
-    /// What has changed since it was told last. What cannot be read is told after the next run.
+    /// The changes since the last notification. Changes that cannot be read are reported after the next run.
     fn changes(&self, notifications: &LocalNotifications, told: &ToldRun<'_>) -> Vec<ReadChanges> {
         let crawl = CrawlId::new(&self.watch.app, &self.watch.name);
         let positions = notifications.positions(&self.watch).unwrap_or_default();
@@ -171,7 +172,7 @@ impl RunNotifications {
                 Err(error) => tracing::warn!(
                     event = "changes_not_read",
                     %error,
-                    "what has changed could not be read, and is told after the next run"
+                    "changes could not be read; they are reported after the next run"
                 ),
             }
         }
@@ -179,7 +180,7 @@ impl RunNotifications {
     }
 }
 
-/// What stands of the mappings that have read its pages; `None`: that was not looked at.
+/// The standing alerts of the mappings that have read its pages; `None` if they were not checked.
 fn standing(ended: &Result<(Summary, End), Fault>) -> Option<Standing> {
     let (summary, _) = ended.as_ref().ok()?;
     let findings = summary.findings.as_ref()?;

@@ -1,4 +1,4 @@
-//! What a crawl is when it begins: how far it is at the dispatcher, and that it is in the store.
+//! The state of a crawl when it begins: its progress at the dispatcher, and its entry in the store.
 
 use webfill_api::CrawlSpec;
 use webfill_service::Fault;
@@ -6,7 +6,7 @@ use webfill_store::{CrawlId, CrawlState, DatasetName, Store, StoreError};
 
 use crate::feeding;
 
-/// What the dispatcher knows of the crawl.
+/// The dispatcher's knowledge of the crawl.
 #[derive(serde::Deserialize)]
 pub(super) struct Opened {
     pub(super) crawl: u32,

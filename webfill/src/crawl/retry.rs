@@ -1,4 +1,4 @@
-//! `--retry`: ended tasks of the crawl are queued again, before the crawl goes on.
+//! `--retry`: queues ended tasks of the crawl again, before the crawl continues.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::control_client::ControlClient;
 use crate::demand::retry_action;
 use crate::fleet::Fleet;
 
-/// How tasks have ended that are queued again.
+/// An end of tasks that are to be queued again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetriedEnd {
     Outcome(Outcome),
@@ -37,9 +37,8 @@ struct Retried {
     total_requeued: u64,
 }
 
-/// Queues the crawl's tasks again that ended in one of these ways, if any are named. Returns
-/// how many tasks that were. The crawl is open and its seeds have not ended, so it does not finish
-/// before.
+/// If any ways are given, queues the crawl's tasks again that ended in one of them, and returns their number. The
+/// crawl is open and its seeds are not complete, so it does not finish before.
 pub(super) fn queue_ended_again(
     ends: &[RetriedEnd],
     spec: &CrawlSpec,
@@ -63,7 +62,7 @@ pub(super) fn queue_ended_again(
     Ok(Some(requeued))
 }
 
-/// One for the outcomes, and one for the statuses.
+/// One action for the outcomes, and one for the statuses.
 fn actions(ends: &[RetriedEnd], spec: &CrawlSpec) -> Vec<Value> {
     let (mut outcomes, mut statuses) = (Vec::new(), Vec::new());
     for end in ends {

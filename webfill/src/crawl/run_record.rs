@@ -1,6 +1,6 @@
-//! The records of a watch's runs on one machine: a file of JSON lines in the state folder, a line when
-//! a run begins and another when it has ended; the last line of a run counts. A run that has not ended
-//! when its process is gone is gone on with by the next one.
+//! The records of a watch's runs on one machine: a file of JSON lines in the state folder, one line when a run begins
+//! and another when it has ended; the last line of a run counts. If a process dies before its run has ended, the next
+//! process resumes the run.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -17,14 +17,14 @@ use super::watch::{End, Limit};
 use crate::feeding::now_ms;
 use crate::summary::Summary;
 
-/// So often a run is gone on with after its processes were killed at its end.
+/// How often a run is resumed after its processes were killed at its end.
 const MOST_GONE_ON: usize = 5;
 
-/// What a crawl must know of the watch whose run it is.
+/// What a crawl must know about its watch.
 #[derive(Debug, Clone)]
 pub struct WatchedRun {
     pub watch: Watch,
-    /// When the run was due; `None`: it was asked for now.
+    /// When the run was due; `None` if it was requested now.
     pub due_ms: Option<i64>,
 }
 
@@ -41,7 +41,7 @@ impl RunFile {
         }
     }
 
-    /// The last run, if there was one. A line that a crash has cut off is passed over.
+    /// The last run, if there was one. A truncated line from a crash is skipped.
     pub fn last(&self) -> Result<Option<WatchRun>, Fault> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -52,7 +52,7 @@ impl RunFile {
         Ok(runs.find_map(|line| serde_json::from_str(line).ok()))
     }
 
-    /// The last runs that have ended, the latest first.
+    /// The latest runs that have ended, the newest first.
     pub fn ended(&self, most: u64) -> Result<Vec<WatchRun>, Fault> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -73,7 +73,7 @@ impl RunFile {
         Ok(runs.take_while(|run| run.number == number).count())
     }
 
-    /// Appends a line, and waits until it is on the disk.
+    /// Appends a line, and waits until it is on disk.
     fn add(&self, run: &WatchRun) -> Result<(), Fault> {
         let opened = OpenOptions::new()
             .create(true)
@@ -83,7 +83,7 @@ impl RunFile {
             .open(&self.path);
         opened
             .and_then(|mut file: File| {
-                // A line that a crash has cut off must not swallow this one.
+                // A truncated line from a crash must not swallow this one.
                 let separator = if ends_in_a_line(&mut file)? { "" } else { "\n" };
                 file.write_all(format!("{separator}{}\n", json!(run)).as_bytes())?;
                 file.sync_data()
@@ -96,7 +96,7 @@ impl RunFile {
     }
 }
 
-/// Whether its last line is whole.
+/// Whether the file's last line is complete.
 fn ends_in_a_line(file: &mut File) -> std::io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(true);
@@ -113,13 +113,13 @@ pub struct RunRecord {
     run: WatchRun,
     schedule: Schedule,
     window: Option<Duration>,
-    /// Its window had passed then, while no process was at it.
+    /// When its window passed, if no process was running it then.
     over_ms: Option<i64>,
 }
 
 impl RunRecord {
-    /// Begins the next run, or goes on with one that has not ended. The state folder is locked, so no
-    /// other process is at it.
+    /// Begins the next run, or resumes one that has not ended. The state folder is locked, so no other process uses
+    /// it.
     pub fn begin(watched: &WatchedRun, state: &Path) -> Result<RunRecord, Fault> {
         let watch = &watched.watch;
         let file = RunFile::of(state, &watch.name);
@@ -134,7 +134,7 @@ impl RunRecord {
                 run
             }
             last => {
-                // What was fetched before it must be older, however the clock was set meanwhile.
+                // The run must be later than all earlier fetches, even if the clock was set back meanwhile.
                 let ended_ms = last.as_ref().and_then(|last| last.ended_ms);
                 let began_ms = ended_ms.map_or(now_ms, |ended_ms| now_ms.max(ended_ms + 1));
                 let number = last.map_or(1, |last| last.number + 1);
@@ -175,8 +175,8 @@ impl RunRecord {
         self.window.map(|window| window.saturating_sub(gone))
     }
 
-    /// Whether the next process may go on with the run although this one has failed. Not for ever: what ends it
-    /// may be the run itself. Each time leaves a line.
+    /// Whether the next process may resume the run although this one has failed. The number of times is limited,
+    /// because the run itself may be the cause. Each time leaves a line.
     pub fn may_go_on(&self) -> Result<bool, Fault> {
         let begun = self.file.lines_of(self.run.number)?;
         if begun > MOST_GONE_ON {
@@ -188,7 +188,7 @@ impl RunRecord {
 
     /// Notes how the run has ended. It is recorded by [`RunRecord::keep`].
     pub fn end(&mut self, ended: &Result<(Summary, End), Fault>) {
-        // What was due since its window has passed is made up for.
+        // Runs that were due after its window passed are made up for.
         self.run.ended_ms = Some(self.over_ms.unwrap_or_else(now_ms));
         match ended {
             Ok((summary, end)) => {
@@ -248,7 +248,7 @@ fn counts(summary: &Summary) -> Map<String, Value> {
     let found = ["changes", "documents", "unmatched"]
         .map(|key| (key.to_owned(), whole["found"][key].clone()))
         .into_iter()
-        // Nobody looks for them, or they could not be counted.
+        // They are not wanted, or could not be counted.
         .filter(|(_, count)| !count.is_null());
     kept.chain(found).collect()
 }
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_always_dies_at_its_end_is_not_gone_on_with_for_ever() {
+    fn a_run_that_always_dies_at_its_end_is_not_resumed_forever() {
         let folder = tempfile::tempdir().unwrap();
         let watch = json!({"name": "w", "urls": ["http://a.org/"], "schedule": "every 1h"});
         let watched = WatchedRun {

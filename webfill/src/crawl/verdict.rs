@@ -1,4 +1,4 @@
-//! Whether a crawl that ran to its end has failed all the same (`--fail-on`), so that cron notifications.
+//! Whether a crawl that ran to its end counts as failed all the same (`--fail-on`), so that cron notices it.
 
 use clap::ValueEnum;
 use webfill_service::ExitStatus;
@@ -21,11 +21,11 @@ pub enum FailOn {
     Never,
 }
 
-/// The exit status of a crawl, and why it is an error although the crawl ran to its end.
+/// The exit status of a crawl, and the reason if it failed although it ran to its end.
 pub fn of(end: End, summary: &Summary, fail_on: &[FailOn]) -> (ExitStatus, Option<String>) {
     let reason = match end {
         End::Finished => fail_on.iter().find_map(|which| which.reason(summary)),
-        // It may be resumed: what it lacks may come.
+        // It may be resumed, and missing results may still come.
         End::Interrupted | End::Limit(_) => None,
     };
     match reason {
@@ -35,7 +35,7 @@ pub fn of(end: End, summary: &Summary, fail_on: &[FailOn]) -> (ExitStatus, Optio
 }
 
 impl FailOn {
-    /// Why the crawl has failed, if it has in this way.
+    /// Why the crawl has failed in this way, if it has.
     fn reason(self, summary: &Summary) -> Option<String> {
         let findings = summary.findings.as_ref();
         match self {
@@ -49,7 +49,7 @@ impl FailOn {
             FailOn::AllBroken => {
                 let broken = summary.broken_seeds.count;
                 let is_all = broken > 0 && summary.good_seeds == 0;
-                // A dataset is read on from where an earlier run had come to.
+                // A dataset is read from where an earlier run stopped.
                 let is_first = summary.counters.outcomes.is_empty();
                 (is_all && is_first).then(|| format!("all {broken} seeds are broken"))
             }
@@ -58,7 +58,7 @@ impl FailOn {
 }
 
 fn nothing_fetched(counters: &Counters) -> Option<String> {
-    // Of a redirect nothing is fetched but its target, which has an outcome of its own.
+    // Redirects do not count: only their targets are fetched, and these have outcomes of their own.
     const FETCHED: &[&str] = &["ok", "not_modified", "stopped", "expired"];
     let tried: u64 = counters.outcomes.values().sum();
     let is_fetched = |outcome: &String| FETCHED.contains(&outcome.as_str());

@@ -22,7 +22,7 @@ use crate::fleet::Fleet;
 use crate::progress::Progress;
 use crate::summary::{Counters, Failures, WrittenBack};
 
-/// How often the crawl's status is asked for.
+/// How often the crawl's status is requested.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How often its records are counted, at most.
@@ -34,7 +34,7 @@ const COUNT_SHARE: u32 = 20;
 /// How long the leased tasks may take to end, when the crawl ends early.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long an answer of the dispatcher may be under way when it has ended.
+/// How long an answer of the dispatcher may still be under way after its end.
 const ANSWER_AFTER_END: Duration = Duration::from_secs(1);
 
 /// Why the crawl ends.
@@ -95,14 +95,14 @@ pub struct Watch {
     pub runtime: Rc<tokio::runtime::Runtime>,
     pub progress: Progress,
     pub deadline: Option<Instant>,
-    /// The crawl ends when nothing has come of what is left for longer.
+    /// The crawl ends when the remaining tasks have made no progress for longer than this.
     pub limits: Limits,
     pub counters: Counters,
     pub records: RecordCounts,
     pub count_at: Instant,
     /// The thread that writes values back to the dataset, if there is one.
     pub writing_back: Option<WritingBack>,
-    /// Until when the crawl is this process's.
+    /// The claim: until when this process holds the crawl.
     pub hold: Arc<Hold>,
     pub was_ours: bool,
 }
@@ -128,7 +128,8 @@ impl Watch {
                 writing_back.check()?;
             }
             self.update(client, fleet)?;
-            // Asked after the counters: who stood still before them has not finished the crawl.
+            // Checked after the counters: if this process was stopped before reading them, another one may have
+            // finished the crawl.
             let is_ours = self.hold.is_certain()?;
             self.tell_of_claim(is_ours);
             if self.counters.finished && is_ours {
@@ -173,7 +174,7 @@ impl Watch {
             _ => {}
         }
         if self.counters.quiet_s > 0 && !was_quiet {
-            // Nothing can be done in that time.
+            // Nothing can be done during that time.
             let wait = Duration::from_secs(self.counters.quiet_s);
             self.deadline = self.deadline.map(|deadline| deadline + wait);
             self.progress.say(&format!(
@@ -193,7 +194,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Says when nothing is requested for want of a claim, and when that is over.
+    /// Tells the user when requests stop for lack of a claim, and when they resume.
     fn tell_of_claim(&mut self, is_ours: bool) {
         if std::mem::replace(&mut self.was_ours, is_ours) == is_ours {
             return;
@@ -227,7 +228,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Says what somebody who has interrupted the crawl waits for.
+    /// Tells a user who has interrupted the crawl what it waits for.
     pub fn tell_end(&self, end: End) {
         if end != End::Interrupted {
             return;
@@ -242,7 +243,7 @@ impl Watch {
         ));
     }
 
-    /// What has failed for good, unless nothing has.
+    /// The final failures, if there are any.
     pub fn failures(
         &self,
         file: Option<&Path>,
@@ -255,7 +256,7 @@ impl Watch {
         }
     }
 
-    /// Lets the leased tasks end, and then the processes. A second signal stops them at once.
+    /// Waits for the leased tasks to end, then for the processes. A second signal stops them immediately.
     pub fn drain(&mut self, client: &mut ControlClient, fleet: &mut Fleet) -> Result<(), Fault> {
         let patience = Instant::now() + DRAIN_PATIENCE;
         let give_up = || signals::asked() >= Asked::Stop || Instant::now() > patience;
@@ -277,14 +278,14 @@ impl Watch {
         };
         match answer {
             Some(counters) => {
-                // The supervisor has left: what is known of its machine was known before.
+                // The supervisor has left, so its machine's state is the one known before.
                 let cut_off = self.counters.cut_off.take();
                 self.counters = Counters {
                     cut_off,
                     ..counters
                 };
             }
-            // The answer was lost with the end of the dispatcher: the counters of before are told.
+            // The answer was lost with the end of the dispatcher, so the earlier counters are reported.
             None if fleet.has_no_dispatcher() => {}
             None => fleet.stop(),
         }
@@ -292,8 +293,7 @@ impl Watch {
         fleet.wait(&give_up)
     }
 
-    /// Writes the remaining values back, after the fleet was drained. A second signal stops this at
-    /// once.
+    /// Writes the remaining values back, after the fleet was drained. A second signal stops this immediately.
     pub fn finish_writing_back(&mut self) -> Result<Option<WrittenBack>, Fault> {
         let give_up = || signals::asked() >= Asked::Stop;
         let writing_back = self.writing_back.take();

@@ -2,8 +2,8 @@
 //! while the crawl runs, and the rest at its end.
 //!
 //! The store knows which records are unwritten. A batch is begun in the store before it is written, and confirmed
-//! once the dataset has it. So after a crash, at most one batch is written again. Values that it was to replace may be
-//! the user's by then and are left; so a batch is begun only while the dataset's server answers.
+//! once the dataset has it. So after a crash, at most one batch is written again. By then, values that it was to
+//! replace may be the user's own and are left alone. So a batch is begun only while the dataset's server answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,14 +24,14 @@ const EVERY: Duration = Duration::from_secs(3);
 /// The most records in one batch.
 const BATCH: u32 = 500;
 
-/// How long unavailable servers are waited for at the end of the crawl, and how often they are tried.
+/// How long the end of the crawl waits for unavailable servers, and how often it tries them.
 const PATIENCE: Duration = Duration::from_secs(120);
 const RETRY_EVERY: Duration = Duration::from_millis(500);
 
 /// The most refused records that one run logs.
 const REFUSED_LOGGED: u64 = 20;
 
-/// From which store and crawl, to which dataset and collection.
+/// The source (store and crawl) and the target (dataset and collection).
 pub struct Route {
     pub store: Arc<dyn Store>,
     pub crawl: CrawlId,
@@ -89,7 +89,7 @@ impl WritingBack {
         }
     }
 
-    /// Lets the thread write the rest and end. No record changes any more.
+    /// Lets the thread write the rest and end. Records no longer change.
     pub fn finish(mut self, give_up: &impl Fn() -> bool) -> Result<WrittenBack, Fault> {
         self.going_on = None;
         while self
@@ -200,7 +200,7 @@ impl Writer {
                 event = "write_back_refused",
                 record,
                 reason,
-                "the dataset does not take a record's values"
+                "the dataset refuses a record's values"
             );
         }
     }

@@ -1,5 +1,4 @@
-//! The name of the dataset that the records of a crawl belong to: what is asked for, else that of the
-//! source that they are read from.
+//! The name of the dataset that a crawl's records belong to: the given name, or else the name of their source.
 
 use std::path::Path;
 
@@ -51,7 +50,7 @@ impl NamedDataset {
         }
     }
 
-    /// The name. A crawl that has begun goes on with the dataset of its records.
+    /// The name. A crawl that has begun continues with the dataset of its records.
     pub fn or_known(&self, known: Option<DatasetName>) -> DatasetName {
         match (self, known) {
             (NamedDataset::Given(name), _) => name.clone(),
@@ -65,7 +64,7 @@ impl NamedDataset {
         }
     }
 
-    /// What the dispatcher is told of it, if there may be records.
+    /// The dataset as reported to the dispatcher, if there may be records.
     pub fn chosen(&self) -> Option<ChosenDataset> {
         let (name, is_given) = match self {
             NamedDataset::Given(name) => (name, true),
@@ -79,13 +78,13 @@ impl NamedDataset {
     }
 }
 
-/// Whether it is standard input, or something else that is no file, such as the pipe that a shell
-/// makes for `<(...)`.
+/// Whether it is standard input or something else that is not a file, such as the pipe that a shell makes for
+/// `<(...)`.
 fn is_pipe(path: &Path) -> bool {
     path.as_os_str() == "-" || !path.metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
-/// The file's name without endings: `people.csv.gz` holds `people`.
+/// The file's name without endings: `people` for `people.csv.gz`.
 fn name_of_file(path: &Path) -> String {
     let unpacked = match path.extension() {
         Some(ending) if ending.eq_ignore_ascii_case("gz") => path.with_extension(""),
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_wins_over_a_crawl_that_has_begun_and_that_over_the_source() {
+    fn a_given_name_wins_over_that_of_a_begun_crawl_and_that_over_the_source() {
         let known = || "unnamed".parse().ok();
         let path = Path::new("-");
         let named = NamedDataset::choose("mine".parse().ok(), Some(path), None).unwrap();

@@ -44,7 +44,7 @@ pub fn info(options: ActionOptions) -> Result<ExitStatus, Fault> {
     let mut action = action("info", &options.app_id, options.crawl_id.as_deref());
     let mut connection = options.connection.connect()?;
     let mut answer = connection.act(&action)?;
-    // Of an application with many crawls, an answer has a page of them.
+    // If an application has many crawls, each answer has one page of them.
     while let Some(next) = take(&mut answer, "next") {
         action["after"] = next;
         let mut page = connection.act(&action)?;
@@ -121,14 +121,14 @@ pub(super) fn action(name: &str, app_id: &str, crawl_id: Option<&str>) -> Value 
     action
 }
 
-/// A `uuid` by which the answer on the firehose is told from others.
+/// A `uuid` that identifies the answer on the firehose.
 fn fresh_id() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.unwrap_or_default().as_nanos();
     format!("{nanos:x}-{:x}", std::process::id())
 }
 
-/// The totals, and a line for each crawl.
+/// The totals, and one line per crawl.
 fn info_for_people(answer: &Value) -> String {
     let known = [
         ("appid", "application"),
@@ -152,7 +152,7 @@ fn info_for_people(answer: &Value) -> String {
         ("limits", "limits"),
         ("expires", "expires"),
     ];
-    // What it waits for is told in sentences, if it is.
+    // The reasons for waiting are printed as sentences, if there are any.
     let is_told = answer["waits"]
         .as_array()
         .is_some_and(|waits| !waits.is_empty());
@@ -183,7 +183,7 @@ fn info_for_people(answer: &Value) -> String {
     }
 }
 
-/// `ok 12, http_error 3`, the most frequent first; limits with how they are raised.
+/// `ok 12, http_error 3`, the most frequent first; limits come with the way to raise them.
 fn in_a_cell(key: &str, value: &Value) -> String {
     match value {
         Value::Object(counts) if counts.is_empty() => "none".into(),
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn info_is_told_as_totals_and_a_line_for_each_crawl() {
+    fn info_is_shown_as_totals_and_a_line_per_crawl() {
         let answer = json!({
             "server_time": 1_429_216_294, "uuid": "u", "appid": "testapp", "total_pending": 12,
             "total_domains": 1, "total_crawlids": 2,
@@ -245,7 +245,7 @@ crawl    pending  being fetched  highest  lowest     expires
     }
 
     #[test]
-    fn info_tells_what_a_crawl_waits_for() {
+    fn info_shows_what_a_crawl_waits_for() {
         let answer = json!({
             "appid": "testapp", "crawlid": "scripts", "spiderid": "browser", "state": "running",
             "waiting_for": "a supervisor of lane browser", "total_pending": 5, "done": 15, "pages": 15,

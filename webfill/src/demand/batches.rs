@@ -1,9 +1,8 @@
-//! The lines of a feed, gathered to lists, each of which the dispatcher accepts or refuses as a
-//! whole.
+//! The lines of a feed, gathered into lists. The dispatcher accepts or refuses each list as a whole.
 //!
-//! A list with a refused request is sent again in two pieces: the requests before the refused one,
-//! then those after it. After a refusal the lists are short, and they double with each accepted list.
-//! So a file in which every line is refused costs one message per line, and no more.
+//! A list with a refused request is sent again in two pieces: the requests before the refused one, then those after
+//! it. After a refusal the lists are short, and they double with each accepted list. So if every line of a file is
+//! refused, it costs one message per line, and no more.
 
 use std::collections::VecDeque;
 
@@ -23,7 +22,7 @@ pub(super) struct BadLine {
     pub(super) reason: String,
 }
 
-/// A crawl request as it is written in its line.
+/// A crawl request as written in its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Request {
     line: u64,
@@ -54,8 +53,7 @@ impl Batches {
         }
     }
 
-    /// The next list; none at the end of the input. Lines that hold no JSON object are passed to
-    /// `tell`.
+    /// The next list; `None` at the end of the input. Lines without a JSON object are passed to `tell`.
     pub(super) fn next(&mut self, mut tell: impl FnMut(BadLine)) -> Option<Batch> {
         let mut requests = Vec::new();
         let mut bytes = 0;
@@ -77,9 +75,9 @@ impl Batches {
         self.size = (self.size * 2).min(MAX_REQUESTS);
     }
 
-    /// The list was refused because of one of its requests, and none of them was accepted: the
-    /// others are sent again. Returns the line of the refused request; none if its index is not
-    /// known, and the list is divided to find it.
+    /// The list was refused because of one of its requests, and none of them was accepted: the others are sent again.
+    /// Returns the line of the refused request. Returns `None` if its index is not known; then the list is divided to
+    /// find it.
     pub(super) fn refused(&mut self, mut batch: Batch, index: Option<usize>) -> Option<u64> {
         let count = batch.requests.len();
         let blamed = match index {
@@ -87,7 +85,7 @@ impl Batches {
             _ if count == 1 => Some(0),
             _ => None,
         };
-        // The dispatcher found the requests before the refused one to be good.
+        // The dispatcher found the requests before the refused one valid.
         self.size = blamed.unwrap_or(count / 2).max(MIN_REQUESTS);
         let line = blamed.map(|index| batch.requests.remove(index).line);
         for request in batch.requests.into_iter().rev() {
@@ -168,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_good_lines_are_fed_in_order_and_the_others_told_by_number() {
+    fn the_good_lines_are_fed_in_order_and_the_others_reported_by_number() {
         let text = "{\"a\": 1}\n\n# a comment\n{\"bad\": 2}\nnonsense\n[3]\n{\"a\": 4}\n7\n";
         for tells_index in [true, false] {
             let (accepted, refused, _) = fed(text.into(), tells_index);

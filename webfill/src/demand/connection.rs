@@ -22,10 +22,10 @@ const WAIT: Duration = Duration::from_secs(10);
 /// supervisor may start its leased tasks until its lease ends, after ten seconds by default.
 const ORDER_WAIT: Duration = Duration::from_secs(30);
 
-/// A question that is always answered at once.
+/// A request that is always answered immediately.
 const STATUS: &str = r#"{"action": "status"}"#;
 
-/// The user is told why the command waits, after this long.
+/// After this long, the user is told why the command waits.
 const EXPLAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// How often a feed is sent while its dispatcher restarts. Repeating is safe, because a crawl accepts
@@ -61,8 +61,8 @@ impl ConnectionOptions {
         Ok((endpoints, keys))
     }
 
-    /// Sends a drain and waits for its end, which may take as long as the longest fetch. A dispatcher that
-    /// was replaced meanwhile is told again.
+    /// Sends a drain and waits for its end, which may take as long as the longest fetch. If the dispatcher was
+    /// replaced meanwhile, the request is sent again.
     pub(super) fn drain(&self, action: &Value) -> Result<Value, Fault> {
         let mut was_heard = false;
         loop {
@@ -73,7 +73,7 @@ impl ConnectionOptions {
                     .ask_times(action.to_string().as_bytes(), 1, ORDER_WAIT)?;
             match answer.map(Refusal::check) {
                 Some(Ok(answer)) => return Ok(answer),
-                // It has left since it was told.
+                // The supervisor has left since the request.
                 Some(Err(refusal)) if was_heard && refusal.path == "$.supervisor" => {
                     let drained = &action["supervisor"];
                     return Ok(json!({"action": "drain", "drained": [drained], "lost": []}));
@@ -125,7 +125,7 @@ impl Connection {
         })
     }
 
-    /// Sends an action, once: most would be answered differently if they were repeated.
+    /// Sends an action once, because the answer to a repeated action would mostly be different.
     pub(super) fn act(&mut self, action: &Value) -> Result<Value, Fault> {
         let answer = match action["action"].as_str() {
             Some("stop" | "pause" | "site") => self.order(&action.to_string())?,
@@ -135,8 +135,7 @@ impl Connection {
         answer.map_err(|refusal| Fault::error(refusal.sentence()))
     }
 
-    /// Sends crawl requests. Once the dispatcher has answered before, an unavailable dispatcher is
-    /// waited for.
+    /// Sends crawl requests. Waits for an unavailable dispatcher if it has answered before.
     pub(super) fn feed(&mut self, requests: &str) -> Result<Result<Value, Refusal>, Fault> {
         let times = if self.was_answered { FEED_TIMES } else { 1 };
         self.ask(requests, times)
@@ -165,8 +164,8 @@ impl Connection {
         Ok(Refusal::check(answer))
     }
 
-    /// Sends an action that may take minutes, and that goes on when it is sent again. It is waited
-    /// for as long as the dispatcher is there.
+    /// Sends an action that may take minutes and can be sent again while it runs. Waits as long as the dispatcher is
+    /// reachable.
     fn order_at_length(&mut self, question: &str) -> Result<Result<Value, Refusal>, Fault> {
         loop {
             let answer = self.client.ask_times(question.as_bytes(), 1, ORDER_WAIT)?;

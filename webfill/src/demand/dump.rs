@@ -1,7 +1,7 @@
 //! `webfill dump`: prints the firehose, one JSON object per line.
 //!
-//! If the output is read more slowly than messages arrive, this stops receiving, and the dispatcher
-//! drops messages. So neither side needs unbounded memory.
+//! If the output is read more slowly than messages arrive, this command stops receiving, and the dispatcher drops
+//! messages. So neither side needs unbounded memory.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};

@@ -19,7 +19,7 @@ use crate::progress::FeedProgress;
 use crate::seeds::lines::Lines;
 use crate::stdout::tell;
 
-/// Refused lines that are printed; further ones are only counted.
+/// The most refused lines that are printed; further ones are only counted.
 const MAX_PRINTED: u64 = 1_000;
 
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ pub struct FeedOptions {
     pub progress: ProgressStyle,
 }
 
-/// What the requests came to.
+/// The result of feeding the requests.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Tally {
     pub accepted: u64,
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepted_urls_that_are_not_crawled_are_told_by_reason() {
+    fn accepted_urls_that_are_not_crawled_are_counted_by_reason() {
         let mut tally = Tally::default();
         tally.add(&json!({"accepted": 2}));
         assert_eq!(tally.sentence(), "2 accepted");

@@ -1,11 +1,12 @@
-//! How a crawl gets on, in sentences: what it waits for, its pace, its end, and what of it is out longest.
+//! The progress of a crawl in sentences: what it waits for, its pace, its estimated finish, and its longest running
+//! tasks.
 
 use serde_json::Value;
 use webfill_store::iso_time;
 
 use super::table::{cell, visible};
 
-/// A line for each thing that is known.
+/// One line for each known fact.
 pub(super) fn progress_lines(told: &Value) -> Vec<String> {
     let waits = told["waits"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = waits.map(|wait| cell(&wait["text"])).collect();
@@ -70,7 +71,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_end_is_told_only_if_it_can_be_known() {
+    fn a_finish_is_estimated_only_if_it_can_be_known() {
         let said = |pace, not_before, end| {
             let told =
                 json!({"done_per_second": pace, "not_before": not_before, "estimated_end": end});

@@ -1,5 +1,5 @@
-//! `webfill prune`: finished crawls are dropped, by a running dispatcher or in a state folder that no
-//! process works on; or old pages of a store.
+//! `webfill prune`: drops finished crawls, through a running dispatcher or in a state folder that no process uses; or
+//! drops old pages of a store.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,8 @@ pub fn prune(options: PruneOptions) -> Result<ExitStatus, Fault> {
     }
 }
 
-/// One after the other. What is more than the dispatcher drops at once is left for the next time.
+/// One application after the other. If there is more than the dispatcher drops at once, the rest is left for the next
+/// time.
 fn prune_all_applications(options: &PruneOptions) -> Result<ExitStatus, Fault> {
     let settings = Settings::load(options.connection.config.as_deref())?;
     require_frontier(&settings.state)?;
@@ -105,7 +106,7 @@ fn prune_crawls(options: &PruneOptions, app_id: &str) -> Result<ExitStatus, Faul
     })
 }
 
-/// What a dispatcher does, all at once.
+/// Does the same as a dispatcher, in one step.
 fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Value, Fault> {
     require_frontier(state)?;
     let folder = StateFolder::open(state, "dispatcher")?;
@@ -133,7 +134,7 @@ fn prune_folder(state: &Path, app_id: &str, options: &PruneOptions) -> Result<Va
     Ok(json!({"action": "prune", "total_crawls": crawls, "total_tasks": tasks, "has_more": false}))
 }
 
-/// Why a crawl that is named cannot be pruned, whatever its age.
+/// Why a named crawl cannot be pruned, whatever its age.
 fn refusal_to_prune(
     frontier: &mut Frontier,
     app_id: &str,

@@ -1,5 +1,5 @@
-//! `webfill prune --store URI --older-than DURATION`: old pages are dropped from a store at once. It needs no
-//! dispatcher, and none has to stop for it.
+//! `webfill prune --store URI --older-than DURATION`: drops old pages from a store directly. It needs no dispatcher,
+//! and a running one need not stop.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use webfill_service::Fault;
 use webfill_store::{Cutoff, Dropped, Store, StoreError, StoreUri, open_existing};
 
-/// Drops the pages that were fetched so long ago, with the entries of the log that name them and the samples
-/// that were taken of pages as old.
+/// Drops the pages that were fetched before that, with the log entries that name them and the samples of pages as
+/// old.
 pub(super) fn prune_store(store: &str, older_than: Duration) -> Result<Value, Fault> {
     let uri: StoreUri = store.parse().map_err(Fault::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -42,7 +42,7 @@ async fn drop_all(store: &dyn Store, cutoff: Cutoff) -> Result<Dropped, StoreErr
         if !dropped.has_more {
             return Ok(all);
         }
-        // As much time is for those that save meanwhile.
+        // Leave as much time to processes that save meanwhile.
         tokio::time::sleep(began.elapsed()).await;
     }
 }

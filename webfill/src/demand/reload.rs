@@ -1,4 +1,4 @@
-//! `webfill reload`: mappings and settings are read again.
+//! `webfill reload`: reads mappings and settings again.
 
 use clap::Args;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `webfill retry`: ended tasks of a crawl are queued again.
+//! `webfill retry`: queues ended tasks of a crawl again.
 
 use clap::Args;
 use serde_json::Value;
@@ -49,7 +49,7 @@ pub fn retry(options: RetryOptions) -> Result<ExitStatus, Fault> {
     })
 }
 
-/// The action that queues a crawl's tasks again that have ended in these outcomes.
+/// The action that queues the tasks of a crawl with these outcomes again.
 pub fn retry_action(app_id: &str, crawl_id: &str, outcomes: &[Outcome]) -> Value {
     let mut action = action("retry", app_id, Some(crawl_id));
     let names = outcomes.iter().map(|outcome| outcome.as_str());

@@ -1,5 +1,5 @@
-//! An action for a site of a crawl on this machine, by its state folder: through the crawl's dispatcher
-//! while it runs, else in its file.
+//! An action on a site of a crawl on this machine, by its state folder: through the crawl's dispatcher while it runs,
+//! otherwise in its file.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,7 +18,7 @@ const WITHOUT_DISPATCHER: [&str; 4] = ["action", "site", "wake", "lane"];
 
 pub(super) fn act(state: &Path, action: &Value) -> Result<Value, Fault> {
     require_frontier(state)?;
-    // Each of its two processes has a lock: with both nobody is at the file.
+    // Each of the two processes has a lock. Whoever holds both is the only user of the file.
     let locks = ["crawl", "dispatcher"].map(|role| StateFolder::open(state, role));
     match locks {
         [Ok(folder), Ok(_dispatcher)] => act_in_file(&folder, action),

@@ -43,7 +43,7 @@ pub fn sites(options: SitesOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The sites of one answer, and where to go on.
+/// The sites of one answer, and the cursor to continue from.
 fn page(
     connection: &mut Connection,
     backing_off: bool,

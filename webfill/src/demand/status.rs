@@ -28,14 +28,14 @@ pub fn status(options: StatusOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// The answer for people: what is known of the fleet, then whatever else a dispatcher tells.
+/// The answer for people: the known facts of the fleet, then all other members of the answer.
 fn format_answer(answer: &Value) -> String {
     let Value::Object(answer) = answer else {
         return cell(answer);
     };
     let supervisors = answer.get("supervisors").cloned();
     let unfinished = answer.get("unfinished").cloned();
-    // In the order in which they are told, which taking one out would change.
+    // In the order of the answer, which removing members would change.
     let others = answer.iter().filter(|(key, _)| {
         let elsewhere = ["action", "supervisors", "unfinished"];
         !elsewhere.contains(&key.as_str())
@@ -129,7 +129,7 @@ fn supervisor_row(told: &Value) -> Vec<String> {
     ]
 }
 
-/// What is to be said of a supervisor in a sentence.
+/// A note on a supervisor, in one sentence.
 fn supervisor_note(told: &Value) -> Option<String> {
     let name = cell(&told["id"]);
     if let Some(lost_in_s) = told["lost_in_s"].as_f64() {
@@ -174,8 +174,7 @@ fn crawl_in_words(told: &Value) -> String {
     state + &lines
 }
 
-/// Whatever members there are: plain values as pairs, lists of objects as tables, objects of numbers as a
-/// line.
+/// All other members: plain values as pairs, lists of objects as tables, objects of numbers as a line.
 fn whatever(answer: &Map<String, Value>) -> String {
     let mut plain = Vec::new();
     let mut tables = Vec::new();
@@ -232,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_a_dispatcher_tells_is_shown() {
+    fn all_members_of_an_answer_are_shown() {
         let answer = json!({
             "version": "0.1.0",
             "queued": 12,
@@ -252,7 +251,7 @@ vm-02          11";
     }
 
     #[test]
-    fn a_fleet_is_told_as_a_table_and_its_crawls_in_sentences() {
+    fn a_fleet_is_shown_as_a_table_and_its_crawls_in_sentences() {
         let answer = json!({
             "action": "status",
             "store": {"up": true, "latency_ms": 2.5, "fault": null},

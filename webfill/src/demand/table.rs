@@ -60,7 +60,7 @@ pub fn cell(value: &Value) -> String {
     }
 }
 
-/// The text without control characters: applications may choose any ids.
+/// The text without control characters, because applications may choose any ids.
 pub fn visible(text: &str) -> String {
     let replaced = |c: char| if c.is_control() { '\u{FFFD}' } else { c };
     text.chars().map(replaced).collect()

@@ -114,7 +114,7 @@ pub fn watch_show(options: WatchShowOptions) -> Result<ExitStatus, Fault> {
     })
 }
 
-/// What does not go as it should: silence, and notifications that do not arrive.
+/// Problems of a watch: silence, and undelivered notifications.
 fn notifications(answer: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut told = String::new();
@@ -169,7 +169,7 @@ fn act(
     })
 }
 
-/// Reads a watch, and says where it is from.
+/// Reads a watch; returns its source and content.
 fn read(text: &str) -> Result<(String, Value), Fault> {
     if text.trim_start().starts_with('{') {
         let place = String::from("the watch");

@@ -32,7 +32,7 @@ pub fn why(options: WhyOptions) -> Result<ExitStatus, Fault> {
     answered(&answer, options.json, in_words)
 }
 
-/// What the dispatcher answers for all crawls: it looks at a part of them for each question.
+/// The dispatcher's answer for all crawls. It covers a part of them per request.
 pub fn ask_why(
     connection: &ConnectionOptions,
     url: &str,
@@ -50,7 +50,7 @@ pub fn ask_why(
     Ok(answer)
 }
 
-/// Adds the answer that goes on behind another.
+/// Appends the continuation of an answer.
 fn add(answer: &mut Value, mut more: Value) {
     answer["next"] = more["next"].take();
     let looked_at = [&*answer, &more].map(|told| told["crawls_looked_at"].as_u64());
@@ -62,7 +62,7 @@ fn add(answer: &mut Value, mut more: Value) {
     }
 }
 
-/// What crawls would say to a URL that they do not know is of no use once one of the others knows it.
+/// Once one crawl knows the URL, drops the guesses of crawls that do not.
 fn forget_guesses(answer: &mut Value) {
     let Value::Array(crawls) = &mut answer["crawls"] else {
         return;
@@ -84,7 +84,7 @@ fn question(url: &str, app: Option<&str>, crawl: Option<&str>) -> Value {
     question
 }
 
-/// A sentence for each crawl.
+/// One sentence per crawl.
 fn in_words(answer: &Value) -> String {
     let crawls = answer["crawls"].as_array().into_iter().flatten();
     let mut lines: Vec<String> = crawls

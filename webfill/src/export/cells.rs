@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// For whom the cells of a CSV file are.
+/// The reader that the cells of a CSV file are meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cells {
     /// Programs: the texts as they are.
     Plain,
-    /// People who open the file in a spreadsheet: no text is a formula.
+    /// People who open the file in a spreadsheet: no text may be a formula.
     Spreadsheet,
 }
 
@@ -30,8 +30,8 @@ impl Cells {
     }
 }
 
-/// The text, with an apostrophe if a spreadsheet would take it for a formula. A number is not a
-/// formula, also with a sign.
+/// The text, with an apostrophe if a spreadsheet would take it for a formula. A number is not a formula, even with a
+/// sign.
 fn unlike_a_formula(text: &str) -> Cow<'_, str> {
     let begins_one = text.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
     if begins_one && text.parse::<f64>().is_err() {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_spreadsheet_would_run_gets_an_apostrophe() {
+    fn only_formulas_of_spreadsheets_get_an_apostrophe() {
         for formula in [
             "=1", "+a", "-a", "@x", "\tx", "\rx", "-", "＝1", "+49 30", "@handle", "-q",
         ] {

@@ -1,9 +1,9 @@
 //! `webfill export pages --since CURSOR [--follow]`: the pages that were saved after a cursor, and,
 //! with `--follow`, the pages that are saved from now on.
 //!
-//! Each line is a stored page with one more key, `cursor`, from which reading can continue after the
-//! page. A reader that stores the cursor of the last line it has processed, and begins with it the
-//! next time, misses no page. A page that was saved again comes again, in its present version.
+//! Each line is a stored page with one more key, `cursor`, from which reading can continue after the page. A reader
+//! that stores the cursor of the last line it has processed, and begins with it the next time, misses no page. A page
+//! that was saved again is listed again, in its present version.
 
 use std::io::{self, Write};
 use std::thread;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use webfill_service::signals::{self, Asked};
 use webfill_store::{Cursor, ExportError, ExportFilter, Store};
 
-/// How often a follower asks the store for more pages.
+/// How often a follower queries the store for more pages.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// How often signals are checked while waiting.
@@ -65,7 +65,7 @@ pub(super) async fn export(
     }
 }
 
-/// Sleeps until the next look; false if a signal has come.
+/// Sleeps until the next check; false if a signal arrived.
 fn sleep_unless_interrupted() -> bool {
     let until = Instant::now() + LOOK_EVERY;
     while signals::asked() == Asked::Nothing {

@@ -1,5 +1,5 @@
-//! The columns of an export in CSV or Parquet: their names, where their values stand in a row, and of which kind
-//! these are.
+//! The columns of an export in CSV or Parquet: their names, where their values are in a row, and the kinds of the
+//! values.
 
 use serde_json::{Number, Value};
 use webfill_store::parts_of_key;
@@ -13,13 +13,13 @@ pub struct Column {
     pub name: String,
     pub of: Of,
     pub kind: Kind,
-    /// A field for which pages bring lists, and that has nothing else.
+    /// A field whose values are only lists from pages.
     pub is_list: bool,
-    /// How many decimals numbers get in a text.
+    /// How many decimals numbers get when written as text.
     pub decimals: Option<usize>,
 }
 
-/// Where the values of a column stand.
+/// Where the values of a column are.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Of {
     /// A member of the row.
@@ -28,28 +28,28 @@ pub enum Of {
     RecordId,
     /// A field of a record.
     Field(String),
-    /// The URL of the page that has brought a field.
+    /// The URL of the page that a field's value is from.
     Source(String),
     /// The URLs that a record came with.
     Urls,
-    /// The id of the record for which the page of a row was fetched.
+    /// The id of the record that a row's page was fetched for.
     ParentId,
-    /// A field of it.
+    /// A field of that record.
     ParentField(String),
-    /// Since when a row of a page is gone.
+    /// The time since when a row is gone.
     GoneAt,
 }
 
-/// Of which kind values are.
+/// The kind of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Integer,
     /// An integer of 64 bits that a double would round.
     LargeInteger,
     Number,
-    /// Numbers that neither integers of 64 bits nor doubles have all digits of: a text of their digits.
+    /// Numbers whose digits fit neither 64-bit integers nor doubles: the text of their digits.
     Digits,
-    /// A text of digits that no number of JSON has; beside numbers it is one, beside texts a text.
+    /// A text of digits too long for a JSON number. Among numbers it counts as a number, among texts as a text.
     LongDigits,
     Truth,
     Text,
@@ -114,27 +114,27 @@ pub const CHANGES: [(&str, Kind); 12] = [
     ("difference", Text),
 ];
 
-/// The columns of records behind those of their fields.
+/// The columns of records after those of their fields.
 pub const BEHIND_FIELDS: [(&str, Kind); 3] =
     [("missing", Texts), ("resolved_at", Time), ("dataset", Text)];
 
-/// How columns of sources begin, and those of fields whose names are taken.
+/// The prefix of source columns, and of fields whose names are taken.
 pub const SOURCE: &str = "source.";
 pub const FIELDS: &str = "fields.";
 
-/// How columns of a row's parent begin.
+/// The prefix of the columns of a row's parent.
 pub const PARENT: &str = "parent.";
 
-/// The column that says since when a row is gone.
+/// The column with the time since when a row is gone.
 const GONE_AT: &str = "gone_at";
 
-/// A field that records have or miss.
+/// A field that records have or lack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
     pub name: String,
     /// `None`: no record has a value.
     pub kind: Option<Kind>,
-    /// A page has brought a list for it.
+    /// A page has a list as its value.
     pub has_lists: bool,
     /// See [`Column::decimals`].
     pub decimals: Option<usize>,
@@ -225,7 +225,7 @@ impl Column {
     pub fn value(&self, row: &Value) -> Value {
         match &self.of {
             Of::Member(name) => row[name].clone(),
-            // Of a database that is not brought up to date yet, the key is the id.
+            // In a database that is not migrated yet, the key is the id.
             Of::RecordId => row.get("record_id").unwrap_or(&row["_id"]).clone(),
             Of::Field(name) => row["fields"][name].clone(),
             Of::Source(name) => row["sources"][name]["url"].clone(),
@@ -240,7 +240,7 @@ impl Column {
     }
 }
 
-/// The URLs that a stored record came with; of one that is older than these are kept, those that have filled it.
+/// The URLs that a stored record came with; if the record is older than this feature, the URLs that have filled it.
 pub fn urls_of_record(record: &Value) -> Vec<String> {
     let kept = record["urls"].as_array().into_iter().flatten();
     let mut urls: Vec<String> = kept.filter_map(Value::as_str).map(str::to_owned).collect();
@@ -256,10 +256,10 @@ pub fn urls_of_record(record: &Value) -> Vec<String> {
     urls
 }
 
-/// Doubles have every integer up to it.
+/// Doubles represent every integer up to it.
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
-/// Whether a text is a number that is a text only because no number of JSON has all of its digits.
+/// Whether a text is a number with too many digits for a JSON number.
 pub fn is_long_number(text: &str) -> bool {
     let number = (text.len() > 15)
         .then(|| Decimal::of_plain_text(text))
@@ -303,7 +303,7 @@ impl Kind {
             (Kind::Integer, Kind::LargeInteger) | (Kind::LargeInteger, Kind::Integer) => {
                 Kind::LargeInteger
             }
-            // No double has all digits of both.
+            // No double can hold all digits of both.
             (one, other) if one.is_of_numbers() && other.is_of_numbers() => Kind::Digits,
             (Kind::LongDigits, other) | (other, Kind::LongDigits) if other.is_of_numbers() => {
                 Kind::Digits

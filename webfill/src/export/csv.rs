@@ -40,7 +40,7 @@ impl<W: Write> CsvFile<W> {
     pub fn take(&mut self, row: &Value) -> io::Result<()> {
         for column in &self.columns {
             let value = match &column.of {
-                // So that the file is one of seeds again.
+                // So that the file can be used as seeds.
                 Of::Urls => Value::from(spaced(&column.value(row))),
                 Of::Field(_) => self.field(column, column.value(row)),
                 _ => column.value(row),
@@ -66,7 +66,7 @@ impl<W: Write> CsvFile<W> {
     }
 }
 
-/// A text that would be read as a list or an object becomes a JSON text, so that it is a text again.
+/// A text that would be read as a list or an object is written as a JSON text, so that it is read as a text.
 fn marked(value: Value) -> Value {
     match &value {
         Value::String(text) if exported::value_of(text.clone()) != value => {
@@ -76,7 +76,7 @@ fn marked(value: Value) -> Value {
     }
 }
 
-/// Names of fields come from the user's data; with a prefix they are no formula.
+/// Names of fields come from the user's data; with a prefix they are not formulas.
 fn name(column: &Column, cells: Cells) -> Cow<'_, str> {
     let is_prefixed = [FIELDS, SOURCE, PARENT]
         .iter()
@@ -87,7 +87,7 @@ fn name(column: &Column, cells: Cells) -> Cow<'_, str> {
     }
 }
 
-/// URLs with spaces between them, and none in them.
+/// URLs separated by spaces, with no spaces in them.
 fn spaced(urls: &Value) -> String {
     let urls = urls.as_array().into_iter().flatten();
     let without_spaces = |url: &str| {

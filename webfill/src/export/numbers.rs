@@ -1,17 +1,18 @@
-//! One kind and one spelling for the numbers of a field: a table has them as texts, `1664.00`, and pages bring numbers,
-//! 193.0. Texts with leading zeros or other signs are no numbers, and neither are those of fields that have only texts.
+//! One kind and one spelling for the numbers of a field: a table has them as texts (`1664.00`), pages as numbers
+//! (193.0). Texts with leading zeros or other signs are not numbers, and neither are those of fields that have only
+//! texts.
 
 use serde_json::{Number, Value};
 
 use super::columns::{Kind, is_long_number};
 
-/// Doubles have so many digits for certain.
+/// The number of digits that doubles always hold.
 const EXACT_DIGITS: usize = 15;
 
-/// What is known of the values of a field.
+/// What is known about the values of a field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
-    /// The kind of those that are no texts.
+    /// The kind of the values that are not texts.
     others: Option<Kind>,
     texts: Texts,
 }
@@ -20,7 +21,7 @@ pub struct Values {
 enum Texts {
     #[default]
     None,
-    /// All are plain numbers; `decimals` are those of each, if all have equally many.
+    /// All are plain numbers; `decimals` is set if all have the same number of decimals.
     Numbers {
         kind: Kind,
         decimals: Option<usize>,
@@ -75,7 +76,7 @@ impl Values {
         }
     }
 
-    /// How many decimals numbers get in a text; `None`: they are written as they are.
+    /// How many decimals numbers get when written as text; `None` if they are written unchanged.
     pub fn decimals(&self) -> Option<usize> {
         match &self.texts {
             Texts::Numbers { decimals, .. } if self.has_numbers() => Some(decimals.unwrap_or(0)),
@@ -94,7 +95,7 @@ fn number_in(text: &str) -> Option<(Kind, Option<usize>)> {
     Some((kind, Some(decimals)))
 }
 
-/// A text that is a number in the form that numbers have here, and how many decimals it has.
+/// A text that is a number in plain form, and how many decimals it has.
 fn plain(text: &str) -> Option<(Number, usize)> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -112,7 +113,7 @@ fn plain(text: &str) -> Option<(Number, usize)> {
     Some((number, decimals))
 }
 
-/// A number with so many decimals, or more if it has more.
+/// A number with this many decimals, or more if it has more.
 pub fn spelled(number: &Number, decimals: usize) -> String {
     let text = number.to_string();
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -124,7 +125,7 @@ pub fn spelled(number: &Number, decimals: usize) -> String {
     }
 }
 
-/// A value as a column of this kind has it. Where numbers are digits, a text of them is right as it is.
+/// A value in the form of a column of this kind. If numbers are texts of digits, such a text stays as it is.
 pub fn in_column(kind: Kind, value: Value) -> Value {
     match &value {
         Value::String(text) if kind.is_of_numbers() && kind != Kind::Digits => {
@@ -168,7 +169,7 @@ mod tests {
                 Some(Digits),
                 Some(0),
             ),
-            // Without a number of a page, and with texts that are none, they are texts.
+            // Without a number from a page, and among other texts, they are texts.
             (vec![json!("1664.00"), json!("193")], Some(Text), None),
             (vec![json!("01067"), json!(1067)], Some(Json), None),
             (vec![json!("+5"), json!(5)], Some(Json), None),

@@ -1,4 +1,4 @@
-//! Writes an export as a Parquet file, group of rows by group of rows: what is in memory is one group.
+//! Writes an export as a Parquet file, one group of rows at a time. Only one group is in memory.
 //!
 //! Only this folder knows the crate `parquet`.
 
@@ -81,14 +81,14 @@ impl<W: Write + Send> ParquetFile<W> {
         Ok(())
     }
 
-    /// Writes what is left, and the index of the file.
+    /// Writes the last group and the index of the file.
     pub fn finish(mut self) -> io::Result<()> {
         self.write_group()?;
         self.file.close().map(drop).map_err(fault)
     }
 }
 
-/// Kinds are found out in a first pass, after which others may have written.
+/// Kinds are collected in a first pass. Other processes may have written since.
 fn surprise(column: &Column, found: &str) -> io::Error {
     io::Error::other(format!(
         "`{}` has become {found} while the store was read: export it again",

@@ -11,7 +11,7 @@ use super::numbers::Values;
 use super::{Exported, Wanted};
 use crate::cli::ExportWhat;
 
-/// Changes that are read at once.
+/// Changes read at once.
 const AT_ONCE: u32 = 500;
 
 /// Passes every row to `each`.
@@ -67,8 +67,8 @@ async fn each_change(
     }
 }
 
-/// The wanted fields of rows' parents, in the order in which they are asked for, each with the kind of its values;
-/// `None` if parents are not wanted.
+/// The wanted fields of rows' parents, in the requested order, each with the kind of its values; `None` if parents
+/// are not wanted.
 pub async fn fields_of_parent(
     store: &dyn Store,
     wanted: &Wanted,
@@ -95,7 +95,7 @@ pub async fn fields_of_parent(
     Ok(Some(fields.collect()))
 }
 
-/// The fields that records have or miss, in order of appearance, each with the kind of its values.
+/// The fields that records have or lack, in order of appearance, each with the kind of its values.
 pub async fn fields(store: &dyn Store, wanted: &Wanted) -> Result<Vec<Field>, ExportError> {
     let mut fields: Vec<(Field, Values)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();

@@ -192,7 +192,7 @@ async fn json_lines_are_the_stored_documents() {
     );
 }
 
-/// What a seeds file with this content says.
+/// The seeds in a file with this content.
 fn seeds(name: &str, content: &[u8]) -> Vec<Seed> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -202,7 +202,7 @@ fn seeds(name: &str, content: &[u8]) -> Vec<Seed> {
 }
 
 #[tokio::test]
-async fn what_is_exported_are_seeds_again() {
+async fn exported_files_can_be_used_as_seeds() {
     let lines = exported(ExportWhat::Records, ExportFormat::Jsonl).await;
     let with_sources = Wanted {
         sources: true,

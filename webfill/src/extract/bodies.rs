@@ -22,7 +22,7 @@ impl Kept {
         }
     }
 
-    /// Some bodies; none only at the end.
+    /// Some bodies; an empty list only at the end.
     pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let read = async || self.bodies.bodies(&self.crawl, self.after.clone()).await;
         let bodies = patiently(read).await?;

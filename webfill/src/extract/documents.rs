@@ -1,4 +1,4 @@
-//! Documents in a folder of `--keep-documents`, where their pages say that they are.
+//! Documents in a folder of `--keep-documents`, found by the hashes in their pages.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use webfill_store::{CrawlId, Cursor, ExportError, ExportFilter, Store, StoreErro
 
 use super::reading::{Candidate, Content, patiently};
 
-/// Pages that are looked at at once.
+/// Pages checked at once.
 const BATCH_PAGES: usize = 32;
 
 pub struct Kept {
@@ -36,7 +36,7 @@ impl Kept {
         }
     }
 
-    /// Some documents; none only at the end.
+    /// Some documents; an empty list only at the end.
     pub async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         let mut batch = Vec::new();
         while batch.is_empty() && !self.is_over {
@@ -54,7 +54,7 @@ impl Kept {
         Ok(documents)
     }
 
-    /// These, where to go on, and whether they are the last.
+    /// The documents, the cursor to continue from, and whether they are the last.
     async fn look_on(&self) -> Result<(Vec<(String, String)>, Cursor, bool), StoreError> {
         let mut documents = Vec::new();
         let mut reached = self.cursor.clone();
@@ -79,7 +79,7 @@ impl Kept {
         }
     }
 
-    /// None if the folder does not have it.
+    /// `None` if the folder does not have it.
     fn candidate(&self, page_id: String, sha256: &str) -> Option<Candidate> {
         let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
         let (upper, lower) = (sha256.get(..2)?, sha256.get(2..4)?);

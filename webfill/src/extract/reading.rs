@@ -1,5 +1,5 @@
-//! Reads kept pages again, a batch at a time: looks up what is stored of them, runs the mappings, compares,
-//! and stores what is new.
+//! Reads kept pages again, a batch at a time: looks up the stored pages, runs the mappings, compares, and stores new
+//! values.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use super::seen::Seen;
 use super::{ExtractOptions, bodies, documents, warc};
 use crate::feeding::now_ms;
 
-/// How often a store that is busy is asked, and the pause before the first further time.
+/// How often a call to a busy store is tried, and the pause before the first retry.
 const TRIES: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
@@ -42,7 +42,7 @@ impl Source {
         }
     }
 
-    /// Some pages; none only at the end.
+    /// Some pages; an empty list only at the end.
     async fn next(&mut self) -> Result<Vec<Candidate>, Fault> {
         match self {
             Source::Bodies(kept) => kept.next().await,
@@ -51,7 +51,7 @@ impl Source {
         }
     }
 
-    /// Adds what could not be read, and what was passed over.
+    /// Adds unreadable and skipped pages to the report.
     pub fn finish(self, report: &mut Report) {
         if let Source::Warc(archive) = self {
             report.torn = archive.torn;
@@ -71,7 +71,7 @@ impl Source {
     }
 }
 
-/// A body that may be that of a stored page.
+/// A body that may belong to a stored page.
 pub struct Candidate {
     pub page_id: String,
     /// If it is known.
@@ -82,7 +82,7 @@ pub struct Candidate {
 
 pub enum Content {
     Plain(Vec<u8>),
-    /// That of several pages.
+    /// A body of several pages.
     Shared(Arc<[u8]>),
     /// Compressed, and how long it is.
     Packed {
@@ -103,7 +103,7 @@ impl Candidate {
 }
 
 impl Content {
-    /// The body; the reason if it is damaged.
+    /// The body, or the reason why it cannot be unpacked.
     fn unpacked(self) -> Result<Vec<u8>, String> {
         match self {
             Content::Plain(body) => Ok(body),
@@ -119,7 +119,7 @@ impl Content {
     }
 }
 
-/// Repeats a call while the store is busy, with pauses of some twelve seconds in all.
+/// Retries a call while the store is busy, with pauses of some twelve seconds in total.
 pub async fn patiently<R>(call: impl AsyncFn() -> Result<R, StoreError>) -> Result<R, Fault> {
     let mut pause = FIRST_PAUSE;
     let mut tries = 1;
@@ -135,7 +135,7 @@ pub async fn patiently<R>(call: impl AsyncFn() -> Result<R, StoreError>) -> Resu
     }
 }
 
-/// What is stored of a page, as far as it matters here.
+/// The parts of a stored page that matter here.
 struct StoredPage {
     url: String,
     content_type: Option<String>,
@@ -157,7 +157,7 @@ struct StoredPage {
 }
 
 impl StoredPage {
-    /// `None` if there is nothing of it that was read.
+    /// `None` if the stored page was not read.
     fn of(page: &Map<String, Value>) -> Option<StoredPage> {
         let text = |name: &str| page.get(name).and_then(Value::as_str).map(str::to_owned);
         let object = |name: &str| match page.get(name) {
@@ -191,7 +191,7 @@ impl StoredPage {
             records: texts("records"),
             links: texts("links"),
             depth: depth.map_or(0, |depth| u16::try_from(depth).unwrap_or(u16::MAX)),
-            // A sitemap is one, too, but was read as a page if at all.
+            // A sitemap has this member, too, but was read as a page, if at all.
             is_document: page
                 .get("document")
                 .is_some_and(|document| document["sha256"].is_string()),
@@ -203,7 +203,7 @@ impl StoredPage {
         })
     }
 
-    /// What is stored of it now that it was read again.
+    /// The data to store after reading it again.
     fn reread(self, page_id: String, read: PageRead) -> Reread {
         let is_same = self.outcome != Outcome::ExtractError
             && self.mapping == read.mapping
@@ -237,7 +237,7 @@ impl StoredPage {
     }
 }
 
-/// What is looked up of a page: the rest of it may be long.
+/// The parts of a page that are looked up; the others may be long.
 const PARTS: [&str; 16] = [
     "_id",
     "url",
@@ -265,9 +265,9 @@ pub struct Reading<'r> {
     options: &'r ExtractOptions,
     seen: Seen,
     report: Report,
-    /// If it is one.
+    /// Set for a trial run.
     trial: Option<Arc<Trial>>,
-    /// Values of records.
+    /// The counts of record values.
     values: ValueTally,
 }
 
@@ -310,7 +310,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// False if it was interrupted; what was read by then is stored.
+    /// Returns false if it was interrupted; everything read before is stored.
     async fn read_batch(&mut self, candidates: Vec<Candidate>) -> Result<bool, Fault> {
         let stored = self.look_up(&candidates).await?;
         let mut rereads = Vec::new();
@@ -394,7 +394,7 @@ impl<'r> Reading<'r> {
             was_readable: page.was_readable,
         });
         let read = read.await;
-        // Of a document it is the hash of its text, which only reading it tells.
+        // The hash of a document is that of its text, which is known only after reading.
         let is_other = read.content_hash.as_ref() != Some(&page.content_hash);
         if is_same.is_none() && is_other && read.outcome == Outcome::Ok {
             self.report.leave_out(Why::OfAnotherFetch);
@@ -410,7 +410,7 @@ impl<'r> Reading<'r> {
         Some(page.reread(candidate.page_id, read))
     }
 
-    /// Whether the page is of the mapping that was asked for.
+    /// Whether the page belongs to the requested mapping.
     fn is_wanted(&self, page: &StoredPage) -> bool {
         let Some(wanted) = &self.options.mapping else {
             return true;
@@ -432,7 +432,7 @@ impl<'r> Reading<'r> {
         self.report.count_rows(mapping, &read.listings);
     }
 
-    /// Stores what is new, or tells what storing it would do.
+    /// Stores new values, or reports what storing them would change.
     async fn put(&mut self, rereads: Vec<Reread>) -> Result<(), Fault> {
         if rereads.is_empty() {
             return Ok(());
@@ -440,7 +440,7 @@ impl<'r> Reading<'r> {
         let put = async || {
             let put = self.store.put_reread(rereads.clone(), self.trial.clone());
             let answers = put.await;
-            // What was stored stays so, also if the rest is to be tried again.
+            // Count stored pages even if the rest must be retried.
             for answer in answers.iter().flatten() {
                 self.values.add(&answer.changes)?;
             }

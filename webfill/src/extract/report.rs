@@ -1,5 +1,5 @@
-//! What reading pages again has shown: for each mapping and field how many values are new, other ones, the
-//! same, or lost, with examples.
+//! The result of reading pages again: for each mapping and field, how many values are new, changed, the same, or
+//! lost, with examples.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,14 +9,14 @@ use webfill_store::{CrawlId, Listing, RereadAnswer, ValueCounts, has_value};
 
 use crate::demand::table::{table, visible};
 
-/// A longer value of an example is cut, in JSON and in text.
+/// Longer values in examples are truncated, in JSON and in text.
 const MOST_VALUE_BYTES: usize = 4 << 10;
 const MOST_SHOWN_CHARS: usize = 80;
 
-/// Pages that could not be read, and files that are torn, of which is told.
+/// The most unreadable pages and torn files that are listed.
 const MOST_TOLD: usize = 20;
 
-/// What is told of pages that no mapping reads, now or before.
+/// The name for pages that no mapping reads, now or before.
 const NO_MAPPING: &str = "(none)";
 
 /// Why a kept page was left out.
@@ -72,7 +72,7 @@ pub struct Report {
     pub source: &'static str,
     is_trial: bool,
     most_examples: u64,
-    /// Something of a stored page of the crawl was there.
+    /// At least one body belonged to a stored page of the crawl.
     pub has_found: bool,
     read: u64,
     written: u64,
@@ -82,13 +82,13 @@ pub struct Report {
     of_another_fetch: u64,
     failed: u64,
     failures: Vec<(String, String)>,
-    /// How many records have values that are new or others, and by field how many values.
+    /// How many records have new or changed values, and how many values by field.
     pub records: (u64, ValueCounts),
     mappings: BTreeMap<String, MappingCounts>,
     examples: Vec<Example>,
-    /// Pages of an archive for whose bodies was not looked.
+    /// Pages of an archive whose bodies were not searched for.
     pub left_out: u64,
-    /// Files that are not whole.
+    /// Torn files.
     pub torn: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ impl Report {
         }
     }
 
-    /// A page could not be read, or what was read could not be stored. It stays as it is.
+    /// A page could not be read or its values could not be stored. It stays unchanged.
     pub fn fail(&mut self, url: &str, reason: &str) {
         self.failed += 1;
         if self.failures.len() < MOST_TOLD {
@@ -137,7 +137,7 @@ impl Report {
         }
     }
 
-    /// Counts what differs between the stored fields of a page and those of today.
+    /// Counts the differences between the stored and the current fields of a page.
     pub fn compare(
         &mut self,
         mapping: Option<&str>,
@@ -181,7 +181,7 @@ impl Report {
         }
     }
 
-    /// What has become of a page that was read.
+    /// Counts the store's answer for a page that was read.
     pub fn answered(&mut self, is_changed: bool, answer: &RereadAnswer) {
         match (answer.is_overtaken, is_changed) {
             (true, _) => self.overtaken += 1,
@@ -190,7 +190,7 @@ impl Report {
         }
     }
 
-    /// How many values of records are new or others.
+    /// How many values of records are new or changed.
     fn record_values(&self) -> u64 {
         let (_, counts) = &self.records;
         counts.values().map(|(new, changed)| new + changed).sum()
@@ -333,7 +333,7 @@ impl Report {
         }
     }
 
-    /// Of which fields values of records are new or others, those with the most first.
+    /// The fields with new or changed values of records, those with the most first.
     fn record_fields(&self) -> String {
         let (_, counts) = &self.records;
         let mut fields: Vec<_> = counts.iter().collect();
@@ -354,7 +354,7 @@ fn value_of<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value>
     fields.get(name).filter(|value| has_value(value))
 }
 
-/// Counts what has become of a value; what it is called if it is another one.
+/// Counts the change of a value. Returns the name of the change, if there is one.
 fn count(of: &mut FieldCounts, old: Option<&Value>, new: Option<&Value>) -> Option<&'static str> {
     let (counted, change) = match (old, new) {
         (None, None) => (&mut of.empty, None),
@@ -367,7 +367,7 @@ fn count(of: &mut FieldCounts, old: Option<&Value>, new: Option<&Value>) -> Opti
     change
 }
 
-/// A value of an example, which is cut if it is long.
+/// The value of an example, truncated if it is long.
 fn told(value: Option<&Value>) -> Value {
     let Some(value) = value else {
         return Value::Null;

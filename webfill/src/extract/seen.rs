@@ -1,5 +1,5 @@
-//! Pages that were read already: an archive may have a page several times. It is a bounded memory; what it has
-//! forgotten is read once more, and then found to be as it is.
+//! Pages that were already read, because an archive may have a page several times. The memory is bounded; a forgotten
+//! page is read once more and found unchanged.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};

@@ -1,5 +1,5 @@
-//! Pages out of an archive (`--warc`). A record may refer to another one that has the same body: those bodies
-//! are looked for when all files were read once.
+//! Pages from an archive (`--warc`). A record may refer to another one with the same body. Those bodies are searched
+//! for in a second pass over all files.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
 use super::reading::{Candidate, Content};
 
-/// A batch of pages ends after so many, or so many bytes.
+/// The most pages, and bytes, of a batch.
 const BATCH_PAGES: usize = 32;
 const BATCH_BYTES: usize = 8 << 20;
 
-/// Pages whose body is elsewhere; further ones are left out, and counted.
+/// The most pages whose body is in another record; further ones are left out and counted.
 const MOST_AWAITED: usize = 200_000;
 
 pub struct Archive {
@@ -25,13 +25,13 @@ pub struct Archive {
     max_body_bytes: usize,
     left: VecDeque<PathBuf>,
     open: Option<(PathBuf, WarcReader)>,
-    /// Keys of pages, by the digest of their body.
+    /// Keys of pages by the digests of their bodies.
     awaited: HashMap<String, Vec<String>>,
     awaited_pages: usize,
     is_second_pass: bool,
-    /// Pages that were too many to look for their bodies.
+    /// Pages beyond the limit, whose bodies are not searched for.
     pub left_out: u64,
-    /// What could not be read.
+    /// Files that could not be read.
     pub torn: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Archive {
             };
             match WarcReader::open(&path, self.max_body_bytes) {
                 Ok(reader) => self.open = Some((path, reader)),
-                // A file that was being written has its final name by now.
+                // A file that was still being written has got its final name since.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     let complete = path.with_extension("");
                     if complete.exists() {
@@ -140,7 +140,7 @@ impl Archive {
         if waiting.is_some_and(|ids| ids.contains(&id)) {
             return;
         }
-        // So many pages with one body are hardly pages.
+        // This many pages with the same body are hardly real pages.
         let is_full = waiting.is_some_and(|ids| ids.len() >= BATCH_PAGES);
         if is_full || self.awaited_pages >= MOST_AWAITED {
             self.left_out += 1;

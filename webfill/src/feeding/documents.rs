@@ -1,7 +1,7 @@
 //! Reads seeds that are documents of a dataset, in chunks and in the order of their ids.
 //!
-//! A resumed crawl reads past the documents that are fed. Whether they are those that were there then shows only
-//! at their end; if not, all are read from the first one, and fed.
+//! A resumed crawl skips the documents that were fed. Whether they are still the same shows only at their end; if
+//! not, all are read and fed from the first one.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ pub struct DatasetSeeds {
     pub rules: DocumentRules,
 }
 
-/// Brings the documents that an earlier run has not fed.
+/// Reads the documents that an earlier run has not fed.
 pub(super) fn read_documents(seeds: DatasetSeeds, fed: u64, bring: &Bring) {
     if let Err(fault) = bring_all(&seeds, fed, bring) {
-        // Nobody waits for it when the crawl is over.
+        // After the crawl, nobody waits for it.
         let _ = bring.send(Err(fault));
     }
 }
@@ -58,7 +58,7 @@ fn bring_all(seeds: &DatasetSeeds, fed: u64, bring: &Bring) -> Result<(), Fault>
 struct DocumentReader<'s> {
     seeds: &'s DatasetSeeds,
     documents: Documents,
-    /// Documents that were read too far.
+    /// Documents that were read too far ahead.
     ahead: Vec<DatasetDocument>,
     mark: Mark,
     fault: Option<Fault>,
@@ -75,7 +75,7 @@ impl<'s> DocumentReader<'s> {
         })
     }
 
-    /// Reads past documents; false if there are fewer, or after a fault.
+    /// Skips documents; false if there are fewer, or after a fault.
     fn skip_to(&mut self, line: u64) -> bool {
         while self.mark.line < line {
             match self.next() {
@@ -116,7 +116,7 @@ impl<'s> DocumentReader<'s> {
     }
 }
 
-/// The mark behind a document. Its links count, and not its fields: a crawl may write these itself.
+/// The mark after a document. It covers the links but not the fields, because a crawl may write fields itself.
 fn behind(mark: Mark, document: &DatasetDocument) -> Mark {
     let links = ["url", "urls", "want"].map(|name| document.members.get(name));
     mark.then(json!([document.id, links]).to_string().as_bytes())

@@ -23,7 +23,7 @@ use super::{Crawls, Fed, Input, unfillable};
 use crate::control_client::ControlClient;
 use crate::seeds::{Seed, SeedFault};
 
-/// Seeds that are handed to the dispatcher together.
+/// Seeds sent to the dispatcher together.
 const BATCH: usize = 500;
 
 /// The most fields without a mapping that the summary names.
@@ -133,8 +133,7 @@ impl Feeder {
                     if self.refuses_browser(&seed)? {
                         continue;
                     }
-                    // A request is fed again when resuming: so its crawl is found again, and waited
-                    // for.
+                    // A request is fed again when resuming, so that its crawl is found again and waited for.
                     match seed.line > fed || seed.request.is_some() {
                         true => self.batch.push(seed),
                         false => self.good += 1,
@@ -159,16 +158,16 @@ impl Feeder {
 
     fn begin(&mut self, start: &Start) {
         if start.position.line() > 0 {
-            // Documents that are fed are not read again.
+            // Documents that were fed are not read again.
             self.broken.go_on();
         }
         if start.fed > 0 {
-            // Lines that were fed before are read again, but not put: what they repeat is listed already.
+            // Lines that were fed before are read again but not stored. Their repetitions are already listed.
             self.repeated.go_on();
         }
         if start.is_changed {
             let word = "the seeds are no longer those that were read before: all are read from the first one";
-            // Nobody listens any more when the crawl is over.
+            // After the crawl, nobody listens.
             let _ = self.tell.send(word.to_owned());
         }
     }
@@ -186,8 +185,8 @@ impl Feeder {
         Ok(())
     }
 
-    /// Notes wanted fields that no mapping extracts, and tells each at once: a misspelt column would
-    /// otherwise just stay empty, which shows after hours.
+    /// Notes wanted fields that no mapping extracts, and reports each immediately. Otherwise a misspelt column would
+    /// stay empty, which shows only after hours.
     fn note_unfillable(&mut self, want: &[String]) {
         for name in want {
             if self.unfillable.len() < UNFILLABLE_TOLD
@@ -195,14 +194,14 @@ impl Feeder {
                 && self.unfillable.insert(name.clone())
             {
                 let word = unfillable::word(name, &self.input.extracted, &self.input.mappings);
-                // Nobody listens any more when the crawl is over.
+                // After the crawl, nobody listens.
                 let _ = self.tell.send(word);
             }
         }
     }
 
-    /// Hands the batch over. Records go first, so that no page is stored before the record that it
-    /// fills. If the crawl ends meanwhile, the position in the input is not noted either.
+    /// Sends the batch. Records go first, so that no page is stored before the record it fills. If the crawl ends
+    /// meanwhile, the position in the input is not noted either.
     fn hand_over(&mut self, position: &Position) -> Result<(), Fault> {
         let batch = std::mem::take(&mut self.batch);
         self.note_dataset(&batch)?;
@@ -239,14 +238,14 @@ impl Feeder {
         for message in requests.into_messages() {
             self.feed_requests(message)?;
         }
-        // What was listed of lines that count as fed is not listed again.
+        // Lines that count as fed are not listed again.
         self.repeated.flush()?;
         self.broken.flush()?;
-        // The own crawl comes last: with it the dispatcher notes the position in the input.
+        // The command's own crawl comes last, because with it the dispatcher notes the position in the input.
         self.feed(own, position.fed_lines())
     }
 
-    /// Tells the dispatcher once of which dataset the crawl's records are, before the first of them is stored.
+    /// Reports the dataset of the crawl's records to the dispatcher, once and before the first of them is stored.
     fn note_dataset(&mut self, batch: &[Seed]) -> Result<(), Fault> {
         if !self.input.notes_dataset || batch.iter().all(|seed| seed.id.is_none()) {
             return Ok(());
@@ -258,7 +257,7 @@ impl Feeder {
             .map(drop)
     }
 
-    /// Lists a seed whose record the store does not take.
+    /// Lists a seed whose record the store refuses.
     fn refuse(&mut self, seed: Seed, reason: String) -> Result<(), Fault> {
         let id = seed.id.unwrap_or_default();
         self.broken.add(&SeedFault {
@@ -306,8 +305,8 @@ impl Feeder {
         Ok(())
     }
 
-    /// Lists a crawl request as broken that wants pages in the lane `browser`, if this command's
-    /// workers have no browsers: the crawl would wait for ever.
+    /// Lists a crawl request as broken that wants pages in the lane `browser`, if this command's workers have no
+    /// browsers: the crawl would wait forever.
     fn refuses_browser(&mut self, seed: &Seed) -> Result<bool, Fault> {
         let request = seed.request.as_deref();
         let Some(request) = request.filter(|request| request.needs_browser) else {
@@ -324,7 +323,7 @@ impl Feeder {
         Ok(true)
     }
 
-    /// Asks until there is an answer; `None` if the crawl is over before.
+    /// Repeats the request until there is an answer; `None` if the crawl is over before.
     fn ask(&mut self, request: &LocalRequest) -> Result<Option<Value>, Fault> {
         let over = Arc::clone(&self.over);
         let answer = self

@@ -1,6 +1,5 @@
-//! A file of JSON lines that lists seeds which people should look at. It is created with its first
-//! line. A resumed crawl adds to what an earlier run has listed of the part of the input that is not fed
-//! again.
+//! A file of JSON lines that lists seeds for people to check. It is created with its first line. A resumed crawl
+//! appends to the list of an earlier run, as far as that covers input that is not fed again.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -27,7 +26,7 @@ impl ListFile {
         }
     }
 
-    /// Adds to what an earlier run has listed.
+    /// Appends to the list of an earlier run.
     pub fn go_on(&mut self) {
         self.goes_on = true;
     }
@@ -40,13 +39,13 @@ impl ListFile {
         }
     }
 
-    /// Writes what is in memory so far.
+    /// Writes buffered lines.
     pub fn flush(&mut self) -> Result<(), Fault> {
         let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
         flushed.map_err(|error| self.cannot_list(&error))
     }
 
-    /// Writes what is in memory.
+    /// Writes the remaining buffered lines.
     pub fn finish(&mut self) -> Result<(), Fault> {
         let flushed = self.file.take().map_or(Ok(()), |mut file| file.flush());
         flushed.map_err(|error| self.cannot_list(&error))

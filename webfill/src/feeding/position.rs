@@ -1,8 +1,8 @@
 //! The position in an input, as one number that the dispatcher keeps: 4 bits that count how often the input was
 //! read from its start, 23 bits of a hash of all that was read, and 36 bits of lines read.
 //!
-//! A resumed crawl skips what is fed only if the input still begins with what was read. An input that was edited is
-//! read from its start: nothing of it may be lost, and what is fed already is recognised by the dispatcher.
+//! A resumed crawl skips fed lines only if the input still begins with the lines that were read. An edited input is
+//! read from its start: no line may be lost, and the dispatcher recognises seeds that were fed before.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,13 +15,14 @@ use crate::seeds::Mark;
 /// A position in an input.
 #[derive(Debug, Clone, Copy)]
 pub struct Position {
-    /// How often the input was read from its start though a part of it was fed.
+    /// How often the input was read from its start although a part of it had been fed.
     reading: u64,
-    /// What names the input beside lines of it; 0 for a pipe, which is always read from its beginning.
+    /// A hash that identifies the input in addition to its lines; 0 for a pipe, which is always read from its
+    /// beginning.
     beginning: u64,
     mark: Mark,
-    /// The input has lines, each of which may repeat the record of another. Of documents, each is a
-    /// record of its own.
+    /// The input consists of lines, which may repeat the records of other lines. Each document is a record of its
+    /// own.
     has_lines: bool,
 }
 
@@ -82,8 +83,8 @@ impl Position {
         self.mark = mark;
     }
 
-    /// The position at which reading of an input begins of which an earlier run has fed a part, and the lines of it
-    /// that count as fed. `mark_at` says how far the input would be read with so many lines.
+    /// The position to begin at if an earlier run has fed a part of the input, and the lines that count as fed.
+    /// `mark_at` gives the mark of the input after that many lines.
     pub fn resumed(
         mut self,
         fed_lines: u64,
@@ -102,7 +103,7 @@ impl Position {
         (self, 0)
     }
 
-    /// Whether an earlier run has fed a part of some input, and this one can be read twice.
+    /// Whether an earlier run has fed a part of an input, and this input can be read twice.
     pub fn may_resume(&self, fed_lines: u64) -> bool {
         self.beginning != 0 && parts(fed_lines).2 > 0
     }
@@ -115,7 +116,7 @@ impl Position {
         }
     }
 
-    /// A number by which the store keeps a line of the input, if it has lines.
+    /// The number that identifies a line of the input in the store, if the input has lines.
     pub fn of_line(&self, line: u64) -> Option<u64> {
         self.has_lines
             .then(|| number(self.reading, self.beginning, line))
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_fed_is_skipped_only_where_all_of_it_is_as_it_was() {
+    fn fed_lines_are_skipped_only_if_all_of_them_are_unchanged() {
         let start = Position::start_of_dataset("a file");
         let kept = read(start, &["a", "b", "c"]).fed_lines();
         for (lines, skipped) in [
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_another_reading_are_none_of_this() {
+    fn lines_of_another_reading_do_not_count() {
         let mut file = tempfile::tempfile().unwrap();
         io::Write::write_all(&mut file, b"a\nb\n").unwrap();
         let start = Position::start_of_file(&file).unwrap();

@@ -1,5 +1,5 @@
-//! Reads seeds on a thread of its own, so that a silent pipe or an unreachable server delays neither
-//! the seeds that were read already nor the end of the crawl.
+//! Reads seeds on a thread of its own, so that a silent pipe or an unreachable server delays neither the seeds
+//! already read nor the end of the crawl.
 
 use std::fs::File;
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Seeds {
         })
     }
 
-    /// Reads a regular file that is open already; its name says what it holds.
+    /// Reads a regular file that is already open; its name gives the format.
     pub fn of_file(name: &Path, file: File) -> Result<Seeds, Fault> {
         let cannot = |error| {
             let name = name.display();
@@ -68,7 +68,7 @@ impl Seeds {
         })
     }
 
-    /// Reads the cells of fields as lists to which mappings give several values, if a separator is set.
+    /// If a separator is set, reads the cells of a field as lists if mappings give it several values.
     pub fn read_lists_of(
         &mut self,
         mappings: &MappingSet,
@@ -84,7 +84,7 @@ impl Seeds {
         Ok(())
     }
 
-    /// How far the input goes with so many lines.
+    /// The mark of the input after this many lines.
     fn mark_at(file: File, line: u64) -> Option<Mark> {
         let lines = Lines::of(Box::new(ReadAgain::new(file)));
         lines.ok()?.mark_at(line)
@@ -100,7 +100,7 @@ impl Seeds {
 pub enum Next {
     /// Where reading begins; the first item.
     Start(Start),
-    /// A seed, and how far the input is read with it.
+    /// A seed, and the mark of the input after it.
     Seed(Seed, Mark),
     Broken(SeedFault),
     /// Documents that are fed together, with the position after them.
@@ -110,7 +110,7 @@ pub enum Next {
     End,
 }
 
-/// What an earlier run has left to read.
+/// The progress of an earlier run.
 #[derive(Clone, Copy)]
 pub struct Start {
     pub position: Position,
@@ -139,7 +139,7 @@ impl Start {
 /// Documents that were read together.
 pub struct Chunk {
     pub seeds: Vec<Result<Seed, SeedFault>>,
-    /// How far the input is read with them.
+    /// The mark of the input after them.
     pub mark: Mark,
 }
 

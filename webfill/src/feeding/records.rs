@@ -15,11 +15,11 @@ use crate::seeds::Seed;
 
 const STORE_RETRY: Duration = Duration::from_millis(500);
 
-/// What becomes of a seed once its record is in the store.
+/// The state of a seed once its record is in the store.
 pub enum Put {
     /// Its URLs are crawled: fields are missing, or the seed has no record.
     Open,
-    /// No field is missing, so its URLs are crawled only if rows are listed there.
+    /// No field is missing, so its URLs are crawled only if they list rows.
     NothingToDo,
     /// The store refuses the record.
     Refused(String),
@@ -28,28 +28,28 @@ pub enum Put {
 /// A seed whose record is in the store.
 pub struct Taken {
     pub put: Put,
-    /// The line that has given the record before.
+    /// The earlier line with the same record.
     pub earlier_line: Option<u64>,
 }
 
-/// Which fields are asked for again though they have a value.
+/// Which fields are refreshed although they have a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RefreshRule {
     /// All wanted ones, when their record enters the crawl.
     pub on_entry: bool,
-    /// Those that a page has filled so long ago, in each run.
+    /// Those that a page filled at least this long ago, in each run.
     pub after_ms: Option<u64>,
-    /// Those that a page has filled before this time, in milliseconds since the epoch.
+    /// Those that a page filled before this time, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
 }
 
 impl RefreshRule {
-    /// Whether fields with a value are wanted too.
+    /// Whether fields with a value are wanted, too.
     pub fn wants_filled_fields(self) -> bool {
         self.on_entry || self.after_ms.is_some() || self.since_ms.is_some()
     }
 
-    /// How old the fields are that are asked for again.
+    /// The least age of fields to refresh.
     fn age_ms(self, now_ms: i64) -> Option<u64> {
         let since = self.since_ms;
         let since = since.map(|since_ms| now_ms.saturating_sub(since_ms).max(0) as u64);
@@ -78,8 +78,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// Puts the records of a batch; `input` is a position in their input. Returns what becomes of each
-    /// seed; `None` if the crawl was over before the store had taken the records.
+    /// Puts the records of a batch; `input` is a position in their input. Returns the state of each seed; `None` if
+    /// the crawl was over before the store accepted the records.
     pub fn put(&self, batch: &[Seed], input: &Position) -> Result<Option<Vec<Taken>>, Fault> {
         let now_ms = now_ms();
         let records = batch
@@ -108,7 +108,7 @@ impl Records {
         batch.iter().map(taken).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Retries while the store is unreachable and the crawl goes on.
+    /// Retries while the store is unreachable and the crawl runs.
     fn put_until_taken(
         &self,
         records: Vec<DatasetRecord>,
@@ -140,7 +140,7 @@ impl Records {
         let wanted = seed.want.iter();
         let on_entry = match self.refresh.on_entry {
             true => wanted.cloned().collect(),
-            // Whoever lists a field with its value wants another one.
+            // A line that wants a field which has a value wants another value.
             false if seed.lists_want => wanted.filter(is_known).cloned().collect(),
             false => Vec::new(),
         };

@@ -1,5 +1,5 @@
-//! Crawl requests among the seeds, on their way to the dispatcher: gathered to messages of bounded
-//! size, and listed as broken seeds if the dispatcher refuses them.
+//! Crawl requests among the seeds, on their way to the dispatcher. They are gathered into messages of bounded size,
+//! and listed as broken seeds if the dispatcher refuses them.
 
 use webfill_api::Refusal;
 use webfill_dispatcher::local_crawl::LineRequest;
@@ -59,7 +59,7 @@ pub struct RefusedLine {
 }
 
 impl RefusedLine {
-    /// The broken seed that it is. `sent` are the requests of its message.
+    /// The broken seed for the list. `sent` are the requests of its message.
     pub fn fault(&self, sent: &[LineRequest]) -> SeedFault {
         let request = sent.iter().find(|one| one.line == self.line);
         let text = request.map_or_else(String::new, |one| one.request.to_string());

@@ -1,4 +1,4 @@
-//! On which pages rows are listed: these are wanted, however complete the records are that name them.
+//! Knows which pages list rows. These pages are wanted even if the records that name them are complete.
 
 use webfill_mapping::MappingSet;
 use webfill_urls::canonical;
@@ -15,12 +15,12 @@ impl RowPages {
         RowPages { mappings, has_any }
     }
 
-    /// Whether lists say which of their rows are gone.
+    /// Whether any lists mark missing rows as gone.
     pub fn say_gone(&self) -> bool {
         self.mappings.says_gone()
     }
 
-    /// Whether rows are listed on the page of one of these URLs.
+    /// Whether one of these URLs is a page that lists rows.
     pub fn are_among(&self, urls: &[String]) -> bool {
         self.has_any && urls.iter().any(|url| self.lists_rows(url))
     }

@@ -1,4 +1,4 @@
-//! What is said of a field that records want and that no mapping extracts.
+//! The message about a field that records want but no mapping extracts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use webfill_api::nearest;
 
 use crate::summary::printable;
 
-/// A name that is so many letters away from another one may be a misspelling of it.
+/// The most edits between a name and another one that it may be a misspelling of.
 const MISSPELT: usize = 2;
 
 pub fn word(field: &str, extracted: &BTreeSet<String>, mappings: &Path) -> String {

@@ -1,7 +1,7 @@
 //! `webfill health --pages DIR`: pages from before and after a change, as files.
 //!
-//! `DIR/MAPPING/before-01.html` and so on, each as webfill has decoded it, in UTF-8; `pages.jsonl` beside them
-//! names the URL of each, when it was fetched, and the fields that were found on it.
+//! `DIR/MAPPING/before-01.html` and so on, each as decoded by webfill, in UTF-8. `pages.jsonl` beside them gives for
+//! each page its URL, the time of its fetch, and the fields that were found.
 
 use std::fmt::Display;
 use std::fs;
@@ -36,7 +36,7 @@ pub(super) async fn write(store: &dyn Store, alert: &Alert, folder: &Path) -> Re
         let line = json!({
             "file": name,
             "url": sample.url,
-            // The text is in UTF-8, whatever it says of itself.
+            // The text is in UTF-8, whatever it declares.
             "content_type": "text/html; charset=utf-8",
             "page": sample.page,
             "at": iso_time(sample.at_ms),
@@ -47,7 +47,7 @@ pub(super) async fn write(store: &dyn Store, alert: &Alert, folder: &Path) -> Re
     fs::write(folder.join("pages.jsonl"), listed).map_err(|error| failed(&error))
 }
 
-/// From `.../before/00`.
+/// A name derived from `.../before/00`.
 fn name_of(sample: &Sample) -> Option<String> {
     let mut parts = sample.id.rsplit('/');
     let number: u32 = parts.next()?.parse().ok()?;
@@ -55,7 +55,7 @@ fn name_of(sample: &Sample) -> Option<String> {
     Some(format!("{when}-{:02}.html", number + 1))
 }
 
-/// The name of a mapping as that of a folder.
+/// The name of a mapping as a folder name.
 fn file_name(mapping: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let name: String = mapping

@@ -1,10 +1,10 @@
-//! The dispatcher's key is replaced while the fleet is at work: supervisors and clients trust the present
-//! and the next key, until the next one is in the place of the present one everywhere.
+//! Replaces the dispatcher's key while the fleet is running. Supervisors and clients trust both the present and the
+//! next key until the next one has replaced the present one everywhere.
 //!
-//! On the dispatcher's machine the next pair takes the place of the present one, which is kept as the former
-//! one until somebody removes it. Each file is replaced at once, the secret key first; what was interrupted
-//! in between is completed by the same command. Where there is no secret key of the dispatcher, its next
-//! public key takes the place of the present one.
+//! On the dispatcher's machine the next pair replaces the present one, which is kept as the former pair until
+//! somebody removes it. Each file is replaced atomically, the secret key first. After an interruption, the same
+//! command completes the rotation. On machines without the dispatcher's secret key, its next public key replaces the
+//! present one.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -79,7 +79,7 @@ pub(super) fn rotate(folder: &KeyFolder) -> Result<(), Fault> {
     tell(public)
 }
 
-/// The next secret key, or if it is in its place already the present one, must belong to the public key.
+/// The next secret key must belong to the public key; or the present one, if the secret key was already replaced.
 fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
     let is_begun = !folder.secret_file(NEXT).exists();
     let owner = if is_begun { DISPATCHER } else { NEXT };
@@ -93,12 +93,12 @@ fn check_pair(folder: &KeyFolder, public: PublicKey) -> Result<(), Fault> {
     )))
 }
 
-/// The user of the dispatcher reads the present secret key, and must be able to read the next one.
+/// The dispatcher's user can read the present secret key, and must be able to read the next one.
 fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
     let (present, next) = (folder.secret_file(DISPATCHER), folder.secret_file(NEXT));
     let owner = |path: &Path| fs::symlink_metadata(path).map(|file| file.uid());
     let (Ok(of_present), Ok(of_next)) = (owner(&present), owner(&next)) else {
-        // Whatever is not there is told by who reads it.
+        // A missing file is reported by the code that reads it.
         return Ok(());
     };
     if of_present == of_next {
@@ -117,7 +117,7 @@ fn check_owner(folder: &KeyFolder) -> Result<(), Fault> {
 struct Step {
     present: PathBuf,
     next: PathBuf,
-    /// Where the present one is kept, if it is.
+    /// Where the present file is kept, if it is.
     former: Option<PathBuf>,
 }
 
@@ -130,7 +130,7 @@ impl Step {
         }
     }
 
-    /// A link would be put in the place of the present file, and what it leads to may change.
+    /// Refuses a link: it would replace the present file, and its target may change.
     fn check_next(&self) -> Result<(), Fault> {
         match fs::symlink_metadata(&self.next) {
             Ok(next) if !next.is_file() => Err(Fault::usage(format!(
@@ -141,8 +141,8 @@ impl Step {
         }
     }
 
-    /// A former key of a rotation before is in the way; one that this rotation has kept, when it was
-    /// interrupted, is not.
+    /// Refuses a former key that an earlier rotation left. One that this rotation kept before an interruption is
+    /// fine.
     fn check_former(&self) -> Result<(), Fault> {
         let Some(former) = self.former.as_ref().filter(|former| former.exists()) else {
             return Ok(());

@@ -1,6 +1,6 @@
-//! Writes into a folder of keys. What root makes there belongs to the owner of the dispatcher's secret key,
-//! or where there is none, to the folder's owner, so that the user of the dispatcher can read and change it
-//! later. Files that are there already keep their owner.
+//! Writes into a folder of keys. Files that root creates there belong to the owner of the dispatcher's secret key or,
+//! without one, to the folder's owner, so that the dispatcher's user can read and change them later. Existing files
+//! keep their owner.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -46,7 +46,7 @@ pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Fault {
     Fault::usage(format!("cannot write {}: {error}", path.display()))
 }
 
-/// Adds a line to the folder's audit log. It is on the disk when this returns.
+/// Adds a line to the folder's audit log. It is on disk when this returns.
 pub(super) fn audit(folder: &KeyFolder, audited: &Value) -> Result<(), Fault> {
     let path = folder.audit_file();
     let mut line =
@@ -62,10 +62,9 @@ pub(super) fn audit(folder: &KeyFolder, audited: &Value) -> Result<(), Fault> {
         .map_err(|error| cannot_write(&path, &error))
 }
 
-/// The folder may belong to a user whom root must not write elsewhere for: what that user has put in the
-/// place of the log, a link to another file, is not followed. A log that is there is opened without
-/// O_CREAT, with which the kernel refuses root a file of another user in a sticky folder
-/// (`fs.protected_regular`).
+/// The folder may belong to another user, who must not make root write elsewhere. So if that user has replaced the
+/// log by a link, the link is not followed. An existing log is opened without O_CREAT; with it, the kernel refuses
+/// root another user's file in a sticky folder (`fs.protected_regular`).
 fn open_audit(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options
@@ -94,7 +93,7 @@ fn is_of_folder_alone(file: &File) -> io::Result<()> {
     }
 }
 
-/// Gives away a file that was made just now.
+/// Gives a newly created file to the owner of the keys.
 fn give_to_owner_of_keys(file: &File, path: &Path) -> io::Result<()> {
     if !is_root() {
         return Ok(());
@@ -108,8 +107,7 @@ fn give_to_owner_of_keys(file: &File, path: &Path) -> io::Result<()> {
     fchown(file, Some(whose.uid()), Some(whose.gid()))
 }
 
-/// Before a file takes the place of another: gives it the owner and the mode of that one, so that who could
-/// read the one can read the other.
+/// Before a file replaces another: gives it the owner and the mode of that one, so that the same users can read it.
 pub(super) fn make_like(new: &Path, present: &Path) -> io::Result<()> {
     let present = match fs::symlink_metadata(present) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -131,7 +129,7 @@ pub(super) fn make_like(new: &Path, present: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The user who runs this process, by name if the machine knows one; behind `sudo`, both users.
+/// The user who runs this process, by name if the machine knows it; under `sudo`, both users.
 fn user() -> String {
     let uid = fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid());
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();

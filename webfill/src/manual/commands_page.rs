@@ -14,7 +14,7 @@ change it, change the help texts in `webfill/src`. [data.md](data.md) explains
 what commands print and how they exit.
 ";
 
-/// Where more is said of a command.
+/// The guide for a command.
 const GUIDES: [(&str, &str); 29] = [
     ("webfill audit", "../explanation/security.md#the-audit-log"),
     ("webfill backup", "../how-to/operate.md"),
@@ -56,7 +56,7 @@ const GUIDES: [(&str, &str); 29] = [
     ),
 ];
 
-/// The page of a command line that was built.
+/// The page of a built command line.
 pub fn page(webfill: &Command) -> String {
     let mut page = HEAD.to_owned();
     let commands = leaves(webfill);
@@ -73,7 +73,7 @@ pub fn page(webfill: &Command) -> String {
     page
 }
 
-/// The commands that can be run: of those with subcommands, these.
+/// The commands that can be run: instead of a command with subcommands, its subcommands.
 fn leaves(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands();
     let below = below.filter(|one| !one.is_hide_set() && one.get_name() != "help");
@@ -160,7 +160,7 @@ fn values_of(argument: &Arg) -> String {
     let possible = argument.get_possible_values();
     if !possible.is_empty() && !argument.is_hide_possible_values_set() {
         let names: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
-        // A list that is too long for a name is told with the meaning.
+        // A list that is too long for the name is given with the meaning.
         if names.concat().len() < 40 {
             return names.join("|");
         }

@@ -1,4 +1,4 @@
-//! The settings, out of their table: `settings.md`, and the example file `webfill.toml`.
+//! Generates `settings.md` and the example file `webfill.toml` from the table of settings.
 
 use std::fmt::Write;
 
@@ -110,7 +110,7 @@ fn default_of<'t>(setting: &Setting, defaults: &'t Table) -> Option<&'t Value> {
     }
 }
 
-/// Comment lines with a text whose links are plain names of files.
+/// Writes a text as comment lines, with links as plain file names.
 fn explain(markdown: &str, file: &mut String) {
     let text = plain(markdown);
     let mut line = String::from("#");
@@ -127,8 +127,8 @@ fn explain(markdown: &str, file: &mut String) {
     }
 }
 
-/// A text with the links of Markdown as the names of their files: `[text](page.md#part)` is
-/// `text (docs/reference/page.md)`.
+/// A text with Markdown links replaced by the names of their files: `[text](page.md#part)` is `text
+/// (docs/reference/page.md)`.
 fn plain(markdown: &str) -> String {
     let mut plain = String::new();
     let mut rest = markdown;
@@ -154,7 +154,7 @@ fn plain(markdown: &str) -> String {
     plain
 }
 
-/// The first link of a text: what is before it, its text, its target, and what is behind it.
+/// The first link of a text: the part before it, its text, its target, and the part after it.
 fn next_link(text: &str) -> Option<(&str, &str, &str, &str)> {
     let middle = text.find("](")?;
     let start = text[..middle].rfind('[')?;
@@ -168,7 +168,7 @@ fn next_link(text: &str) -> Option<(&str, &str, &str, &str)> {
     ))
 }
 
-/// The defaults of all settings, as a crawl without flags has them.
+/// The defaults of all settings, as in a crawl without flags.
 pub fn defaults() -> Table {
     Table::try_from(Settings::default()).unwrap_or_default()
 }

@@ -105,7 +105,7 @@ impl Run<'_> {
     }
 }
 
-/// Rows are compared row by row, so that what lacks in one does not make all others differ.
+/// Rows are compared one by one, so that a missing value in one row does not make all others differ.
 fn without_rows(result: &Value) -> Value {
     let mut result = result.clone();
     if let Some(members) = result.as_object_mut() {

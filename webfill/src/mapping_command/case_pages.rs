@@ -1,4 +1,4 @@
-//! The pages of golden cases, for what `webfill mapping check` says of mappings.
+//! The pages of golden cases, for the warnings of `webfill mapping check`.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::page::Page;
 use super::save::golden_folder;
 use crate::cli::PageFetchOptions;
 
-/// Cases that are read, so that a check stays quick.
+/// The most cases that are read, so that a check stays quick.
 const MOST_CASES: usize = 200;
 
 /// The pages of the cases of a file or folder of mappings, each with its mapping.

@@ -10,10 +10,10 @@ use webfill_urls::Url;
 
 use crate::cli::MappingTestOptions;
 
-/// An error lists so many names.
+/// The most names that an error lists.
 const NAMES_TOLD: usize = 10;
 
-/// The mappings that were named on the command line, with only the fields asked for.
+/// The mappings named on the command line, with only the requested fields.
 pub struct Chosen {
     pub set: Arc<MappingSet>,
     /// The one that `--mapping` names.
@@ -44,8 +44,8 @@ impl Chosen {
         })
     }
 
-    /// The mapping that was named; else the one that a crawl would use for the URL, if there is one;
-    /// without a URL, the only one.
+    /// The named mapping; otherwise the one that a crawl would use for the URL, if there is one; without a URL, the
+    /// only one.
     pub fn for_page(&self, url: Option<&Url>) -> Result<Option<MappingIndex>, Fault> {
         let file = self.file.display();
         if self.named.is_some() {
@@ -69,7 +69,7 @@ impl Chosen {
         indexes.any(|index| !self.set.rows_of(index).is_empty())
     }
 
-    /// The mapping of the only page, which must have one, and one of the fields asked for.
+    /// The mapping of the only page. It must have one, with at least one of the requested fields.
     pub fn for_only_page(&self, url: Option<&Url>) -> Result<MappingIndex, Fault> {
         let file = self.file.display();
         let Some(index) = self.for_page(url)? else {

@@ -1,5 +1,5 @@
-//! What the mapping editor of the dashboard has done by this program: pages are fetched and golden cases kept as `webfill mapping
-//! test` and `webfill mapping save` do it. And its jobs: `webfill dashboard-job`.
+//! The host of the dashboard's mapping editor: fetches pages and keeps golden cases as `webfill mapping test` and
+//! `webfill mapping save` do. Also runs the editor's jobs: `webfill dashboard-job`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,12 +26,12 @@ use crate::cli::PageFetchOptions;
 #[derive(Debug)]
 pub struct DashboardHost {
     options: PageFetchOptions,
-    /// One page is fetched at a time, so that each fetch knows of the one before it.
+    /// One page is fetched at a time, so that each fetch knows of the previous one.
     fetching: Arc<Mutex<()>>,
 }
 
 impl DashboardHost {
-    /// `config` is the file of settings by which pages are fetched.
+    /// `config` is the settings file for fetching pages.
     pub fn new(config: Option<&Path>) -> DashboardHost {
         DashboardHost {
             options: PageFetchOptions {
@@ -65,7 +65,7 @@ impl Host for DashboardHost {
 }
 
 fn fetch(options: &PageFetchOptions, mappings: &Path, url: &Url) -> Result<FetchedPage, Fault> {
-    // What is known of the URL and its site, when it was asked last included, is read because a URL is named.
+    // Because a URL is named, this reads what is known about the URL and its site, including the last request.
     let asked = Source::web(url);
     let mut fetching = Fetching::open(options, mappings, &[asked])?;
     let source = fetching.source(url)?;
@@ -108,7 +108,7 @@ fn keep(folder: &Path, case: GoldenCase) -> Result<PathBuf, Fault> {
     case.keep()
 }
 
-/// As a job has read it.
+/// A listing, as read by a job.
 fn listing(read: &Value) -> Listing {
     let rows = read["rows"].as_array().into_iter().flatten().enumerate();
     let links = |position: usize| {
@@ -135,10 +135,10 @@ pub fn dashboard_job() -> Result<ExitStatus, Fault> {
     let cannot = |error: std::io::Error| {
         Fault::error(format!("a job of the dashboard cannot be done: {error}"))
     };
-    // If the machine lacks memory, this process is to go first. Where that may not be said it is nobody's loss but
-    // the machine's.
+    // If the machine lacks memory, this process should be killed first. If this cannot be set, nothing else breaks.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    // The thread that reads pages confines itself, and the calls of both; the other one only waits for it.
+    // The thread that reads pages confines itself, and the system calls of both threads; the other one only waits for
+    // it.
     let working = std::thread::Builder::new()
         .stack_size(STACK_BYTES.max(PageReader::STACK_BYTES))
         .spawn(move || {
@@ -151,10 +151,10 @@ pub fn dashboard_job() -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// Of a document's text, as much as crawls keep.
+/// The most bytes of a document's text, as in crawls.
 const DOCUMENT_TEXT_BYTES: u64 = 10 << 20;
 
-/// By its content type, else by its file's ending, else by its content. Documents are read here: this process is
+/// By the content type, the file's ending, or the content, in this order. Documents are read here: this process is
 /// confined as their readers are.
 fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decoded, String> {
     if is_document(content_type, body)
@@ -172,7 +172,7 @@ fn decode(body: &[u8], content_type: Option<&str>, ending: &str) -> Result<Decod
     })
 }
 
-/// What a crawl with `--documents` would apply a mapping to.
+/// The text that a crawl with `--documents` would apply a mapping to.
 fn of_document(report: Report) -> Result<Decoded, String> {
     match report.status {
         Status::Text | Status::NoText => Ok(Decoded {

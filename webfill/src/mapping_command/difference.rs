@@ -1,4 +1,4 @@
-//! What differs between two texts, for people.
+//! The differences between two texts, for people.
 
 use similar::{ChangeTag, TextDiff};
 
@@ -7,8 +7,8 @@ use crate::demand::table::visible;
 /// Unchanged lines around each change.
 const CONTEXT: usize = 2;
 
-/// The lines that differ, with some around them; `-` is the old one, `+` the new one. Control
-/// characters of pages do not reach a terminal.
+/// The lines that differ, with some context; `-` marks the old one, `+` the new one. Control characters of pages do
+/// not reach a terminal.
 pub fn lines_that_differ(old: &str, new: &str) -> String {
     let difference = TextDiff::from_lines(old, new);
     let groups = difference.grouped_ops(CONTEXT);
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_far_from_each_change_is_left_out() {
+    fn lines_far_from_each_change_are_left_out() {
         let old = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj";
         let new = "a\nB\nc\nd\ne\nf\ng\nh\nI\nj";
         let told = "  a\n- b\n+ B\n  c\n  d\n  ...\n  g\n  h\n- i\n+ I\n  j";

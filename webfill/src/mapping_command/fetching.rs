@@ -1,5 +1,5 @@
-//! Pages that are named by their URLs: taken from the folder of kept pages, or fetched, politely and
-//! once, and kept there.
+//! Pages that are named by their URLs. They are taken from the folder of kept pages, or fetched politely once and
+//! kept there.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::settings::Settings;
 /// The folder of kept pages, beside the mapping.
 const FOLDER: &str = "pages";
 
-/// What is needed to have a page; opened when the first is needed.
+/// Everything needed to get pages, opened when the first one is needed.
 pub struct Fetching<'o> {
     options: &'o PageFetchOptions,
     kept: Kept,
@@ -34,8 +34,8 @@ struct Web {
 }
 
 impl<'o> Fetching<'o> {
-    /// Refuses settings under which the pages that are not kept yet cannot be fetched.
-    /// Pages are kept in the folder of `--keep`, else in one beside the mapping file or folder.
+    /// Refuses settings that do not allow fetching pages that are not kept yet. Pages are kept in the folder of
+    /// `--keep`, or else in one beside the mapping file or folder.
     pub fn open(
         options: &'o PageFetchOptions,
         mapping: &Path,
@@ -62,7 +62,7 @@ impl<'o> Fetching<'o> {
         Ok(fetching)
     }
 
-    /// The kept page of a URL; fetched now, if there is none or it is to be fetched again.
+    /// The kept page of a URL, fetched now if there is none or it is to be refetched.
     pub fn source(&mut self, url: &Url) -> Result<Source, Missing> {
         let Some((source, ago)) = self.known(url) else {
             return self.fetch(url);
@@ -115,11 +115,11 @@ impl<'o> Fetching<'o> {
     }
 }
 
-/// Why a page cannot be had.
+/// Why a page is unavailable.
 pub enum Missing {
-    /// The web has not given it; another page may be had all the same.
+    /// The fetch failed; other pages may still be available.
     OnTheWeb(String),
-    /// The fault is here: no other page can be had either.
+    /// The fault is local, so other pages are unavailable, too.
     Here(Fault),
 }
 
@@ -138,7 +138,7 @@ impl From<Missing> for Fault {
     }
 }
 
-/// That of `--keep`, else the one beside the mapping.
+/// The folder of `--keep`, or else the one beside the mapping.
 fn folder(options: &PageFetchOptions, mapping: &Path) -> PathBuf {
     let beside = match mapping.is_dir() {
         true => Some(mapping),

@@ -1,5 +1,5 @@
-//! How often mappings fill their fields on several pages, and on which they do not. Writing to a
-//! string cannot fail.
+//! How often mappings fill their fields on several pages, and the pages where they do not. Writing to a string cannot
+//! fail.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use webfill_mapping::{Extraction, Listing, Row};
 
 use crate::demand::table::{table, visible};
 
-/// Text names so many pages of a kind, JSON so many.
+/// The most pages of a kind named in text, and in JSON.
 const PAGES_IN_TEXT: usize = 3;
 const PAGES_IN_JSON: usize = 10;
 
@@ -34,7 +34,7 @@ struct OfRows {
     dataset: String,
     rows: usize,
     none_on: Vec<String>,
-    /// In how many rows each field is filled.
+    /// The number of rows with a value, by field.
     fields: Vec<(String, usize)>,
 }
 
@@ -45,7 +45,7 @@ struct OfField {
 }
 
 impl FillRates {
-    /// A page on which a mapping with these fields and rows was tried.
+    /// Adds a page that a mapping with these fields and rows was tried on.
     pub fn add(
         &mut self,
         page: &str,
@@ -241,7 +241,7 @@ fn pages(count: usize) -> String {
     }
 }
 
-/// The first of the names, and how many there are more.
+/// The first names, and the number of further ones.
 fn some(names: &[String]) -> String {
     let shown = names.iter().take(PAGES_IN_TEXT);
     let shown: Vec<String> = shown.map(|name| visible(name)).collect();

@@ -1,6 +1,6 @@
-//! Golden cases: a page, and what a mapping must yield on it. They are beside the mappings, as
-//! `golden/MAPPING/CASE.html` (or another ending) with `CASE.json`, which has `url`, `mapping`, `fields`, `links` and,
-//! of a mapping that has them, `rows`, and `content_type` if the page's is known. What it leaves out is not compared.
+//! Golden cases: a page, and the result that a mapping must yield on it. They are beside the mappings, as
+//! `golden/MAPPING/CASE.html` (or another ending) with `CASE.json`. The JSON has `url`, `mapping`, `fields`, `links`,
+//! `rows` if the mapping has them, and `content_type` if known. Members that it leaves out are not compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use super::writing::write_atomically;
 /// The folder of golden cases, beside the mappings.
 pub const FOLDER: &str = "golden";
 
-/// What is compared.
+/// The members that are compared.
 const COMPARED: [&str; 4] = ["mapping", "fields", "rows", "links"];
 
 /// The longest name that a case gets from its URL.
 const MOST_NAME_CHARS: usize = 80;
 
-/// A case, as it is kept.
+/// A kept case.
 pub struct Case {
     /// Its JSON.
     pub path: PathBuf,
@@ -76,7 +76,7 @@ impl Case {
         })
     }
 
-    /// What is expected and what was found, if they differ.
+    /// The expected and the actual result, if they differ.
     pub fn difference(&self, found: Option<&Extraction>) -> Option<Difference> {
         let listings = found.map_or(&[][..], |found| &found.listings);
         let found = found.map_or_else(|| json!({"mapping": null}), result);
@@ -97,11 +97,11 @@ impl Case {
     }
 }
 
-/// What is expected and what was found.
+/// The expected and the actual result.
 pub struct Difference {
     pub expected: Value,
     pub found: Value,
-    /// In which rows and fields, for people.
+    /// The rows and fields that differ, for people.
     pub rows: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ fn result(extraction: &Extraction) -> Value {
     result
 }
 
-/// All cases below the folder of golden cases: those of the named mappings.
+/// All cases of the named mappings below the folder of golden cases.
 pub fn cases_of<'n>(
     folder: &Path,
     mappings: impl Iterator<Item = &'n str>,
@@ -149,25 +149,25 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(files)
 }
 
-/// A case that is to be kept.
+/// A case to be kept.
 pub struct NewCase<'c> {
-    /// Of all golden cases.
+    /// The folder of all golden cases.
     pub folder: &'c Path,
-    /// After the URL, if there is none.
+    /// Made from the URL if there is none.
     pub name: Option<&'c str>,
     /// A number is appended if another page has the name.
     pub is_numbered: bool,
     pub url: &'c Url,
     pub content_type: Option<&'c str>,
     pub body: &'c [u8],
-    /// Without a dot.
+    /// The file ending, without a dot.
     pub ending: &'c str,
     pub extraction: &'c Extraction,
 }
 
 impl NewCase<'_> {
-    /// Keeps it in the place of an earlier one of the same URL. The page is written before its JSON, so
-    /// that there is no case without a page; a former page of another ending goes last. Returns the path of the JSON.
+    /// Keeps it, replacing an earlier case of the same URL. The page is written before its JSON, so that there is
+    /// never a case without a page. A former page with another ending is removed last. Returns the path of the JSON.
     pub fn keep(&self) -> Result<PathBuf, Fault> {
         let mapping = self.extraction.mapping.as_deref().unwrap_or_default();
         let folder = self.folder.join(mapping);
@@ -182,7 +182,7 @@ impl NewCase<'_> {
                 kept[name] = value.take();
             }
         }
-        // A page that is JSON would have the name of its case.
+        // A JSON page would have the file name of its case.
         let ending = match self.ending {
             "json" | "" => "txt",
             other => other,
@@ -244,7 +244,7 @@ fn is_file_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_plain)
 }
 
-/// From the last parts of a URL: `https://people.example/p/ada.html?x=1` gives `ada_html_x_1`.
+/// A name from the last parts of a URL: `https://people.example/p/ada.html?x=1` gives `ada_html_x_1`.
 pub fn name_of(url: &Url) -> String {
     let path = url.path().trim_end_matches('/');
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -289,7 +289,7 @@ mod tests {
         };
         let place = folder.join("people");
         keep("html").unwrap();
-        // The new page cannot take the place of a folder.
+        // The new page cannot replace a folder.
         fs::create_dir(place.join("ada.xml")).unwrap();
         keep("xml").unwrap_err();
         assert!(place.join("ada.html").is_file());

@@ -1,6 +1,6 @@
-//! Pages that were fetched to try mappings on, kept in a folder so that each is fetched once. Its
-//! index has a line for each request; what is kept is a page, its URL, and when it was fetched. A page
-//! is written before its line, so the index names no page that is not there.
+//! Pages that were fetched to try mappings on, kept in a folder so that each is fetched once. Its index has a line
+//! for each request. A page is kept with its URL and the time of its fetch. A page is written before its line, so the
+//! index names no page that is not there.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -19,7 +19,7 @@ use super::sources::{Place, Source};
 
 /// The list of its pages.
 pub const INDEX: &str = "pages.jsonl";
-/// Enough of a hash that two pages of a host do not share a file.
+/// Enough hash digits that two pages of a host do not share a file.
 const HASH_DIGITS: usize = 12;
 
 /// A folder of pages.
@@ -31,10 +31,10 @@ pub struct Kept {
 /// A request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Line {
-    /// As it was asked for.
+    /// As requested.
     url: String,
     asked_at_ms: i64,
-    /// None if there was no page.
+    /// `None` if there was no page.
     page: Option<KeptPage>,
 }
 
@@ -52,7 +52,7 @@ impl Kept {
         folder.join(INDEX).is_file()
     }
 
-    /// A folder of which nothing is known.
+    /// A folder without an index.
     pub fn empty(folder: &Path) -> Kept {
         Kept {
             folder: folder.to_owned(),
@@ -60,7 +60,7 @@ impl Kept {
         }
     }
 
-    /// Opens the folder; one that is not there has no pages.
+    /// Opens the folder; a missing one has no pages.
     pub fn open(folder: &Path) -> Result<Kept, Fault> {
         let index = folder.join(INDEX);
         let text = match fs::read_to_string(&index) {
@@ -87,7 +87,7 @@ impl Kept {
         })
     }
 
-    /// The page that was fetched last for this URL, and how long ago.
+    /// The latest page for this URL, and how long ago it was fetched.
     pub fn page(&self, url: &Url) -> Option<(Source, Duration)> {
         let mut lines = self
             .lines
@@ -99,7 +99,7 @@ impl Kept {
         source.is_there().then(|| (source, line.ago()))
     }
 
-    /// All pages, each once as it was fetched last, in the order in which they were first fetched.
+    /// The latest fetch of each page, in the order of their first fetches.
     pub fn pages(&self) -> Vec<Source> {
         let mut pages: Vec<&KeptPage> = Vec::new();
         for page in self.lines.iter().filter_map(|line| line.page.as_ref()) {
@@ -111,7 +111,7 @@ impl Kept {
         pages.into_iter().map(|page| self.source(page)).collect()
     }
 
-    /// How long ago a page of the URL's site was asked for.
+    /// How long ago a page of the URL's site was requested.
     pub fn last_request_ago(&self, url: &Url) -> Option<Duration> {
         let asked = site(url);
         let is_same = |url: &str| Url::parse(url).is_ok_and(|url| site(&url) == asked);
@@ -142,7 +142,7 @@ impl Kept {
         Ok(source)
     }
 
-    /// The URL was asked for, and there is no page: its site's delay counts all the same.
+    /// Notes a request that returned no page. Its site's delay applies all the same.
     pub fn note_request(&mut self, url: &Url) -> Result<(), Fault> {
         self.note(url, None)
     }

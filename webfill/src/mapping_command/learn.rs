@@ -1,8 +1,7 @@
-//! `webfill mapping learn`: a mapping out of pages and the records that link to them.
+//! `webfill mapping learn`: learns a mapping from pages and the records that link to them.
 //!
-//! First it is known which URLs the pages have, then which records link to them, and then the pages are read
-//! of which something is known. With `--fetch`, and for examples alone, the records or the examples say which
-//! pages are fetched.
+//! It first collects the URLs of the pages, then the records that link to them, and then reads the pages with known
+//! values. With `--fetch`, and with examples only, the records or the examples decide which pages are fetched.
 
 pub mod archive;
 pub mod folder;
@@ -99,7 +98,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
         .enumerate()
         .filter(|(at, _)| !listed.lists(*at));
     let single: Vec<Gathered> = single.map(|(_, page)| page.clone()).collect();
-    // Pages beside those that list records are learned from if records link to them.
+    // Other pages than those that list records are used if records link to them.
     if listed.is_empty() || join::is_any_known(&single, &records, &said) {
         let mut joined = join::join(&single, &records, &said)?;
         if options.fields.is_empty() {
@@ -126,7 +125,7 @@ fn learn(options: &MappingLearnOptions) -> Result<ExitStatus, Fault> {
     Ok(status(options, &learned))
 }
 
-/// Refuses what leads nowhere, before anything is opened.
+/// Refuses useless combinations of flags, before anything is opened.
 fn check(options: &MappingLearnOptions, said: &SaidOfPages) -> Result<(), Fault> {
     output::check(&options.to)?;
     if options.records.records.is_none() && said.is_empty() {
@@ -214,7 +213,7 @@ fn gather(
     web::fetch(options, said, runtime)
 }
 
-/// Gathers first what is known.
+/// Gathers pages with known values first.
 fn gather_with(
     records: &KnownRecords,
     said: &SaidOfPages,
@@ -230,7 +229,7 @@ fn gather_with(
     Ok(gathering.into())
 }
 
-/// That of `--name`, else that of a site.
+/// The name from `--name`, or else that of a site.
 fn name(options: &MappingLearnOptions, pages: &[Gathered]) -> String {
     if let Some(name) = &options.name {
         return name.clone();
@@ -244,14 +243,14 @@ fn name_of_site(url: &Url) -> String {
     site(url).replace(|c| !is_plain(c), "_")
 }
 
-/// Each mapping has this name, with a number from the second on.
+/// Gives each mapping this name, with a number from the second one on.
 fn number(learned: &mut Learned, name: &str) {
     for (at, mapping) in learned.mappings.iter_mut().enumerate().skip(1) {
         mapping.mapping["name"] = format!("{name}{}", at + 1).into();
     }
 }
 
-/// Each mapping has the name of its own site, with a number from the second of a site on.
+/// Names each mapping after its site, with a number from the second one of a site on.
 fn name_after_sites(learned: &mut Learned) {
     let mut of_site: HashMap<String, usize> = HashMap::new();
     for mapping in &mut learned.mappings {
@@ -268,7 +267,7 @@ fn name_after_sites(learned: &mut Learned) {
     }
 }
 
-/// 1 if a field was asked for that was not learned, or if nothing was.
+/// 1 if a requested field was not learned, or if nothing was.
 fn status(options: &MappingLearnOptions, learned: &Learned) -> ExitStatus {
     let reports = learned.mappings.iter().flat_map(|mapping| &mapping.fields);
     let found: HashSet<&str> = reports

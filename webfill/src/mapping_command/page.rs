@@ -16,23 +16,23 @@ use webfill_worker::{ReadDocument, is_document, read_document};
 use super::fetching::Fetching;
 use super::sources::{Place, Source};
 
-/// Where links lead to on a page whose URL is unknown.
+/// The base of links on a page whose URL is unknown.
 const UNKNOWN_URL: &str = "https://page.invalid/";
 
 /// A page, decoded.
 pub struct Page {
-    /// As it was named.
+    /// The name it was given.
     pub name: String,
     pub url: Option<Url>,
     base: Url,
     kind: Kind,
     text: String,
-    /// Of a document.
+    /// The metadata of a document.
     metadata: Option<Vec<Metadatum>>,
 }
 
 impl Page {
-    /// Reads a page, which is fetched first if need be.
+    /// Reads a page, after fetching it if necessary.
     pub fn read(source: &Source, fetching: &mut Fetching<'_>) -> Result<Page, Fault> {
         match &source.place {
             Place::File(path) => Page::saved(source, path, fetching),
@@ -73,7 +73,7 @@ impl Page {
         self.kind == Kind::Unsupported
     }
 
-    /// What a crawl with `--documents` would apply a mapping to.
+    /// Takes the text that a crawl with `--documents` would apply a mapping to.
     fn take_document(&mut self, document: ReadDocument) -> Result<(), Fault> {
         let told = |name: &str| document.stored.get(name).and_then(Value::as_str);
         let kind = told("type").unwrap_or_default();
@@ -112,7 +112,7 @@ impl Page {
         }
     }
 
-    /// `rows` are the positions of the rows to be traced; without any some are chosen.
+    /// `rows` are the positions of the rows to trace; if empty, some are chosen.
     pub fn trace(&self, engine: &Engine, mapping: MappingIndex, rows: &[usize]) -> Option<Trace> {
         let metadata = self.metadata.as_deref();
         engine.trace_rows(Some(mapping), self.input(), metadata, rows)
@@ -140,7 +140,7 @@ fn read_body(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(body)
 }
 
-/// The kind of page: by the given type, else by the file's name, else by its content.
+/// The kind of page, by the given type, the file's name or its content, in this order.
 fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     let extension = path.extension().and_then(|extension| extension.to_str());
     match (content_type, extension) {
@@ -153,7 +153,7 @@ fn kind_of(path: &Path, content_type: Option<&str>, body: &[u8]) -> Kind {
     }
 }
 
-/// The kind of a saved page and its text; `None` for what is neither, and for documents.
+/// The kind of a saved page and its text; `None` for documents and for other content.
 pub fn kind_and_text(
     path: &Path,
     content_type: Option<&str>,

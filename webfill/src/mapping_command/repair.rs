@@ -1,6 +1,5 @@
-//! `webfill mapping repair`: learns the fields anew that a changed layout has broken. The values that were
-//! extracted before the change are what is known, the pages of after it what is learned from. Nothing is
-//! written unless it is asked for.
+//! `webfill mapping repair`: relearns the fields that a changed layout has broken. The values extracted before the
+//! change serve as known values for the pages fetched after it. Nothing is written unless requested.
 
 mod anew;
 mod evidence;
@@ -96,7 +95,7 @@ fn only_rows(mapping: &str, evidence: &Evidence) -> Fault {
     ))
 }
 
-/// The mapping that is to be repaired.
+/// The mapping to be repaired.
 struct Broken {
     /// The file.
     file: Value,
@@ -137,15 +136,15 @@ impl Broken {
         })
     }
 
-    /// Those without a value on most pages where there was one, or with one that is surely wrong. Of those that the
-    /// alert names a few such pages are enough, and all other values count as wrong.
+    /// The broken fields: on most pages that had a value, they now have none or a certainly wrong one. For fields
+    /// named by the alert, a few such pages are enough, and all other values count as wrong.
     fn fields(&self, evidence: &Evidence, former: &Readings) -> BTreeSet<String> {
         let is_broken = |field: &&String| {
             let is_fallen = evidence.fallen.contains(*field);
             let (mut labelled, mut wrong, mut empty, mut judged) = (0, 0, 0, 0_usize);
             let pages = evidence.now.iter().zip(&former.now);
             for (known, (page, read)) in evidence.labels(field).zip(pages) {
-                // A page that was not read to its end says nothing.
+                // A page that was not read to its end proves nothing.
                 let Some(read) = read else { continue };
                 let is_wrong = match (&known, read.get(*field)) {
                     (_, None) => true,
@@ -171,7 +170,7 @@ impl Broken {
         self.declared.iter().filter(is_broken).cloned().collect()
     }
 
-    /// The pages on which a field is not read as it was, those first of which its value is known.
+    /// The pages where a field is not read as before, those with a known value first.
     fn pages(&self, evidence: &Evidence, former: &Readings, field: &String) -> Vec<Page> {
         let mut pages = Vec::new();
         let labels = evidence.labels(field).zip(&former.now);
@@ -201,9 +200,9 @@ impl Broken {
         pages
     }
 
-    /// Gives the learned fields their new chains, in the order in which they read most pages rightly, and
-    /// refuses those that read no more than the former ones did. All fields are tried at once, so that each
-    /// page is read once for each order.
+    /// Gives the learned fields their new chains, in the order that reads most pages correctly, and refuses chains
+    /// that read no more than the former ones. All fields are tried at once, so that each page is read once for each
+    /// order.
     fn mend(
         &self,
         evidence: &Evidence,

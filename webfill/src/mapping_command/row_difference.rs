@@ -8,7 +8,7 @@ use webfill_mapping::Listing;
 const LINES_SHOWN: usize = 20;
 const VALUE_CHARS: usize = 80;
 
-/// What differs, a line each; `expected` is the `rows` of a case.
+/// The differences, one per line; `expected` is the `rows` of a case.
 pub fn lines(expected: &Value, found: &[Listing]) -> Vec<String> {
     let mut lines = Vec::new();
     let expected: Vec<&Value> = expected.as_array().into_iter().flatten().collect();
@@ -76,7 +76,7 @@ fn compare(expected: &Value, found: &Listing, lines: &mut Vec<String>) {
     }
 }
 
-/// Which found row stands for each expected one: by the key if it tells all rows apart, else by their order.
+/// Matches expected and found rows: by their key if it is unique, otherwise by their order.
 fn pairs(
     expected: &[&Map<String, Value>],
     found: &[&Map<String, Value>],
@@ -91,7 +91,7 @@ fn pairs(
     (0..expected.len()).map(|at| (at, place(at))).collect()
 }
 
-/// The keys of all rows, unless some have the same one.
+/// The keys of all rows, if they are unique.
 fn by_key(rows: &[&Map<String, Value>], key: &[String]) -> Option<Vec<String>> {
     let key_of = |row: &&Map<String, Value>| {
         let values: Vec<&Value> = key.iter().filter_map(|name| row.get(name)).collect();

@@ -1,4 +1,4 @@
-//! The rows of a page as a table for people: no wider and no longer than a screen holds, and with what was cut.
+//! The rows of a page as a table for people. It fits on a screen, and says what was left out.
 
 use std::fmt::Write;
 
@@ -10,7 +10,8 @@ use crate::demand::table::{cell, table, visible};
 const ROWS_SHOWN: usize = 20;
 const CELL_CHARS: usize = 40;
 const TABLE_CHARS: usize = 120;
-/// The head of the column that counts the rows, and where they have a field of that name. No field is called so.
+/// The head of the column that counts the rows, and the one used if the rows have a field with that name. No field is
+/// named `#`.
 const POSITION: &str = "row";
 const OTHER_POSITION: &str = "#";
 /// Between two columns.
@@ -85,7 +86,7 @@ fn leads(listing: &Listing) -> String {
     )
 }
 
-/// The columns for which there is room, and the others.
+/// The columns that fit, and the others.
 fn columns<'n>(listing: &Listing, names: &[&'n str]) -> (Vec<&'n str>, Vec<&'n str>) {
     let shown = || listing.rows.iter().take(ROWS_SHOWN);
     let mut room = TABLE_CHARS - POSITION.len();
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_stand_below_each_other_and_what_lacks_is_seen() {
+    fn rows_are_aligned_and_missing_values_are_visible() {
         let told = text(&listing(vec![
             json!({"item": "a", "stars": 4}),
             json!({"item": "b", "stars": null}),
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_said() {
+    fn truncation_is_reported() {
         let long = "x".repeat(50);
         let row = |_| json!({"a": long, "b": long, "c": long, "d": "\u{1b}[2J"});
         let told = text(&listing((0..23).map(row).collect()));

@@ -1,5 +1,6 @@
-//! What `webfill mapping check` says of rows: lists beside each other that should be rows, and, by the pages of golden
-//! cases, rows without a key of their own, rules that find nothing, and lists that say which rows are gone and cannot.
+//! Warnings of `webfill mapping check` about rows. It finds lists side by side that should be rows. With the pages of
+//! golden cases it also finds rows without a unique key, rules that find nothing, and lists that are to mark missing
+//! rows as gone but cannot.
 
 mod side_by_side;
 
@@ -111,10 +112,10 @@ fn not_complete(mapping: &str, dataset: &str) -> Warning {
     }
 }
 
-/// How lists continue that say which of their rows are gone, over all pages.
+/// How lists that mark missing rows as gone continue, over all pages.
 #[derive(Default)]
 struct Continuing {
-    /// Pages with links, and those with links that the mapping itself reads.
+    /// Pages with links, and pages with links that the mapping itself reads.
     with_links: usize,
     with_next: usize,
     without_count: usize,
@@ -149,14 +150,14 @@ impl Continuing {
     }
 }
 
-/// What the rows of one rule lack, over all pages.
+/// The flaws in the rows of one rule, over all pages.
 #[derive(Default)]
 struct Lacks {
     dataset: String,
     rows: usize,
-    /// In how many rows each field of the key is missing.
+    /// The number of rows that lack a field of the key, by field.
     missing: BTreeMap<String, usize>,
-    /// Rows whose key another row of the page has, and one of these keys.
+    /// Rows that share their key with another row of the page, and one of these keys.
     again: usize,
     example: Option<String>,
 }
@@ -204,7 +205,7 @@ impl Lacks {
     fn add(&mut self, listing: &Listing) {
         self.dataset.clone_from(&listing.dataset);
         self.rows += listing.rows.len();
-        // What comes from the record is the same for all rows of the page.
+        // Key fields from the record are the same for all rows of the page.
         let own = listing.key.iter();
         let own: Vec<&String> = own
             .filter(|name| !listing.from_record.contains_key(*name))

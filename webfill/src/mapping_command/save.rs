@@ -69,7 +69,7 @@ pub fn run(options: &MappingSaveOptions) -> Result<ExitStatus, Fault> {
     Ok(ExitStatus::Done)
 }
 
-/// As a golden case is compared: with links.
+/// What a golden case compares, including links.
 pub fn wants() -> Wants {
     Wants {
         mapped_links: true,
@@ -118,7 +118,7 @@ fn source(options: &MappingSaveOptions) -> Result<Source, Fault> {
     Ok(source)
 }
 
-/// The page as the list beside it names it.
+/// The page as named by the list beside it.
 fn kept(path: &Path) -> Result<Option<Source>, Fault> {
     let folder = path.parent().unwrap_or(Path::new(""));
     if !Kept::is_in(folder) {

@@ -10,14 +10,14 @@ use webfill_urls::Url;
 use super::kept::Kept;
 use crate::cli::MappingTestOptions;
 
-/// A page that is to be read.
+/// A page to be read.
 pub struct Source {
     /// For people.
     pub name: String,
     pub place: Place,
     pub url: Option<Url>,
     pub content_type: Option<String>,
-    /// It was found in a folder, where files may lie that are no pages.
+    /// It was found in a folder, which may contain other files than pages.
     pub is_found: bool,
 }
 
@@ -120,8 +120,8 @@ fn parse_url(text: &str) -> Result<Url, Fault> {
     webfill_urls::canonical(text, None).map_err(|refusal| Fault::usage(format!("--url: {refusal}")))
 }
 
-/// The pages of a folder, in order of name: its files, but not hidden ones, nor a `.json` beside a
-/// page of the same name, which says what is expected of that one.
+/// The pages of a folder, in order of name: its files except hidden ones, and except a `.json` beside a page of the
+/// same name, which has the expected result of that page.
 fn of_folder(folder: &Path) -> Result<Vec<Source>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));

@@ -1,5 +1,5 @@
-//! A trace for people: each field with its steps, what each reads, and what it gives. Writing to a
-//! string cannot fail.
+//! A trace for people: each field with its steps, and the input and output of each step. Writing to a string cannot
+//! fail.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use webfill_mapping::{
 use super::row_table;
 use crate::demand::table::visible;
 
-/// A step shows so many values, and of each so many characters.
+/// The most values shown for a step, and the most characters of each.
 const VALUES_SHOWN: usize = 3;
 const CHARS_SHOWN: usize = 80;
 
@@ -31,7 +31,7 @@ pub fn text(trace: &Trace, page: &str) -> String {
     told.trim_end().to_owned()
 }
 
-/// What a mapping yields, without its steps.
+/// The result of a mapping, without its steps.
 pub fn result(extraction: &Extraction, page: &str) -> String {
     let mapping = extraction.mapping.as_deref().unwrap_or("none");
     let mut told = format!("mapping {mapping} on {}\n\n", visible(page));
@@ -125,7 +125,7 @@ fn tell_steps(told: &mut String, steps: &[StepTrace]) {
     }
 }
 
-/// The only parameter's value; of several, all with their names.
+/// The value of the only parameter; several parameters are shown with their names.
 fn parameters(step: &StepTrace) -> String {
     let mut parameters = step.parameters.iter();
     match (parameters.next(), parameters.next()) {

@@ -1,4 +1,4 @@
-//! `webfill mapping test`: a mapping is tried on a page, or on several.
+//! `webfill mapping test`: tries mappings on one or several pages.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ struct Trial {
 }
 
 impl Trial {
-    /// Tells what the mapping yields on a page.
+    /// Prints what the mapping yields on a page.
     fn on_one(&self, source: &Source, fetching: &mut Fetching<'_>) -> Result<ExitStatus, Fault> {
         let page = Page::read(source, fetching)?;
         let index = self.chosen.for_only_page(page.url.as_ref())?;
@@ -79,7 +79,7 @@ impl Trial {
         Ok(ExitStatus::Done)
     }
 
-    /// Tells how often the mappings fill their fields; as JSON, also a line for each page.
+    /// Prints how often the mappings fill their fields; as JSON, also a line for each page.
     fn on_several(
         &self,
         sources: &[Source],

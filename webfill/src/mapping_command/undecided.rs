@@ -1,6 +1,7 @@
-//! What `webfill mapping check` says of texts of golden cases that `number` and `date` leave out: those that can be
-//! read in two ways while no notation is set, and those with several numbers. A crawl reads each page by itself, so that a page has the same values whatever was read
-//! before it; which notation all pages show together is found here, and set in the mapping.
+//! Warnings of `webfill mapping check` about texts of golden cases that `number` and `date` leave out: texts that can
+//! be read in two ways while no notation is set, and texts with several numbers. A crawl reads each page by itself,
+//! so that a page's values do not depend on earlier pages. The notation that all pages show together is found here,
+//! and set in the mapping.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +116,7 @@ fn several_numbers(
     ))
 }
 
-/// Which texts cannot be decided: without a setting, or with the first or the second one.
+/// Which texts are undecided without a setting, or with the first or the second one.
 fn undecided(processor: &str, texts: &[String], setting: usize) -> Vec<bool> {
     if processor == "number" {
         let notation = NumberNotation {

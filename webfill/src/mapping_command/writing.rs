@@ -1,4 +1,4 @@
-//! Files of mappings: written whole or not at all, and never over what was there.
+//! Writes mapping files atomically, and never over an existing one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use webfill_service::Fault;
 use webfill_service::whole_file::write_whole;
 
-/// Writes a file whole or not at all. Makes its folder.
+/// Writes a file atomically. Creates its folder.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), Fault> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let made = folder.map_or(Ok(()), fs::create_dir_all);

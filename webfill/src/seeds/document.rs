@@ -11,11 +11,11 @@ use super::{Found, Seed, SeedFault, json, judge, shown};
 /// How a crawl reads documents.
 #[derive(Debug, Clone, Default)]
 pub struct DocumentRules {
-    /// Fields that have a value already are wanted again.
+    /// Fields that already have a value are wanted again.
     pub refresh: bool,
     /// Found values are written back into the dataset.
     pub writes_back: bool,
-    /// They are written to the documents that are read, and not to another collection.
+    /// They are written to the documents that are read, not to another collection.
     pub writes_to_source: bool,
     /// The database and the collection that is read, with a dot between them.
     pub collection: String,
@@ -98,7 +98,7 @@ fn found(
         urls,
         fields,
         want: wanted,
-        // Documents keep their list from crawl to crawl: only a refresh asks for what has a value.
+        // Documents keep their list from crawl to crawl, so fields with a value are wanted only with a refresh.
         lists_want: false,
         request: None,
     })
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_null_or_empty_is_missing_and_the_rest_is_known() {
+    fn null_and_empty_values_are_missing_and_the_rest_is_known() {
         let members = json!({"url": "http://a.example/", "name": null, "city": "", "tags": [],
             "born": 1815, "notes": "x"});
         let seed = seed(members, &DocumentRules::default());
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_without_a_usable_link_is_told_by_its_id() {
+    fn a_document_without_a_usable_link_is_reported_by_its_id() {
         for (members, reason) in [
             (json!({"name": null}), "it has no link"),
             (json!({"url": null, "urls": [""]}), "it has no link"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_link_beside_a_good_one_is_told_and_the_good_one_crawled() {
+    fn a_bad_link_beside_a_good_one_is_reported_and_the_good_one_crawled() {
         let members = json!({"urls": ["nonsense", "http://a.example/"], "name": null});
         let read = read(members, &DocumentRules::default());
         assert_eq!(read[0].as_ref().unwrap_err().text, "nonsense");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn want_names_what_is_wanted_there_or_not() {
+    fn want_names_wanted_fields_with_or_without_a_value() {
         let members = json!({"url": "http://a.example/", "name": null, "city": null, "born": 1815,
             "want": ["city", "email", "born"]});
         let seed = seed(members, &DocumentRules::default());
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_wants_again_what_a_mapping_can_extract() {
+    fn a_refresh_wants_fields_that_a_mapping_can_extract() {
         let members = json!({"url": "http://a.example/", "name": "Ada", "notes": "x", "tel": ""});
         let seed = seed(members, &refreshing());
         assert_eq!(seed.want, ["name", "tel"]);

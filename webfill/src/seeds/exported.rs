@@ -1,5 +1,5 @@
-//! Rows that `webfill export` has written, as seeds: records with their URLs, the fields that they have and those
-//! that they miss; pages as plain URLs.
+//! Reads rows written by `webfill export` as seeds: records with their URLs, their fields and their missing fields;
+//! pages as plain URLs.
 
 use serde_json::{Map, Value};
 use webfill_values::exact_json;
@@ -10,7 +10,7 @@ use crate::export::columns::{BEHIND_FIELDS, FIELDS, PAGES, urls_of_record};
 
 const NO_URL: &str = "it names no URL: the record was stored before its URLs were kept";
 
-/// Reads an object; `None` if it is none of an export.
+/// Reads an object; `None` if it is not from an export.
 pub(super) fn read(object: &Map<String, Value>) -> Option<Result<Found, String>> {
     let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
     if has(&["_id", "fields", "sources", "missing"]) {
@@ -44,7 +44,7 @@ fn read_record(object: &Map<String, Value>) -> Result<Found, String> {
     })
 }
 
-/// What the columns of an exported CSV file mean; `None` if it is none.
+/// The meaning of the columns of an exported CSV file; `None` if it is not one.
 pub(super) fn columns(names: &[String]) -> Option<Vec<Column>> {
     let begins_alike = names.len() >= PAGES.len()
         && PAGES
@@ -65,8 +65,8 @@ pub(super) fn columns(names: &[String]) -> Option<Vec<Column>> {
     (names[0] == "id" && fields_end > 0).then(|| of_records(names, fields_end))
 }
 
-/// The value of a cell, which [`crate::export`] has written: lists and objects are JSON, and texts that would
-/// read as such are JSON texts.
+/// The value of a cell written by [`crate::export`]: lists and objects are JSON, and texts that would read as such
+/// are JSON texts.
 pub fn value_of(cell: String) -> Value {
     let is_json = cell.starts_with(['[', '{']) || is_marked_text(&cell);
     let value = is_json.then(|| exact_json(&cell).ok()).flatten();

@@ -47,9 +47,8 @@ pub(super) fn read_seed(text: &[u8], parser: &mut RequestParser) -> Result<Found
     })
 }
 
-/// What is wrong with an object that would be a record if a key were spelt right: an unknown key of
-/// it is nearer to a key of records than to any of crawl requests. What names an application or a
-/// crawl is no record.
+/// The fault of an object that would be a record if a key were spelt right: an unknown key is nearer to a key of
+/// records than to any key of crawl requests. An object that names an application or a crawl is not a record.
 fn misspelt_record(object: &Map<String, Value>) -> Option<String> {
     if object.contains_key("appid") || object.contains_key("crawlid") {
         return None;
@@ -84,7 +83,7 @@ fn read_record(mut object: Map<String, Value>) -> Result<Found, String> {
         Some(Value::String(id)) if id.is_empty() => return Err(String::from("`id` is empty")),
         Some(Value::String(id)) => Some(id),
         Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Some(id.to_string()),
-        // As a float it may have lost digits, and would be the id of other records, too.
+        // As a float it may have lost digits, and could match other records' ids, too.
         Some(Value::Number(_)) => {
             return Err(String::from(
                 "`id` is a number that is not kept digit by digit: write it as a text",

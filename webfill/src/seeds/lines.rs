@@ -14,7 +14,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 const BUFFER_BYTES: usize = 64 << 10;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// How far an input was read.
+/// How far an input was read, with a hash of its content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Lines read, or documents if the input is a dataset.
@@ -24,7 +24,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Behind the next line, or document.
+    /// The mark after the next line or document.
     pub fn then(self, content: &[u8]) -> Mark {
         Mark {
             line: self.line + 1,
@@ -38,13 +38,13 @@ pub(crate) struct Line {
     /// From 1.
     pub(crate) number: u64,
     pub(crate) text: LineText,
-    /// Behind the line.
+    /// The mark after the line.
     mark: Mark,
 }
 
 pub(crate) enum LineText {
     Whole(Vec<u8>),
-    /// The line is too long, or reading failed in it, and then it is the last.
+    /// The line is too long, or reading failed in it; after a failure it is the last line.
     Broken {
         reason: String,
         beginning: Vec<u8>,
@@ -56,16 +56,16 @@ pub(crate) struct Lines {
     input: Box<dyn BufRead + Send>,
     /// Lines that were read and put back.
     unread: VecDeque<Line>,
-    /// Behind the last line that was read from the input.
+    /// The mark after the last line read from the input.
     read: Mark,
-    /// Behind the last line that was taken.
+    /// The mark after the last line taken.
     taken: Mark,
     has_failed: bool,
 }
 
 impl Lines {
-    /// Opens a file, or standard input for `-`, and reads its beginning, so that what cannot be
-    /// read is known at once.
+    /// Opens a file, or standard input for `-`, and reads its beginning, so that an unreadable input is reported
+    /// immediately.
     pub(crate) fn open(path: &Path) -> Result<Lines, String> {
         if path.as_os_str() == "-" {
             return Lines::of(Box::new(io::stdin()));
@@ -112,12 +112,12 @@ impl Lines {
         })
     }
 
-    /// Behind the line that was taken last.
+    /// The mark after the line that was taken last.
     pub(crate) fn mark(&self) -> Mark {
         self.taken
     }
 
-    /// Reads on until so many lines are read; `None` if there are fewer.
+    /// Reads until this many lines are read; `None` if there are fewer.
     pub(crate) fn mark_at(mut self, line: u64) -> Option<Mark> {
         while self.read.line < line && self.read_on().is_some() {}
         (self.read.line == line).then_some(self.read)

@@ -1,7 +1,7 @@
 //! Lists in a cell of a table: their entries, with a separator between them (`--list-separator`).
 //!
-//! A separator within an entry has a backslash before it, and so has a backslash before one. Which cells are lists, the
-//! mappings say: those of fields that have several values. All others are texts, whatever signs they have.
+//! Within an entry, a separator, and a backslash before one, is preceded by a backslash. The mappings decide which
+//! cells are lists: those of fields with several values. All other cells are texts, whatever characters they contain.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -13,7 +13,7 @@ use super::exported;
 
 const MAX_BYTES: usize = 8;
 
-/// What stands between two entries.
+/// The separator between two entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListSeparator {
     written: String,
@@ -48,7 +48,7 @@ impl Display for ListSeparator {
 }
 
 impl ListSeparator {
-    /// The entries of a cell. Blanks around them do not count, and empty ones are none.
+    /// The entries of a cell. Blanks around them are removed, and empty entries are dropped.
     fn split(&self, cell: &str) -> Vec<String> {
         let mut entries = vec![String::new()];
         let mut rest = cell;
@@ -113,7 +113,7 @@ impl ListCells {
         self.fields.contains(field)
     }
 
-    /// The value of a cell that is not blank. Lists that are written as JSON are lists as well.
+    /// The value of a cell that is not blank. Lists written as JSON are lists as well.
     pub fn value_of(&self, field: &str, cell: String) -> Value {
         if !self.has(field) {
             return Value::String(cell);

@@ -1,19 +1,18 @@
-//! A crawl request among the seeds. It is parsed by the parser of the public language
-//! ([`webfill_api`]), so a seeds file has the keys, limits and refusals of every other way in; the
-//! dispatcher parses the request again when it is fed, as it does with those of any application.
+//! A crawl request among the seeds. It is parsed by the parser of the public language ([`webfill_api`]), so a seeds
+//! file has the same keys, limits and refusals as all other inputs. The dispatcher parses the request again when it
+//! is fed, as it does for any application.
 
 use serde_json::{Map, Value};
 use webfill_api::{Refusal, RequestParser, Spider};
 
-/// A crawl request that was found to be in order. It belongs to the crawl that it names, whichever
-/// crawl the command itself runs.
+/// A valid crawl request. It belongs to the crawl that it names, whichever crawl the command itself runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeedRequest {
     /// The request as the dispatcher gets it.
     pub json: Value,
     /// The length of its line.
     pub bytes: usize,
-    /// It asks for the lane `browser`.
+    /// It wants the lane `browser`.
     pub needs_browser: bool,
 }
 

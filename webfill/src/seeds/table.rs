@@ -1,4 +1,4 @@
-//! Seeds as CSV (RFC 4180): a header, then a record per row.
+//! Seeds as CSV (RFC 4180): a header, then one record per row.
 //!
 //! A row spans several lines if a quoted cell does. A quote that is never closed would swallow the
 //! rest of the file. So if a row of several lines looks like several rows, or cannot be used, only its
@@ -15,7 +15,7 @@ const MAX_ROW_LINES: usize = 1_000;
 
 const UNCLOSED: &str = "a quote is opened and not closed";
 
-/// What the columns mean.
+/// The meaning of the columns.
 pub(super) struct Header {
     columns: Vec<Column>,
     /// Without it, every cell is a text.
@@ -26,9 +26,9 @@ pub(super) enum Column {
     Id,
     /// URLs with spaces between them.
     Urls,
-    /// One URL, whose spaces belong to it; several are told apart by their schemes.
+    /// One URL, which may contain spaces; several are separated at their schemes.
     Url,
-    /// Missing where it is empty, or blank.
+    /// A field, missing if the cell is empty or blank.
     Field(String),
     /// Of an export: a field that the record has, if it is not empty.
     Value(String),
@@ -168,7 +168,7 @@ impl Header {
 }
 
 impl Header {
-    /// The value of a cell; `otherwise` is for one that is no list.
+    /// The value of a cell; `otherwise` applies to cells that are not lists.
     fn value_of(&self, field: &str, cell: String, otherwise: impl Fn(String) -> Value) -> Value {
         match &self.lists {
             _ if is_blank(&cell) => Value::Null,
@@ -182,7 +182,7 @@ fn missing(cell: &str) -> Result<Vec<String>, String> {
     serde_json::from_str(cell).map_err(|_| String::from("`missing` is a JSON list of fields"))
 }
 
-/// The URLs in a cell of the column `url`: what does not begin with a scheme belongs to the URL before it.
+/// The URLs in a cell of the column `url`: parts that do not begin with a scheme belong to the URL before them.
 fn urls_of_cell(cell: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     let mut blanks = "";
@@ -212,7 +212,7 @@ fn begins_with_scheme(text: &str) -> bool {
 /// The lines of one row.
 struct Row {
     text: Vec<u8>,
-    /// The lines behind the first, to be put back if the row is broken.
+    /// The lines after the first, to be put back if the row is broken.
     rest: Vec<Line>,
     /// Text follows a closing quote.
     is_askew: bool,
@@ -251,8 +251,8 @@ impl Row {
         Ok(row)
     }
 
-    /// Text behind a closing quote is let pass in one line, but in several it means that the
-    /// quote that closes one row's cell was to open another's.
+    /// Text after a closing quote is accepted within one line. Across several lines it means that the quote which
+    /// closes one row's cell was meant to open another's.
     fn cells(&self) -> Result<Vec<String>, String> {
         if self.is_askew && !self.rest.is_empty() {
             return Err(String::from(UNCLOSED));
@@ -266,7 +266,7 @@ impl Row {
         SeedFault::new(0, UNCLOSED, &self.text[..first_bytes])
     }
 
-    /// The bytes of the lines behind the first, with the line ends before them.
+    /// The bytes of the lines after the first, with the line ends before them.
     fn rest_bytes(&self) -> usize {
         let bytes = |line: &Line| match &line.text {
             LineText::Whole(text) => text.len() + 1,
@@ -280,7 +280,7 @@ impl Row {
 #[derive(Default)]
 struct Quotes {
     state: QuoteState,
-    /// Text was found behind a closing quote.
+    /// Text was found after a closing quote.
     are_askew: bool,
 }
 
@@ -290,7 +290,7 @@ enum QuoteState {
     CellBegins,
     Bare,
     Quoted,
-    /// Behind a quote in a quoted cell: its end, or the first half of an escaped quote.
+    /// After a quote in a quoted cell: its end, or the first half of an escaped quote.
     QuoteInQuoted,
 }
 

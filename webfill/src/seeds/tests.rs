@@ -106,7 +106,7 @@ fn a_record_comes_with_its_fields_and_wants_those_that_are_null() {
 }
 
 #[test]
-fn a_record_may_say_what_it_wants() {
+fn a_record_may_list_wanted_fields() {
     let line =
         r#"{"id": 42, "urls": "https://a.example/", "want": ["name"], "fields": {"city": null}}"#;
     let seed = seed("seeds.jsonl", line);
@@ -165,7 +165,7 @@ fn refused(line: &Value) -> (String, String) {
 }
 
 #[test]
-fn values_that_are_off_are_named_with_what_they_should_be() {
+fn invalid_values_are_named_with_the_expected_ones() {
     let request = |key: &str, value: Value| {
         let mut line = json!({"url": "https://a.example/", "appid": "a", "crawlid": "c"});
         line[key] = value;
@@ -310,7 +310,7 @@ fn the_format_is_found_without_an_extension() {
 }
 
 #[test]
-fn gzip_is_read_as_what_it_holds() {
+fn gzip_is_read_as_its_content() {
     let csv = gzipped(b"url,name\nhttps://a.example/,\n");
     for name in ["seeds.csv.gz", "seeds.gz", "seeds"] {
         assert_eq!(urls(&read(name, &csv)), [(2, "https://a.example/")]);
@@ -321,7 +321,7 @@ fn gzip_is_read_as_what_it_holds() {
 }
 
 #[test]
-fn truncated_gzip_yields_what_it_has_and_then_a_fault() {
+fn truncated_gzip_yields_its_lines_and_then_a_fault() {
     let lines: String = (0..20_000)
         .map(|n| format!("https://a.example/{}\n", n * 7_919))
         .collect();
@@ -366,7 +366,7 @@ fn a_thousand_broken_lines_hold_up_none_of_the_good_ones() {
 }
 
 #[test]
-fn one_bad_url_of_a_record_is_told_and_the_others_are_kept() {
+fn one_bad_url_of_a_record_is_reported_and_the_others_are_kept() {
     let line = br#"{"id": "1", "urls": ["https://a.example/", "mailto:x@y"], "want": ["n"]}"#;
     let seeds = read("seeds", line);
     assert_eq!(faults(&seeds), [1]);
@@ -400,7 +400,7 @@ fn faults_show_nothing_that_a_terminal_would_obey() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_before_anything_starts() {
+fn unreadable_inputs_are_refused_before_anything_starts() {
     let missing = SeedReader::open(Path::new("/no/such/seeds.txt"), NOW_MS)
         .err()
         .unwrap();

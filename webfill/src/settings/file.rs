@@ -1,4 +1,4 @@
-//! The settings file, and in which line of it a fault is.
+//! The settings file, and the lines of its faults.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ impl SettingsFile<'_> {
         })
     }
 
-    /// Where a fault is that was found in the table: this has lost the lines, and has the environment in it.
+    /// The place of a fault found in the table, which has no line numbers and includes the environment.
     pub(super) fn place_of_fault(&self, fault: &toml::de::Error) -> String {
         match toml::from_str::<Settings>(&self.text) {
             Ok(_) => "the environment".into(),

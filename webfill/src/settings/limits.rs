@@ -1,5 +1,5 @@
-//! Checks settings before anything is opened. A value that is refused is named with its key, whether it comes from
-//! the file, the environment or a flag.
+//! Checks settings before anything is opened. A refused value is named with its key, whether it comes from the file,
+//! the environment or a flag.
 
 use webfill_service::{Fault, log};
 use webfill_urls::DroppedParameters;
@@ -10,7 +10,7 @@ use super::table::{Kind, SETTINGS};
 const DAY_S: f64 = 86_400.0;
 const YEAR_S: f64 = 365.0 * DAY_S;
 
-/// Servers cut or refuse longer user agents.
+/// Servers truncate or refuse longer user agents.
 const MAX_CONTACT_BYTES: usize = 200;
 
 pub fn check(settings: &Settings) -> Result<(), Fault> {

@@ -1,4 +1,4 @@
-//! The environment variables of settings, how their text is read, and which name a misspelt one stands for.
+//! The environment variables of settings, how their text is read, and suggestions for misspelt names.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ pub(super) fn overlay(
     Ok(())
 }
 
-/// Names the key that a misspelt one of the file stands for, if that is the fault and one is near.
+/// Suggests the key that a misspelt one of the file stands for, if that is the fault and one is near.
 pub(super) fn misspelt_key(table: &Table, fault: &toml::de::Error) -> Option<String> {
     let unknown = fault.message().strip_prefix("unknown field `")?;
     let unknown = unknown.split('`').next()?;
@@ -85,7 +85,7 @@ fn nearest_unless_known<'a>(name: &str, known: impl Iterator<Item = &'a str>) ->
     nearest(name, known, slips).filter(|nearest| *nearest != name)
 }
 
-/// Names the variable that a misspelt one stands for, if one is near.
+/// The fault of an unknown variable, with the one it may be a misspelling of, if one is near.
 fn unknown_variable(variable: &str, name: &str) -> Fault {
     let known: Vec<String> = settings().map(|(key, _)| variable_of(key)).collect();
     let flags = OF_FLAGS.into_iter();

@@ -1,5 +1,5 @@
-//! Every setting: its key, the kind of its value and its bounds, and what it means. The environment variables, the
-//! checks of `limits`, `docs/reference/settings.md` and `deploy/webfill.toml` are made from this table.
+//! Every setting: its key, the kind and bounds of its value, and its meaning. The environment variables, the checks
+//! of `limits`, `docs/reference/settings.md` and `deploy/webfill.toml` are derived from this table.
 
 use webfill_urls::MAX_URL_BYTES;
 
@@ -11,11 +11,11 @@ pub struct Setting {
     pub kind: Kind,
     /// What the setting means, as Markdown whose links begin in `docs/reference/`.
     pub meaning: &'static str,
-    /// Of a setting without a default: a value, as TOML, and what holds without it.
+    /// For a setting without a default: an example value as TOML, and what applies without it.
     pub unset: Option<(&'static str, &'static str)>,
 }
 
-/// What a value is, and its bounds.
+/// The kind of a value, and its bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     Text,
@@ -34,13 +34,13 @@ pub enum Kind {
     Waits,
 }
 
-/// The settings that have a section of the file in common.
+/// The settings of one section of the file.
 #[derive(Debug)]
 pub struct Section {
     /// Empty for the keys before the first section.
     pub name: &'static str,
     pub title: &'static str,
-    /// What holds for all of them.
+    /// A note on all of them.
     pub note: &'static str,
 }
 
@@ -196,7 +196,7 @@ pub const SETTINGS: &[Setting] = &[
         Text,
         "Host name or address to listen on. Anything but loopback needs keys.",
     ),
-    // The next three are its own as well.
+    // The dispatcher uses the next three ports as well.
     set(
         "dispatcher.port",
         Whole(1, 65_532),

@@ -1,5 +1,5 @@
-//! What the summary says of URLs that have failed for good, and the command that tries again what may come
-//! back. Writing to a string cannot fail.
+//! The part of the summary about URLs that have failed for good, and the command that retries those that may recover.
+//! Writing to a string cannot fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -14,7 +14,7 @@ const SITES_NAMED: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Failure {
     outcome: &'static str,
-    /// Of an `http_error`.
+    /// The status of an `http_error`.
     status_code: Option<u16>,
 }
 
@@ -26,7 +26,7 @@ impl Failure {
         }
     }
 
-    /// How `--retry` names it, if it may pass: a page that is missing mostly stays so.
+    /// Its name for `--retry`, if it may be temporary: a missing page mostly stays missing.
     fn retried_as(&self) -> Option<String> {
         match self.status_code {
             Some(403 | 408 | 425 | 429 | 500..) => Some(format!("{self}")),
@@ -36,7 +36,7 @@ impl Failure {
     }
 }
 
-/// As `--retry` names it.
+/// Its name for `--retry`.
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status_code {
@@ -46,20 +46,20 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What has failed for good.
+/// The final failures.
 #[derive(Debug, Clone, Default)]
 pub struct Failures {
-    /// URLs by the way that they have failed in.
+    /// URLs by the way they failed.
     pub by_kind: BTreeMap<Failure, u64>,
-    /// Records without a URL that could be had.
+    /// Records without a reachable URL.
     pub dead_records: u64,
     sites: u64,
-    /// Those with the most of these URLs.
+    /// The sites with the most of these URLs.
     first: Vec<(String, Failure, u64)>,
 }
 
 impl Failures {
-    /// Keeps the number of sites, and those with the most URLs that have failed.
+    /// Keeps the number of sites, and the sites with the most failed URLs.
     pub fn count_sites(&mut self, urls: BTreeMap<(String, Failure), u64>) {
         let names: BTreeSet<&str> = urls.keys().map(|(site, _)| site.as_str()).collect();
         self.sites = names.len() as u64;
@@ -72,7 +72,7 @@ impl Failures {
             .collect();
     }
 
-    /// What `--retry` is given, to try again what may come back.
+    /// The values for `--retry` that retry what may recover.
     pub fn retry(&self) -> Vec<String> {
         self.by_kind
             .keys()
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_come_back_is_named_as_retry_takes_it() {
+    fn temporary_failures_are_named_as_for_retry() {
         let mut failures = Failures::default();
         for (outcome, status, urls) in [
             (Outcome::DnsError, None, 3),

@@ -1,5 +1,5 @@
-//! What the summary says of the mappings: what they have extracted, beside what they had in the crawl
-//! before. Writing to a string cannot fail.
+//! The part of the summary about mappings: what they extracted, compared with the previous crawl. Writing to a string
+//! cannot fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,25 +17,24 @@ mod rows;
 /// The names of the fields that each mapping extracts, by the mapping's name.
 pub type FieldsByMapping = BTreeMap<String, BTreeSet<String>>;
 
-/// Text names so many mappings at most, those with the most pages, and of each so many fields. JSON
-/// has all.
+/// The most mappings named in text, those with the most pages first, and the most fields of each. JSON has all.
 const MAPPINGS_TOLD: usize = 10;
 const FIELDS_TOLD: usize = 30;
 
-/// What a crawl has found.
+/// The findings of a crawl.
 #[derive(Debug, Default)]
 pub struct Findings {
     pub counts: FieldCounts,
-    /// The crawl of the application that began before it: its id, and what it had found.
+    /// The application's previous crawl: its id and findings.
     pub before: Option<(String, FieldCounts)>,
     pub fields: FieldsByMapping,
-    /// Alerts that stand, of mappings that have read pages of the crawl.
+    /// Standing alerts of mappings that have read pages of the crawl.
     pub alerts: Vec<Alert>,
-    /// Fields of these mappings that an alternative serves, and whose first chain gives nothing any more.
+    /// Fields of these mappings that an alternative fills because the first chain no longer yields anything.
     pub warnings: Vec<Warning>,
-    /// Pages that have changed, and new documents, if changes were looked for.
+    /// Changed pages and new documents, if the crawl compared pages.
     pub of_run: Option<RunFound>,
-    /// Of lists of rows, if some say which of their rows are gone.
+    /// Counts of lists, if some mark missing rows as gone.
     pub lists: Option<ListCounts>,
 }
 
@@ -65,15 +64,15 @@ struct Field<'a> {
     name: &'a str,
     filled: u64,
     empty: u64,
-    /// Of the empty ones those on which nothing decided how to read it.
+    /// Of the empty ones, those where the text was ambiguous.
     undecided: u64,
-    /// The share of pages with a value in the crawl before, if the mapping has read any.
+    /// The share of pages with a value in the previous crawl, if the mapping read any.
     share_before: Option<f64>,
 }
 
 impl Findings {
-    /// The fields of a mapping that has read pages: those that it extracts now, and those that were
-    /// filled by an earlier version of it.
+    /// The fields of a mapping that has read pages: those it extracts now, and those filled by an earlier version of
+    /// it.
     fn fields<'a>(&'a self, mapping: &str, counts: &'a MappingCounts) -> Vec<Field<'a>> {
         let extracted = self.fields.get(mapping).into_iter().flatten();
         let names: BTreeSet<&String> = extracted.chain(counts.filled.keys()).collect();
@@ -92,7 +91,7 @@ impl Findings {
         names.into_iter().map(field).collect()
     }
 
-    /// What a mapping has found on none of its pages, or in none of its rows.
+    /// A field that a mapping found on none of its pages or in none of its rows.
     pub fn empty_field(&self) -> Option<String> {
         self.counts.mappings.iter().find_map(|(mapping, counts)| {
             let mut fields = self.fields(mapping, counts).into_iter();
@@ -105,7 +104,7 @@ impl Findings {
         })
     }
 
-    /// Tells which pages have not filled records, and why.
+    /// Reports which pages have not filled records, and why.
     fn write_doubts(&self, text: &mut String) {
         for (why, by_mapping) in &self.counts.doubts {
             for (mapping, records) in by_mapping {
@@ -150,7 +149,7 @@ impl Findings {
         })
     }
 
-    /// Says how many values were left out because nothing decides how to read them.
+    /// Reports how many values were left out because they are ambiguous.
     fn write_undecided(&self, text: &mut String) {
         let of_rows = |totals: &RowTotals| -> u64 {
             let fields = totals.fields.values();
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_is_told_beside_what_it_was() {
+    fn each_field_is_shown_beside_its_earlier_share() {
         let mut text = String::new();
         findings(Some(counts(8, 8))).write(&mut text);
         assert_eq!(
@@ -367,7 +366,7 @@ mod tests {
         let reason = "the mapping people has found `born` on none of its pages";
         assert_eq!(findings(None).empty_field().as_deref(), Some(reason));
         let mut all = findings(None);
-        // What is not extracted any more cannot be empty.
+        // A field that is no longer extracted cannot be empty.
         all.fields.clear();
         assert_eq!(all.empty_field(), None);
     }

@@ -1,4 +1,4 @@
-//! What is said of the lists of a crawl: how many were read to their end, and which rows are gone.
+//! The part of the summary about lists: how many were read to their end, and which rows are gone.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use webfill_store::{Doubt, JudgedRows, ListReading, ListState};
 
 use super::printable;
 
-/// Lists that are named because what they say is not believed.
+/// The most doubted lists that are named.
 const DOUBTED_TOLD: usize = 5;
 
 /// Lists by how far they were read, and their rows.
@@ -16,7 +16,7 @@ pub struct ListCounts {
     complete: u64,
     open: u64,
     broken_off: u64,
-    /// Rows that are gone, and those of them that were missed when their list was read last.
+    /// Rows that are gone, and those of them found missing when their list was last read.
     gone: u64,
     newly_gone: u64,
     doubted: u64,

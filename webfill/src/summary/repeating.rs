@@ -1,4 +1,4 @@
-//! What the summary says of sites whose pages only repeat others.
+//! The part of the summary about sites whose pages only repeat others.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What the summary says of pages that say nothing without their scripts.
+//! The part of the summary about pages that show nothing without their scripts.
 
 use std::fmt::Write;
 
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use super::printable_text;
 
-/// What the crawl has found out about scripts.
+/// The findings of the crawl about scripts.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Scripts {
-    /// Sites whose pages say nothing without their scripts, and there was no browser.
+    /// Sites whose pages show nothing without their scripts, when there was no browser.
     #[serde(default)]
     pub wanted: ScriptedSites,
-    /// Sites with pages that run scripts and of which their mapping reads nothing, and there was no browser.
+    /// Sites with pages that run scripts and that their mapping reads nothing from, when there was no browser.
     #[serde(default)]
     pub perhaps: ScriptedSites,
-    /// Sites whose pages scripts have filled.
+    /// Sites whose pages were filled by scripts.
     #[serde(default)]
     pub filled: ScriptedSites,
 }

@@ -1,5 +1,5 @@
-//! Who has fed the crawls of a history, by the audit log of the dispatcher among the logs. It is there whatever the
-//! level of logging was, but names crawls, not URLs; a line about the URL itself says more.
+//! The feeders of the crawls in a history, from the dispatcher's audit log among the logs. The audit log exists at
+//! every log level, but names crawls, not URLs; a line about the URL itself says more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::steps::Step;
 
-/// At most so many feeders are told.
+/// The most feeders that are listed.
 const MOST_FEEDERS: usize = 20;
 
-/// What a feeder has fed to a crawl, as far as the audit log has it.
+/// What a feeder has fed to a crawl, according to the audit log.
 #[derive(Debug)]
 struct Fed {
     first: Value,
@@ -18,7 +18,7 @@ struct Fed {
     lines: u64,
 }
 
-/// The feeders of the crawls that a history is about.
+/// The feeders of the crawls in a history.
 #[derive(Debug, Default)]
 pub(super) struct Feeders {
     /// By application and id.
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn each_feeder_of_the_crawl_is_told_once_from_its_first_feed_on() {
+    fn each_feeder_of_the_crawl_is_listed_once_at_its_first_feed() {
         let mut feeders = Feeders::of([("app".to_owned(), "c".to_owned())]);
         for line in [
             line("2026-11-23T10:00:05Z", "shop", 2, &[("app", "c")]),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_feeders_are_told_and_no_more() {
+    fn the_number_of_listed_feeders_is_bounded() {
         let mut feeders = Feeders::of([("app".to_owned(), "c".to_owned())]);
         for n in 0..2 * MOST_FEEDERS {
             feeders.note_feed(&line(

@@ -1,5 +1,5 @@
-//! The lines of log files that belong to the history of a URL. Files are read line by line, whatever their
-//! length; those that are links lead to others in the folder, and are passed over.
+//! The lines of log files that belong to the history of a URL. Files are read line by line, whatever their length.
+//! Links lead to other files in the folder, so they are skipped.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,16 +11,16 @@ use serde_json::Value;
 use super::feeders::Feeders;
 use super::steps::Step;
 
-/// At most so many lines are kept of a history.
+/// The most lines that are kept of a history.
 const MOST_LINES: usize = 10_000;
 
-/// Longer lines are passed over.
+/// Longer lines are skipped.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// At most so many folders deep.
+/// The deepest level of folders that is read.
 const MOST_DEEP: usize = 8;
 
-/// A task, by its number and the id of its crawl: numbers alone are those of one dispatcher.
+/// A task, by its number and the id of its crawl, because numbers alone are unique only within one dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TaskName {
     task: u64,
@@ -28,7 +28,7 @@ pub(super) struct TaskName {
 }
 
 impl TaskName {
-    /// That of a crawl in the answer of `webfill why`.
+    /// The task of a crawl in the answer of `webfill why`.
     pub(super) fn of_crawl(told: &Value) -> Option<TaskName> {
         Some(TaskName {
             task: told["task"].as_u64()?,
@@ -49,7 +49,7 @@ impl TaskName {
     }
 }
 
-/// Which crawls a story is about; `None`: whichever.
+/// The crawls of a history; `None` stands for any.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted<'a> {
     pub(super) app: Option<&'a str>,
@@ -57,7 +57,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Whether a line may be about such a crawl. Lines that name no application may be.
+    /// Whether a line may be about such a crawl. This includes lines that name no application.
     fn fits(self, line: &Value) -> bool {
         let of = |key: &str| line[key].as_str().or(line["span"][key].as_str());
         let is_of_app = match (self.app, of("app_id").or(of("appid"))) {
@@ -71,7 +71,7 @@ impl Wanted<'_> {
     }
 }
 
-/// What was found in a folder of logs, and what could not be read or is left out.
+/// The lines found in a folder of logs, and what could not be read or is left out.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) steps: Vec<Step>,
@@ -85,8 +85,8 @@ impl Found {
     }
 }
 
-/// The story's lines in a folder of logs. Tasks that lines about the URL name belong to it, too. What cannot
-/// be read is named, and the rest is read.
+/// The history's lines in a folder of logs. Tasks named by lines about the URL belong to it, too. Unreadable files
+/// are named, and the rest is read.
 pub(super) fn read_logs(
     folder: &Path,
     url: &str,
@@ -154,7 +154,7 @@ pub(super) fn read_logs(
     if feeders.is_cut {
         found.missing.insert("further feeders of its crawls".into());
     }
-    // They stand before what has followed from them in the same second.
+    // Feeds come before their consequences in the same second.
     found.steps.extend(feeders.steps(0));
     found
 }
@@ -198,8 +198,7 @@ fn place_of(folder: &Path, file: &Path) -> String {
     place.display().to_string()
 }
 
-/// Bytes that are no UTF-8 are replaced: a line of them is none of the story, and neither is one that is too
-/// long.
+/// Invalid UTF-8 is replaced. A line with it is not part of the history, and neither is one that is too long.
 fn each_line(file: &Path, mut each: impl FnMut(&str)) -> io::Result<()> {
     let mut reader = BufReader::new(File::open(file)?);
     let mut line = Vec::new();
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_the_rest_is_read() {
+    fn unreadable_files_are_named_and_the_rest_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vm.logs");
         std::fs::create_dir(&path).unwrap();
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_not_told_are_told_of() {
+    fn lines_that_are_left_out_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let lines: Vec<String> = (0..=MOST_LINES)
             .map(|n| format!(r#"{{"n":{n},"url":"http://a.org/"}}"#))

@@ -1,11 +1,11 @@
-//! The steps of a story, and how they are told.
+//! The steps of a history, and how they are shown.
 
 use serde_json::{Map, Value, json};
 use webfill_store::parse_iso_time;
 
 use crate::demand::table::{table, visible};
 
-/// Members of a line that are told in places of their own, or of no use to people.
+/// Members of a line that are shown elsewhere or are of no use to people.
 const TOLD_ELSEWHERE: [&str; 10] = [
     "timestamp",
     "level",
@@ -19,12 +19,12 @@ const TOLD_ELSEWHERE: [&str; 10] = [
     "attempt",
 ];
 
-/// Something that has happened to the URL.
+/// An event in the history of the URL.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     /// ISO 8601.
     pub(super) at: String,
-    /// Where it was noted: a process, or the store.
+    /// Where it was recorded: a process, or the store.
     pub(super) process: String,
     pub(super) event: String,
     pub(super) crawl_id: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct Step {
     /// The number of the delivery.
     pub(super) delivery: Option<u64>,
     pub(super) message: String,
-    /// What else is known of it.
+    /// Further facts about it.
     pub(super) more: Map<String, Value>,
     /// Its place among the lines that were found.
     place: usize,
@@ -47,7 +47,7 @@ impl Step {
         let text = |key: &str| of(key).as_str().unwrap_or_default().to_owned();
         let members = line.as_object().into_iter().flatten();
         let own = members.filter(|(key, _)| !TOLD_ELSEWHERE.contains(&key.as_str()));
-        // Who has fed it is told once for all lines of a feed.
+        // The feeder is shown once for all lines of a feed.
         let of_feed = line["span"]
             .as_object()
             .filter(|span| span.get("name").is_some_and(|name| name == "feed"));
@@ -95,7 +95,7 @@ impl Step {
         }
     }
 
-    /// In the order of time; what has one time, in the order in which it was found.
+    /// In order of time; steps with the same time in the order they were found.
     pub(super) fn order(&self) -> (i64, usize) {
         let at_ms = parse_iso_time(&self.at).unwrap_or(0);
         let at_us = at_ms.saturating_mul(1_000) + microseconds(&self.at);
@@ -130,7 +130,7 @@ impl Step {
     }
 }
 
-/// What a time has beyond its milliseconds: 456 of `10:00:01.123456Z`.
+/// The digits of a time beyond its milliseconds: 456 of `10:00:01.123456Z`.
 fn microseconds(at: &str) -> i64 {
     let digits = at
         .split_once('.')
@@ -145,7 +145,7 @@ fn microseconds(at: &str) -> i64 {
         .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
 }
 
-/// The story as a table, behind what is known of the URL now.
+/// The history as a table, after the present state of the URL.
 pub(super) fn in_words(url: &str, crawls: &[Value], steps: &[Step], missing: &[String]) -> String {
     let mut parts = vec![visible(url)];
     for told in crawls {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_is_told_in_the_order_of_time() {
+    fn a_history_is_in_chronological_order() {
         let line = json!({
             "timestamp": "2026-11-23T10:00:01.5Z", "level": "DEBUG", "event": "leased", "task": 7, "crawl_id": "c",
             "attempt": 2, "supervisor": "one", "message": "leased", "url": "http://a.org/",

@@ -1,9 +1,9 @@
 //! `webfill watch run FILE`: a watch on one machine, without a fleet. Each run is `webfill crawl` with the
 //! settings of the watch, in a process of its own.
 //!
-//! What is due follows from the records of the runs in the state folder: a run that was missed while
-//! nobody looked is made up for once, and one that was killed is gone on with. Notices that a run could not
-//! deliver are tried again until the next one.
+//! Due runs follow from the records of earlier runs in the state folder: runs missed while no process was waiting are
+//! made up for once, and a killed run is resumed. Notifications that a run could not deliver are retried until the
+//! next run.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::cli::{self, Cli, CrawlOptions, ProgressStyle};
 use crate::crawl::{self, Crawl, RunFile, RunNotifications, WatchedRun};
 use crate::feeding::now_ms;
 
-/// How often the clock is looked at.
+/// How often the clock is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// How long to wait after a run that could not begin.
@@ -55,20 +55,20 @@ fn read(file: &Path) -> Result<(Watch, PathBuf), Fault> {
     Ok((watch, file))
 }
 
-/// Before the folder is left that it is relative to.
+/// Makes a path absolute, before the folder that it is relative to is left.
 fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     let found = path.canonicalize();
     found.map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
 }
 
-/// Relative paths of a watch begin at its folder, whatever folder cron starts it in.
+/// Relative paths of a watch begin at its folder, wherever cron starts it.
 fn enter_folder(file: &Path) -> Result<(), Fault> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     std::env::set_current_dir(folder)
         .map_err(|error| Fault::usage(format!("{}: {error}", folder.display())))
 }
 
-/// The watch as it would be typed for `webfill crawl`.
+/// The watch as options of `webfill crawl`.
 pub fn typed(watch: &Watch) -> Result<CrawlOptions, Fault> {
     let command = ["webfill".to_owned(), "crawl".to_owned()];
     let parsed = Cli::try_parse_from(command.into_iter().chain(watch.arguments()));
@@ -103,7 +103,7 @@ struct Attendance {
     /// Set after a run that could not begin.
     not_before_ms: i64,
     left: LeftNotifications,
-    /// One process at a time waits for a watch.
+    /// Only one process at a time waits for a watch.
     _lock: StateFolder,
 }
 
@@ -169,7 +169,7 @@ impl Attendance {
         }
     }
 
-    /// When the next run is due: at once if the last one was killed.
+    /// When the next run is due: immediately if the last one was killed.
     fn next_due_ms(&self) -> Option<i64> {
         match &self.last {
             Some(run) if run.ended_ms.is_none() => Some(run.due_ms),
@@ -201,7 +201,7 @@ impl Attendance {
         Ok(status)
     }
 
-    /// Starts a run as a child, which is killed with this process and then gone on with.
+    /// Starts a run as a child, which is killed with this process and then resumed.
     fn start(&self, due_ms: i64) -> Result<Child, Fault> {
         let cannot = |error| Fault::error(format!("cannot start a run: {error}"));
         let mut command = child::own_program();
@@ -211,7 +211,7 @@ impl Attendance {
             .arg("--")
             .arg(&self.file)
             .stdin(Stdio::null())
-            // A Ctrl-C in the terminal reaches this process alone, which passes it on.
+            // A Ctrl-C in the terminal reaches only this process, which passes it on.
             .process_group(0);
         child::kill_with_parent(&mut command);
         command.spawn().map_err(cannot)
@@ -224,11 +224,11 @@ impl Attendance {
     }
 }
 
-/// Notices that a run may have left.
+/// Notifications that a run may have left undelivered.
 struct LeftNotifications {
     notifications: Option<RunNotifications>,
     failures: u32,
-    /// `None`: nothing is left.
+    /// `None` if nothing is left.
     try_at: Option<Instant>,
 }
 
@@ -246,7 +246,7 @@ impl LeftNotifications {
         self.try_at = Some(Instant::now());
     }
 
-    /// Delivers what is left if it is time, after each failure with a longer wait.
+    /// Delivers the rest when it is time. The wait grows after each failure.
     fn try_again(&mut self, is_due: impl Fn() -> bool) {
         let (Some(notifications), Some(try_at)) = (&self.notifications, self.try_at) else {
             return;
@@ -261,13 +261,13 @@ impl LeftNotifications {
     }
 }
 
-/// As it is typed.
+/// The value as typed on the command line.
 fn name_of(value: &impl ValueEnum) -> String {
     let name = value.to_possible_value();
     name.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// Waits for the end of a run, and passes on what signals to this process ask for.
+/// Waits for the end of a run, and passes on signals to this process.
 fn wait(run: &mut Child) -> ExitStatus {
     let mut passed_on = Asked::Nothing;
     loop {

@@ -1,4 +1,4 @@
-//! The values of a column that wait to be written as one group.
+//! The values of a column, waiting to be written as one group.
 
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -8,7 +8,7 @@ use webfill_store::parse_iso_time;
 
 use crate::export::columns::Kind;
 
-/// The values of a column. Those that are there stand one after another; the levels say which are not.
+/// The values of a column. Present values are stored in sequence; the levels mark missing ones.
 pub(super) enum Cells {
     Integers(Levels, Vec<i64>),
     Times(Levels, Vec<i64>),
@@ -21,17 +21,17 @@ pub(super) enum Cells {
     Lists(Levels, Vec<ByteArray>),
 }
 
-/// How much of a value is there, and whether it goes on with the list of the one before.
+/// The definition levels of values, and whether each continues the list of the previous one.
 #[derive(Default)]
 pub(super) struct Levels {
     defined: Vec<i16>,
-    /// Only of lists.
+    /// Only for lists.
     repeated: Vec<i16>,
 }
 
 const MISSING: i16 = 0;
 const THERE: i16 = 1;
-/// Of lists.
+/// The levels of lists.
 const EMPTY: i16 = 1;
 const ITEM: i16 = 2;
 
@@ -50,7 +50,7 @@ impl Cells {
         }
     }
 
-    /// Adds a value; returns about how many bytes it takes, or what it is if it is of another kind.
+    /// Adds a value. Returns its approximate size in bytes, or a description if it is of another kind.
     pub(super) fn push(&mut self, value: &Value) -> Result<usize, String> {
         let other = || String::from(kind_of(value));
         let is_of_digits = matches!(self, Cells::Digits(..));
@@ -105,7 +105,7 @@ impl Cells {
 }
 
 impl Levels {
-    /// What a value takes beside its text.
+    /// Bytes of a value besides its text.
     const BESIDE: usize = 16;
 
     fn take<T>(
@@ -124,7 +124,7 @@ impl Levels {
         Ok(Levels::BESIDE)
     }
 
-    /// `None` if it is no list of texts.
+    /// `None` if it is not a list of texts.
     fn take_list(&mut self, value: &Value, kept: &mut Vec<ByteArray>) -> Option<usize> {
         let items = match value {
             Value::Null => {

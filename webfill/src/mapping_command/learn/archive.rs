@@ -9,7 +9,7 @@ use webfill_worker::{ArchivedAnswer, ArchivedBody, WarcReader, warc_files};
 
 use super::gathered::{Gathered, Gathering, Redirects};
 
-/// Pages whose body is in another record; further ones are left out.
+/// The most pages whose body is in another record; further ones are left out.
 const MOST_ELSEWHERE: usize = 200_000;
 
 pub struct Archive {
@@ -89,7 +89,7 @@ impl Archive {
         self.read(false, take)
     }
 
-    /// Passes all answers to `each`. What is torn is read up to there, and told if it is the first time.
+    /// Passes all answers to `each`. A torn file is read up to the tear, which is reported in the first pass.
     fn read(&self, is_first: bool, mut each: impl FnMut(Url, ArchivedAnswer)) -> Result<(), Fault> {
         for path in &self.files {
             let shown = path.display();

@@ -96,7 +96,7 @@ fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
         let is_kept = line["page"].is_object();
         let page = if is_kept { &line["page"] } else { &line };
         let Some(file) = page["file"].as_str() else {
-            // A request that has brought no page.
+            // A request that returned no page.
             continue;
         };
         let parsed = |value: &Value| value.as_str().map(|url| canonical(url, None)).transpose();
@@ -118,7 +118,7 @@ fn of_list(index: &Path, folder: &Path) -> Result<Vec<Listed>, Fault> {
     Ok(listed)
 }
 
-/// Those of one mapping, or of all in their folders.
+/// The cases of one mapping, or of all mappings in their folders.
 fn of_cases(folder: &Path) -> Result<Vec<Listed>, Fault> {
     let unreadable =
         |error: std::io::Error| Fault::usage(format!("cannot read {}: {error}", folder.display()));

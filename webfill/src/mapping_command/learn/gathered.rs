@@ -1,4 +1,4 @@
-//! Pages that were gathered to learn from: bounded, those first of which something is known.
+//! Pages gathered for learning: a bounded number, those with known values first.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use webfill_worker::is_document;
 
 use crate::mapping_command::page::page_kind;
 
-/// Of each site so many pages of which something is known are gathered, so many others, and so many bytes of both; so
-/// that a large site does not starve the others. The learner looks at fewer of each template.
+/// Limits for each site: pages with known values, other pages, and bytes of both, so that a large site does not
+/// starve the others. The learner uses fewer pages of each template.
 const MOST_KNOWN: usize = 400;
 const MOST_OTHERS: usize = 100;
 const MOST_BYTES_OF_SITE: usize = 64 << 20;
@@ -18,10 +18,10 @@ const MOST_BYTES_OF_SITE: usize = 64 << 20;
 /// Bytes of all sites.
 const MOST_BYTES: usize = 512 << 20;
 
-/// URLs of other kinds that are kept: they bound what URL patterns match.
+/// The most URLs of other kinds that are kept. They limit what URL patterns match.
 const MOST_OF_OTHER_KINDS: usize = 5_000;
 
-/// A redirect is followed so often.
+/// The most redirects that are followed.
 const MOST_HOPS: usize = 5;
 
 /// A page that was fetched before.
@@ -36,7 +36,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// `None` if it is no page that mappings are learned of.
+    /// `None` if it is not a page that mappings are learned from.
     pub fn decoded(url: Url, content_type: Option<&str>, body: &[u8]) -> Option<Gathered> {
         let kind = charset::media_type(content_type, body);
         if kind == Kind::Unsupported || is_document(content_type, body) {
@@ -56,7 +56,7 @@ impl Gathered {
     }
 }
 
-/// Which URLs were redirected where, in canonical form.
+/// The redirects, in canonical form.
 #[derive(Debug, Default)]
 pub struct Redirects(HashMap<String, String>);
 
@@ -67,7 +67,7 @@ impl Redirects {
         }
     }
 
-    /// A redirect as a server has sent it.
+    /// Adds a redirect as sent by a server.
     pub fn add_sent(&mut self, from: &Url, location: &str) {
         if let Ok(to) = canonical(location, Some(from)) {
             self.add(from.as_str(), to.as_str());
@@ -93,10 +93,10 @@ impl Redirects {
     }
 }
 
-/// What was gathered.
+/// The gathered pages.
 pub struct Pages {
     pub pages: Vec<Gathered>,
-    /// URLs of the same sites at which something of another kind is.
+    /// URLs of the same sites with content of another kind.
     pub of_other_kinds: Vec<Url>,
 }
 
@@ -109,7 +109,7 @@ impl From<Gathering<'_>> for Pages {
     }
 }
 
-/// What was gathered of a site.
+/// The pages gathered from a site.
 #[derive(Debug, Default)]
 struct OfSite {
     known: usize,
@@ -134,14 +134,14 @@ pub struct Gathering<'g> {
     places: HashMap<String, usize>,
     sites: HashMap<String, OfSite>,
     bytes: usize,
-    /// URLs at which something else is than pages of the kind: files, pages of another layout.
+    /// URLs with other content than pages of the kind: files, pages of another layout.
     pub of_other_kinds: Vec<Url>,
-    /// Pages that were too many.
+    /// Pages beyond the limits.
     pub passed_over: usize,
 }
 
 impl<'g> Gathering<'g> {
-    /// `is_known` says of a URL whether something is known of its page.
+    /// `is_known` tells whether values of a URL's page are known.
     pub fn new(is_known: &'g dyn Fn(&str) -> bool) -> Gathering<'g> {
         Gathering {
             is_known,
@@ -154,8 +154,8 @@ impl<'g> Gathering<'g> {
         }
     }
 
-    /// Whether there is room for a page with these URLs, of which the last is that after redirects; one that there is
-    /// none for is counted.
+    /// Whether there is room for a page with these URLs; the last one is the URL after redirects. Pages without room
+    /// are counted.
     pub fn has_room<'u>(&mut self, urls: impl Iterator<Item = &'u str>) -> bool {
         let (mut is_known, mut of) = (false, String::new());
         for url in urls {
@@ -168,19 +168,19 @@ impl<'g> Gathering<'g> {
         has_room
     }
 
-    /// Whether something is known of the page of a URL.
+    /// Whether values of a URL's page are known.
     pub fn is_known(&self, url: &str) -> bool {
         (self.is_known)(url)
     }
 
-    /// Notes that something of another kind is at a URL.
+    /// Notes a URL with content of another kind.
     pub fn note_of_other_kind(&mut self, url: &Url) {
         if self.of_other_kinds.len() < MOST_OF_OTHER_KINDS {
             self.of_other_kinds.push(url.clone());
         }
     }
 
-    /// Takes a page; of two with one URL the later one is kept.
+    /// Takes a page. It replaces an earlier page with the same URL.
     pub fn take(&mut self, page: Gathered) {
         if let Some(&place) = self.places.get(page.url.as_str()) {
             let former = std::mem::replace(&mut self.pages[place], page);

@@ -1,4 +1,4 @@
-//! Joins pages to what is known of them: by their records' links, and by what a person has said.
+//! Joins pages with their known values: from records that link to them, and from a person's examples.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub fn join(
     }
 }
 
-/// Whether records know something of one of these pages, or somebody has said it.
+/// Whether records or examples have values for one of these pages.
 pub fn is_any_known(pages: &[Gathered], records: &KnownRecords, said: &SaidOfPages) -> bool {
     let is_known = |name: &str| {
         let record = records.of_link(name);
@@ -53,12 +53,12 @@ fn is_usable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
 }
 
-/// As [`leave_out_unusable_names`], of records that stand in rows.
+/// Like [`leave_out_unusable_names`], for records that are rows.
 pub fn leave_out_unusable_rows(listed: &mut Listed) {
     report_unusable(listed.leave_out_unusable_names(is_usable));
 }
 
-/// Records may have fields whose names no mapping can have: they are told, and not learned.
+/// Records may have fields with names that mappings cannot have. These are reported and not learned.
 pub fn leave_out_unusable_names(pages: &mut [Page]) {
     let mut left_out = BTreeSet::new();
     for page in pages {

@@ -1,11 +1,11 @@
-//! The layouts of a crawl's pages, as they are stored: they tell pages of other kinds without their bodies.
+//! The stored layouts of a crawl's pages. They identify pages of other kinds without their bodies.
 
 use webfill_health::is_similar;
 use webfill_urls::Url;
 
 use super::gathered::Gathering;
 
-/// Pages whose layouts are kept.
+/// The most pages whose layouts are kept.
 const MOST: usize = 20_000;
 
 /// URLs with the sketches of their pages.
@@ -19,7 +19,7 @@ impl Layouts {
         }
     }
 
-    /// Notes the pages that resemble none of which something is known.
+    /// Notes the pages that resemble no page with known values.
     pub fn note_of_other_kinds(&self, gathering: &mut Gathering<'_>) {
         let mut kinds: Vec<&str> = Vec::new();
         for (url, sketch) in &self.0 {

@@ -1,5 +1,4 @@
-//! Records that stand as rows on pages which list many of them: several link to one page, or (`--rows`) their values
-//! stand there.
+//! Records that are rows of a page: several of them link to the same page, or (`--rows`) their values are on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +9,14 @@ use webfill_urls::Url;
 use super::gathered::Gathered;
 use super::records::{KnownRecord, KnownRecords};
 
-/// Records from which on a page is one that lists them.
+/// The least number of records on a page that lists records.
 const SEVERAL: usize = 2;
 
-/// The records on each page; empty for pages that are of one record, or of none.
+/// The records on each page; empty for pages with one record or none.
 pub struct Listed(Vec<Vec<KnownRow>>);
 
 impl Listed {
-    /// `by_values` looks for records that do not link to their page as well.
+    /// `by_values` also searches for records that do not link to their page.
     pub fn new(pages: &[Gathered], records: &KnownRecords, by_values: bool) -> Listed {
         let known: Vec<KnownRow> = match by_values {
             true => records.records.iter().map(row).collect(),

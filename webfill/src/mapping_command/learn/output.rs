@@ -1,4 +1,4 @@
-//! Where a mapping is written to.
+//! The output of a learned mapping.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub fn text(mut mappings: Vec<Value>) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Loads what is to be written, as a crawl would.
+/// Loads the text to be written, as a crawl would.
 pub fn checked(name: &str, text: &str) -> Result<MappingSet, Fault> {
     let source = Source {
         name: name.to_owned(),

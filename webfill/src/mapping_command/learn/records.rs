@@ -1,5 +1,5 @@
-//! Records whose values are known, out of a file or a MongoDB collection. They may be millions: only those
-//! are kept that link to pages at hand.
+//! Records with known values, from a file or a MongoDB collection. There may be millions, so only those that link to
+//! available pages are kept.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -14,15 +14,16 @@ use crate::dataset::DatasetOptions;
 use crate::feeding::now_ms;
 use crate::seeds::{DocumentRules, Seed, SeedFault, SeedReader, read_document};
 
-/// More records than that are not kept, and more names of fields are not told.
+/// The most records that are kept, and the most field names that are reported.
 const MOST_RECORDS: usize = 5_000;
 const MOST_NAMES: usize = 1_000;
 
-/// Links that are kept of records that are not, of each site and of all: URL patterns must match them.
+/// The most links kept of records that are not kept themselves, per site and in total. URL patterns must match these
+/// links.
 const MOST_LINKS_OF_SITE: usize = 1_000;
 const MOST_LINKS: usize = 200_000;
 
-/// So many lines that cannot be used are told.
+/// The most unusable lines that are reported.
 const FAULTS_TOLD: u64 = 3;
 
 /// A record that links to a page.
@@ -40,9 +41,9 @@ pub struct KnownRecords {
     /// Links of all records, by site.
     links: HashMap<String, Vec<Url>>,
     links_kept: usize,
-    /// The names of all fields, also of those that no record knows.
+    /// The names of all fields, including those without a value in any record.
     names: BTreeSet<String>,
-    /// Records that were read, and those of which a link was wanted but that were too many.
+    /// The records that were read, and the wanted ones that exceeded the limit.
     pub read: u64,
     pub passed_over: u64,
     faults: u64,

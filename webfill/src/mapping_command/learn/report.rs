@@ -1,4 +1,4 @@
-//! What was learned, for people and for programs.
+//! Reports what was learned, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,10 +23,10 @@ const HEADS: [&str; 6] = [
     "runner-up",
 ];
 
-/// So many pages are named of each kind.
+/// The most pages of a kind that are named.
 const PAGES_TOLD: usize = 3;
 
-/// A chain is told in so many characters.
+/// The most characters of a printed chain.
 const MOST_CHARS: usize = 60;
 
 pub struct Told<'t> {
@@ -36,7 +36,7 @@ pub struct Told<'t> {
 }
 
 impl Told<'_> {
-    /// Writes the mapping, and tells how it was learned. Nothing is written if nothing was learned.
+    /// Writes the mapping and reports how it was learned. Nothing is written if nothing was learned.
     pub fn finish(&self, to: &MappingOutputOptions) -> Result<(), Fault> {
         let mappings: Vec<Value> = self
             .learned
@@ -106,7 +106,7 @@ impl Told<'_> {
     }
 }
 
-/// A mapping: its fields as a table, and what deserves a look.
+/// A mapping: its fields as a table, and warnings.
 pub fn of_mapping(learned: &LearnedMapping) -> String {
     let name = learned.mapping["name"].as_str().unwrap_or_default();
     let count = learned.pages.len();

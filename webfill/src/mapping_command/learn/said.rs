@@ -1,4 +1,4 @@
-//! What a person says of pages: `--example`, `--correct`, `--reject`, each with a URL and `field=value`.
+//! A person's statements about pages: `--example`, `--correct`, `--reject`, each with a URL and `field=value`.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub fn read(options: &MappingLearnOptions) -> Result<SaidOfPages, Fault> {
     Ok(said)
 }
 
-/// A URL, a field and a value; a URL is for what follows it up to the next.
+/// A URL, a field and a value. A URL applies to all values up to the next URL.
 fn triples(flag: &str, words: &[String]) -> Result<Vec<(String, String, String)>, Fault> {
     let mut triples = Vec::new();
     let mut url: Option<(String, bool)> = None;
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_incomplete_is_refused_in_words() {
+    fn incomplete_statements_are_refused_in_words() {
         for (words, told) in [
             (&["name=Ada"][..], "first comes the page's URL"),
             (&["https://a.example/", "Ada"], "written FIELD=VALUE"),

@@ -1,4 +1,4 @@
-//! Pages that are fetched to learn from: politely and once, as `webfill mapping test` fetches and keeps them.
+//! Pages fetched for learning: politely and once, fetched and kept as by `webfill mapping test`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub fn fetch(
         let is_said = record.links.iter().any(|link| said.contains_key(link));
         is_said || (most > 0 && knows(record))
     };
-    // All that are kept, so that the best known of each site are among them.
+    // Read until no more records are kept, so that the best known ones of each site are among them.
     let is_enough = |records: &KnownRecords| most > 0 && records.passed_over > 0;
     let records = KnownRecords::read(&options.records, runtime, &is_wanted, &is_enough)?;
     let mut urls: Vec<String> = said.keys().cloned().collect();
@@ -46,8 +46,8 @@ pub fn fetch(
     Ok((pages, records))
 }
 
-/// The links to fetch: of each site in turn that of the record that knows most of these fields (of all, if none are
-/// named), so that no site is left out because another one comes first.
+/// The links to fetch: from each site in turn, that of the record with values for most of these fields (or of all
+/// fields, if none are named). So no site is left out because another one comes first.
 fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<String> {
     let knows = |record: &KnownRecord| match fields {
         [] => record.known.len(),
@@ -65,7 +65,7 @@ fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<St
             }
         }
     }
-    // Stable: of records that know as much, the first one comes first.
+    // A stable sort: of records with equally many values, the first one comes first.
     let mut sites: Vec<_> = by_site.into_values().collect();
     for links in &mut sites {
         links.sort_by_key(|(known, _)| usize::MAX - known);
@@ -78,7 +78,7 @@ fn best_known(records: &[KnownRecord], fields: &[String], most: usize) -> Vec<St
         .collect()
 }
 
-/// A page that cannot be had is told, and the others are taken all the same.
+/// Reports unavailable pages and continues with the others.
 fn fetch_all(options: &MappingLearnOptions, urls: &[String]) -> Result<Pages, Fault> {
     let sources: Result<Vec<Source>, Fault> = urls.iter().map(|url| of_web(url)).collect();
     let sources = sources?;

@@ -1,4 +1,4 @@
-//! A field that is learned anew, or the reason why it stays as it is.
+//! A relearned field, or the reason why it stays unchanged.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use webfill_learn::{Limits, Page};
 
 use super::reading::folded;
 
-/// One value on all pages may stand there by chance, or for something else: `In stock` proves nothing.
+/// A value that is the same on all pages may be there by chance, or for another reason: `In stock` proves nothing.
 const LEAST_VALUES: usize = 2;
 
 /// What was learned of a field.
@@ -17,8 +17,8 @@ pub struct New {
     pub confidence: f64,
 }
 
-/// Learns a field from pages on which the mapping does not read it as it was; an error is the reason for people
-/// why it is not repaired.
+/// Learns a field from pages where the mapping does not read it as before. An error gives people the reason why it is
+/// not repaired.
 pub fn learn(mapping: &Value, field: &str, pages: &[Page]) -> Result<New, String> {
     if pages.iter().all(|page| page.known.is_empty()) {
         return Err(String::from(

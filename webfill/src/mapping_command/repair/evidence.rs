@@ -1,4 +1,4 @@
-//! What a repair starts from: pages of after a change, pages of before it, and the values that were known then.
+//! The evidence for a repair: pages from after a change, pages from before it, and the values known before.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,7 +21,7 @@ use crate::settings::Settings;
 /// No kept text is larger.
 const MOST_TEXT: usize = 2 << 20;
 
-/// A value that an alert has shortened is not taken for one.
+/// Values of at least this length may have been shortened by an alert and are not used.
 const SHORTENED_CHARS: usize = 200;
 
 /// By field.
@@ -31,21 +31,21 @@ pub type Values = BTreeMap<String, Vec<String>>;
 pub struct Evidence {
     /// The fields that the alert names.
     pub fallen: BTreeSet<String>,
-    /// What it says of rows, which are not repaired.
+    /// The alert's findings on rows, which are not repaired.
     pub rows: Vec<String>,
-    /// Pages that were kept from before the change.
+    /// Kept pages from before the change.
     pub before: Vec<Gathered>,
-    /// Pages of now; some may be as before.
+    /// Current pages; some may be as before.
     pub now: Vec<Gathered>,
-    /// What was known of pages before the change, by URL.
+    /// The values known before the change, by URL.
     pub known: BTreeMap<String, Values>,
-    /// What the user's records know: a value that differs is wrong, whatever was read before.
+    /// Values known from the user's records. A value that differs is wrong, whatever was read before.
     of_user: BTreeSet<(String, String)>,
-    /// The keys of records that pages were fetched for, with the URLs.
+    /// The keys of the records that pages were fetched for, with their URLs.
     records: HashMap<String, Vec<String>>,
     /// The keys of the pages that the alert has kept.
     keys: Vec<String>,
-    /// When the change was seen first, as ISO 8601: what was read from then on is not known to be right.
+    /// When the change was first seen, as ISO 8601. Values read since then are not known to be right.
     changed_at: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl Evidence {
         let is_of_files = options.pages.is_some() || options.warc.is_some();
         if is_of_files {
             evidence.of_files(options, settings.fetch.max_body_bytes)?;
-            // What a store has was read before.
+            // Everything in the store was read before now.
             evidence.note_change(&iso_time(now_ms()));
             if options.store.is_none() {
                 evidence.of_user(options, runtime)?;
@@ -97,7 +97,7 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Pages that the user has.
+    /// Pages provided by the user.
     fn of_files(
         &mut self,
         options: &MappingRepairOptions,
@@ -116,7 +116,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// The pages that the alert that stands has kept.
+    /// The pages kept by the standing alert.
     async fn of_alert(&mut self, store: &dyn Store, mapping: &str) -> Result<(), Fault> {
         let health = crate::health::read(store).await.map_err(Fault::error)?;
         let alerts = health.iter().filter(|health| health.mapping() == mapping);
@@ -144,7 +144,7 @@ impl Evidence {
             let Ok(url) = canonical(&sample.url, None) else {
                 continue;
             };
-            // Decoded when it was kept.
+            // It was decoded when it was kept.
             let Some(page) = Gathered::decoded(url, Some("text/html; charset=utf-8"), &text) else {
                 continue;
             };
@@ -198,7 +198,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// The records of the pages that the alert has kept.
+    /// The records of the pages kept by the alert.
     async fn note_records(&mut self, store: &dyn Store) -> Result<(), Fault> {
         let keys = std::mem::take(&mut self.keys);
         let pages = stored_pages(store, keys).await?;
@@ -209,7 +209,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// What the records of these pages had before the change: values of users, and what pages have brought.
+    /// The values that the records of these pages had before the change, from users and from pages.
     async fn of_records(&mut self, store: &dyn Store, changed_at: &str) -> Result<(), Fault> {
         if self.records.is_empty() {
             return Ok(());
@@ -233,7 +233,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// What the mapping has read on the same pages before the change, the last time.
+    /// The values that the mapping last read from the same pages before the change.
     async fn of_pages(
         &mut self,
         store: &dyn Store,
@@ -265,7 +265,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// What the user's records know, which wins.
+    /// The values from the user's records, which take precedence.
     fn of_user(&mut self, options: &MappingRepairOptions, runtime: &Runtime) -> Result<(), Fault> {
         let wanted: BTreeSet<String> = self
             .now
@@ -289,7 +289,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// What was known first stays.
+    /// Values that are already known stay.
     fn know(&mut self, url: &str, values: Values) {
         let known = self.known.entry(url.to_owned()).or_default();
         for (field, values) in values {
@@ -297,7 +297,7 @@ impl Evidence {
         }
     }
 
-    /// What was known of a page before the change.
+    /// The values of a page known before the change.
     pub fn known_of(&self, page: &Gathered) -> Values {
         let mut all = Values::new();
         for values in page.names().filter_map(|name| self.known.get(name)) {
@@ -308,14 +308,14 @@ impl Evidence {
         all
     }
 
-    /// Whether another value than the known one is wrong: the user says so, or the known one stands on the page.
+    /// Whether any other value than the known one is wrong: the known one is the user's, or it is on the page.
     pub fn is_sure(&self, page: &Gathered, field: &str, known: &[String]) -> bool {
         let mut names = page.names();
         names.any(|name| self.of_user.contains(&(name.to_owned(), field.to_owned())))
             || known.iter().all(|value| page.text.contains(value.as_str()))
     }
 
-    /// What was known of a field, of each page of now.
+    /// The known values of a field, for each current page.
     pub fn labels(&self, field: &str) -> impl Iterator<Item = Option<Vec<String>>> {
         let pages = self.now.iter();
         pages.map(move |page| self.known_of(page).remove(field))
@@ -338,8 +338,8 @@ fn no_bound(mapping: &str) -> Fault {
     ))
 }
 
-/// The fields of a record as they were before a time: what a page has brought since is not in it, and of what it
-/// has replaced the last value of before is.
+/// The fields of a record as they were before a time. Values from pages since then are left out; for values replaced
+/// since then, the last earlier one is used.
 fn fields_before(record: &Value, time: &str) -> Map<String, Value> {
     let is_before = |at: &Value| at.as_str().is_none_or(|at| at < time);
     let mut fields = Map::new();
@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_record_got_after_the_change_is_not_known() {
+    fn values_after_the_change_are_not_known() {
         let (before, after) = ("2026-01-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z");
         let record = json!({
             "fields": {"given": "a", "old": "b", "new": "c", "replaced": "d"},

@@ -1,4 +1,4 @@
-//! What a mapping reads on pages, and whether it is what was known.
+//! What a mapping reads from pages, and whether it matches the known values.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ impl Reader {
         self.engine.extract_as(Some(index), input, wants).ok()
     }
 
-    /// `None`: the page could not be read to its end, in time for instance.
+    /// `None` if the page could not be read to its end, for example in time.
     pub fn values(&self, page: &Gathered) -> Option<Values> {
         let extraction = self.extraction(page)?;
         Some(known_values(&extraction.fields))
@@ -71,13 +71,13 @@ impl Reader {
     }
 }
 
-/// What a mapping has read on the pages of both times, as [`Reader::values`] says it.
+/// The values that a mapping reads from the pages of both times, as from [`Reader::values`].
 pub struct Readings {
     pub before: Vec<Option<Values>>,
     pub now: Vec<Option<Values>>,
 }
 
-/// Values without what does not count: order, spaces and capitals.
+/// Values normalised for comparison: order, spaces and capitals do not count.
 pub fn folded(values: &[String]) -> Vec<String> {
     let fold = |value: &String| {
         let words: Vec<&str> = value.split_whitespace().collect();
@@ -88,7 +88,7 @@ pub fn folded(values: &[String]) -> Vec<String> {
     folded
 }
 
-/// Whether values are the same, spaces and capitals aside.
+/// Whether values are the same except for order, spaces and capitals.
 pub fn are_same(one: &[String], other: &[String]) -> bool {
     folded(one) == folded(other)
 }

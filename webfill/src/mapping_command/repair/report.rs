@@ -1,4 +1,4 @@
-//! What a repair would change, and its writing if it is asked for.
+//! Reports what a repair would change, and writes it if requested.
 
 use std::path::Path;
 
@@ -19,7 +19,8 @@ use crate::mapping_command::save::golden_folder;
 use crate::mapping_command::writing::keep_former;
 use crate::stdout::tell;
 
-/// So many pages of before and of after become golden cases, and so many values are told of each field.
+/// The most pages from before and from after the change that become golden cases, and the most values shown for each
+/// field.
 const MOST_CASES: usize = 3;
 
 #[derive(Default)]
@@ -28,12 +29,12 @@ pub struct Repair {
     pub accepted: Vec<New>,
     /// Those that stay as they are, with the reason.
     pub refused: Vec<(String, String)>,
-    /// The mapping file as it would be.
+    /// The repaired mapping file.
     pub file: Value,
 }
 
 impl Repair {
-    /// Tells what changes, and writes it if that was asked for.
+    /// Reports the changes, and writes them if requested.
     pub fn finish(
         &self,
         options: &MappingRepairOptions,
@@ -75,7 +76,7 @@ impl Repair {
         })
     }
 
-    /// Of each repaired field on some pages: what was read, what would be, and what was known.
+    /// For each repaired field on some pages: the former value, the new value, and the known value.
     fn values(&self, broken: &Broken, reader: &Reader, evidence: &Evidence) -> Vec<Value> {
         let mut told = Vec::new();
         for New { field, .. } in &self.accepted {
@@ -156,7 +157,7 @@ impl Repair {
     }
 }
 
-/// Keeps pages of both times that the repaired mapping reads as it should.
+/// Keeps pages of both times that the repaired mapping reads correctly.
 fn keep_cases(
     folder: &Path,
     broken: &Broken,
@@ -193,7 +194,7 @@ fn keep_cases(
             name: Some(&format!("{}-{when}", name_of(&page.url))),
             is_numbered: true,
             url: &page.url,
-            // The text is in UTF-8, whatever it says of itself.
+            // The text is in UTF-8, whatever it declares.
             content_type: Some("text/html; charset=utf-8"),
             body: page.text.as_bytes(),
             ending: "html",

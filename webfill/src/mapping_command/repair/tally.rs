@@ -1,5 +1,5 @@
-//! How new chains of a field and its former ones are judged against each other: by the pages that they read
-//! rightly, less those that they read wrongly.
+//! Compares new chains of a field with its former ones: by the pages they read correctly, minus those they read
+//! wrongly.
 
 use serde_json::Value;
 
@@ -7,17 +7,17 @@ use super::evidence::{Evidence, Values};
 use super::merge::joined;
 use super::reading::{Readings, are_same};
 
-/// Out of new chains and former ones.
+/// Combines new chains and former ones.
 pub type Order = fn(&[Value], &[Value]) -> Vec<Value>;
 
-/// Before one that is as good, the earlier one is taken.
+/// Of equally good orders, the earliest is chosen.
 pub const ORDERS: [Order; 3] = [
     |new, former| joined(new, former),
     |new, former| joined(former, new),
     |new, _| new.to_vec(),
 ];
 
-/// Of those in [`ORDERS`], the one without the former chains.
+/// The position in [`ORDERS`] of the one without the former chains.
 const WITHOUT_FORMER: usize = 2;
 
 /// What was read on all pages: by the former mapping, and by the repaired one in each of [`ORDERS`].
@@ -26,7 +26,7 @@ pub struct Trials {
     pub orders: Vec<Readings>,
 }
 
-/// Pages on which a field is read as it was known, and as something else. Nothing is neither.
+/// Pages where a field is read as known, and pages where it is read as something else. No value counts as neither.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Tally {
     right: usize,
@@ -48,25 +48,25 @@ impl Tally {
     }
 }
 
-/// On the pages of a time that every mapping has read to its end.
+/// The tallies for the pages of one time that every mapping has read to its end.
 struct Tallies {
     former: Tally,
     orders: Vec<Tally>,
 }
 
 impl Trials {
-    /// The order that is right most often; if it reads no more of the pages of now rightly than the former
-    /// chains, the reason why the field is not repaired.
+    /// The order that is right most often. If it reads no more current pages correctly than the former chains, the
+    /// reason why the field is not repaired.
     pub fn best_order(&self, field: &str, evidence: &Evidence) -> Result<Order, String> {
         let now = self.tallies(evidence.labels(field), field, |readings| &readings.now);
-        // What was read on the pages of before is right there.
+        // On pages from before the change, the former readings are right.
         let were = self.former.before.iter();
         let were = were.map(|read| read.as_ref().and_then(|read| read.get(field)).cloned());
         let before = self.tallies(were, field, |readings| &readings.before);
         let balance = |order: usize| now.orders[order].balance() + before.orders[order].balance();
         let preferred = match now.former.wrong {
             0 => [0, 1, WITHOUT_FORMER],
-            // It would go on to read wrong values where the new chains read nothing.
+            // The former chains would still read wrong values where the new chains read nothing.
             _ => [WITHOUT_FORMER, 0, 1],
         };
         let mut best = preferred[0];
@@ -123,7 +123,7 @@ mod tests {
 
     const KNOWN: [&str; 4] = ["a", "b", "c", "d"];
 
-    /// Pages of now of which the values `KNOWN` are known.
+    /// Current pages with the known values `KNOWN`.
     fn evidence() -> Evidence {
         let mut evidence = Evidence::default();
         for value in KNOWN {
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// The place in [`ORDERS`] of what is chosen.
+    /// The position in [`ORDERS`] of the chosen order.
     fn chosen(former: &str, orders: [&str; 3]) -> Result<usize, String> {
         let trials = Trials {
             former: read(former),
@@ -182,7 +182,7 @@ mod tests {
             why.contains("on 2 pages and wrongly on 2, the former ones on 2 and 0"),
             "{why}"
         );
-        // One page more, and two that are wrong now.
+        // One more page is right, and two are wrong now.
         chosen("a---", ["abxx", "abxx", "abxx"]).unwrap_err();
         chosen("abcd", ["abcd", "abcd", "abcd"]).unwrap_err();
     }

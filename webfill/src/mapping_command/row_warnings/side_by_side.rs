@@ -1,5 +1,5 @@
-//! Lists that stand side by side on the pages of golden cases: their nodes are in the same entries, or they are always
-//! as long as each other.
+//! Lists that stand side by side on the pages of golden cases: their nodes are in the same entries, or they always
+//! have the same length.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -7,9 +7,9 @@ use webfill_mapping::{Engine, FieldTrace, MappingIndex};
 
 use crate::mapping_command::page::Page;
 
-/// Lists that have so many different lengths and are equal on all pages belong together.
+/// Lists belong together if their lengths are equal on all pages and take this many different values.
 const DIFFERENT_LENGTHS: usize = 5;
-/// Lists that are at least so long on several pages belong together if their lengths differ by a tenth at most.
+/// Lists of at least this length on several pages belong together if their lengths differ by at most a tenth.
 const LONG: usize = 10;
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct SideBySide {
     pub alike: Vec<Vec<String>>,
 }
 
-/// What a field yields on one page.
+/// The values of a field on one page.
 struct List {
     length: usize,
     /// The paths of its first nodes.
@@ -63,7 +63,7 @@ fn list(field: &FieldTrace) -> List {
     }
 }
 
-/// Fields whose nodes are in the same entries, each in one of its own.
+/// Fields whose nodes are in the same entries, each node in an entry of its own.
 fn in_same_entries(
     names: &[&str],
     lists: &BTreeMap<&str, Vec<List>>,
@@ -99,7 +99,7 @@ fn common_entries(one: &[String], other: &[String]) -> Option<String> {
     (common >= 2 && is_last).then(|| path[..end].to_owned())
 }
 
-/// The entries that nodes are in: the elements by which their paths begin to differ. `None` if two are in one.
+/// The entries of nodes: the elements where their paths begin to differ. `None` if two are in one.
 fn entries(paths: &[String]) -> Option<BTreeSet<String>> {
     let parts: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
     let first = parts.first().filter(|_| parts.len() > 1)?;

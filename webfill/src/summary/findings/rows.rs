@@ -1,5 +1,5 @@
-//! What the summary says of rows: how many became records, and which values they have. Writing to a string cannot
-//! fail.
+//! The part of the summary about rows: how many became records, and which values they have. Writing to a string
+//! cannot fail.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use webfill_store::{FieldOfRows, MappingCounts, RowTotals};
 use super::{FIELDS_TOLD, Findings, pages, printable, rounded, share, tell_rest};
 
 impl Findings {
-    /// What the mapping had found of the dataset in the crawl before.
+    /// The mapping's findings for the dataset in the previous crawl.
     fn rows_before(&self, mapping: &str, dataset: &str) -> Option<&RowTotals> {
         let (_, before) = self.before.as_ref()?;
         before.mappings.get(mapping)?.rows.get(dataset)
@@ -71,7 +71,7 @@ impl Findings {
     }
 }
 
-/// What became of the rows.
+/// The results of the rows.
 fn became(totals: &RowTotals) -> String {
     let mut parts = vec![format!("{} stored", totals.stored)];
     if totals.without_key > 0 {
